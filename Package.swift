@@ -1,0 +1,91 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+/// What every target of ours is compiled with: Swift 6, and no warning left standing.
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+extension Target.Dependency {
+    static let argumentParser = product(name: "ArgumentParser", package: "swift-argument-parser")
+    static let collections = product(name: "Collections", package: "swift-collections")
+    static let crypto = product(name: "Crypto", package: "swift-crypto")
+    static let grdb = product(name: "GRDB", package: "GRDB.swift")
+    static let httpTypes = product(name: "HTTPTypes", package: "swift-http-types")
+    static let logging = product(name: "Logging", package: "swift-log")
+    static let nioCore = product(name: "NIOCore", package: "swift-nio")
+    static let nioPosix = product(name: "NIOPosix", package: "swift-nio")
+    static let serviceLifecycle = product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+    static let systemPackage = product(name: "SystemPackage", package: "swift-system")
+    static let yams = product(name: "Yams", package: "Yams")
+}
+
+let package = Package(
+    name: "dld",
+    products: [
+        .library(name: "Transfer", targets: ["Transfer"]),
+        .library(name: "ControlClient", targets: ["ControlClient"]),
+        .executable(name: "dld", targets: ["dld"]),
+        .executable(name: "dlctl", targets: ["dlctl"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.1.0"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.0.0"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.0.0"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.3.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.6.0"),
+        .package(url: "https://github.com/apple/swift-system", from: "1.4.0"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.0.0"),
+    ],
+    targets: [
+        // The ground floor: C libraries and system calls as typed functions.
+        .target(name: "CCurl", linkerSettings: [.linkedLibrary("curl")]),
+        .target(name: "CLinux"),
+        .systemLibrary(
+            name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
+
+        // The engine.
+        .target(name: "Curl", dependencies: ["CCurl", "CLinux", .systemPackage], swiftSettings: strict),
+        .target(
+            name: "Transfer",
+            dependencies: ["Curl", "CLinux", .httpTypes, .crypto, .logging, .collections, .systemPackage],
+            swiftSettings: strict),
+
+        // The queue.
+        .target(name: "TaskModel", swiftSettings: strict),
+        .target(name: "TaskFiles", dependencies: ["TaskModel", .yams], swiftSettings: strict),
+        .target(name: "TaskStore", dependencies: ["TaskModel", .grdb], swiftSettings: strict),
+        .target(
+            name: "TaskQueue",
+            dependencies: ["TaskModel", "TaskFiles", "TaskStore", "Transfer", .logging],
+            swiftSettings: strict),
+
+        // The control socket.
+        .target(name: "ControlProtocol", dependencies: ["TaskModel"], swiftSettings: strict),
+        .target(
+            name: "ControlServer",
+            dependencies: ["ControlProtocol", "TaskQueue", .nioCore, .nioPosix, .logging],
+            swiftSettings: strict),
+        .target(name: "ControlClient", dependencies: ["ControlProtocol"], swiftSettings: strict),
+
+        // The programs.
+        .executableTarget(
+            name: "dld",
+            dependencies: [
+                "CSystemd", "TaskQueue", "TaskStore", "TaskFiles", "TaskModel", "Transfer",
+                "ControlServer", "ControlProtocol", .argumentParser, .logging, .serviceLifecycle,
+            ],
+            swiftSettings: strict),
+        .executableTarget(
+            name: "dlctl",
+            dependencies: ["ControlClient", "ControlProtocol", "TaskFiles", "TaskModel", .argumentParser],
+            swiftSettings: strict),
+    ]
+)

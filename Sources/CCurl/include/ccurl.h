@@ -1,0 +1,4 @@
+#ifndef DLD_CCURL_H
+#define DLD_CCURL_H
+#include <curl/curl.h>
+#endif

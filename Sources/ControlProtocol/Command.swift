@@ -1,0 +1,41 @@
+import TaskModel
+
+/// What a client can ask for, by noun and verb.
+public enum MethodName: String, CaseIterable, Sendable {
+    case taskAdd = "task.add"
+    case taskGet = "task.get"
+    case taskList = "task.list"
+    case taskPause = "task.pause"
+    case taskResume = "task.resume"
+    case taskCancel = "task.cancel"
+    case taskRemove = "task.remove"
+    case taskRetry = "task.retry"
+    case queueBegin = "queue.begin"
+    case queuePut = "queue.put"
+    case queueCommit = "queue.commit"
+    case queueAbort = "queue.abort"
+    case queueList = "queue.list"
+    case daemonStatus = "daemon.status"
+    case daemonShutdown = "daemon.shutdown"
+    case eventsSubscribe = "events.subscribe"
+}
+
+/// A method with its parameters.
+public enum Command: Sendable {
+    case taskAdd(TaskAddParameters)
+    case taskGet(TaskGetParameters)
+    case taskList(TaskListParameters)
+    case taskPause(TaskSelectionParameters)
+    case taskResume(TaskSelectionParameters)
+    case taskCancel(TaskSelectionParameters)
+    case taskRemove(TaskSelectionParameters)
+    case taskRetry(TaskSelectionParameters)
+    case queueBegin(QueueBeginParameters)
+    case queuePut(QueuePutParameters)
+    case queueCommit(QueueCommitParameters)
+    case queueAbort(QueueAbortParameters)
+    case queueList
+    case daemonStatus
+    case daemonShutdown
+    case eventsSubscribe(EventsSubscribeParameters)
+}

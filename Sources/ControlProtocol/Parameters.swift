@@ -1,0 +1,160 @@
+import TaskModel
+
+/// The parameters of one method: an object whose every key is known.
+public protocol MethodParameters: Codable, Sendable {
+    static var keys: [String] { get }
+}
+
+/// `task.add`: all of them or none.
+public struct TaskAddParameters: MethodParameters {
+    public static let keys = ["tasks"]
+    public var tasks: [TaskSpecification]
+
+    public init(tasks: [TaskSpecification]) { self.tasks = tasks }
+
+    private enum CodingKeys: String, CodingKey { case tasks }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        guard container.contains(.tasks) else { throw FieldError(field: "tasks", message: "is missing") }
+        guard var list = try? container.nestedUnkeyedContainer(forKey: .tasks) else {
+            throw FieldError(field: "tasks", message: "must be an array of tasks")
+        }
+        tasks = []
+        while !list.isAtEnd {
+            do {
+                tasks.append(try list.decode(TaskSpecification.self))
+            } catch let error as FieldError {
+                throw FieldError(
+                    field: "tasks[\(list.currentIndex)].\(error.field)", code: error.code, message: error.message)
+            } catch {
+                throw FieldError(field: "tasks[\(list.currentIndex)]", message: "must be an object")
+            }
+        }
+    }
+}
+
+/// `task.get`
+public struct TaskGetParameters: MethodParameters {
+    public static let keys = ["id"]
+    public var id: TaskID
+
+    public init(id: TaskID) { self.id = id }
+}
+
+/// `task.list`: a page of tasks, oldest first.
+public struct TaskListParameters: MethodParameters {
+    public static let keys = ["filter", "limit", "after", "newest"]
+    public var filter: TaskFilter?
+    /// The most tasks in this page; the server may send fewer.
+    public var limit: Int?
+    /// Only tasks with a larger id.
+    public var after: TaskID?
+    /// Begin with the first of the newest so many.
+    public var newest: Int?
+
+    public init(filter: TaskFilter? = nil, limit: Int? = nil, after: TaskID? = nil, newest: Int? = nil) {
+        self.filter = filter
+        self.limit = limit
+        self.after = after
+        self.newest = newest
+    }
+}
+
+/// `task.pause`, `task.resume`, `task.cancel`, `task.retry`, `task.remove`: by ids or by a filter.
+public struct TaskSelectionParameters: MethodParameters {
+    public static let keys = ["ids", "filter", "deleteFile"]
+    public var ids: [TaskID]?
+    /// `{}` selects every task that the caller may see.
+    public var filter: TaskFilter?
+    /// `task.remove` alone: delete the finished file too.
+    public var deleteFile: Bool?
+
+    public init(ids: [TaskID]? = nil, filter: TaskFilter? = nil, deleteFile: Bool? = nil) {
+        self.ids = ids
+        self.filter = filter
+        self.deleteFile = deleteFile
+    }
+}
+
+/// `queue.begin`: opens a set of entries that is applied whole by `queue.commit`.
+public struct QueueBeginParameters: MethodParameters {
+    public static let keys = ["batch"]
+    /// The batch to bring in line with the entries. Absent: every entry becomes a new task.
+    public var batch: String?
+
+    public init(batch: String? = nil) { self.batch = batch }
+}
+
+/// `queue.put`: at most 1,000 entries a call.
+public struct QueuePutParameters: MethodParameters {
+    public static let keys = ["queue", "entries"]
+    public static let maximumEntries = 1000
+    public var queue: Int64
+    public var entries: [TaskSpecification]
+
+    public init(queue: Int64, entries: [TaskSpecification]) {
+        self.queue = queue
+        self.entries = entries
+    }
+
+    private enum CodingKeys: String, CodingKey { case queue, entries }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        queue = try container.decode(Int64.self, forKey: .queue)
+        guard var list = try? container.nestedUnkeyedContainer(forKey: .entries) else {
+            throw FieldError(field: "entries", message: "must be an array of tasks")
+        }
+        entries = []
+        while !list.isAtEnd {
+            do {
+                entries.append(try list.decode(TaskSpecification.self))
+            } catch let error as FieldError {
+                throw FieldError(
+                    field: "entries[\(list.currentIndex)].\(error.field)", code: error.code, message: error.message)
+            } catch {
+                throw FieldError(field: "entries[\(list.currentIndex)]", message: "must be an object")
+            }
+        }
+    }
+}
+
+/// `queue.commit`
+public struct QueueCommitParameters: MethodParameters {
+    public static let keys = ["queue", "prune", "dryRun"]
+    public var queue: Int64
+    /// Cancel the batch's tasks that no entry names.
+    public var prune: Bool?
+    /// Say what would change and change nothing.
+    public var dryRun: Bool?
+
+    public init(queue: Int64, prune: Bool? = nil, dryRun: Bool? = nil) {
+        self.queue = queue
+        self.prune = prune
+        self.dryRun = dryRun
+    }
+}
+
+/// `queue.abort`
+public struct QueueAbortParameters: MethodParameters {
+    public static let keys = ["queue"]
+    public var queue: Int64
+
+    public init(queue: Int64) { self.queue = queue }
+}
+
+/// `events.subscribe`
+public struct EventsSubscribeParameters: MethodParameters {
+    public static let keys = ["after"]
+    /// Replay what came after this sequence number. Absent: only what comes from now on.
+    public var after: Int64?
+
+    public init(after: Int64? = nil) { self.after = after }
+}
+
+/// Methods that take none.
+public struct NoParameters: MethodParameters {
+    public static let keys: [String] = []
+    public init() {}
+}

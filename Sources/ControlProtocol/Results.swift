@@ -1,0 +1,156 @@
+import TaskModel
+
+/// Of `task.add`.
+public struct TaskAddResult: Codable, Sendable, Equatable {
+    /// In the order of the tasks given.
+    public var ids: [TaskID]
+
+    public init(ids: [TaskID]) { self.ids = ids }
+}
+
+/// Of `task.list`.
+public struct TaskListResult: Codable, Sendable, Equatable {
+    public var tasks: [TaskStatus]
+    /// What to pass as `after` for the next page; `null` at the end.
+    public var next: TaskID?
+
+    public init(tasks: [TaskStatus], next: TaskID?) {
+        self.tasks = tasks
+        self.next = next
+    }
+
+    private enum CodingKeys: String, CodingKey { case tasks, next }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(tasks, forKey: .tasks)
+        try container.encode(next, forKey: .next)
+    }
+}
+
+/// Of `task.pause` and its kin.
+public struct TaskChangeResult: Codable, Sendable, Equatable {
+    public struct Refusal: Codable, Sendable, Equatable {
+        public var id: TaskID
+        public var code: ErrorCode
+        public var message: String
+
+        public init(id: TaskID, code: ErrorCode, message: String) {
+            self.id = id
+            self.code = code
+            self.message = message
+        }
+    }
+
+    public var changed: Int
+    /// The ids that could not be changed; the others were.
+    public var errors: [Refusal]
+
+    public init(changed: Int, errors: [Refusal] = []) {
+        self.changed = changed
+        self.errors = errors
+    }
+}
+
+/// Of `queue.begin`.
+public struct QueueBeginResult: Codable, Sendable, Equatable {
+    public var queue: Int64
+
+    public init(queue: Int64) { self.queue = queue }
+}
+
+/// Of `queue.put`.
+public struct QueuePutResult: Codable, Sendable, Equatable {
+    /// Entries in the set so far.
+    public var entries: Int
+
+    public init(entries: Int) { self.entries = entries }
+}
+
+/// Of `queue.commit`.
+public struct QueueCommitResult: Codable, Sendable, Equatable {
+    public var added: Int
+    public var updated: Int
+    public var unchanged: Int
+    public var pruned: Int
+    /// The ids of the added tasks as ranges `[first, last]`, in the order of the entries.
+    public var ids: [[TaskID]]
+
+    public init(added: Int, updated: Int, unchanged: Int, pruned: Int, ids: [[TaskID]]) {
+        self.added = added
+        self.updated = updated
+        self.unchanged = unchanged
+        self.pruned = pruned
+        self.ids = ids
+    }
+}
+
+/// Of `queue.list`: the batches that are known.
+public struct QueueListResult: Codable, Sendable, Equatable {
+    public struct Batch: Codable, Sendable, Equatable {
+        public var batch: String
+        /// Tasks by state; states without a task are absent.
+        public var tasks: [String: Int]
+
+        public init(batch: String, tasks: [String: Int]) {
+            self.batch = batch
+            self.tasks = tasks
+        }
+    }
+
+    public var batches: [Batch]
+
+    public init(batches: [Batch]) { self.batches = batches }
+}
+
+/// Of `daemon.status`.
+public struct DaemonStatus: Codable, Sendable, Equatable {
+    public var version: String
+    public var pid: Int32
+    /// Milliseconds since the daemon's start.
+    public var uptime: Milliseconds
+    public var socket: String
+    public var stateDirectory: String
+    public var downloadDirectory: String
+    public var libcurl: String
+    /// Tasks by state; every state is there.
+    public var tasks: [String: Int]
+    /// Bytes a second, all downloads together.
+    public var downloadRate: Int64
+    public var uploadRate: Int64
+    /// The number of the newest event.
+    public var lastEvent: Int64
+
+    public init(
+        version: String, pid: Int32, uptime: Milliseconds, socket: String, stateDirectory: String,
+        downloadDirectory: String, libcurl: String, tasks: [String: Int], downloadRate: Int64, uploadRate: Int64,
+        lastEvent: Int64
+    ) {
+        self.version = version
+        self.pid = pid
+        self.uptime = uptime
+        self.socket = socket
+        self.stateDirectory = stateDirectory
+        self.downloadDirectory = downloadDirectory
+        self.libcurl = libcurl
+        self.tasks = tasks
+        self.downloadRate = downloadRate
+        self.uploadRate = uploadRate
+        self.lastEvent = lastEvent
+    }
+}
+
+/// Of `events.subscribe`; `event` notifications follow on the same connection.
+public struct EventsSubscribeResult: Codable, Sendable, Equatable {
+    /// The newest event at the time of the subscription.
+    public var last: Int64
+
+    public init(last: Int64) { self.last = last }
+}
+
+/// Of methods that have nothing to tell.
+public struct Acknowledgement: Codable, Sendable, Equatable {
+    public var ok = true
+
+    public init() {}
+}

@@ -1,0 +1,53 @@
+/// A digest that a download must have, written `ALGORITHM:HEX`.
+public struct Checksum: Hashable, Sendable, CustomStringConvertible {
+    public enum Algorithm: String, Sendable, CaseIterable {
+        case md5
+        case sha1 = "sha-1"
+        case sha256 = "sha-256"
+        case sha512 = "sha-512"
+
+        /// The digest's length in bytes.
+        public var byteCount: Int {
+            switch self {
+            case .md5: 16
+            case .sha1: 20
+            case .sha256: 32
+            case .sha512: 64
+            }
+        }
+
+        /// `sha256`, `SHA-256` and `sha-256` are one.
+        init?(loosely text: some StringProtocol) {
+            let plain = text.lowercased().filter { $0 != "-" }
+            guard let match = Self.allCases.first(where: { $0.rawValue.filter { $0 != "-" } == plain }) else {
+                return nil
+            }
+            self = match
+        }
+    }
+
+    public let algorithm: Algorithm
+    /// Lower-case hexadecimal, two digits a byte.
+    public let hex: String
+
+    /// - Throws: ``FieldError`` for the field `checksum`.
+    public init(parsing text: String) throws(FieldError) {
+        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, let algorithm = Algorithm(loosely: parts[0]) else {
+            throw FieldError(
+                field: "checksum",
+                message: "write ALGORITHM:HEX with one of sha-256, sha-512, sha-1, md5")
+        }
+        let hex = parts[1].lowercased()
+        guard hex.utf8.count == algorithm.byteCount * 2, hex.allSatisfy(\.isHexDigit), hex.utf8.count == hex.count
+        else {
+            throw FieldError(
+                field: "checksum",
+                message: "a \(algorithm.rawValue) digest has \(algorithm.byteCount * 2) hexadecimal digits")
+        }
+        self.algorithm = algorithm
+        self.hex = hex
+    }
+
+    public var description: String { "\(algorithm.rawValue):\(hex)" }
+}

@@ -1,0 +1,143 @@
+/// One component of a path: judged where a person wrote it, made safe where a server did.
+public enum FileName {
+    /// The longest name that Linux file systems take, in bytes.
+    public static let maximumLength = 255
+
+    /// Whether a person's `name` can stand as it is.
+    ///
+    /// - Throws: ``FieldError`` for `field`.
+    public static func check(_ name: String, field: String = "output") throws(FieldError) {
+        func refuse(_ message: String) -> FieldError {
+            FieldError(
+                field: field, code: name.utf8.contains(UInt8(ascii: "/")) ? .pathNotAllowed : .invalid, message: message
+            )
+        }
+        let bytes = Array(name.utf8)
+        guard !bytes.isEmpty else { throw refuse("is empty; give a file name or leave the option out") }
+        guard !bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
+            throw refuse("holds a control character, such as a line break")
+        }
+        guard !bytes.contains(UInt8(ascii: "/")) else {
+            throw refuse("is a path; give a name here and the place with --directory")
+        }
+        guard name != ".", name != ".." else { throw refuse("\(name) names a directory, not a file") }
+        guard !name.hasPrefix(".dld-") else { throw refuse("names that begin with .dld- are kept for part files") }
+        guard bytes.count <= maximumLength else { throw refuse("is longer than \(maximumLength) bytes") }
+    }
+
+    /// Whether a person's `directory` can stand as it is: no component climbs.
+    ///
+    /// - Throws: ``FieldError`` for `field`.
+    public static func checkDirectory(_ directory: String, field: String = "directory") throws(FieldError) {
+        let bytes = Array(directory.utf8)
+        func refuse(_ message: String, code: ErrorCode = .invalid) -> FieldError {
+            FieldError(field: field, code: code, message: message)
+        }
+        guard !bytes.isEmpty else { throw refuse("is empty; give a directory or leave the option out") }
+        guard bytes.count < 4096 else { throw refuse("is longer than 4095 bytes") }
+        guard !bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
+            throw refuse("holds a control character, such as a line break")
+        }
+        for component in directory.split(separator: "/") {
+            guard component != ".." else { throw refuse("must not climb with ..", code: .pathNotAllowed) }
+            guard component.utf8.count <= maximumLength else {
+                throw refuse("a component is longer than \(maximumLength) bytes")
+            }
+        }
+    }
+
+    /// The name of a download that nobody named: the URL's last segment, made safe, otherwise `download`.
+    public static func fromURL(_ url: String) -> String {
+        var bytes = Array(url.utf8)[...]
+        if let end = bytes.firstIndex(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }) {
+            bytes = bytes[..<end]
+        }
+        guard let authority = bytes.firstRange(of: "://".utf8)?.upperBound,
+            let slash = bytes[authority...].lastIndex(of: UInt8(ascii: "/"))
+        else { return "download" }
+        return makeSafe(String(decoding: percentDecoded(bytes[(slash + 1)...]), as: UTF8.self)) ?? "download"
+    }
+
+    /// The last segment of `name`, without anything that a file system, a shell or an eye would trip over.
+    ///
+    /// - Returns: `nil` where nothing is left.
+    public static func makeSafe(_ name: String) -> String? {
+        let separators: [Character] = ["/", "\\"]
+        let segment = name.split(omittingEmptySubsequences: false) { separators.contains($0) }.last ?? ""
+        var scalars = String.UnicodeScalarView()
+        for scalar in segment.unicodeScalars where !isHidden(scalar) {
+            scalars.append(scalar)
+        }
+        var safe = Substring(String(scalars))
+        while let first = safe.first, first == "." || first == " " || first == "-" || first == "~" {
+            safe.removeFirst()
+        }
+        while let last = safe.last, last == "." || last == " " { safe.removeLast() }
+        guard !safe.isEmpty else { return nil }
+        let stem = safe.prefix { $0 != "." }.uppercased()
+        if reserved.contains(stem) { return shorten("_" + safe) }
+        return shorten(String(safe))
+    }
+
+    /// `NAME (n).ext`: the name for the n-th file that wants `name`.
+    public static func numbered(_ name: String, _ number: Int) -> String {
+        let (stem, suffix) = splitSuffix(name)
+        let mark = " (\(number))"
+        return cut(stem, to: maximumLength - mark.utf8.count - suffix.utf8.count) + mark + suffix
+    }
+
+    /// Control characters, separators of lines, and marks that turn the direction of writing or have no width.
+    private static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0..<0x20, 0x7F..<0xA0, 0x200B...0x200F, 0x2028...0x202E, 0x2060...0x2069, 0xFEFF, 0xFFFD: true
+        default: false
+        }
+    }
+
+    private static let reserved: Set<String> = [
+        "CON", "PRN", "AUX", "NUL", "COM1", "COM2", "COM3", "COM4", "COM5", "COM6", "COM7", "COM8", "COM9",
+        "LPT1", "LPT2", "LPT3", "LPT4", "LPT5", "LPT6", "LPT7", "LPT8", "LPT9",
+    ]
+
+    private static func shorten(_ name: String) -> String {
+        guard name.utf8.count > maximumLength else { return name }
+        let (stem, suffix) = splitSuffix(name)
+        return cut(stem, to: maximumLength - suffix.utf8.count) + suffix
+    }
+
+    /// `archive.tar.gz` → `archive`, `.tar.gz`; a suffix longer than 16 bytes is none.
+    private static func splitSuffix(_ name: String) -> (stem: String, suffix: String) {
+        guard let dot = name.lastIndex(of: "."), dot != name.startIndex,
+            name[dot...].utf8.count <= 16
+        else { return (name, "") }
+        var start = dot
+        if name[..<dot].hasSuffix(".tar") { start = name.index(dot, offsetBy: -4) }
+        guard start != name.startIndex else { return (name, "") }
+        return (String(name[..<start]), String(name[start...]))
+    }
+
+    /// As many whole characters as fit in `count` bytes.
+    private static func cut(_ text: String, to count: Int) -> String {
+        var kept = text
+        while kept.utf8.count > count { kept.removeLast() }
+        return kept
+    }
+
+    private static func percentDecoded(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+        var decoded: [UInt8] = []
+        var index = bytes.startIndex
+        while index < bytes.endIndex {
+            if bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.endIndex,
+                bytes[index + 1].isHexDigit, bytes[index + 2].isHexDigit,
+                let value = UInt8(String(decoding: bytes[(index + 1)...(index + 2)], as: UTF8.self), radix: 16)
+            {
+                decoded.append(value)
+                index += 3
+            } else {
+                decoded.append(bytes[index])
+                index += 1
+            }
+        }
+        return decoded
+    }
+}

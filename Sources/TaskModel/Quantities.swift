@@ -1,0 +1,69 @@
+/// Sizes in bytes as people write them: `500K`, `2M`, `1.5G`, in powers of 1024.
+public enum ByteSize {
+    /// - Returns: bytes, or `nil` where the text is not a size or exceeds `Int64`.
+    public static func parse(_ text: String) -> Int64? {
+        let units: [UInt8: Int] = [
+            UInt8(ascii: "K"): 10, UInt8(ascii: "M"): 20, UInt8(ascii: "G"): 30, UInt8(ascii: "T"): 40,
+        ]
+        var digits = Array(text.utf8)
+        var shift = 0
+        if let last = digits.last, let unit = units[last & 0xDF] {
+            shift = unit
+            digits.removeLast()
+        }
+        guard let value = decimal(digits) else { return nil }
+        let bytes = value * Double(Int64(1) << shift)
+        return bytes < 9.2e18 ? Int64(bytes) : nil
+    }
+
+    /// `1.4 GiB`: for a person's eye, never for a script.
+    public static func describe(_ bytes: Int64) -> String {
+        guard bytes >= 1024 else { return "\(bytes) B" }
+        var value = Double(bytes)
+        var unit = -1
+        let units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
+        while value >= 1024, unit < units.count - 1 {
+            value /= 1024
+            unit += 1
+        }
+        let text: String
+        if value >= 100 {
+            text = String(Int(value.rounded()))
+        } else {
+            let tenths = Int((value * 10).rounded())
+            text = "\(tenths / 10).\(tenths % 10)"
+        }
+        return "\(text) \(units[unit])"
+    }
+}
+
+/// Spans of time as people write them: `100ms`, `2s`, `10m`, `6h`, `7d`.
+public enum TimeSpan {
+    /// - Returns: milliseconds, or `nil` where the text is not a span.
+    public static func parse(_ text: String) -> Milliseconds? {
+        let units: [(suffix: String, milliseconds: Double)] = [
+            ("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000),
+        ]
+        for unit in units where text.hasSuffix(unit.suffix) {
+            guard let value = decimal(Array(text.utf8.dropLast(unit.suffix.utf8.count))) else { continue }
+            let span = value * unit.milliseconds
+            return span < 1e15 ? Milliseconds(span) : nil
+        }
+        return nil
+    }
+}
+
+/// Digits with at most one point: no sign, no exponent, no infinity.
+private func decimal(_ digits: [UInt8]) -> Double? {
+    guard !digits.isEmpty, digits.count <= 20 else { return nil }
+    var points = 0
+    for digit in digits {
+        if digit == UInt8(ascii: ".") {
+            points += 1
+        } else if !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) {
+            return nil
+        }
+    }
+    guard points <= 1, digits.first != UInt8(ascii: "."), digits.last != UInt8(ascii: ".") else { return nil }
+    return Double(String(decoding: digits, as: UTF8.self))
+}

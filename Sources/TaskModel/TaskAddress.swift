@@ -1,0 +1,149 @@
+/// The URL of a task, taken apart far enough to judge it: scheme, host and port (RFC 3986, section 3).
+///
+/// Works on bytes, since a `Character` may hide a control character behind another (CR LF is one).
+public struct TaskAddress: Sendable, Equatable {
+    /// The protocols that a task may name.
+    public static let schemes = ["http", "https", "ftp", "ftps", "sftp"]
+    /// The longest URL that is taken, in bytes.
+    public static let maximumLength = 8192
+
+    public let scheme: String
+    /// Lower case; an IPv6 address keeps its brackets.
+    public let host: String
+    public let port: Int
+    /// The URL as it was given.
+    public let url: String
+    /// The URL as it may be shown: no password, no signature.
+    public let redacted: String
+
+    /// Scheme, name and port: what limits, holds and breakers go by.
+    public var hostKey: String { "\(scheme)://\(host):\(port)" }
+
+    /// - Throws: ``FieldError`` for `field`.
+    public init(parsing url: String, field: String = "url") throws(FieldError) {
+        func refuse(_ message: String, code: ErrorCode = .invalid) -> FieldError {
+            FieldError(field: field, code: code, message: message)
+        }
+        let bytes = Array(url.utf8)
+        guard !bytes.isEmpty else { throw refuse("is empty; write a URL such as https://example.org/file") }
+        guard bytes.count <= Self.maximumLength else {
+            throw refuse("is longer than \(Self.maximumLength) bytes")
+        }
+        guard !bytes.contains(where: { $0 <= 0x20 || $0 == 0x7F }) else {
+            throw refuse("holds a space or control character; percent-encode it")
+        }
+        guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), colon > 0,
+            bytes[..<colon].allSatisfy({ $0.isLetterOrDigit || $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "-") })
+        else {
+            throw refuse("has no scheme; write it out, as in https://example.org/file")
+        }
+        let scheme = String(decoding: bytes[..<colon], as: UTF8.self).lowercased()
+        guard Self.schemes.contains(scheme) else {
+            throw refuse(
+                "the protocol \(scheme) is not allowed; use one of \(Self.schemes.joined(separator: ", "))",
+                code: .protocolNotAllowed)
+        }
+        let rest = bytes[(colon + 1)...]
+        guard rest.starts(with: Array("//".utf8)) else { throw refuse("lacks // after \(scheme):") }
+        let authority = rest.dropFirst(2).prefix { !Array("/?#\\".utf8).contains($0) }
+        let at = authority.lastIndex(of: UInt8(ascii: "@"))
+        let hostAndPort = at.map { authority[($0 + 1)...] } ?? authority
+        let (host, port) = try Self.split(hostAndPort, refuse: { refuse($0) })
+        self.scheme = scheme
+        self.host = host
+        self.port = port ?? Self.defaultPort(of: scheme)
+        self.url = url
+        redacted = Self.redact(bytes, userInfo: at.map { authority.startIndex..<$0 })
+    }
+
+    private static func split(
+        _ hostAndPort: ArraySlice<UInt8>, refuse: (String) -> FieldError
+    ) throws(FieldError) -> (host: String, port: Int?) {
+        var hostBytes = hostAndPort
+        var portBytes: ArraySlice<UInt8> = []
+        if hostAndPort.first == UInt8(ascii: "[") {
+            guard let close = hostAndPort.firstIndex(of: UInt8(ascii: "]")) else {
+                throw refuse("the IPv6 address lacks its closing bracket")
+            }
+            hostBytes = hostAndPort[...close]
+            let inside = hostBytes.dropFirst().dropLast()
+            guard inside.contains(UInt8(ascii: ":")),
+                inside.allSatisfy({ $0.isHexDigit || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".") })
+            else { throw refuse("what stands in brackets is not an IPv6 address") }
+            let tail = hostAndPort[(close + 1)...]
+            guard tail.isEmpty || tail.first == UInt8(ascii: ":") else { throw refuse("the port is not a number") }
+            portBytes = tail.dropFirst()
+        } else {
+            if let colon = hostAndPort.firstIndex(of: UInt8(ascii: ":")) {
+                hostBytes = hostAndPort[..<colon]
+                portBytes = hostAndPort[(colon + 1)...]
+            }
+            guard hostBytes.count <= 253 else { throw refuse("the host name is longer than 253 bytes") }
+            let allowed = Array("-._~%".utf8)
+            guard hostBytes.allSatisfy({ $0.isLetterOrDigit || $0 >= 0x80 || allowed.contains($0) }) else {
+                throw refuse("the host name holds a character that no host name has")
+            }
+        }
+        guard !hostBytes.isEmpty, hostBytes != Array(".".utf8)[...] else {
+            throw refuse("names no host; write it out, as in https://example.org/file")
+        }
+        let host = String(decoding: hostBytes, as: UTF8.self).lowercased()
+        if portBytes.isEmpty { return (host, nil) }
+        guard portBytes.count <= 5, portBytes.allSatisfy({ $0.isDigit }),
+            let port = Int(String(decoding: portBytes, as: UTF8.self)), (1...65535).contains(port)
+        else { throw refuse("the port is not a number from 1 to 65535") }
+        return (host, port)
+    }
+
+    private static func defaultPort(of scheme: String) -> Int {
+        switch scheme {
+        case "https": 443
+        case "ftp": 21
+        case "ftps": 990
+        case "sftp": 22
+        default: 80
+        }
+    }
+
+    /// Names of query parameters whose values grant access: signatures, tokens, keys.
+    private static let secretParameters: Set<String> = [
+        "x-amz-signature", "x-amz-security-token", "x-amz-credential", "x-goog-signature", "x-goog-credential",
+        "signature", "sig", "token", "access_token", "auth", "authorization", "key", "apikey", "api_key",
+        "password", "passwd", "secret", "policy", "hdnts", "hdnea", "jwt",
+    ]
+
+    private static func redact(_ bytes: [UInt8], userInfo: Range<Int>?) -> String {
+        var shown: [UInt8] = []
+        shown.reserveCapacity(bytes.count)
+        var rest = bytes[...]
+        if let userInfo {
+            shown += bytes[..<userInfo.lowerBound]
+            rest = bytes[(userInfo.upperBound + 1)...]
+        }
+        guard let question = rest.firstIndex(of: UInt8(ascii: "?")) else {
+            return String(decoding: shown + rest, as: UTF8.self)
+        }
+        shown += rest[...question]
+        let end = rest[question...].firstIndex(of: UInt8(ascii: "#")) ?? rest.endIndex
+        let parameters = rest[(question + 1)..<end].split(
+            separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
+        for (index, parameter) in parameters.enumerated() {
+            if index > 0 { shown.append(UInt8(ascii: "&")) }
+            if let equals = parameter.firstIndex(of: UInt8(ascii: "=")),
+                secretParameters.contains(String(decoding: parameter[..<equals], as: UTF8.self).lowercased())
+            {
+                shown += parameter[...equals]
+                shown += Array("REDACTED".utf8)
+            } else {
+                shown += parameter
+            }
+        }
+        return String(decoding: shown + rest[end...], as: UTF8.self)
+    }
+}
+
+extension UInt8 {
+    package var isDigit: Bool { (0x30...0x39).contains(self) }
+    package var isHexDigit: Bool { isDigit || (0x41...0x46).contains(self & 0xDF) }
+    package var isLetterOrDigit: Bool { isDigit || (0x41...0x5A).contains(self & 0xDF) }
+}

@@ -1,0 +1,196 @@
+/// What a person asked for: one entry of `task.add`, of a queue file, of a list.
+///
+/// In JSON the fields stand under these names; absent ones take their defaults.
+public struct TaskSpecification: Sendable, Equatable {
+    public var kind: TaskKind = .download
+    public var url: String
+    /// Download: the file's name. Absent: Content-Disposition, then the URL's last segment.
+    public var output: String?
+    /// Download: the place, relative to the configured directory or beneath one of the roots.
+    public var directory: String?
+    /// Upload: the absolute path of the source.
+    public var file: String?
+    /// Upload: `PUT` or `POST`.
+    public var method: String?
+    /// Upload: the body's media type.
+    public var contentType: String?
+    /// `ALGORITHM:HEX`, see ``Checksum``.
+    public var checksum: String?
+    /// Header lines, `Name: value`.
+    public var headers: [String] = []
+    public var user: String?
+    public var password: String?
+    public var userAgent: String?
+    public var referer: String?
+    /// `http://`, `https://`, `socks5://` or `socks5h://` with host and port.
+    public var proxy: String?
+    /// Certificates to trust in place of the system's, PEM text.
+    public var caCertificates: String?
+    public var priority: TaskPriority = .normal
+    /// Bytes; a larger answer fails with `too-large`.
+    public var maxSize: Int64?
+    /// Milliseconds since 1970; the task waits until then.
+    public var startAt: Milliseconds?
+    public var onConflict: ConflictPolicy?
+    /// Leave the file's time at the moment of its arrival.
+    public var noMtime: Bool = false
+    /// The name that a group of tasks shares.
+    public var batch: String?
+    /// The caller's own name for the task; a second one with the same key is not added.
+    public var key: String?
+    /// Add it without starting it.
+    public var paused: Bool = false
+
+    public init(kind: TaskKind = .download, url: String) {
+        self.kind = kind
+        self.url = url
+    }
+}
+
+// MARK: - Checking
+
+extension TaskSpecification {
+    /// Limits on what one task may carry.
+    public enum Limit {
+        public static let headers = 64
+        public static let headerLength = 8192
+        public static let nameLength = 255
+        public static let secretLength = 4096
+        public static let certificatesLength = 262_144
+    }
+
+    /// Judges every field that can be judged without knowing the daemon.
+    ///
+    /// - Returns: the URL, taken apart.
+    /// - Throws: the first ``FieldError``, under the field's JSON name.
+    @discardableResult
+    public func check() throws(FieldError) -> TaskAddress {
+        let address = try TaskAddress(parsing: url)
+        switch kind {
+        case .download:
+            try Self.refuse(file, "file", "belongs to uploads; a download takes --output")
+            try Self.refuse(method, "method", "belongs to uploads")
+            try Self.refuse(contentType, "contentType", "belongs to uploads")
+        case .upload:
+            try Self.refuse(output, "output", "belongs to downloads")
+            try Self.refuse(directory, "directory", "belongs to downloads")
+            try Self.refuse(checksum, "checksum", "belongs to downloads")
+            guard let file, file.hasPrefix("/") else {
+                throw FieldError(field: "file", message: "give the absolute path of the file to upload")
+            }
+            try Self.checkText(file, "file", limit: 4095)
+            if let method, method != "PUT", method != "POST" {
+                throw FieldError(field: "method", message: "must be PUT or POST")
+            }
+            guard address.scheme == "http" || address.scheme == "https" else {
+                throw FieldError(
+                    field: "url", code: .protocolNotAllowed, message: "uploads go by http or https")
+            }
+        }
+        if let output { try FileName.check(output) }
+        if let directory { try FileName.checkDirectory(directory) }
+        if let checksum { _ = try Checksum(parsing: checksum) }
+        try checkHeaders()
+        try Self.checkText(user, "user", limit: Limit.secretLength)
+        try Self.checkText(password, "password", limit: Limit.secretLength)
+        if let user, user.utf8.contains(UInt8(ascii: ":")) {
+            throw FieldError(field: "user", message: "must not hold a colon (RFC 7617, section 2)")
+        }
+        if password != nil, user == nil {
+            throw FieldError(field: "password", message: "needs a user beside it")
+        }
+        try Self.checkText(userAgent, "userAgent", limit: Limit.headerLength)
+        try Self.checkText(referer, "referer", limit: Limit.headerLength)
+        try Self.checkText(contentType, "contentType", limit: Limit.nameLength)
+        try Self.checkText(batch, "batch", limit: Limit.nameLength, empty: false)
+        try Self.checkText(key, "key", limit: Limit.nameLength, empty: false)
+        try checkProxy()
+        if let caCertificates {
+            guard caCertificates.utf8.count <= Limit.certificatesLength else {
+                throw FieldError(field: "caCertificates", message: "is longer than 256 KiB")
+            }
+            guard caCertificates.contains("-----BEGIN CERTIFICATE-----") else {
+                throw FieldError(field: "caCertificates", message: "holds no certificate in PEM form")
+            }
+        }
+        if let maxSize, maxSize < 0 {
+            throw FieldError(field: "maxSize", message: "must not be negative")
+        }
+        if let startAt, startAt < 0 || startAt > 253_402_300_800_000 {
+            throw FieldError(field: "startAt", message: "must lie between 1970 and 9999, in milliseconds")
+        }
+        return address
+    }
+
+    private static func refuse(_ value: String?, _ field: String, _ message: String) throws(FieldError) {
+        if value != nil { throw FieldError(field: field, message: message) }
+    }
+
+    /// No control character gets into anything that later reaches a request or a log.
+    private static func checkText(
+        _ text: String?, _ field: String, limit: Int, empty: Bool = true
+    ) throws(FieldError) {
+        guard let text else { return }
+        if !empty, text.isEmpty { throw FieldError(field: field, message: "is empty") }
+        guard text.utf8.count <= limit else {
+            throw FieldError(field: field, message: "is longer than \(limit) bytes")
+        }
+        guard !text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
+            throw FieldError(field: field, message: "holds a control character, such as a line break")
+        }
+    }
+
+    /// RFC 9110, section 5: a token, a colon, a value without CR, LF or NUL. What the engine owns is refused.
+    private func checkHeaders() throws(FieldError) {
+        guard headers.count <= Limit.headers else {
+            throw FieldError(field: "headers", message: "are more than \(Limit.headers)")
+        }
+        for (index, header) in headers.enumerated() {
+            let field = "headers[\(index)]"
+            guard header.utf8.count <= Limit.headerLength else {
+                throw FieldError(field: field, message: "is longer than \(Limit.headerLength) bytes")
+            }
+            guard !header.utf8.contains(where: { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F }) else {
+                throw FieldError(field: field, message: "holds a control character, such as a line break")
+            }
+            guard let (name, _) = Self.splitHeader(header) else {
+                throw FieldError(field: field, message: "is not of the form 'Name: value'")
+            }
+            if Self.engineHeaders.contains(name.lowercased()) {
+                throw FieldError(field: field, message: "\(name) is set by the daemon itself")
+            }
+        }
+    }
+
+    /// - Returns: name and value without the white space around it, or `nil` where the name is not a token.
+    public static func splitHeader(_ header: String) -> (name: String, value: String)? {
+        let bytes = Array(header.utf8)
+        guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), colon > 0 else { return nil }
+        let marks = Array("!#$%&'*+-.^_`|~".utf8)
+        guard bytes[..<colon].allSatisfy({ $0.isLetterOrDigit || marks.contains($0) }) else { return nil }
+        var value = bytes[(colon + 1)...]
+        while let first = value.first, first == 0x20 || first == 0x09 { value.removeFirst() }
+        while let last = value.last, last == 0x20 || last == 0x09 { value.removeLast() }
+        return (String(decoding: bytes[..<colon], as: UTF8.self), String(decoding: value, as: UTF8.self))
+    }
+
+    /// Fields that decide about framing and resumption: a person's own value would break the promises.
+    private static let engineHeaders: Set<String> = [
+        "range", "if-range", "accept-encoding", "content-length", "transfer-encoding", "connection", "te",
+        "trailer", "upgrade", "expect",
+    ]
+
+    private func checkProxy() throws(FieldError) {
+        guard let proxy else { return }
+        try Self.checkText(proxy, "proxy", limit: 2048)
+        let schemes = ["http", "https", "socks5", "socks5h"]
+        guard let separator = proxy.firstRange(of: "://"),
+            schemes.contains(proxy[..<separator.lowerBound].lowercased())
+        else {
+            throw FieldError(
+                field: "proxy", message: "begin it with one of \(schemes.map { $0 + "://" }.joined(separator: ", "))")
+        }
+        let plain = "http" + proxy[separator.lowerBound...]
+        _ = try TaskAddress(parsing: plain, field: "proxy")
+    }
+}
