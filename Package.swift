@@ -87,5 +87,34 @@ let package = Package(
             name: "dlctl",
             dependencies: ["ControlClient", "ControlProtocol", "TaskFiles", "TaskModel", .argumentParser],
             swiftSettings: strict),
+
+        // Tests mirror the sources.
+        .target(name: "TestSupport", dependencies: ["CLinux"], path: "Tests/TestSupport", swiftSettings: strict),
+        .testTarget(name: "CurlTests", dependencies: ["Curl", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "TransferTests", dependencies: ["Transfer", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "TaskModelTests", dependencies: ["TaskModel", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "TaskFilesTests", dependencies: ["TaskFiles", "TaskModel"], swiftSettings: strict),
+        .testTarget(
+            name: "TaskStoreTests", dependencies: ["TaskStore", "TaskModel", "TestSupport", .grdb],
+            swiftSettings: strict),
+        .testTarget(
+            name: "TaskQueueTests",
+            dependencies: ["TaskQueue", "TaskStore", "TaskModel", "TaskFiles", "Transfer", "TestSupport"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "ControlProtocolTests", dependencies: ["ControlProtocol", "TaskModel"], swiftSettings: strict),
+        .testTarget(
+            name: "ControlServerTests",
+            dependencies: ["ControlServer", "ControlProtocol", "TaskModel", "TestSupport", .nioCore, .nioPosix],
+            swiftSettings: strict),
+        .testTarget(
+            name: "ControlClientTests",
+            dependencies: ["ControlClient", "ControlProtocol", "TaskModel", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "dlctlTests", dependencies: ["dlctl", "ControlClient", "TaskModel"], swiftSettings: strict),
+        .testTarget(
+            name: "Integration",
+            dependencies: ["TestSupport", "ControlClient", "ControlProtocol", "TaskModel", "CLinux", "dld", "dlctl"],
+            swiftSettings: strict),
     ]
 )

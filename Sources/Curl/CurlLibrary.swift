@@ -1,0 +1,35 @@
+import CCurl
+
+/// The library as a whole.
+package enum CurlLibrary {
+    /// Initialised once, on first use, before any thread of ours touches a handle.
+    private static let initialised: CURLcode = curl_global_init(Int(CURL_GLOBAL_DEFAULT))
+
+    /// - Throws: ``CurlError`` where libcurl cannot work on this machine.
+    package static func initialise() throws(CurlError) {
+        guard initialised == CURLE_OK else { throw CurlError(initialised) }
+    }
+
+    /// `libcurl/7.88.1`, found at run time.
+    package static var version: String {
+        "libcurl/" + String(cString: ccurl_version_number())
+    }
+}
+
+/// A result code of libcurl that is not `CURLE_OK`, with its own words.
+package struct CurlError: Error, Sendable, Equatable, CustomStringConvertible {
+    package let code: UInt32
+    package let message: String
+
+    package init(_ code: CURLcode, message: String? = nil) {
+        self.code = code.rawValue
+        self.message = message ?? String(cString: curl_easy_strerror(code))
+    }
+
+    package init(_ code: CURLMcode) {
+        self.code = UInt32(bitPattern: code.rawValue)
+        message = String(cString: curl_multi_strerror(code))
+    }
+
+    package var description: String { message }
+}

@@ -1,0 +1,69 @@
+import CCurl
+
+/// Owns a `CURL *` and whatever must live as long as it.
+package struct EasyHandle: ~Copyable {
+    let raw: UnsafeMutableRawPointer
+    /// libcurl keeps no copies of these lists.
+    private var headers = HeaderList()
+    private var addresses = HeaderList()
+
+    package init() throws(CurlError) {
+        try CurlLibrary.initialise()
+        guard let raw = curl_easy_init() else { throw CurlError(CURLE_OUT_OF_MEMORY) }
+        self.raw = raw
+    }
+
+    deinit { curl_easy_cleanup(raw) }
+
+    package borrowing func set(_ option: EasyOption.Text, to value: String) throws(CurlError) {
+        // A NUL would end the value for libcurl where it goes on for us.
+        guard !value.utf8.contains(0) else { throw CurlError(CURLE_BAD_FUNCTION_ARGUMENT) }
+        try check(ccurl_set_string(raw, option.option, value))
+    }
+
+    package borrowing func set(_ option: EasyOption.Number, to value: Int) throws(CurlError) {
+        try check(ccurl_set_long(raw, option.option, value))
+    }
+
+    package borrowing func set(_ option: EasyOption.Number, to value: Bool) throws(CurlError) {
+        try check(ccurl_set_long(raw, option.option, value ? 1 : 0))
+    }
+
+    package borrowing func set(_ option: EasyOption.Offset, to value: Int64) throws(CurlError) {
+        try check(ccurl_set_offset(raw, option.option, curl_off_t(value)))
+    }
+
+    package mutating func setHeaders(_ list: consuming HeaderList) throws(CurlError) {
+        headers = list
+        try check(ccurl_set_list(raw, CURLOPT_HTTPHEADER, headers.head))
+    }
+
+    /// `+host:port:address,address`: see `CURLOPT_RESOLVE`; the plus lets the entry expire.
+    package mutating func setAddresses(_ list: consuming HeaderList) throws(CurlError) {
+        addresses = list
+        try check(ccurl_set_list(raw, CURLOPT_RESOLVE, addresses.head))
+    }
+
+    /// Certificates to trust in place of the system's, PEM text.
+    package borrowing func setCACertificates(_ pem: String) throws(CurlError) {
+        var text = pem
+        let code = text.withUTF8 { ccurl_set_blob(raw, CURLOPT_CAINFO_BLOB, $0.baseAddress, $0.count) }
+        try check(code)
+    }
+
+    private borrowing func check(_ code: CURLcode) throws(CurlError) {
+        guard code == CURLE_OK else { throw CurlError(code) }
+    }
+
+    // MARK: What became of the transfer
+
+    package borrowing func number(_ info: CURLINFO) -> Int {
+        var value = 0
+        return ccurl_get_long(raw, info, &value) == CURLE_OK ? value : 0
+    }
+
+    package borrowing func microseconds(_ info: CURLINFO) -> Int64 {
+        var value: curl_off_t = 0
+        return ccurl_get_offset(raw, info, &value) == CURLE_OK ? Int64(value) : 0
+    }
+}

@@ -1,0 +1,62 @@
+import CLinux
+import SystemPackage
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// Owns an epoll descriptor.
+struct EventPoll: ~Copyable {
+    private let descriptor: Int32
+
+    init() throws(Errno) {
+        descriptor = linux_epoll_create()
+        guard descriptor >= 0 else { throw Errno(rawValue: errno) }
+    }
+
+    deinit { close(descriptor) }
+
+    /// - Parameter tag: comes back with each event of this registration.
+    borrowing func add(_ fd: Int32, mask: UInt32, tag: UInt64) -> Bool {
+        linux_epoll_add(descriptor, fd, mask, tag) == 0
+    }
+
+    borrowing func change(_ fd: Int32, mask: UInt32, tag: UInt64) -> Bool {
+        linux_epoll_change(descriptor, fd, mask, tag) == 0
+    }
+
+    borrowing func remove(_ fd: Int32) {
+        _ = linux_epoll_remove(descriptor, fd)
+    }
+
+    /// - Parameter timeout: milliseconds, −1 for ever.
+    /// - Returns: the number of events at the front of `events`.
+    borrowing func wait(into events: UnsafeMutableBufferPointer<linux_event>, timeout: Int32) -> Int {
+        let count = linux_epoll_wait(descriptor, events.baseAddress, Int32(events.count), timeout)
+        return max(0, Int(count))
+    }
+}
+
+/// Wakes a thread that waits in epoll or in a blocking read.
+package final class WakeUp: Sendable {
+    let descriptor: Int32
+
+    /// - Parameter counting: each signal lets one blocking ``wait()`` through; otherwise for epoll, all signals in one.
+    package init(counting: Bool) throws(Errno) {
+        descriptor = linux_eventfd(counting ? 1 : 0)
+        guard descriptor >= 0 else { throw Errno(rawValue: errno) }
+    }
+
+    deinit { close(descriptor) }
+
+    package func signal() {
+        var one: UInt64 = 1
+        while write(descriptor, &one, 8) < 0, errno == EINTR {}
+    }
+
+    /// Blocks where `counting`, otherwise takes all signals there are.
+    package func wait() {
+        var count: UInt64 = 0
+        while read(descriptor, &count, 8) < 0, errno == EINTR {}
+    }
+}

@@ -1,0 +1,109 @@
+import CCurl
+
+/// One request with its answer on a loop: a fresh easy handle and whoever listens to it.
+///
+/// Lives on its loop's thread from its making to its end.
+package final class Exchange {
+    package let id: Int
+    package var easy: EasyHandle
+    package let handler: any ExchangeHandler
+    /// When a byte last came or went, or since when it has been allowed to.
+    package internal(set) var lastActivity: MonotonicTime
+    /// Without activity for so many milliseconds it has stalled; 0: never.
+    package var stallTimeout: Int64 = 0
+    /// Paused by us: no byte is expected.
+    var pausedDirections: Int32 = 0
+    unowned let loop: LoopCore
+
+    init(id: Int, handler: any ExchangeHandler, loop: LoopCore) throws(CurlError) {
+        self.id = id
+        self.handler = handler
+        self.loop = loop
+        lastActivity = loop.now
+        easy = try EasyHandle()
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        _ = ccurl_set_pointer(easy.raw, CURLOPT_PRIVATE, context)
+        _ = ccurl_set_pointer(easy.raw, CURLOPT_WRITEDATA, context)
+        _ = ccurl_set_pointer(easy.raw, CURLOPT_HEADERDATA, context)
+        _ = ccurl_set_pointer(easy.raw, CURLOPT_READDATA, context)
+        _ = ccurl_set_data_callback(easy.raw, CURLOPT_WRITEFUNCTION, Self.write)
+        _ = ccurl_set_data_callback(easy.raw, CURLOPT_HEADERFUNCTION, Self.header)
+        _ = ccurl_set_data_callback(easy.raw, CURLOPT_READFUNCTION, Self.read)
+    }
+
+    /// Goes on after a pause; to be called from outside libcurl's callbacks.
+    package func unpause() {
+        guard pausedDirections != 0 else { return }
+        pausedDirections = 0
+        lastActivity = loop.now
+        curl_easy_pause(easy.raw, CURLPAUSE_CONT)
+    }
+
+    // The pointer is good: an exchange leaves its handle, and the handle its multi, before either is freed.
+
+    private static let write: ccurl_data_callback = { bytes, size, count, context in
+        guard let bytes, let context else { return 0 }
+        return Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
+            exchange.lastActivity = exchange.loop.now
+            let length = size * count
+            switch exchange.handler.receive(UnsafeRawBufferPointer(start: bytes, count: length), on: exchange) {
+            case .accepted: return length
+            case .refused: return Int(UInt32.max)
+            case .paused:
+                exchange.pausedDirections |= CURLPAUSE_RECV
+                return Int(CURL_WRITEFUNC_PAUSE)
+            }
+        }
+    }
+
+    private static let header: ccurl_data_callback = { bytes, size, count, context in
+        guard let bytes, let context else { return 0 }
+        return Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
+            exchange.lastActivity = exchange.loop.now
+            let length = size * count
+            let line = UnsafeRawBufferPointer(start: bytes, count: length)
+            return exchange.handler.receiveHeader(line, on: exchange) ? length : Int(UInt32.max)
+        }
+    }
+
+    private static let read: ccurl_data_callback = { bytes, size, count, context in
+        guard let bytes, let context else { return Int(CURL_READFUNC_ABORT) }
+        return Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
+            exchange.lastActivity = exchange.loop.now
+            let space = UnsafeMutableRawBufferPointer(start: bytes, count: size * count)
+            guard let filled = exchange.handler.fill(space, on: exchange) else { return Int(CURL_READFUNC_ABORT) }
+            return filled
+        }
+    }
+}
+
+/// Whoever listens to an exchange, called on the loop's thread.
+package protocol ExchangeHandler: AnyObject {
+    /// A header line with its line end: the status line, a field, or the empty line.
+    ///
+    /// - Returns: whether to go on.
+    func receiveHeader(_ line: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool
+    /// Bytes of the body; the memory is libcurl's and good for this call alone.
+    func receive(_ bytes: UnsafeRawBufferPointer, on exchange: Exchange) -> BodyVerdict
+    /// Puts bytes of the request's body into `space`.
+    ///
+    /// - Returns: how many, 0 at the end, `nil` to give up.
+    func fill(_ space: UnsafeMutableRawBufferPointer, on exchange: Exchange) -> Int?
+    /// The exchange has ended and has left the loop.
+    func exchangeDidEnd(_ exchange: Exchange, _ ending: ExchangeEnding)
+}
+
+package enum BodyVerdict {
+    case accepted, refused, paused
+}
+
+/// How an exchange ended.
+package enum ExchangeEnding {
+    /// libcurl is content; whether the body is whole is for us to judge.
+    case finished
+    case failed(CurlError)
+    /// No byte for longer than the stall timeout.
+    case stalled
+    /// We ended it.
+    case cancelled
+}

@@ -1,0 +1,21 @@
+import CCurl
+
+/// Owns a `curl_slist`.
+package struct HeaderList: ~Copyable {
+    private(set) var head: UnsafeMutablePointer<curl_slist>?
+
+    package init() {}
+
+    package init(_ lines: some Sequence<String>) throws(CurlError) {
+        for line in lines { try append(line) }
+    }
+
+    package mutating func append(_ line: String) throws(CurlError) {
+        guard let longer = curl_slist_append(head, line) else { throw CurlError(CURLE_OUT_OF_MEMORY) }
+        head = longer
+    }
+
+    package var isEmpty: Bool { head == nil }
+
+    deinit { curl_slist_free_all(head) }
+}

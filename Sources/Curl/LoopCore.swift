@@ -1,0 +1,250 @@
+import CCurl
+import CLinux
+import SystemPackage
+
+/// What a ``TransferLoop``'s thread owns. Not `Sendable`: it never leaves that thread.
+package final class LoopCore {
+    private let multi: MultiHandle
+    private let poll: EventPoll
+    private let wakeUp: WakeUp
+    private var exchanges: [Int: Exchange] = [:]
+    private var nextID = 0
+    /// Read once for each wake-up: what the hot path takes for the time.
+    package private(set) var now = MonotonicTime.now()
+
+    /// When libcurl wants to be called though no socket is ready.
+    private var curlDeadline: MonotonicTime?
+    private var stallCheck: MonotonicTime?
+    private var timers: [Int: Timer] = [:]
+
+    private struct Timer {
+        var deadline: MonotonicTime
+        var action: () -> Void
+    }
+
+    /// What epoll knows of a descriptor. The generation goes with each event, so that one that was already
+    /// reported when its descriptor was closed and given out again is told from the new one's.
+    private struct Registration {
+        var generation: UInt32 = 0
+        var mask: UInt32 = 0
+        var isRegistered = false
+    }
+
+    private var registrations: [Registration] = []
+    private static let wakeUpTag = UInt64.max
+    /// Idle connections kept for the next request.
+    private static let idleConnections = 128
+
+    init(wakeUp: WakeUp) throws {
+        self.wakeUp = wakeUp
+        multi = try MultiHandle()
+        poll = try EventPoll()
+        multi.setMaximumIdleConnections(Self.idleConnections)
+        guard poll.add(wakeUp.descriptor, mask: LINUX_EPOLLIN, tag: Self.wakeUpTag) else {
+            throw Errno(rawValue: 12)
+        }
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        _ = ccurl_multi_set_socket_callback(multi.raw, Self.socketChanged, context)
+        _ = ccurl_multi_set_timer_callback(multi.raw, Self.timerChanged, context)
+    }
+
+    // MARK: Exchanges
+
+    package var exchangeCount: Int { exchanges.count }
+
+    /// Starts an exchange; `configure` sets its options.
+    ///
+    /// - Returns: its number, for ``cancel(_:)`` and ``exchange(_:)``.
+    package func start(
+        handler: any ExchangeHandler, configure: (Exchange) throws(CurlError) -> Void
+    ) throws(CurlError) -> Int {
+        nextID += 1
+        let exchange = try Exchange(id: nextID, handler: handler, loop: self)
+        try configure(exchange)
+        try multi.add(exchange.easy.raw)
+        exchanges[exchange.id] = exchange
+        if exchange.stallTimeout > 0 { scheduleStallCheck(within: exchange.stallTimeout) }
+        return exchange.id
+    }
+
+    package func exchange(_ id: Int) -> Exchange? { exchanges[id] }
+
+    /// Takes an exchange off the loop; its handler hears of it before this returns.
+    package func cancel(_ id: Int) {
+        guard let exchange = exchanges[id] else { return }
+        end(exchange, .cancelled)
+    }
+
+    private func end(_ exchange: Exchange, _ ending: ExchangeEnding) {
+        exchanges[exchange.id] = nil
+        multi.remove(exchange.easy.raw)
+        exchange.handler.exchangeDidEnd(exchange, ending)
+    }
+
+    // MARK: Timers
+
+    /// Runs `action` on this thread after so many milliseconds.
+    ///
+    /// - Returns: a number for ``cancelTimer(_:)``.
+    package func after(milliseconds: Int64, _ action: @escaping () -> Void) -> Int {
+        nextID += 1
+        timers[nextID] = Timer(
+            deadline: MonotonicTime.now().advanced(milliseconds: milliseconds), action: action)
+        return nextID
+    }
+
+    package func cancelTimer(_ id: Int) {
+        timers[id] = nil
+    }
+
+    // MARK: The loop
+
+    func run(_ take: () -> (work: [@Sendable (LoopCore) -> Void], stopped: Bool)) {
+        withUnsafeTemporaryAllocation(of: linux_event.self, capacity: 128) { events in
+            events.initialize(repeating: linux_event())
+            var isStopped = false
+            while !isStopped {
+                let count = poll.wait(into: events, timeout: timeout())
+                now = MonotonicTime.now()
+                var isWoken = false
+                for event in events[..<count] {
+                    if event.tag == Self.wakeUpTag {
+                        isWoken = true
+                    } else {
+                        dispatch(event)
+                    }
+                }
+                if let deadline = curlDeadline, deadline <= now {
+                    curlDeadline = nil
+                    multi.actOnTimeout()
+                }
+                drainFinished()
+                if isWoken {
+                    wakeUp.wait()
+                    let (work, stopped) = take()
+                    for job in work { job(self) }
+                    isStopped = stopped
+                }
+                fireTimers()
+                checkStalls()
+            }
+        }
+        for exchange in Array(exchanges.values) { end(exchange, .cancelled) }
+        // What libcurl still says while it closes its sockets must find nobody.
+        _ = ccurl_multi_set_socket_callback(multi.raw, nil, nil)
+        _ = ccurl_multi_set_timer_callback(multi.raw, nil, nil)
+    }
+
+    /// Milliseconds for epoll, −1 where nothing is due: libcurl's deadline needs no timer of its own.
+    private func timeout() -> Int32 {
+        var earliest = curlDeadline
+        if let stallCheck { earliest = min(earliest ?? stallCheck, stallCheck) }
+        for timer in timers.values { earliest = min(earliest ?? timer.deadline, timer.deadline) }
+        guard let earliest else { return -1 }
+        return Int32(clamping: MonotonicTime.now().milliseconds(until: earliest))
+    }
+
+    private func dispatch(_ event: linux_event) {
+        let fd = Int(truncatingIfNeeded: event.tag & 0xFFFF_FFFF)
+        let generation = UInt32(truncatingIfNeeded: event.tag >> 32)
+        guard fd < registrations.count, registrations[fd].isRegistered,
+            registrations[fd].generation & 0x7FFF_FFFF == generation
+        else { return }
+        multi.act(
+            on: Int32(fd),
+            readable: event.mask & (LINUX_EPOLLIN | LINUX_EPOLLHUP) != 0,
+            writable: event.mask & LINUX_EPOLLOUT != 0,
+            failed: event.mask & LINUX_EPOLLERR != 0)
+    }
+
+    private func drainFinished() {
+        while let (easy, result) = multi.nextDone() {
+            var context: UnsafeMutableRawPointer?
+            guard ccurl_get_pointer(easy, CURLINFO_PRIVATE, &context) == CURLE_OK, let context else { continue }
+            let exchange = Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue()
+            end(exchange, result == CURLE_OK ? .finished : .failed(CurlError(result)))
+        }
+    }
+
+    private func fireTimers() {
+        guard !timers.isEmpty else { return }
+        for (id, timer) in timers where timer.deadline <= now {
+            timers[id] = nil
+            timer.action()
+        }
+    }
+
+    // MARK: Stalls
+
+    /// Looks often enough to notice a stall within an eighth of its timeout, and no more often than that.
+    private func scheduleStallCheck(within timeout: Int64) {
+        let next = now.advanced(milliseconds: max(50, timeout / 8))
+        stallCheck = min(stallCheck ?? next, next)
+    }
+
+    private func checkStalls() {
+        guard let due = stallCheck, due <= now else { return }
+        stallCheck = nil
+        var shortest = Int64.max
+        var stalled: [Exchange] = []
+        for exchange in exchanges.values where exchange.stallTimeout > 0 {
+            if exchange.pausedDirections == 0, now.milliseconds(since: exchange.lastActivity) >= exchange.stallTimeout {
+                stalled.append(exchange)
+            } else {
+                shortest = min(shortest, exchange.stallTimeout)
+            }
+        }
+        for exchange in stalled where exchanges[exchange.id] === exchange { end(exchange, .stalled) }
+        if shortest < Int64.max { scheduleStallCheck(within: shortest) }
+    }
+
+    // MARK: What libcurl asks for
+
+    private static let socketChanged: curl_socket_callback = { _, socket, what, context, _ in
+        guard let context else { return 0 }
+        Unmanaged<LoopCore>.fromOpaque(context)._withUnsafeGuaranteedRef { $0.register(socket, what) }
+        return 0
+    }
+
+    private static let timerChanged: curl_multi_timer_callback = { _, milliseconds, context in
+        guard let context else { return 0 }
+        Unmanaged<LoopCore>.fromOpaque(context)._withUnsafeGuaranteedRef { core in
+            // 0 means at the next turn: acting here would recurse.
+            core.curlDeadline = milliseconds < 0 ? nil : MonotonicTime.now().advanced(milliseconds: Int64(milliseconds))
+        }
+        return 0
+    }
+
+    private func register(_ socket: Int32, _ what: Int32) {
+        let index = Int(socket)
+        guard index >= 0 else { return }
+        while registrations.count <= index { registrations.append(Registration()) }
+        if what == CURL_POLL_REMOVE {
+            if registrations[index].isRegistered {
+                poll.remove(socket)
+                registrations[index].isRegistered = false
+            }
+            return
+        }
+        var mask: UInt32 = 0
+        if what & CURL_POLL_IN != 0 { mask |= LINUX_EPOLLIN }
+        if what & CURL_POLL_OUT != 0 { mask |= LINUX_EPOLLOUT }
+        if registrations[index].isRegistered {
+            guard registrations[index].mask != mask else { return }
+            if poll.change(socket, mask: mask, tag: tag(index)) {
+                registrations[index].mask = mask
+                return
+            }
+            // Closed behind our back and given out again: it is a new one.
+        }
+        registrations[index].generation &+= 1
+        registrations[index].mask = mask
+        registrations[index].isRegistered =
+            poll.add(socket, mask: mask, tag: tag(index)) || poll.change(socket, mask: mask, tag: tag(index))
+    }
+
+    private func tag(_ index: Int) -> UInt64 {
+        // The top generation is the wake-up's.
+        UInt64(registrations[index].generation & 0x7FFF_FFFF) << 32 | UInt64(index)
+    }
+}

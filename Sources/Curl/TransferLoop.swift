@@ -1,0 +1,56 @@
+import SystemPackage
+import Synchronization
+
+/// A thread with its libcurl multi handle: the only one that touches it and the exchanges on it.
+///
+/// Others post work to it. An idle loop sleeps in epoll without a deadline.
+package final class TransferLoop: Sendable {
+    package typealias Work = (LoopCore) -> Void
+
+    private struct Inbox {
+        var work: [@Sendable (LoopCore) -> Void] = []
+        var stopped = false
+    }
+
+    private let inbox = Mutex(Inbox())
+    private let wakeUp: WakeUp
+
+    /// - Throws: where the system has no thread, no descriptor or no libcurl to give.
+    package init(name: String = "dld-loop") throws {
+        try CurlLibrary.initialise()
+        wakeUp = try WakeUp(counting: false)
+        let started = SystemThread.start(name: name) { [self] in
+            // Made here, so that it never belongs to another thread.
+            guard let core = try? LoopCore(wakeUp: wakeUp) else { return fail() }
+            core.run { self.take() }
+        }
+        guard started else { throw Errno.resourceTemporarilyUnavailable }
+    }
+
+    /// Runs `work` on the loop's thread, soon, in the order of the posts.
+    package func post(_ work: @escaping @Sendable (LoopCore) -> Void) {
+        let first = inbox.withLock { inbox in
+            inbox.work.append(work)
+            return inbox.work.count == 1
+        }
+        if first { wakeUp.signal() }
+    }
+
+    /// Ends every exchange as cancelled, then the thread. Work posted before is done first.
+    package func stop() {
+        inbox.withLock { $0.stopped = true }
+        wakeUp.signal()
+    }
+
+    private func take() -> (work: [@Sendable (LoopCore) -> Void], stopped: Bool) {
+        inbox.withLock { inbox in
+            let work = inbox.work
+            inbox.work.removeAll(keepingCapacity: true)
+            return (work, inbox.stopped)
+        }
+    }
+
+    private func fail() {
+        inbox.withLock { $0.stopped = true }
+    }
+}

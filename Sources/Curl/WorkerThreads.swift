@@ -1,0 +1,80 @@
+import Synchronization
+
+/// Threads for calls that block: `getaddrinfo`, `fdatasync`.
+///
+/// A thread is made when work arrives and none is free, up to a limit; one that has no work sleeps in the
+/// kernel and costs no wake-up.
+package final class WorkerThreads: Sendable {
+    private struct State {
+        var work: [@Sendable () -> Void] = []
+        var next = 0
+        var threads = 0
+        var idle = 0
+        var stopped = false
+    }
+
+    private let name: String
+    private let limit: Int
+    private let wakeUp: WakeUp?
+    private let state = Mutex(State())
+
+    package init(name: String, limit: Int) {
+        self.name = name
+        self.limit = limit
+        wakeUp = try? WakeUp(counting: true)
+    }
+
+    package func perform(_ work: @escaping @Sendable () -> Void) {
+        guard let wakeUp else { return work() }
+        let wantsThread = state.withLock { state in
+            state.work.append(work)
+            guard state.idle < state.work.count - state.next, state.threads < limit else { return false }
+            state.threads += 1
+            return true
+        }
+        if wantsThread, !SystemThread.start(name: name, { [self] in run(wakeUp) }) {
+            // No thread to be had: where others exist they will come to it, otherwise it is done here.
+            let alone = state.withLock { state in
+                state.threads -= 1
+                return state.threads == 0
+            }
+            if alone, let own = take() { return own() }
+        }
+        wakeUp.signal()
+    }
+
+    /// Lets the threads end once the work that is waiting has been done.
+    package func stop() {
+        let count = state.withLock { state in
+            state.stopped = true
+            return state.threads
+        }
+        for _ in 0..<count { wakeUp?.signal() }
+    }
+
+    private func take() -> (@Sendable () -> Void)? {
+        state.withLock { state in
+            guard state.next < state.work.count else { return nil }
+            let work = state.work[state.next]
+            state.next += 1
+            if state.next == state.work.count {
+                state.work.removeAll(keepingCapacity: true)
+                state.next = 0
+            }
+            return work
+        }
+    }
+
+    private func run(_ wakeUp: WakeUp) {
+        while true {
+            state.withLock { $0.idle += 1 }
+            wakeUp.wait()
+            state.withLock { $0.idle -= 1 }
+            if let work = take() {
+                work()
+            } else if state.withLock({ $0.stopped }) {
+                return
+            }
+        }
+    }
+}
