@@ -10,7 +10,9 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 int linux_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
@@ -62,6 +64,19 @@ int linux_openat_beneath(int dirfd, const char *path, int flags, mode_t mode) {
 
 int linux_rename_noreplace(int olddir, const char *oldpath, int newdir, const char *newpath) {
     return renameat2(olddir, oldpath, newdir, newpath, RENAME_NOREPLACE);
+}
+
+int linux_fsetxattr(int fd, const char *name, const void *value, size_t size) {
+    return fsetxattr(fd, name, value, size, 0);
+}
+
+ssize_t linux_fgetxattr(int fd, const char *name, void *value, size_t size) {
+    return fgetxattr(fd, name, value, size);
+}
+
+int linux_set_modification_time(int fd, int64_t seconds) {
+    struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = seconds}};
+    return futimens(fd, times);
 }
 
 int linux_set_thread_name(const char *name) { return pthread_setname_np(pthread_self(), name); }

@@ -57,13 +57,9 @@ package struct EasyHandle: ~Copyable {
 
     // MARK: What became of the transfer
 
-    package borrowing func number(_ info: CURLINFO) -> Int {
+    /// The `errno` of a connection that failed, 0 where none did.
+    package borrowing func systemError() -> Int32 {
         var value = 0
-        return ccurl_get_long(raw, info, &value) == CURLE_OK ? value : 0
-    }
-
-    package borrowing func microseconds(_ info: CURLINFO) -> Int64 {
-        var value: curl_off_t = 0
-        return ccurl_get_offset(raw, info, &value) == CURLE_OK ? Int64(value) : 0
+        return ccurl_get_long(raw, CURLINFO_OS_ERRNO, &value) == CURLE_OK ? Int32(clamping: value) : 0
     }
 }

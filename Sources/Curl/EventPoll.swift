@@ -59,4 +59,10 @@ package final class WakeUp: Sendable {
         var count: UInt64 = 0
         while read(descriptor, &count, 8) < 0, errno == EINTR {}
     }
+
+    /// As ``wait()``, but for so many milliseconds at most.
+    package func wait(atMost milliseconds: Int32) {
+        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        if poll(&entry, 1, milliseconds) > 0 { wait() }
+    }
 }

@@ -29,6 +29,7 @@ package final class Exchange {
         _ = ccurl_set_data_callback(easy.raw, CURLOPT_WRITEFUNCTION, Self.write)
         _ = ccurl_set_data_callback(easy.raw, CURLOPT_HEADERFUNCTION, Self.header)
         _ = ccurl_set_data_callback(easy.raw, CURLOPT_READFUNCTION, Self.read)
+        _ = ccurl_set_seek_callback(easy.raw, Self.seek, context)
     }
 
     /// Goes on after a pause; to be called from outside libcurl's callbacks.
@@ -66,6 +67,13 @@ package final class Exchange {
         }
     }
 
+    private static let seek: curl_seek_callback = { context, offset, origin in
+        guard let context, origin == 0 else { return CURL_SEEKFUNC_CANTSEEK }
+        return Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
+            exchange.handler.rewind(to: Int64(offset)) ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL
+        }
+    }
+
     private static let read: ccurl_data_callback = { bytes, size, count, context in
         guard let bytes, let context else { return Int(CURL_READFUNC_ABORT) }
         return Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
@@ -89,6 +97,10 @@ package protocol ExchangeHandler: AnyObject {
     ///
     /// - Returns: how many, 0 at the end, `nil` to give up.
     func fill(_ space: UnsafeMutableRawBufferPointer, on exchange: Exchange) -> Int?
+    /// The request's body has to be sent again from `offset`, as when a kept connection turned out to be dead.
+    ///
+    /// - Returns: whether it can.
+    func rewind(to offset: Int64) -> Bool
     /// The exchange has ended and has left the loop.
     func exchangeDidEnd(_ exchange: Exchange, _ ending: ExchangeEnding)
 }

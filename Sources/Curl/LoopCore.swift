@@ -48,6 +48,20 @@ package final class LoopCore {
         _ = ccurl_multi_set_timer_callback(multi.raw, Self.timerChanged, context)
     }
 
+    /// Buffers for the bodies that arrive on this loop.
+    package let buffers = BufferPool()
+
+    // MARK: Clients
+
+    /// Those who live on this loop, by the number they came with, so that work posted from elsewhere finds them.
+    private var clients: [Int: AnyObject] = [:]
+
+    package func adopt(_ client: AnyObject, as number: Int) { clients[number] = client }
+
+    package func client(_ number: Int) -> AnyObject? { clients[number] }
+
+    package func release(_ number: Int) { clients[number] = nil }
+
     // MARK: Exchanges
 
     package var exchangeCount: Int { exchanges.count }

@@ -39,6 +39,11 @@ static inline CURLcode ccurl_set_data_callback(CURL *easy, CURLoption option, cc
     return curl_easy_setopt(easy, option, callback);
 }
 
+static inline CURLcode ccurl_set_seek_callback(CURL *easy, curl_seek_callback callback, void *context) {
+    curl_easy_setopt(easy, CURLOPT_SEEKDATA, context);
+    return curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, callback);
+}
+
 static inline CURLcode ccurl_get_long(CURL *easy, CURLINFO info, long *value) {
     return curl_easy_getinfo(easy, info, value);
 }

@@ -34,6 +34,12 @@ int linux_openat_beneath(int dirfd, const char *path, int flags, mode_t mode);
 // renameat2 with RENAME_NOREPLACE.
 int linux_rename_noreplace(int olddir, const char *oldpath, int newdir, const char *newpath);
 
+int linux_fsetxattr(int fd, const char *name, const void *value, size_t size);
+ssize_t linux_fgetxattr(int fd, const char *name, void *value, size_t size);
+
+// Sets the time of the last change, and leaves that of the last access.
+int linux_set_modification_time(int fd, int64_t seconds);
+
 int linux_set_thread_name(const char *name);
 
 // ioctl EXT4_IOC_SHUTDOWN without flushing the journal: the next mount finds what a power cut leaves.

@@ -1,0 +1,47 @@
+import CCurl
+
+/// A URL as libcurl itself reads it: judged by one parser and fetched by another, a URL may mean two things.
+package struct CurlURL: Sendable, Equatable {
+    /// In full, normalised.
+    package let text: String
+    /// Lower case.
+    package let scheme: String
+    /// Lower case, IPv6 in brackets.
+    package let host: String
+    package let port: Int
+    /// Path without query.
+    package let path: String
+
+    package var origin: String { "\(scheme)://\(host):\(port)" }
+
+    /// - Parameter base: what `text` is relative to, where it is (RFC 3986, section 5).
+    package init(_ text: String, relativeTo base: CurlURL? = nil) throws(CurlError) {
+        guard !text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else { throw CurlError(CURLE_URL_MALFORMAT) }
+        guard let handle = curl_url() else { throw CurlError(CURLE_OUT_OF_MEMORY) }
+        defer { curl_url_cleanup(handle) }
+        let spaces: UInt32 = 1 << 7  // CURLU_URLENCODE: a redirect's target may hold spaces
+        if let base, curl_url_set(handle, CURLUPART_URL, base.text, 0) != CURLUE_OK {
+            throw CurlError(CURLE_URL_MALFORMAT)
+        }
+        guard curl_url_set(handle, CURLUPART_URL, text, base == nil ? 0 : spaces) == CURLUE_OK else {
+            throw CurlError(CURLE_URL_MALFORMAT)
+        }
+        // A fragment is the client's own (RFC 9110, section 4.2.5).
+        curl_url_set(handle, CURLUPART_FRAGMENT, nil, 0)
+        func part(_ part: CURLUPart, _ flags: UInt32 = 0) -> String? {
+            var text: UnsafeMutablePointer<CChar>?
+            guard curl_url_get(handle, part, &text, flags) == CURLUE_OK, let text else { return nil }
+            defer { curl_free(text) }
+            return String(cString: text)
+        }
+        let defaultPort: UInt32 = 1  // CURLU_DEFAULT_PORT
+        guard let whole = part(CURLUPART_URL), let scheme = part(CURLUPART_SCHEME), let host = part(CURLUPART_HOST),
+            let port = part(CURLUPART_PORT, defaultPort).flatMap({ Int($0) })
+        else { throw CurlError(CURLE_URL_MALFORMAT) }
+        self.text = whole
+        self.scheme = scheme.lowercased()
+        self.host = host.lowercased()
+        self.port = port
+        path = part(CURLUPART_PATH) ?? "/"
+    }
+}

@@ -1,0 +1,149 @@
+import TaskModel
+
+extension Configuration {
+    /// Reads the YAML of a configuration file; an empty one says every default.
+    ///
+    /// - Parameter file: the name to print in messages.
+    /// - Throws: ``FileError``, the first in the file: a key that is not known, given twice or not carried out, or
+    ///   a value of another type or out of bounds.
+    package init(parsing text: String, file: String) throws(FileError) {
+        self.init()
+        let source = YAMLSource(text, file: file)
+        guard let root = try source.compose() else { return }
+        if let sections = root.mapping(
+            ConfigurationKeys.top, "a mapping of sections, such as downloads and limits")
+        {
+            for section in sections.values { read(section) }
+        }
+        try source.throwFirstFault()
+    }
+
+    private mutating func read(_ section: YAMLValue) {
+        switch section.name {
+        case "downloads": each(section, ConfigurationKeys.downloads) { $0.readDownloads($1) }
+        case "uploads": each(section, ConfigurationKeys.uploads) { $0.uploads.roots = $1.paths() ?? [] }
+        case "limits": each(section, ConfigurationKeys.limits) { $0.readLimits($1) }
+        case "retry": readRetry(section)
+        case "timeouts": each(section, ConfigurationKeys.timeouts) { $0.readTimeouts($1) }
+        case "disk": each(section, ConfigurationKeys.disk) { $0.readDisk($1) }
+        case "tls": each(section, ConfigurationKeys.tls) { $0.tls.caFile = $1.absolutePath() }
+        case "network": each(section, ConfigurationKeys.network) { $0.network.proxy = $1.proxy() }
+        case "control": each(section, ConfigurationKeys.control) { $0.readControl($1) }
+        default: each(section, ConfigurationKeys.log) { $0.log.level = $1.word() ?? .info }
+        }
+    }
+
+    private mutating func each(
+        _ section: YAMLValue, _ keys: KeyTable, _ take: (inout Configuration, YAMLValue) -> Void
+    ) {
+        for value in section.mapping(keys)?.values ?? [] { take(&self, value) }
+    }
+
+    private mutating func readDownloads(_ value: YAMLValue) {
+        switch value.name {
+        case "directory": downloads.directory = value.absolutePath()
+        case "roots": downloads.roots = value.paths()
+        default: downloads.onConflict = value.word() ?? .rename
+        }
+    }
+
+    private mutating func readLimits(_ value: YAMLValue) {
+        switch value.name {
+        case "active-tasks": set(\.limits.activeTasks, value.integer(in: Bound.activeTasks))
+        case "connections-per-task": set(\.limits.connectionsPerTask, value.connectionCount())
+        case "connections-per-host": set(\.limits.connectionsPerHost, value.integer(in: Bound.connectionsPerHost))
+        default: set(\.limits.tasksPerOwner, value.integer(in: Bound.tasksPerOwner))
+        }
+    }
+
+    private mutating func readRetry(_ section: YAMLValue) {
+        guard let values = section.mapping(ConfigurationKeys.retry) else { return }
+        set(\.retry.attempts, values["attempts"]?.integer(in: Bound.attempts))
+        set(\.retry.baseDelay, values["base-delay"]?.delay())
+        set(\.retry.maxDelay, values["max-delay"]?.delay())
+        if retry.baseDelay > retry.maxDelay {
+            values["max-delay"]?.report("must not be shorter than `base-delay`")
+            values["base-delay"]?.report("must not be longer than `max-delay`")
+        }
+    }
+
+    private mutating func readTimeouts(_ value: YAMLValue) {
+        switch value.name {
+        case "connect": set(\.timeouts.connect, value.delay())
+        default: set(\.timeouts.stall, value.delay())
+        }
+    }
+
+    private mutating func readDisk(_ value: YAMLValue) {
+        switch value.name {
+        case "min-free": set(\.disk.minFree, value.size())
+        default: disk.maxSize = value.size(from: 1)
+        }
+    }
+
+    private mutating func readControl(_ value: YAMLValue) {
+        switch value.name {
+        case "socket":
+            control.socket = value.absolutePath()
+            if let path = control.socket, path.utf8.count > Bound.socketPath {
+                value.report("is longer than the \(Bound.socketPath) bytes that a socket's path may have")
+            }
+        case "mode": control.mode = value.mode()
+        case "group": control.group = value.group()
+        default: control.adminGroup = value.group()
+        }
+    }
+
+    /// What could not be read was reported; the default stays.
+    private mutating func set<Value>(_ field: WritableKeyPath<Configuration, Value>, _ value: Value?) {
+        if let value { self[keyPath: field] = value }
+    }
+}
+
+extension YAMLValue {
+    fileprivate func paths() -> [String]? {
+        list("a list of absolute paths, such as [/srv/files]")?.compactMap { $0.absolutePath() }
+    }
+
+    fileprivate func delay() -> Milliseconds? { span(atMost: Configuration.Bound.span, "7d") }
+
+    fileprivate func connectionCount() -> Configuration.ConnectionCount? {
+        let bound = Configuration.Bound.connectionsPerTask
+        return parse("auto or a whole number from \(bound.lowerBound) to \(bound.upperBound)") { text in
+            if text == "auto" { return .auto }
+            guard text.utf8.allSatisfy(\.isDigit), let count = Int(text), bound.contains(count) else { return nil }
+            return .exactly(count)
+        }
+    }
+
+    /// Octal, with its leading zero, so that nobody takes it for a decimal number.
+    fileprivate func mode() -> UInt32? {
+        parse("permission bits in octal with a leading 0, such as 0660") { text in
+            guard text.hasPrefix("0"), (4...5).contains(text.utf8.count),
+                let mode = text.utf8.allSatisfy(\.isDigit) ? UInt32(text, radix: 8) : nil, mode <= 0o777
+            else { return nil }
+            return mode
+        }
+    }
+
+    fileprivate func group() -> String? {
+        parse("a group's name or number") { text in
+            let isName = text.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: ":") }
+            return isName && (1...Configuration.Bound.groupName).contains(text.utf8.count) ? text : nil
+        }
+    }
+
+    fileprivate func proxy() -> String? {
+        guard let proxy = text("a URL such as http://proxy.example.org:3128") else { return nil }
+        // A task's own proxy and the daemon's are judged by one rule.
+        var task = TaskSpecification(url: "http://localhost/")
+        task.proxy = proxy
+        do {
+            try task.check()
+            return proxy
+        } catch {
+            report(error.message)
+            return nil
+        }
+    }
+}

@@ -1,0 +1,111 @@
+import TaskModel
+
+/// What the daemon's configuration file says, with the defaults of what it leaves out.
+///
+/// Where the default depends on the daemon's surroundings, `nil` stands for it.
+package struct Configuration: Sendable, Equatable {
+    package var downloads = Downloads()
+    package var uploads = Uploads()
+    package var limits = Limits()
+    package var retry = Retry()
+    package var timeouts = Timeouts()
+    package var disk = Disk()
+    package var tls = TLS()
+    package var network = Network()
+    package var control = Control()
+    package var log = Log()
+
+    /// Every default.
+    package init() {}
+
+    package struct Downloads: Sendable, Equatable {
+        /// Absolute; where a relative `directory` of a task begins.
+        package var directory: String?
+        /// Absolute; an absolute `directory` of a task lies beneath one of them. `nil`: the directory alone.
+        package var roots: [String]?
+        package var onConflict = ConflictPolicy.rename
+    }
+
+    package struct Uploads: Sendable, Equatable {
+        /// Absolute; others than the daemon's own user may upload from beneath these only.
+        package var roots: [String] = []
+    }
+
+    package struct Limits: Sendable, Equatable {
+        package var activeTasks = 16
+        package var connectionsPerTask = ConnectionCount.auto
+        package var connectionsPerHost = 16
+        package var tasksPerOwner = 1_000_000
+    }
+
+    /// How many connections one task may use.
+    package enum ConnectionCount: Sendable, Equatable {
+        /// As many as pay, at most ``Bound/connectionsPerTask``'s upper end.
+        case auto
+        case exactly(Int)
+    }
+
+    package struct Retry: Sendable, Equatable {
+        /// Attempts without progress, the first among them.
+        package var attempts = 10
+        package var baseDelay: Milliseconds = 1_000
+        package var maxDelay: Milliseconds = 600_000
+    }
+
+    package struct Timeouts: Sendable, Equatable {
+        package var connect: Milliseconds = 30_000
+        /// A transfer that moves nothing for so long is broken off.
+        package var stall: Milliseconds = 60_000
+    }
+
+    package struct Disk: Sendable, Equatable {
+        /// Bytes that downloads leave free.
+        package var minFree: Int64 = 256 << 20
+        /// Bytes; a larger download fails.
+        package var maxSize: Int64?
+    }
+
+    package struct TLS: Sendable, Equatable {
+        /// Absolute; certificates to trust, PEM. `nil`: the system's.
+        package var caFile: String?
+    }
+
+    package struct Network: Sendable, Equatable {
+        /// For tasks without a proxy of their own.
+        package var proxy: String?
+    }
+
+    package struct Control: Sendable, Equatable {
+        /// Absolute.
+        package var socket: String?
+        /// The socket's permission bits.
+        package var mode: UInt32?
+        /// The socket's group, by name or number.
+        package var group: String?
+        /// Members may act on everyone's tasks.
+        package var adminGroup: String?
+    }
+
+    package struct Log: Sendable, Equatable {
+        package var level = LogLevel.info
+    }
+
+    package enum LogLevel: String, Sendable, CaseIterable {
+        case trace, debug, info, notice, warning, error, critical
+    }
+
+    /// What a value may be at most and at least.
+    package enum Bound {
+        package static let activeTasks = 1...10_000
+        package static let connectionsPerTask = 1...16
+        package static let connectionsPerHost = 1...10_000
+        package static let tasksPerOwner = 1...1_000_000_000
+        package static let attempts = 1...1_000_000
+        /// Of every delay and timeout: seven days.
+        package static let span: Milliseconds = 7 * 86_400_000
+        /// Bytes in a socket's path: `sun_path` has 108 with its end (unix(7)).
+        package static let socketPath = 107
+        /// Bytes in a group's name.
+        package static let groupName = 255
+    }
+}

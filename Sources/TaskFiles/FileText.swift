@@ -1,0 +1,40 @@
+/// Bytes of a file as text: UTF-8 or refused, since a repaired byte would be a changed URL or path.
+package enum FileText {
+    /// - Returns: the text without a leading byte order mark.
+    /// - Throws: ``FileError`` at the first byte that is not UTF-8.
+    package static func decode(_ bytes: some Collection<UInt8>, file: String) throws(FileError) -> String {
+        let body = bytes.starts(with: byteOrderMark) ? bytes.dropFirst(byteOrderMark.count) : bytes[...]
+        guard let text = String(validating: body, as: UTF8.self) else {
+            throw FileError(
+                file: file, at: positionOfFault(in: Array(body)),
+                "is not UTF-8 text; dld reads text files only")
+        }
+        return text
+    }
+
+    static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
+
+    /// The first control character that no text file holds: all save tab, line feed and carriage return.
+    static func positionOfControlCharacter(in text: String) -> Position? {
+        let offset = text.utf8.firstIndex { ($0 < 0x20 && $0 != 0x09 && $0 != 0x0A && $0 != 0x0D) || $0 == 0x7F }
+        return offset.map { position(after: text[..<$0].utf8) }
+    }
+
+    /// The place that follows `bytes`, in characters; a carriage return before a line feed belongs to it.
+    static func position(after bytes: some BidirectionalCollection<UInt8>) -> Position {
+        let line = bytes.count { $0 == UInt8(ascii: "\n") } + 1
+        let start = bytes.lastIndex(of: UInt8(ascii: "\n")).map(bytes.index(after:)) ?? bytes.startIndex
+        return Position(line: line, column: String(decoding: bytes[start...], as: UTF8.self).count + 1)
+    }
+
+    /// Where the first byte stands that is no part of a character.
+    private static func positionOfFault(in bytes: [UInt8]) -> Position {
+        var decoder = UTF8()
+        var iterator = bytes.makeIterator()
+        var sound = 0
+        while case .scalarValue(let scalar) = decoder.decode(&iterator) {
+            sound += UTF8.width(scalar)
+        }
+        return position(after: bytes[..<min(sound, bytes.count)])
+    }
+}

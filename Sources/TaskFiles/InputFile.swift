@@ -1,0 +1,76 @@
+import TaskModel
+
+/// A file of tasks whose kind is told by its content.
+package enum InputFile {
+    package enum Kind: Sendable, Equatable {
+        case urlList, queueFile, metalink, aria2Input
+    }
+
+    /// Judges by the first line that says something, and takes a list whose URLs are followed by indented
+    /// options, or stand several on a line, for input of aria2.
+    package static func detect(_ bytes: [UInt8]) -> Kind {
+        var lines =
+            bytes.starts(with: FileText.byteOrderMark) ? bytes.dropFirst(FileText.byteOrderMark.count) : bytes[...]
+        var kind: Kind?
+        while !lines.isEmpty {
+            let line = lines.prefix { $0 != UInt8(ascii: "\n") }
+            lines = lines[line.endIndex...].dropFirst()
+            let text = URLList.trimmed(line)
+            guard let first = text.first, first != UInt8(ascii: "#") else { continue }
+            if kind == nil {
+                if first == UInt8(ascii: "<") { return .metalink }
+                if isYAML(text) { return .queueFile }
+                kind = .urlList
+            } else if line.first == 0x20 || line.first == 0x09, isOption(text) {
+                return .aria2Input
+            }
+            if isSeveralURLs(text) { return .aria2Input }
+        }
+        return kind ?? .urlList
+    }
+
+    /// Reads a URL list or a queue file.
+    ///
+    /// - Parameters: as of ``QueueFile/init(parsing:file:baseDirectory:now:utcOffsetSeconds:)``.
+    /// - Throws: ``FileError``, the first in the file, or that its kind is not read.
+    package static func parse(
+        _ bytes: [UInt8], file: String, baseDirectory: String, now: Milliseconds, utcOffsetSeconds: Int
+    ) throws(FileError) -> QueueFile {
+        switch detect(bytes) {
+        case .urlList:
+            return QueueFile(entries: try URLList(parsing: bytes, file: file).entries)
+        case .queueFile:
+            return try QueueFile(
+                parsing: FileText.decode(bytes, file: file), file: file, baseDirectory: baseDirectory, now: now,
+                utcOffsetSeconds: utcOffsetSeconds)
+        case .metalink: throw refusal(of: "a Metalink or other XML file", file)
+        case .aria2Input: throw refusal(of: "an input file of aria2, with options of its own", file)
+        }
+    }
+
+    private static func refusal(of kind: String, _ file: String) -> FileError {
+        FileError(file: file, at: Position(), "is \(kind); this version reads URL lists and queue files")
+    }
+
+    /// A line that begins a YAML document: a marker, a directive, a list, a flow collection, or a key.
+    private static func isYAML(_ line: ArraySlice<UInt8>) -> Bool {
+        let beginnings = ["---", "%YAML", "{", "[", "- "].map { Array($0.utf8) }
+        if beginnings.contains(where: { line.starts(with: $0) }) || line.elementsEqual("-".utf8) { return true }
+        let key = line.prefix { $0.isLetterOrDigit || Array("-_\"' ".utf8).contains($0) }
+        let rest = line[key.endIndex...]
+        guard !key.isEmpty, rest.first == UInt8(ascii: ":") else { return false }
+        return rest.count == 1 || rest[rest.startIndex + 1] == 0x20 || rest[rest.startIndex + 1] == 0x09
+    }
+
+    /// `name=value`, which no URL is.
+    private static func isOption(_ line: ArraySlice<UInt8>) -> Bool {
+        let name = line.prefix { $0.isLetterOrDigit || $0 == UInt8(ascii: "-") }
+        return !name.isEmpty && line[name.endIndex...].first == UInt8(ascii: "=")
+    }
+
+    /// URLs with tabs between them: sources of one file.
+    private static func isSeveralURLs(_ line: ArraySlice<UInt8>) -> Bool {
+        guard let tab = line.firstIndex(of: 0x09) else { return false }
+        return line[..<tab].firstRange(of: "://".utf8) != nil && line[tab...].firstRange(of: "://".utf8) != nil
+    }
+}

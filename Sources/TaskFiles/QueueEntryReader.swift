@@ -1,0 +1,143 @@
+import TaskModel
+
+/// Reads the entries of one list of a queue file.
+struct QueueEntryReader {
+    let kind: TaskKind
+    let defaults: YAMLMapping?
+    private let baseDirectory: String
+    private let moment: Moment
+    private let keys: KeyTable
+    /// Every entry begins as this: the defaults that its kind takes.
+    private var template: TaskSpecification
+
+    init(kind: TaskKind, batch: String?, defaults: YAMLMapping?, baseDirectory: String, moment: Moment) {
+        self.kind = kind
+        self.defaults = defaults
+        self.baseDirectory = baseDirectory
+        self.moment = moment
+        keys = kind == .download ? QueueKeys.download : QueueKeys.upload
+        template = TaskSpecification(kind: kind, url: "")
+        template.batch = batch
+        for value in defaults?.values ?? [] where keys.known.contains(value.name) {
+            take(value, into: &template)
+        }
+    }
+
+    /// - Returns: the entry, or `nil` after reporting what is wrong with it.
+    func read(_ value: YAMLValue) -> QueueEntry? {
+        var task = template
+        var options: YAMLMapping?
+        if value.shape == .scalar, kind == .download || value.isNull {
+            guard !value.isNull else {
+                value.reportEntry("is empty; give a URL or take the dash out")
+                return nil
+            }
+            guard let url = value.text() else { return nil }
+            task.url = url
+        } else {
+            guard value.shape == .mapping, let mapping = value.mapping(keys) else {
+                value.reportEntry(
+                    kind == .download
+                        ? "must be a URL or a mapping with a url" : "must be a mapping with a file and a url")
+                return nil
+            }
+            for option in mapping.values { take(option, into: &task) }
+            let required = kind == .download ? ["url"] : ["file", "url"]
+            for name in required where mapping[name] == nil {
+                value.reportEntry("lacks its `\(name)`")
+                return nil
+            }
+            options = mapping
+        }
+        do {
+            try task.check()
+        } catch {
+            report(error, in: options, of: value)
+            return nil
+        }
+        return QueueEntry(task, line: value.position.line, column: value.position.column)
+    }
+
+    // MARK: - Options
+
+    private func take(_ value: YAMLValue, into task: inout TaskSpecification) {
+        switch value.name {
+        case "url": task.url = value.text("a URL") ?? ""
+        case "output": task.output = value.text("a file name")
+        case "directory": task.directory = value.text("a directory")
+        case "file": task.file = path(value)
+        case "method": task.method = value.text("PUT or POST")
+        case "content-type": task.contentType = value.text("a media type")
+        case "checksum": task.checksum = value.text("ALGORITHM:HEX")
+        case "header": task.headers = headers(value).compactMap { $0.text("'Name: value'") }
+        case "user": task.user = value.text("a name")
+        case "user-agent": task.userAgent = value.text()
+        case "referer": task.referer = value.text("a URL")
+        case "proxy": task.proxy = value.text("a URL such as http://proxy.example.org:3128")
+        case "priority": task.priority = value.word() ?? .normal
+        case "max-size": task.maxSize = value.size()
+        case "start-at": task.startAt = startAt(value)
+        case "on-conflict": task.onConflict = value.word()
+        case "no-mtime": task.noMtime = value.flag() ?? false
+        case "key": task.key = value.text("a name")
+        case "paused": task.paused = value.flag() ?? false
+        default: break
+        }
+    }
+
+    /// One header, or a list of them.
+    private func headers(_ value: YAMLValue) -> [YAMLValue] {
+        value.shape == .list ? value.list("a list of headers") ?? [] : [value]
+    }
+
+    private func path(_ value: YAMLValue) -> String? {
+        guard let path = value.text("a path") else { return nil }
+        guard !path.isEmpty else {
+            value.report("is empty; give the path of the file to upload")
+            return nil
+        }
+        guard !path.hasPrefix("~") else {
+            value.report("begins with ~, which only a shell expands; write the path out")
+            return nil
+        }
+        if path.hasPrefix("/") { return path }
+        return baseDirectory + (baseDirectory.hasSuffix("/") ? "" : "/") + path
+    }
+
+    private func startAt(_ value: YAMLValue) -> Milliseconds? {
+        value.parse("a time such as 2030-01-31T22:00:00Z, 22:00 or +2h") { text in
+            PointInTime.parse(text, now: moment.now, utcOffsetSeconds: moment.utcOffsetSeconds)
+        }
+    }
+
+    // MARK: - Faults
+
+    /// Says a field's fault where the field stands: in the entry, in the defaults, or else at the entry.
+    private func report(_ error: FieldError, in options: YAMLMapping?, of entry: YAMLValue) {
+        let name = QueueKeys.key(ofField: error.field)
+        guard var value = options?[name] ?? defaults?[name] else {
+            entry.reportBare("`\(name)`: \(error.message)")
+            return
+        }
+        if let index = error.index {
+            let headers = headers(value)
+            if headers.indices.contains(index) { value = headers[index] }
+        }
+        value.reportBare("`\(name)`: \(error.message)")
+    }
+}
+
+extension YAMLValue {
+    /// Reports a fault of an entry as a whole, which has no key of its own.
+    func reportEntry(_ message: String) {
+        reportBare("this entry \(message)")
+    }
+}
+
+extension FieldError {
+    /// 2, where the field is `headers[2]`.
+    fileprivate var index: Int? {
+        guard let open = field.firstIndex(of: "["), field.hasSuffix("]") else { return nil }
+        return Int(field[field.index(after: open)...].dropLast())
+    }
+}

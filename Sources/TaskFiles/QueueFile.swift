@@ -1,0 +1,80 @@
+import TaskModel
+
+/// What a file of tasks asks for.
+package struct QueueFile: Sendable, Equatable {
+    /// The name that the tasks carry; it stands in each entry's specification too.
+    package var batch: String?
+    /// In the file's order, downloads and uploads as they come; no two are the same task.
+    package var entries: [QueueEntry]
+
+    package init(batch: String? = nil, entries: [QueueEntry] = []) {
+        self.batch = batch
+        self.entries = entries
+    }
+
+    package enum Limit {
+        package static let entries = 1_000_000
+    }
+
+    /// Reads the YAML of a queue file; an empty one asks for nothing.
+    ///
+    /// - Parameters:
+    ///   - file: the name to print in messages.
+    ///   - baseDirectory: absolute; where the relative paths of uploads begin.
+    ///   - now: the moment that `start-at` counts from.
+    ///   - utcOffsetSeconds: east of Greenwich, for a `start-at` that names an hour alone.
+    /// - Throws: ``FileError``, the first in the file: a key that is not known, given twice or not carried out, a
+    ///   value that no task takes, or a second entry for the same task.
+    package init(
+        parsing text: String, file: String, baseDirectory: String, now: Milliseconds, utcOffsetSeconds: Int
+    ) throws(FileError) {
+        self.init()
+        let source = YAMLSource(text, file: file)
+        guard let root = try source.compose() else { return }
+        let moment = Moment(now: now, utcOffsetSeconds: utcOffsetSeconds)
+        if let parts = root.mapping(QueueKeys.top, "a mapping with downloads, uploads or both") {
+            batch = Self.readBatch(parts["batch"])
+            let defaults = parts["defaults"]?.mapping(QueueKeys.defaults)
+            var seen: [QueueEntry.Identity: Int] = [:]
+            for part in parts.values where part.name == "downloads" || part.name == "uploads" {
+                let reader = QueueEntryReader(
+                    kind: part.name == "downloads" ? .download : .upload, batch: batch, defaults: defaults,
+                    baseDirectory: baseDirectory, moment: moment)
+                for value in part.list("a list; begin each entry with a dash") ?? [] {
+                    guard entries.count < Limit.entries else {
+                        value.reportEntry("is more than the \(Limit.entries) that one file may hold")
+                        break
+                    }
+                    guard let entry = reader.read(value) else { continue }
+                    if let line = seen[entry.identity] {
+                        value.reportEntry("is the same task as the one at line \(line); give it a key of its own")
+                    } else {
+                        seen[entry.identity] = entry.line
+                        entries.append(entry)
+                    }
+                }
+            }
+        }
+        try source.throwFirstFault()
+    }
+
+    private static func readBatch(_ value: YAMLValue?) -> String? {
+        guard let value, let batch = value.text("a name") else { return nil }
+        // The name is judged by the rule of the tasks that carry it, even where there are none.
+        var task = TaskSpecification(url: "http://localhost/")
+        task.batch = batch
+        do {
+            try task.check()
+            return batch
+        } catch {
+            value.report(error.message)
+            return nil
+        }
+    }
+}
+
+/// What a time without a date or a zone counts from.
+struct Moment: Sendable {
+    var now: Milliseconds
+    var utcOffsetSeconds: Int
+}

@@ -1,0 +1,42 @@
+import TaskModel
+
+/// The keys of a queue file: the options of `dlctl add` and `dlctl upload` by their long names.
+enum QueueKeys {
+    static let top = KeyTable(["batch", "defaults", "downloads", "uploads"])
+    static let download = table(ofDownload + ofBoth, elsewhere: ofUpload, "belongs to uploads")
+    static let upload = table(ofUpload + ofBoth, elsewhere: ofDownload, "belongs to downloads")
+    static let defaults = table(
+        (ofUpload + ofDownload + ofBoth).filter { !ofOneEntry.contains($0) }, elsewhere: ofOneEntry,
+        "belongs to one entry; a default is for all")
+
+    private static let ofDownload = ["output", "directory", "checksum", "max-size", "on-conflict", "no-mtime"]
+    private static let ofUpload = ["file", "method", "content-type"]
+    private static let ofBoth = [
+        "url", "header", "user", "user-agent", "referer", "proxy", "priority", "start-at", "key", "paused",
+    ]
+    private static let ofOneEntry = ["url", "output", "file", "checksum", "key"]
+    private static let notCarriedOut = [
+        "mirrors", "mirror", "checksum-url", "connections", "limit", "after-task", "cookies", "cacert",
+        "password-file", "now", "form", "file-field",
+    ]
+
+    private static func table(_ known: [String], elsewhere: [String], _ place: String) -> KeyTable {
+        var places = Dictionary(uniqueKeysWithValues: elsewhere.map { ($0, place) })
+        places["batch"] = "belongs to the top of the file, for all its entries"
+        return KeyTable(known, notCarriedOut: notCarriedOut, elsewhere: places)
+    }
+
+    /// The key under which a field of ``TaskSpecification`` stands in a queue file.
+    static func key(ofField field: String) -> String {
+        switch field.prefix(while: { $0 != "[" }) {
+        case "headers": "header"
+        case "contentType": "content-type"
+        case "userAgent": "user-agent"
+        case "maxSize": "max-size"
+        case "startAt": "start-at"
+        case "onConflict": "on-conflict"
+        case "noMtime": "no-mtime"
+        default: field
+        }
+    }
+}

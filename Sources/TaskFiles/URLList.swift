@@ -1,0 +1,58 @@
+import TaskModel
+
+/// A list with one URL a line; blank lines, and those that begin with `#`, say nothing.
+package struct URLList: Sendable, Equatable {
+    /// In the file's order; the same URL may stand there twice.
+    package var entries: [QueueEntry]
+
+    /// - Parameters:
+    ///   - bytes: the list; a byte order mark, line ends of CR LF and white space around a URL are tolerated.
+    ///   - file: the name to print in messages.
+    ///   - limit: as many URLs are taken.
+    /// - Throws: ``FileError`` for the first line that is not a URL, or is one too many.
+    package init(
+        parsing bytes: [UInt8], file: String, limit: Int = QueueFile.Limit.entries
+    ) throws(FileError) {
+        entries = []
+        var start = bytes.starts(with: FileText.byteOrderMark) ? FileText.byteOrderMark.count : 0
+        var number = 0
+        while start < bytes.count {
+            let end = bytes[start...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count
+            number += 1
+            let line = bytes[start..<end]
+            let text = Self.trimmed(line)
+            start = end + 1
+            guard let first = text.first, first != UInt8(ascii: "#") else { continue }
+            // What was trimmed is ASCII: its bytes are its characters.
+            let position = Position(line: number, column: text.startIndex - line.startIndex + 1)
+            guard let url = String(validating: text, as: UTF8.self) else {
+                throw FileError(file: file, at: position, "is not UTF-8 text; dld reads text files only")
+            }
+            let task = TaskSpecification(url: url)
+            do {
+                try task.check()
+            } catch {
+                throw FileError(file: file, at: position, "`\(error.field)`: \(error.message)")
+            }
+            guard entries.count < limit else {
+                throw FileError(
+                    file: file, at: position, "is more than the \(limit) URLs that one file may hold")
+            }
+            entries.append(QueueEntry(task, line: position.line, column: position.column))
+        }
+    }
+
+    /// - Throws: ``FileError`` for the first line that is not a URL.
+    package init(parsing text: String, file: String) throws(FileError) {
+        try self.init(parsing: Array(text.utf8), file: file)
+    }
+
+    /// `line` without the spaces, tabs and carriage returns around it.
+    static func trimmed(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0D }
+        guard let first = line.firstIndex(where: { !isBlank($0) }),
+            let last = line.lastIndex(where: { !isBlank($0) })
+        else { return line[line.endIndex...] }
+        return line[first...last]
+    }
+}

@@ -1,0 +1,209 @@
+import Yams
+
+/// One YAML text while it is read: composes it, and keeps the first thing that is wrong with it.
+///
+/// Readers report and read on; since they follow the schema's order and not the file's, only the end tells
+/// which fault stands first.
+final class YAMLSource {
+    private let file: String
+    private let text: String
+    private var fault: (position: Position, message: String)?
+    private var visitsLeft: Int
+
+    init(_ text: String, file: String) {
+        self.file = file
+        self.text = text.unicodeScalars.first == "\u{FEFF}" ? String(text.unicodeScalars.dropFirst()) : text
+        // Every value takes a byte or more, unless aliases repeat it.
+        visitsLeft = 4 * text.utf8.count + 1_000
+    }
+
+    /// - Parameter position: as Yams counts it: columns in Unicode scalars.
+    func report(_ message: @autoclosure () -> String, at position: Position) {
+        if visitsLeft < 0 { return }
+        if let fault, fault.position <= position { return }
+        fault = (position, message())
+    }
+
+    /// - Throws: the fault that stands first in the file, if any was reported.
+    func throwFirstFault() throws(FileError) {
+        guard let fault else { return }
+        throw FileError(file: file, at: inCharacters(fault.position), fault.message)
+    }
+
+    /// Whether one more value may be read. Aliases let a few bytes stand for more values than time allows; past
+    /// the bound nothing is read any more, and what else is wrong with the file is no longer known.
+    func mayVisit(at position: Position) -> Bool {
+        if visitsLeft == 0 { fault = (position, "the aliases above repeat too many values; write fewer") }
+        visitsLeft -= 1
+        return visitsLeft >= 0
+    }
+
+    // MARK: - Composing
+
+    /// - Returns: the document's root, or `nil` where the text holds nothing.
+    /// - Throws: ``FileError`` where the text is not one YAML document, or where a key is not a word.
+    func compose() throws(FileError) -> YAMLValue? {
+        if let position = FileText.positionOfControlCharacter(in: text) {
+            throw FileError(file: file, at: position, "holds a control character; dld reads text files only")
+        }
+        try checkAliases()
+        return try compose(text).map { YAMLValue($0, name: "", source: self) }
+    }
+
+    private func compose(_ text: String) throws(FileError) -> Node? {
+        do {
+            return try Self.node(of: text)
+        } catch {
+            throw describe(error, in: text)
+        }
+    }
+
+    private static func node(of text: String) throws -> Node? {
+        // Without rules the resolver runs no regular expressions: every value is read as the text it is.
+        try Yams.compose(yaml: text, .basic, .default, .utf8)
+    }
+
+    /// Yams hashes every key whole to find duplicates, and a key made of aliases of aliases never ends. So the
+    /// text is composed first with its aliases made inert, and only words may be keys.
+    private func checkAliases() throws(FileError) {
+        var inert = String.UnicodeScalarView()
+        var found = false
+        var previous: Unicode.Scalar?
+        for scalar in text.unicodeScalars {
+            if previous == "*", scalar.isASCII,
+                scalar.properties.isAlphabetic || scalar == "_" || scalar == "-"
+                    || ("0"..."9").contains(scalar)
+            {
+                found = true
+                inert.removeLast()
+                inert.append(Self.placeholder)
+            }
+            inert.append(scalar)
+            previous = scalar
+        }
+        guard found, let root = try compose(String(inert)) else { return }
+        var open = [root]
+        while let node = open.popLast() {
+            switch node {
+            case .sequence(let sequence): open += sequence
+            case .mapping(let mapping):
+                for (key, value) in mapping {
+                    if key.scalar?.string.unicodeScalars.first ?? Self.placeholder == Self.placeholder {
+                        report("a key must be a word, not an alias or a collection", at: Position(key.mark))
+                    }
+                    open.append(value)
+                }
+            case .scalar, .alias: break
+            }
+        }
+        try throwFirstFault()
+    }
+
+    /// A character that no file has a use for, as wide in Yams' columns as the one that it replaces.
+    private static let placeholder: Unicode.Scalar = "\u{E000}"
+
+    // MARK: - Faults of the text itself
+
+    private func describe(_ error: any Error, in text: String) -> FileError {
+        switch error {
+        case YamlError.scanner(_, let problem, let mark, _), YamlError.parser(_, let problem, let mark, _),
+            YamlError.composer(_, let problem, let mark, _):
+            let position = Position(mark)
+            if scalar(at: position) == "\t" {
+                return FileError(
+                    file: file, at: inCharacters(position), "YAML takes no tab here; indent with spaces")
+            }
+            return FileError(file: file, at: inCharacters(position), "is not YAML: \(problem)")
+        case YamlError.duplicatedKeysInMapping(let keys, let context):
+            let first = Position(context.mark)
+            let second = positionOfSecondKey(first: first, in: text) ?? first
+            return FileError(
+                file: file, at: inCharacters(second),
+                "`\(keys.first ?? "")` is given twice; it stands at line \(first.line) already")
+        case YamlError.reader(let problem, let offset, _, _):
+            let before = text.prefix(offset ?? 0)
+            return FileError(file: file, at: FileText.position(after: before.utf8), "is not YAML: \(problem)")
+        default:
+            return FileError(file: file, at: Position(), "is not YAML")
+        }
+    }
+
+    /// Yams tells where the first of several equal keys stands. With that one altered it finds either the next
+    /// pair, or the mapping where the altered key now stands beside its equal.
+    private func positionOfSecondKey(first: Position, in text: String) -> Position? {
+        var scalars = Array(text.unicodeScalars)
+        guard var offset = Self.offset(of: first, in: scalars) else { return nil }
+        if scalars[offset] == "\"" || scalars[offset] == "'" { offset += 1 }
+        guard offset < scalars.count else { return nil }
+        let original = scalars[offset]
+        scalars[offset] = Self.placeholder
+        var altered = String.UnicodeScalarView()
+        altered.append(contentsOf: scalars)
+        do {
+            guard let root = try Self.node(of: String(altered)) else { return nil }
+            var open = [root]
+            while let node = open.popLast() {
+                if case .sequence(let sequence) = node { open += sequence }
+                guard case .mapping(let mapping) = node else { continue }
+                open += mapping.map(\.value)
+                guard let key = mapping.first(where: { Position($0.key.mark) == first })?.key.scalar?.string else {
+                    continue
+                }
+                let name = key.replacingPlaceholder(Self.placeholder, by: original)
+                return mapping.first { $0.key.scalar?.string == name }.map { Position($0.key.mark) }
+            }
+            return nil
+        } catch YamlError.duplicatedKeysInMapping(_, let context) {
+            return Position(context.mark)
+        } catch {
+            return nil
+        }
+    }
+
+    // MARK: - Positions
+
+    private func scalar(at position: Position) -> Unicode.Scalar? {
+        let scalars = Array(text.unicodeScalars)
+        return Self.offset(of: position, in: scalars).map { scalars[$0] }
+    }
+
+    /// Where `position` lies, with the line breaks that YAML knows.
+    private static func offset(of position: Position, in scalars: [Unicode.Scalar]) -> Int? {
+        var line = 1
+        var index = 0
+        while line < position.line, index < scalars.count {
+            switch scalars[index] {
+            case "\r" where index + 1 < scalars.count && scalars[index + 1] == "\n": break
+            case "\n", "\r", "\u{85}", "\u{2028}", "\u{2029}": line += 1
+            default: break
+            }
+            index += 1
+        }
+        let offset = index + position.column - 1
+        return line == position.line && offset < scalars.count ? offset : nil
+    }
+
+    private func inCharacters(_ position: Position) -> Position {
+        let scalars = Array(text.unicodeScalars)
+        guard let start = Self.offset(of: Position(line: position.line, column: 1), in: scalars) else {
+            return position
+        }
+        var before = String.UnicodeScalarView()
+        before.append(contentsOf: scalars[start..<min(start + position.column - 1, scalars.count)])
+        return Position(line: position.line, column: String(before).count + 1)
+    }
+}
+
+extension Position {
+    init(_ mark: Mark?) {
+        self.init(line: mark?.line ?? 1, column: mark?.column ?? 1)
+    }
+}
+
+extension String {
+    fileprivate func replacingPlaceholder(_ placeholder: Unicode.Scalar, by original: Unicode.Scalar) -> String {
+        var scalars = String.UnicodeScalarView()
+        scalars.append(contentsOf: unicodeScalars.map { $0 == placeholder ? original : $0 })
+        return String(scalars)
+    }
+}

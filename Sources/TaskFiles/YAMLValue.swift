@@ -1,0 +1,162 @@
+import TaskModel
+import Yams
+
+/// A value of a YAML document, under the key that it stands at.
+///
+/// Each reading method says what it expects. It returns `nil` after it has reported that the value is something
+/// else.
+struct YAMLValue {
+    let name: String
+    private let node: Node
+    private let source: YAMLSource
+
+    init(_ node: Node, name: String, source: YAMLSource) {
+        self.node = node
+        self.name = name
+        self.source = source
+    }
+
+    var position: Position { Position(node.mark) }
+
+    enum Shape {
+        case scalar, list, mapping
+    }
+
+    var shape: Shape {
+        switch node {
+        case .sequence: .list
+        case .mapping: .mapping
+        case .scalar, .alias: .scalar
+        }
+    }
+
+    func report(_ message: String) {
+        reportBare(name.isEmpty ? "the file \(message)" : "`\(name)` \(message)")
+    }
+
+    /// Reports without naming the key.
+    func reportBare(_ message: String) {
+        source.report(message, at: position)
+    }
+
+    /// A key without a value, or the word for none (YAML 1.2, section 10.2.1.1).
+    var isNull: Bool {
+        guard case .scalar(let scalar) = node, scalar.style == .plain else { return false }
+        return ["", "~", "null", "Null", "NULL"].contains(scalar.string)
+    }
+
+    // MARK: - Scalars
+
+    func text(_ expected: String = "text") -> String? {
+        guard source.mayVisit(at: position) else { return nil }
+        guard case .scalar(let scalar) = node else {
+            report("must be \(expected)")
+            return nil
+        }
+        guard !isNull else {
+            report("has no value; give \(expected) or take the key out")
+            return nil
+        }
+        return scalar.string
+    }
+
+    func flag() -> Bool? {
+        parse("true or false") { ["true": true, "false": false][$0] }
+    }
+
+    func integer(in range: ClosedRange<Int>) -> Int? {
+        parse("a whole number from \(range.lowerBound) to \(range.upperBound)") { text in
+            text.utf8.allSatisfy(\.isDigit) ? Int(text).flatMap { range.contains($0) ? $0 : nil } : nil
+        }
+    }
+
+    /// Bytes.
+    func size(from minimum: Int64 = 0) -> Int64? {
+        parse("a size of \(minimum) bytes or more, such as 500K, 2M or 1.5G") { text in
+            ByteSize.parse(text).flatMap { $0 >= minimum ? $0 : nil }
+        }
+    }
+
+    /// Milliseconds, from 1.
+    func span(atMost maximum: Milliseconds, _ written: String) -> Milliseconds? {
+        parse("a time above 0 and up to \(written), such as 500ms, 30s or 10m") { text in
+            TimeSpan.parse(text).flatMap { (1...maximum).contains($0) ? $0 : nil }
+        }
+    }
+
+    func word<Word: CaseIterable & RawRepresentable<String>>(_: Word.Type = Word.self) -> Word? {
+        parse("one of \(Word.allCases.map(\.rawValue).joined(separator: ", "))", Word.init(rawValue:))
+    }
+
+    func absolutePath() -> String? {
+        guard let path = text("an absolute path") else { return nil }
+        guard path.hasPrefix("/") else {
+            report("is a relative path; give an absolute path")
+            return nil
+        }
+        do {
+            try FileName.checkDirectory(path, field: name)
+            return path
+        } catch {
+            report(error.message)
+            return nil
+        }
+    }
+
+    /// The text as `convert` understands it.
+    func parse<Value>(_ expected: String, _ convert: (String) -> Value?) -> Value? {
+        guard let text = text(expected) else { return nil }
+        guard let value = convert(text) else {
+            report("must be \(expected)")
+            return nil
+        }
+        return value
+    }
+
+    // MARK: - Collections
+
+    /// The values of a list; a key without a value is an empty one.
+    func list(_ expected: String) -> [YAMLValue]? {
+        if isNull { return [] }
+        guard source.mayVisit(at: position) else { return nil }
+        guard case .sequence(let sequence) = node else {
+            report("must be \(expected)")
+            return nil
+        }
+        return sequence.map { YAMLValue($0, name: name, source: source) }
+    }
+
+    /// The keys and values of a mapping, each key known; a key without a value is an empty one.
+    func mapping(_ keys: KeyTable, _ expected: String = "a mapping of keys to values") -> YAMLMapping? {
+        if isNull { return YAMLMapping(position: position) }
+        guard source.mayVisit(at: position) else { return nil }
+        guard case .mapping(let pairs) = node else {
+            report("must be \(expected)")
+            return nil
+        }
+        var mapping = YAMLMapping(position: position)
+        for (key, value) in pairs {
+            guard case .scalar(let scalar) = key else {
+                source.report("a key must be a word, not an alias or a collection", at: Position(key.mark))
+                continue
+            }
+            if !keys.known.contains(scalar.string) {
+                source.report(keys.refusal(of: scalar.string), at: Position(key.mark))
+            } else if mapping[scalar.string] != nil {
+                source.report("`\(scalar.string)` is given twice", at: Position(key.mark))
+            } else {
+                mapping.values.append(YAMLValue(value, name: scalar.string, source: source))
+            }
+        }
+        return mapping
+    }
+}
+
+/// A mapping whose keys were found known and single.
+struct YAMLMapping {
+    let position: Position
+    /// In the file's order.
+    var values: [YAMLValue] = []
+
+    subscript(name: String) -> YAMLValue? { values.first { $0.name == name } }
+}

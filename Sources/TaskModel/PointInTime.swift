@@ -1,0 +1,113 @@
+/// Moments as people write them: ISO 8601 with a zone, `HH:MM`, or `+2h`.
+public enum PointInTime {
+    /// - Parameters:
+    ///   - text: `2030-01-31T22:00:00Z` (seconds and their fraction may be absent, a space may stand for the `T`,
+    ///     `+01:00` for the `Z`; RFC 3339, section 5.6), `22:00` for the next moment when clocks show it, or a
+    ///     ``TimeSpan`` after a plus sign.
+    ///   - now: the present.
+    ///   - utcOffsetSeconds: what the clocks that `HH:MM` means are ahead of UTC.
+    /// - Returns: milliseconds since 1970, or `nil` where the text is no moment from 1970 to 9999.
+    public static func parse(_ text: String, now: Milliseconds, utcOffsetSeconds: Int) -> Milliseconds? {
+        var scanner = Scanner(rest: Array(text.utf8)[...])
+        let moment: Milliseconds?
+        if scanner.take("+") {
+            moment = TimeSpan.parse(String(decoding: scanner.rest, as: UTF8.self)).map { now + $0 }
+        } else if let (hour, minute) = scanner.hourAndMinute(), scanner.rest.isEmpty {
+            moment = next(hour: hour, minute: minute, now: now, offset: Milliseconds(utcOffsetSeconds) * 1_000)
+        } else {
+            scanner = Scanner(rest: Array(text.utf8)[...])
+            moment = scanner.dateAndTime()
+        }
+        return moment.flatMap { (0..<253_402_300_800_000).contains($0) ? $0 : nil }
+    }
+
+    /// Later than `now`, never the present minute again.
+    private static func next(hour: Int, minute: Int, now: Milliseconds, offset: Milliseconds) -> Milliseconds {
+        let day: Milliseconds = 86_400_000
+        let local = now + offset
+        let midnight = local - ((local % day) + day) % day
+        let today = midnight + Milliseconds(hour * 60 + minute) * 60_000
+        return (today > local ? today : today + day) - offset
+    }
+
+    /// Days since 1970 in the Gregorian calendar. Years are counted from March, so that the leap day ends one.
+    static func days(year: Int, month: Int, day: Int) -> Int {
+        let shifted = month > 2 ? year : year - 1
+        let monthFromMarch = (month + 9) % 12
+        let dayOfYear = (153 * monthFromMarch + 2) / 5 + day - 1
+        return 365 * shifted + shifted / 4 - shifted / 100 + shifted / 400 + dayOfYear - 719_468
+    }
+
+    private static func length(ofMonth month: Int, year: Int) -> Int {
+        switch month {
+        case 2: (year % 4 == 0 && year % 100 != 0) || year % 400 == 0 ? 29 : 28
+        case 4, 6, 9, 11: 30
+        default: 31
+        }
+    }
+
+    private struct Scanner {
+        var rest: ArraySlice<UInt8>
+
+        mutating func take(_ character: Unicode.Scalar) -> Bool {
+            guard rest.first == UInt8(ascii: character) else { return false }
+            rest.removeFirst()
+            return true
+        }
+
+        mutating func number(digits: Int, in range: ClosedRange<Int>) -> Int? {
+            let text = rest.prefix(digits)
+            guard text.count == digits, text.allSatisfy(\.isDigit) else { return nil }
+            rest = rest.dropFirst(digits)
+            let value = text.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
+            return range.contains(value) ? value : nil
+        }
+
+        mutating func hourAndMinute() -> (hour: Int, minute: Int)? {
+            guard let hour = number(digits: 2, in: 0...23), take(":"), let minute = number(digits: 2, in: 0...59)
+            else { return nil }
+            return (hour, minute)
+        }
+
+        mutating func dateAndTime() -> Milliseconds? {
+            guard let year = number(digits: 4, in: 1969...9999), take("-"),
+                let month = number(digits: 2, in: 1...12), take("-"),
+                let day = number(digits: 2, in: 1...PointInTime.length(ofMonth: month, year: year)),
+                take("T") || take("t") || take(" "), let (hour, minute) = hourAndMinute()
+            else { return nil }
+            var milliseconds = 0
+            if take(":") {
+                guard let second = number(digits: 2, in: 0...59), let fraction = fraction() else { return nil }
+                milliseconds = second * 1_000 + fraction
+            }
+            guard let offset = zone(), rest.isEmpty else { return nil }
+            let days = PointInTime.days(year: year, month: month, day: day)
+            let minutes = (days * 24 + hour) * 60 + minute - offset
+            return Milliseconds(minutes) * 60_000 + Milliseconds(milliseconds)
+        }
+
+        /// Milliseconds; what is finer is cut off.
+        private mutating func fraction() -> Int? {
+            guard take(".") else { return 0 }
+            let digits = rest.prefix(while: \.isDigit)
+            guard !digits.isEmpty else { return nil }
+            rest = rest[digits.endIndex...]
+            return (0..<3).reduce(0) { value, place in
+                let index = digits.startIndex + place
+                return value * 10 + (index < digits.endIndex ? Int(digits[index] - UInt8(ascii: "0")) : 0)
+            }
+        }
+
+        /// Minutes ahead of UTC.
+        private mutating func zone() -> Int? {
+            if take("Z") || take("z") { return 0 }
+            let sign: Int
+            if take("+") { sign = 1 } else if take("-") { sign = -1 } else { return nil }
+            guard let hours = number(digits: 2, in: 0...23) else { return nil }
+            if rest.isEmpty { return sign * hours * 60 }
+            _ = take(":")
+            guard let minutes = number(digits: 2, in: 0...59) else { return nil }
+            return sign * (hours * 60 + minutes)
+        }
+    }
+}

@@ -1,0 +1,97 @@
+import CLinux
+import Glibc
+
+/// A directory, opened once and pinned: what happens to its path afterwards moves none of our files elsewhere.
+///
+/// Everything beneath is reached through `openat2`, which follows no link and takes no step outside.
+public final class Directory: Sendable {
+    let descriptor: FileDescriptorOwner
+    /// As it was opened: for messages and for the paths of finished files.
+    public let path: String
+    /// The file system that it is on.
+    let device: UInt64
+
+    private init(descriptor: FileDescriptorOwner, path: String) throws(TransferError) {
+        self.descriptor = descriptor
+        self.path = path
+        device = UInt64(try descriptor.status().st_dev)
+    }
+
+    /// Opens `root`, and beneath it `subdirectory`, making what is missing of the latter.
+    ///
+    /// - Parameters:
+    ///   - root: an absolute path; links in it are followed.
+    ///   - subdirectory: relative to it, empty for the root itself; links in it are refused.
+    ///   - makesRoot: make the root itself too, where it is missing.
+    public static func open(
+        root: String, subdirectory: String = "", makesRoot: Bool = false
+    ) throws(TransferError) -> Directory {
+        if makesRoot { makePath(root) }
+        let rootDescriptor = Glibc.open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard rootDescriptor >= 0 else { throw .file(errno, doing: "open the directory \(root)") }
+        var owner = FileDescriptorOwner(rootDescriptor)
+        let components = subdirectory.split(separator: "/").filter { $0 != "." }
+        guard !components.isEmpty else { return try Directory(descriptor: owner, path: root) }
+        let path = root + (root.hasSuffix("/") ? "" : "/") + components.joined(separator: "/")
+        // In one step where all is there already.
+        let whole = linux_openat_beneath(
+            owner.raw, components.joined(separator: "/"), O_RDONLY | O_DIRECTORY, 0)
+        if whole >= 0 { return try Directory(descriptor: FileDescriptorOwner(whole), path: path) }
+        for component in components {
+            let name = String(component)
+            if mkdirat(owner.raw, name, 0o777) == 0 {
+                // The new entry must outlive a power cut as surely as the file that will lie in it.
+                fsync(owner.raw)
+            } else if errno != EEXIST {
+                throw .file(errno, doing: "make the directory \(path)")
+            }
+            let next = linux_openat_beneath(owner.raw, name, O_RDONLY | O_DIRECTORY, 0)
+            guard next >= 0 else { throw .file(errno, doing: "open the directory \(path)") }
+            owner = FileDescriptorOwner(next)
+        }
+        return try Directory(descriptor: owner, path: path)
+    }
+
+    private static func makePath(_ path: String) {
+        var built = ""
+        for component in path.split(separator: "/") {
+            built += "/" + component
+            mkdir(built, 0o777)
+        }
+    }
+
+    /// Brings the directory's entries to the disk.
+    func synchronize() throws(TransferError) {
+        while fsync(descriptor.raw) != 0 {
+            guard errno == EINTR else { throw .file(errno, doing: "bring the directory \(path) to the disk") }
+        }
+    }
+
+    /// Brings everything on the directory's file system to the disk.
+    func synchronizeFileSystem() throws(TransferError) {
+        guard linux_syncfs(descriptor.raw) == 0 else {
+            throw .file(errno, doing: "bring the file system of \(path) to the disk")
+        }
+    }
+
+    /// Whether something, whatever it is, has this name.
+    public func contains(_ name: String) -> Bool {
+        faccessat(descriptor.raw, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0
+    }
+
+    /// Removes the entry `name`; one that is not there is no error.
+    public func remove(_ name: String) throws(TransferError) {
+        guard unlinkat(descriptor.raw, name, 0) == 0 || errno == ENOENT else {
+            throw .file(errno, doing: "remove \(name)")
+        }
+    }
+
+    public func path(of name: String) -> String { path + (path.hasSuffix("/") ? "" : "/") + name }
+
+    /// Bytes that a user without privileges may still write here.
+    public func freeSpace() -> Int64? {
+        var information = statvfs()
+        guard fstatvfs(descriptor.raw, &information) == 0 else { return nil }
+        return Int64(clamping: UInt64(information.f_bavail) &* UInt64(information.f_frsize))
+    }
+}

@@ -1,0 +1,57 @@
+import Glibc
+
+/// Owns a descriptor: closed when the last user is done with it, whichever thread that is on.
+final class FileDescriptorOwner: Sendable {
+    let raw: Int32
+
+    init(_ raw: Int32) {
+        self.raw = raw
+    }
+
+    deinit { close(raw) }
+
+    /// Writes all of `bytes` at `offset`, however often the kernel takes less than it was given.
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(TransferError) {
+        var done = 0
+        while done < bytes.count {
+            let count = pwrite(
+                raw, bytes.baseAddress.map { $0 + done }, bytes.count - done, off_t(offset) + off_t(done))
+            if count > 0 {
+                done += count
+            } else if count == 0 || errno != EINTR {
+                throw .file(count == 0 ? EIO : errno, doing: "write the part file")
+            }
+        }
+    }
+
+    /// Reads until `space` is full or the file ends.
+    ///
+    /// - Returns: how many bytes were read.
+    func read(into space: UnsafeMutableRawBufferPointer, at offset: Int64) throws(TransferError) -> Int {
+        var done = 0
+        while done < space.count {
+            let count = pread(raw, space.baseAddress.map { $0 + done }, space.count - done, off_t(offset) + off_t(done))
+            if count > 0 {
+                done += count
+            } else if count == 0 {
+                break
+            } else if errno != EINTR {
+                throw .file(errno, doing: "read the file")
+            }
+        }
+        return done
+    }
+
+    func status() throws(TransferError) -> stat {
+        var information = stat()
+        guard fstat(raw, &information) == 0 else { throw .file(errno, doing: "look at the file") }
+        return information
+    }
+
+    /// Brings the file's bytes, and its length, to the disk.
+    func synchronize() throws(TransferError) {
+        while fdatasync(raw) != 0 {
+            guard errno == EINTR else { throw .file(errno, doing: "bring the part file to the disk") }
+        }
+    }
+}

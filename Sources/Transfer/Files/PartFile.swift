@@ -1,0 +1,139 @@
+import CLinux
+import Glibc
+import Synchronization
+
+/// A download's file while it is not whole: beside its destination, under a name of its own, open to its owner
+/// alone.
+///
+/// Written by the loop's thread, synced by others.
+public final class PartFile: Sendable {
+    let descriptor: FileDescriptorOwner
+    public let directory: Directory
+    public let name: String
+    /// Also stands in an extended attribute of the file, where there are any.
+    let generation: String
+
+    private struct State {
+        /// Bytes that were handed to the kernel.
+        var written: ByteRangeSet
+        /// Bytes that a sync has brought to the disk.
+        var durable: ByteRangeSet
+        /// A sync failed: what the kernel held is gone, whatever a later sync says.
+        var isBroken = false
+    }
+
+    private let state: Mutex<State>
+
+    private static let attribute = "user.dld.part"
+
+    private init(
+        descriptor: FileDescriptorOwner, directory: Directory, name: String, generation: String, ranges: ByteRangeSet
+    ) {
+        self.descriptor = descriptor
+        self.directory = directory
+        self.name = name
+        self.generation = generation
+        state = Mutex(State(written: ranges, durable: ranges))
+    }
+
+    /// Makes an empty part; an older one of this name is of a version that no longer counts.
+    ///
+    /// - Parameter owner: names the task; with a random tail it becomes the generation.
+    static func make(in directory: Directory, name: String, owner: String) throws(TransferError) -> PartFile {
+        var descriptor = create(name, in: directory)
+        if descriptor < 0, errno == EEXIST {
+            try directory.remove(name)
+            descriptor = create(name, in: directory)
+        }
+        guard descriptor >= 0 else { throw .file(errno, doing: "make the part file in \(directory.path)") }
+        let generation = owner + "-" + String(UInt64.random(in: 0...UInt64.max), radix: 16)
+        // Without extended attributes the note in the resume data has to do.
+        _ = generation.withCString { linux_fsetxattr(descriptor, attribute, $0, generation.utf8.count) }
+        return PartFile(
+            descriptor: FileDescriptorOwner(descriptor), directory: directory, name: name, generation: generation,
+            ranges: ByteRangeSet())
+    }
+
+    private static func create(_ name: String, in directory: Directory) -> Int32 {
+        linux_openat_beneath(directory.descriptor.raw, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+    }
+
+    /// Opens the part that `resumeData` speaks of.
+    ///
+    /// - Returns: `nil` where there is none, or where it is not the one: shorter, another generation, no file.
+    static func reopen(in directory: Directory, name: String, resumeData: ResumeData) -> PartFile? {
+        let raw = linux_openat_beneath(directory.descriptor.raw, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK, 0)
+        guard raw >= 0 else { return nil }
+        let descriptor = FileDescriptorOwner(raw)
+        guard let information = try? descriptor.status(), information.st_mode & S_IFMT == S_IFREG,
+            information.st_nlink == 1, let end = resumeData.ranges.ranges.last?.upperBound,
+            information.st_size >= end
+        else { return nil }
+        if let mark = attribute(of: raw), mark != resumeData.generation { return nil }
+        return PartFile(
+            descriptor: descriptor, directory: directory, name: name, generation: resumeData.generation,
+            ranges: resumeData.ranges)
+    }
+
+    private static func attribute(of descriptor: Int32) -> String? {
+        withUnsafeTemporaryAllocation(byteCount: 256, alignment: 1) { space in
+            let count = linux_fgetxattr(descriptor, attribute, space.baseAddress, space.count)
+            return count > 0 ? String(decoding: space[..<count], as: UTF8.self) : nil
+        }
+    }
+
+    /// Whether the finished file `name` was published by `owner` in an earlier life, which ended before it could
+    /// note that down.
+    static func isPublished(_ name: String, in directory: Directory, by owner: String) -> Int64? {
+        let raw = linux_openat_beneath(directory.descriptor.raw, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0)
+        guard raw >= 0 else { return nil }
+        let descriptor = FileDescriptorOwner(raw)
+        guard let mark = attribute(of: raw), mark.hasPrefix(owner + "-"), let information = try? descriptor.status(),
+            information.st_mode & S_IFMT == S_IFREG
+        else { return nil }
+        return Int64(information.st_size)
+    }
+
+    /// - Parameter bytes: go to `offset`, all of them.
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(TransferError) {
+        try descriptor.write(bytes, at: offset)
+        state.withLock { $0.written.insert(offset..<(offset + Int64(bytes.count))) }
+    }
+
+    /// Bytes written and not yet known to be on disk.
+    var unsynced: Int64 {
+        state.withLock { $0.isBroken ? 0 : $0.written.count - $0.durable.count }
+    }
+
+    /// Ranges known to be on disk.
+    var durable: ByteRangeSet { state.withLock { $0.durable } }
+
+    /// Brings to the disk what has been written so far. Blocks; never on a loop's thread.
+    ///
+    /// - Returns: the ranges that are on disk now.
+    /// - Throws: where the sync failed: only what an earlier one covered counts from then on.
+    func synchronize() throws(TransferError) -> ByteRangeSet {
+        let (snapshot, durable, isBroken) = state.withLock { ($0.written, $0.durable, $0.isBroken) }
+        if snapshot == durable || isBroken { return durable }
+        do {
+            try descriptor.synchronize()
+        } catch {
+            state.withLock { $0.isBroken = true }
+            throw error
+        }
+        return state.withLock { state in
+            if !state.isBroken { state.durable = snapshot }
+            return state.durable
+        }
+    }
+
+    /// After a sync of the whole file system that covered this file.
+    func markSynchronized() {
+        state.withLock { if !$0.isBroken { $0.durable = $0.written } }
+    }
+
+    /// Cuts off what lies behind `length`: bytes of an attempt that went further than the file is long.
+    func truncate(to length: Int64) throws(TransferError) {
+        guard ftruncate(descriptor.raw, off_t(length)) == 0 else { throw .file(errno, doing: "cut the part file") }
+    }
+}

@@ -1,0 +1,228 @@
+import CLinux
+import Curl
+import Glibc
+import Synchronization
+
+/// Gives whole part files their final names, in an order that a power cut cannot turn into a lie:
+/// sync the bytes, verify, rename without replacing, sync the directory, and only then tell.
+///
+/// Files that finish close together share their syncs: one for the file system before the renames, one for each
+/// directory after them. Works on a thread of its own.
+final class Publisher: Sendable {
+    struct Item: Sendable {
+        var part: PartFile
+        var destination: FileDestination
+        /// Names the task on its part file.
+        var owner: String
+        var size: Int64
+        /// Runs on the publisher's thread.
+        var completion: @Sendable (Result<PublishedFile, TransferError>) -> Void
+    }
+
+    private struct Inbox {
+        var items: [Item] = []
+        var isUrgent = false
+        var stopped = false
+    }
+
+    /// How long a finished file waits for others to share its syncs with, in milliseconds, while more are on
+    /// their way.
+    private static let patience: Int32 = 200
+    /// As many files are enough to share.
+    private static let largestBatch = 1024
+    /// From so many files on one `syncfs` costs less than a sync for each.
+    private static let sharedSyncThreshold = 8
+
+    private let inbox = Mutex(Inbox())
+    private let wakeUp: WakeUp
+    private let permissions: mode_t
+
+    init() throws {
+        wakeUp = try WakeUp(counting: true)
+        permissions = 0o666 & ~Self.umask()
+        let started = SystemThread.start(name: "dld-publisher") { [self] in run() }
+        guard started else { throw TransferError(.internal, "there is no thread to publish files on") }
+    }
+
+    /// - Parameter isUrgent: nothing else is on its way, so that waiting would only cost time.
+    func publish(_ item: Item, isUrgent: Bool) {
+        let signals = inbox.withLock { inbox in
+            inbox.items.append(item)
+            let isEnough = isUrgent || inbox.items.count >= Self.largestBatch
+            defer { inbox.isUrgent = inbox.isUrgent || isEnough }
+            return inbox.items.count == 1 || (isEnough && !inbox.isUrgent)
+        }
+        if signals { wakeUp.signal() }
+    }
+
+    /// Nothing is running any more: publish what is waiting.
+    func hurry() {
+        let signals = inbox.withLock { inbox in
+            guard !inbox.items.isEmpty, !inbox.isUrgent else { return false }
+            inbox.isUrgent = true
+            return true
+        }
+        if signals { wakeUp.signal() }
+    }
+
+    func stop() {
+        inbox.withLock { $0.stopped = true }
+        wakeUp.signal()
+    }
+
+    private func run() {
+        while true {
+            wakeUp.wait()
+            let (isUrgent, stopped) = inbox.withLock { ($0.isUrgent, $0.stopped) }
+            if !isUrgent, !stopped { wakeUp.wait(atMost: Self.patience) }
+            let batch = inbox.withLock { inbox in
+                defer {
+                    inbox.items.removeAll(keepingCapacity: true)
+                    inbox.isUrgent = false
+                }
+                return inbox.items
+            }
+            if !batch.isEmpty { publish(batch) }
+            if stopped { return }
+        }
+    }
+
+    // MARK: One batch
+
+    private func publish(_ batch: [Item]) {
+        let synced = synchronize(batch)
+        var outcomes: [Result<PublishedFile, TransferError>] = []
+        outcomes.reserveCapacity(batch.count)
+        var directories: [ObjectIdentifier: Directory] = [:]
+        for (item, failure) in zip(batch, synced) {
+            if let failure {
+                outcomes.append(.failure(failure))
+                continue
+            }
+            do throws(TransferError) {
+                outcomes.append(.success(try name(item)))
+                directories[ObjectIdentifier(item.part.directory)] = item.part.directory
+            } catch {
+                outcomes.append(.failure(error))
+            }
+        }
+        let unsynced = synchronize(Array(directories.values))
+        for (index, item) in batch.enumerated() {
+            if case .success = outcomes[index], let failure = unsynced[ObjectIdentifier(item.part.directory)] {
+                outcomes[index] = .failure(failure)
+            }
+            item.completion(outcomes[index])
+        }
+    }
+
+    /// - Returns: for each item why its bytes may not be on disk, `nil` where they are.
+    private func synchronize(_ batch: [Item]) -> [TransferError?] {
+        var coveredDevices: Set<UInt64> = []
+        if batch.count >= Self.sharedSyncThreshold {
+            var counts: [UInt64: (count: Int, directory: Directory)] = [:]
+            for item in batch {
+                let directory = item.part.directory
+                counts[directory.device] = ((counts[directory.device]?.count ?? 0) + 1, directory)
+            }
+            for (device, entry) in counts where entry.count >= Self.sharedSyncThreshold {
+                // A failure may be another file's: then each of ours is asked by itself.
+                if (try? entry.directory.synchronizeFileSystem()) != nil { coveredDevices.insert(device) }
+            }
+        }
+        return batch.map { item -> TransferError? in
+            if coveredDevices.contains(item.part.directory.device) {
+                item.part.markSynchronized()
+                return nil
+            }
+            do throws(TransferError) {
+                _ = try item.part.synchronize()
+                return nil
+            } catch {
+                return error
+            }
+        }
+    }
+
+    private func name(_ item: Item) throws(TransferError) -> PublishedFile {
+        let part = item.part
+        let directory = part.directory
+        if let digest = item.destination.digest { try digest.verify(part.descriptor) }
+        fchmod(part.descriptor.raw, permissions)
+        if let time = item.destination.modificationTime {
+            _ = linux_set_modification_time(part.descriptor.raw, time)
+        }
+        let wanted = item.destination.name
+        func published(_ name: String) -> PublishedFile {
+            PublishedFile(
+                path: directory.path(of: name), size: item.size, isVerified: item.destination.digest != nil)
+        }
+        if case .overwrite = item.destination.conflict {
+            guard renameat(directory.descriptor.raw, part.name, directory.descriptor.raw, wanted) == 0 else {
+                throw .file(errno, doing: "give the file its name \(wanted)")
+            }
+            return published(wanted)
+        }
+        var name = wanted
+        for number in 1...10_000 {
+            let error = Self.renameWithoutReplacing(part.name, to: name, in: directory)
+            if error == 0 { return published(name) }
+            guard error == EEXIST else { throw .file(error, doing: "give the file its name \(name)") }
+            if PartFile.isPublished(name, in: directory, by: item.owner) == item.size {
+                // Published in an earlier life, fetched again in this one.
+                try directory.remove(part.name)
+                return published(name)
+            }
+            switch item.destination.conflict {
+            case .rename(let next): name = next(wanted, number)
+            case .skip:
+                try directory.remove(part.name)
+                return published(name)
+            case .fail, .overwrite:
+                throw TransferError(.nameConflict, "there is a file \(directory.path(of: wanted)) already")
+            }
+        }
+        throw TransferError(.nameConflict, "there are too many files like \(directory.path(of: wanted))")
+    }
+
+    /// - Returns: 0 or the `errno`.
+    private static func renameWithoutReplacing(_ old: String, to new: String, in directory: Directory) -> Int32 {
+        let descriptor = directory.descriptor.raw
+        if linux_rename_noreplace(descriptor, old, descriptor, new) == 0 { return 0 }
+        guard errno == EINVAL || errno == ENOSYS else { return errno }
+        // Some file systems cannot; a second name and the removal of the first come to the same.
+        if linkat(descriptor, old, descriptor, new, 0) != 0 { return errno }
+        return unlinkat(descriptor, old, 0) == 0 ? 0 : errno
+    }
+
+    /// - Returns: the directories whose entries may not be on disk.
+    private func synchronize(_ directories: [Directory]) -> [ObjectIdentifier: TransferError] {
+        var failures: [ObjectIdentifier: TransferError] = [:]
+        // Each run opens its own; those of one inode need one sync between them.
+        var done: [UInt64: TransferError?] = [:]
+        for directory in directories {
+            let inode = (try? directory.descriptor.status()).map { UInt64($0.st_ino) &+ directory.device << 40 }
+            if let inode, let known = done[inode] {
+                failures[ObjectIdentifier(directory)] = known
+                continue
+            }
+            var failure: TransferError?
+            do throws(TransferError) { try directory.synchronize() } catch { failure = error }
+            if let inode { done[inode] = .some(failure) }
+            failures[ObjectIdentifier(directory)] = failure
+        }
+        return failures
+    }
+
+    /// The process's umask, from the kernel's own account: the call that reads it would change it for all threads.
+    private static func umask() -> mode_t {
+        let descriptor = open("/proc/self/status", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return 0o022 }
+        let owner = FileDescriptorOwner(descriptor)
+        var text = [UInt8](repeating: 0, count: 4096)
+        let count = text.withUnsafeMutableBytes { read(owner.raw, $0.baseAddress, $0.count) }
+        let lines = text[..<max(0, count)].split(separator: UInt8(ascii: "\n"))
+        guard let line = lines.first(where: { $0.starts(with: "Umask:".utf8) }) else { return 0o022 }
+        let digits = line.drop { !(0x30...0x37).contains($0) }
+        return mode_t(String(decoding: digits, as: UTF8.self), radix: 8) ?? 0o022
+    }
+}

@@ -1,0 +1,53 @@
+import Glibc
+
+/// A file to send, opened once: what is read is of this very file, and a change to it meanwhile is noticed.
+public final class UploadSource: Sendable {
+    /// What tells one state of a file from another.
+    public struct Identity: Sendable, Equatable, Codable {
+        public var device: UInt64
+        public var inode: UInt64
+        /// Bytes.
+        public var size: Int64
+        /// Nanoseconds since 1970.
+        public var modified: Int64
+
+        init(_ status: stat) {
+            device = UInt64(status.st_dev)
+            inode = UInt64(status.st_ino)
+            size = Int64(status.st_size)
+            modified = Int64(status.st_mtim.tv_sec) * 1_000_000_000 + Int64(status.st_mtim.tv_nsec)
+        }
+    }
+
+    let descriptor: FileDescriptorOwner
+    public let identity: Identity
+    /// The file's owner and mode, for whoever has to decide who may send it.
+    public let owner: UInt32
+    public let mode: UInt32
+
+    /// Opens a regular file; anything else is refused, and nothing blocks on a FIFO.
+    public init(path: String) throws(TransferError) {
+        let raw = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+        guard raw >= 0 else {
+            if errno == ENOENT || errno == ENOTDIR {
+                throw TransferError(.sourceChanged, "there is no file \(path) to upload", systemError: errno)
+            }
+            throw .file(errno, doing: "open \(path)")
+        }
+        let descriptor = FileDescriptorOwner(raw)
+        let status = try descriptor.status()
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw TransferError(.invalidRequest, "\(path) is not a regular file")
+        }
+        self.descriptor = descriptor
+        identity = Identity(status)
+        owner = status.st_uid
+        mode = status.st_mode
+    }
+
+    /// Whether the file is still what it was when it was opened.
+    func isUnchanged() -> Bool {
+        guard let status = try? descriptor.status() else { return false }
+        return Identity(status) == identity
+    }
+}

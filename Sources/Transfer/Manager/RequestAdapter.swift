@@ -1,0 +1,18 @@
+/// Changes a request before each of its attempts: a place for tokens that expire.
+public protocol RequestAdapter: Sendable {
+    /// - Throws: why there can be no attempt; it counts as the attempt's failure and may be retried.
+    func adapt(_ request: TransferRequest) async throws(TransferError) -> TransferRequest
+}
+
+/// Decides whether a failed request gets another attempt.
+public protocol RequestRetrier: Sendable {
+    /// - Parameter request: its `retryCount` says how many there have been.
+    func retry(_ request: Request, after error: TransferError) async -> RetryDecision
+}
+
+/// What a retrier answers.
+public enum RetryDecision: Sendable, Equatable {
+    case doNotRetry
+    /// After so many milliseconds. A download resumes where it can.
+    case retry(after: Int64)
+}

@@ -1,0 +1,44 @@
+/// What tells one version of a resource from another (RFC 9110, section 8.8).
+public struct ResourceValidator: Sendable, Equatable, Codable {
+    /// As sent, quotes and `W/` included.
+    public var entityTag: String?
+    /// As sent.
+    public var lastModified: String?
+    /// Last-Modified lies so far before the answer's Date that no later change can hide behind it.
+    public var isDateStrong = false
+
+    public init(entityTag: String? = nil, lastModified: String? = nil) {
+        self.entityTag = entityTag
+        self.lastModified = lastModified
+    }
+
+    /// - Parameter date: the answer's `Date`; a Last-Modified at least 60 seconds older is strong (section 8.8.2.2).
+    init(entityTag: String?, lastModified: String?, date: String?) {
+        self.init(entityTag: entityTag, lastModified: lastModified)
+        if let lastModified, let date, let modified = HTTPDate.parse(lastModified), let sent = HTTPDate.parse(date) {
+            isDateStrong = sent - modified >= 60
+        }
+    }
+
+    /// An entity tag that changes with every byte; never one with `W/`.
+    public var strongEntityTag: String? {
+        guard let entityTag, entityTag.hasPrefix("\""), entityTag.hasSuffix("\""), entityTag.utf8.count >= 2 else {
+            return nil
+        }
+        return entityTag
+    }
+
+    /// What may stand in `If-Range`: a strong tag, or a strong date where there is no tag (section 13.1.5).
+    public var ifRange: String? {
+        if let strongEntityTag { return strongEntityTag }
+        return entityTag == nil && isDateStrong ? lastModified : nil
+    }
+
+    /// Whether an answer with `other` may carry the same version. Silence contradicts nothing.
+    func agrees(with other: ResourceValidator) -> Bool {
+        if let own = strongEntityTag, let theirs = other.entityTag { return own == theirs }
+        if let own = entityTag, let theirs = other.entityTag, own != theirs { return false }
+        if let own = lastModified, let theirs = other.lastModified { return own == theirs }
+        return true
+    }
+}

@@ -1,0 +1,131 @@
+import HTTPTypes
+
+/// Status and header fields of an answer.
+///
+/// The fields are kept as the bytes they came in and looked up there: most answers are asked for two or three.
+public struct ResponseHead: Sendable {
+    public let status: Int
+    /// `1.1`, `2`: the protocol's version as the status line says it.
+    public let version: String
+    /// Field lines, each ended by LF, in the order of their arrival.
+    private let lines: [UInt8]
+
+    init(status: Int, version: String, lines: [UInt8]) {
+        self.status = status
+        self.version = version
+        self.lines = lines
+    }
+
+    /// The first value of a field; its name in any letter case.
+    public func value(of name: StaticString) -> String? {
+        name.withUTF8Buffer { name in
+            for line in lines.split(separator: UInt8(ascii: "\n")) {
+                guard line.count > name.count, line[line.startIndex + name.count] == UInt8(ascii: ":"),
+                    zip(line, name).allSatisfy({ $0 | 0x20 == $1 | 0x20 })
+                else { continue }
+                return Self.text(line.dropFirst(name.count + 1))
+            }
+            return nil
+        }
+    }
+
+    /// All fields, in order.
+    public var headerFields: HTTPFields {
+        var fields = HTTPFields()
+        for line in lines.split(separator: UInt8(ascii: "\n")) {
+            guard let colon = line.firstIndex(of: UInt8(ascii: ":")),
+                let name = HTTPField.Name(String(decoding: line[..<colon], as: UTF8.self))
+            else { continue }
+            fields.append(HTTPField(name: name, value: Self.text(line[(colon + 1)...])))
+        }
+        return fields
+    }
+
+    private static func text(_ bytes: ArraySlice<UInt8>) -> String {
+        var bytes = bytes
+        while let first = bytes.first, first == 0x20 || first == 0x09 { bytes.removeFirst() }
+        while let last = bytes.last, last == 0x20 || last == 0x09 || last == 0x0D { bytes.removeLast() }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// RFC 9110, section 8.6; `nil` where absent or not a number.
+    public var contentLength: Int64? {
+        guard let text = value(of: "content-length"), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            return nil
+        }
+        return Int64(text)
+    }
+
+    /// A coding other than `identity` (RFC 9110, section 8.4).
+    public var contentCoding: String? {
+        guard let coding = value(of: "content-encoding")?.lowercased(), !coding.isEmpty, coding != "identity" else {
+            return nil
+        }
+        return coding
+    }
+
+    /// What identifies this version of the resource.
+    public var validator: ResourceValidator {
+        ResourceValidator(
+            entityTag: value(of: "etag"), lastModified: value(of: "last-modified"), date: value(of: "date"))
+    }
+
+    /// Seconds to wait, from `Retry-After` as a number or a date; garbage is none (RFC 9110, section 10.2.3).
+    ///
+    /// - Parameter now: seconds since 1970.
+    public func retryAfter(now: Int64) -> Int64? {
+        guard let text = value(of: "retry-after") else { return nil }
+        if text.utf8.count <= 18, let seconds = Int64(text), seconds >= 0 { return seconds }
+        guard let date = HTTPDate.parse(text) else { return nil }
+        return max(0, date - now)
+    }
+}
+
+/// Collects header lines until the head of the final answer is whole.
+struct ResponseHeadParser {
+    /// Bytes of one head, all lines together.
+    static let maximumLength = 256 * 1024
+    /// Informational heads and heads of proxies before the final one.
+    static let maximumHeads = 32
+
+    private var status = 0
+    private var version = ""
+    private var lines: [UInt8] = []
+    private var heads = 0
+
+    enum Progress {
+        case incomplete
+        case complete(ResponseHead)
+        case tooLong
+    }
+
+    /// - Parameter line: as libcurl hands it over, with its line end.
+    mutating func add(_ line: UnsafeRawBufferPointer) -> Progress {
+        let isEmpty = line.allSatisfy { $0 == 0x0D || $0 == 0x0A }
+        if isEmpty {
+            guard status >= 200 else {
+                lines.removeAll(keepingCapacity: true)
+                return .incomplete
+            }
+            return .complete(ResponseHead(status: status, version: version, lines: lines))
+        }
+        if line.starts(with: "HTTP/".utf8) {
+            heads += 1
+            guard heads <= Self.maximumHeads else { return .tooLong }
+            lines.removeAll(keepingCapacity: true)
+            let words = line.split(separator: 0x20, maxSplits: 2)
+            version = String(decoding: words[0].dropFirst(5), as: UTF8.self)
+            status = 0
+            if words.count > 1 {
+                for byte in words[1].prefix(3) where (0x30...0x39).contains(byte) {
+                    status = status * 10 + Int(byte - 0x30)
+                }
+            }
+            return .incomplete
+        }
+        guard lines.count + line.count <= Self.maximumLength else { return .tooLong }
+        lines.append(contentsOf: line)
+        if line.last != 0x0A { lines.append(0x0A) }
+        return .incomplete
+    }
+}

@@ -1,0 +1,109 @@
+import Curl
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// Why a transfer did not succeed.
+public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// A bounded set of words, fit for metrics and for switching on.
+    public struct Code: RawRepresentable, Hashable, Sendable {
+        public let rawValue: String
+
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        public static let cancelled = Code(rawValue: "cancelled")
+        public static let invalidRequest = Code(rawValue: "invalid")
+        /// The name does not exist.
+        public static let unknownHost = Code(rawValue: "dns")
+        /// No resolver answers: nothing is known of the name.
+        public static let resolverUnavailable = Code(rawValue: "resolver-unavailable")
+        /// This machine has no way to the address.
+        public static let unreachable = Code(rawValue: "unreachable")
+        public static let cannotConnect = Code(rawValue: "connect")
+        public static let tls = Code(rawValue: "tls")
+        public static let timedOut = Code(rawValue: "timeout")
+        /// No byte for the stall timeout.
+        public static let stalled = Code(rawValue: "stalled")
+        /// The body ended before its end.
+        public static let truncated = Code(rawValue: "truncated")
+        public static let tooManyRedirects = Code(rawValue: "too-many-redirects")
+        public static let protocolNotAllowed = Code(rawValue: "protocol-not-allowed")
+        public static let checksumMismatch = Code(rawValue: "checksum-mismatch")
+        /// What the server has now is not what the part file was begun from.
+        public static let remoteChanged = Code(rawValue: "remote-changed")
+        /// The answer's status is not a success; see ``TransferError/httpStatus``.
+        public static let httpStatus = Code(rawValue: "http")
+        public static let nameConflict = Code(rawValue: "name-conflict")
+        public static let pathNotAllowed = Code(rawValue: "path-not-allowed")
+        public static let diskFull = Code(rawValue: "disk-full")
+        public static let permissionDenied = Code(rawValue: "permission-denied")
+        public static let io = Code(rawValue: "io")
+        /// The file to upload is not the one it was, or is gone.
+        public static let sourceChanged = Code(rawValue: "source-changed")
+        public static let tooLarge = Code(rawValue: "too-large")
+        /// The session no longer takes tasks.
+        public static let invalidated = Code(rawValue: "invalidated")
+        public static let `internal` = Code(rawValue: "internal")
+    }
+
+    public var code: Code
+    /// One line for a person, without secrets.
+    public var message: String
+    public var httpStatus: Int?
+    /// Seconds that the server asked to be left alone (RFC 9110, section 10.2.3).
+    public var retryAfter: Int64?
+    /// Where a call of the system failed: its `errno`.
+    public var systemError: Int32?
+
+    public init(
+        _ code: Code, _ message: String, httpStatus: Int? = nil, retryAfter: Int64? = nil, systemError: Int32? = nil
+    ) {
+        self.code = code
+        self.message = message
+        self.httpStatus = httpStatus
+        self.retryAfter = retryAfter
+        self.systemError = systemError
+    }
+
+    public var description: String { message }
+
+    /// A failed call on a file.
+    ///
+    /// - Parameter doing: what was tried, as in `write the part file`.
+    static func file(_ error: Int32, doing: String) -> TransferError {
+        let code: Code =
+            switch error {
+            case ENOSPC, EDQUOT: .diskFull
+            case EACCES, EPERM, EROFS: .permissionDenied
+            case EFBIG: .tooLarge
+            case ELOOP, EXDEV, ENOTDIR: .pathNotAllowed
+            default: .io
+            }
+        return TransferError(code, "cannot \(doing): \(String(cString: strerror(error)))", systemError: error)
+    }
+
+    /// A failed exchange.
+    ///
+    /// - Parameter bodyBegun: whether bytes of the body had come: a broken connection then is a cut one.
+    static func exchange(_ error: CurlError, bodyBegun: Bool, host: String) -> TransferError {
+        // The numbers are those of libcurl's public interface (libcurl-errors).
+        switch error.code {
+        case 1: TransferError(.protocolNotAllowed, "the protocol is not supported by the system's libcurl")
+        case 3: TransferError(.invalidRequest, "libcurl cannot read the URL")
+        case 5: TransferError(.unknownHost, "the proxy's name does not resolve")
+        case 6: TransferError(.unknownHost, "the name \(host) does not resolve")
+        case 7: TransferError(.cannotConnect, "cannot connect to \(host): is the server up?")
+        case 28: TransferError(.timedOut, "no connection to \(host) within the connect timeout")
+        case 35, 51, 53, 54, 58, 59, 60, 66, 77, 80, 82, 83, 90, 91, 98:
+            TransferError(.tls, "TLS with \(host) failed: \(error.message)")
+        case 18: TransferError(.truncated, "the connection was closed before the end of the body")
+        case 52, 55, 56, 92, 95, 16:
+            bodyBegun
+                ? TransferError(.truncated, "the connection to \(host) broke: \(error.message)")
+                : TransferError(.cannotConnect, "the connection to \(host) broke before an answer: \(error.message)")
+        case 27: TransferError(.internal, "out of memory")
+        default: TransferError(bodyBegun ? .truncated : .cannotConnect, "\(host): \(error.message)")
+        }
+    }
+}

@@ -1,0 +1,118 @@
+/// Decides what the head of an answer means for a part file, before a byte of the body is taken: a pure function
+/// of what was asked, what is there, and what came back.
+struct AnswerJudgement {
+    /// The first byte that was asked for; `nil` where the whole was.
+    var askedFrom: Int64?
+    /// Bytes at the front of the part that are there.
+    var have: Int64
+    /// Of the version that the part was begun from.
+    var validator: ResourceValidator?
+    var total: Int64?
+    /// The last segment of the URL's path: tells a coded file from a coded transfer.
+    var pathSuffix: String
+
+    enum Verdict: Equatable {
+        /// The body goes to `offset`; bytes before `have` are compared, not written.
+        case accept(offset: Int64, length: Int64?, total: Int64?)
+        /// This very body is the whole resource, to be kept from 0 as a new generation.
+        case restart(length: Int64?)
+        /// Nothing is left to fetch.
+        case complete
+        /// Take nothing, forget the part, ask again for the whole.
+        case askAgain(reason: String)
+        case fail(TransferError)
+    }
+
+    func judge(_ head: ResponseHead, now: Int64) -> Verdict {
+        switch head.status {
+        case 206: partial(head)
+        case 200, 203: whole(head)
+        case 204, 205: .restart(length: 0)
+        case 416 where askedFrom != nil: unsatisfiable(head)
+        case 412 where askedFrom != nil: .askAgain(reason: "the server says that the file has changed (412)")
+        default: .fail(Self.failure(head, now: now))
+        }
+    }
+
+    private func partial(_ head: ResponseHead) -> Verdict {
+        guard let askedFrom else {
+            return .askAgain(reason: "the server sent a part though the whole was asked for")
+        }
+        if let type = head.value(of: "content-type"), type.lowercased().hasPrefix("multipart/byteranges") {
+            return .askAgain(reason: "the server answered one range with several parts")
+        }
+        if head.contentCoding != nil { return .askAgain(reason: "the server coded a part though identity was asked") }
+        guard let text = head.value(of: "content-range"), let range = ContentRange(text), let bounds = range.bounds
+        else { return .askAgain(reason: "the server sent a part without saying which") }
+        if let total, let theirs = range.total, theirs != total {
+            return .askAgain(reason: "the file's size changed from \(total) to \(theirs) bytes")
+        }
+        if let validator, !validator.agrees(with: head.validator) {
+            return .askAgain(reason: "the file on the server has changed")
+        }
+        guard bounds.lowerBound <= max(askedFrom, 0) else {
+            return .askAgain(reason: "the server sent a later part than was asked for")
+        }
+        let length = bounds.upperBound - bounds.lowerBound + 1
+        if let stated = head.contentLength, stated != length {
+            return .askAgain(reason: "the part's length contradicts its range")
+        }
+        return .accept(offset: bounds.lowerBound, length: length, total: range.total ?? total)
+    }
+
+    private func whole(_ head: ResponseHead) -> Verdict {
+        if let coding = head.contentCoding {
+            if askedFrom != nil { return .askAgain(reason: "the server coded the body though identity was asked") }
+            guard Self.isSuffix(pathSuffix, of: coding) else {
+                return .fail(
+                    TransferError(.invalidRequest, "the server sends the file coded (\(coding)) though asked not to"))
+            }
+        }
+        if let text = head.value(of: "content-range") {
+            // Some servers say 200 and mean 206; only numbers that fit make it one.
+            if let askedFrom, let range = ContentRange(text), let bounds = range.bounds,
+                bounds.lowerBound == askedFrom, bounds.upperBound - bounds.lowerBound + 1 == head.contentLength,
+                range.total == total, total != nil, validator?.agrees(with: head.validator) ?? false
+            {
+                return .accept(offset: bounds.lowerBound, length: head.contentLength, total: total)
+            }
+            if askedFrom != nil { return .askAgain(reason: "a 200 with a Content-Range that does not fit") }
+        }
+        return .restart(length: head.contentLength)
+    }
+
+    private func unsatisfiable(_ head: ResponseHead) -> Verdict {
+        if let text = head.value(of: "content-range"), let range = ContentRange(text), range.bounds == nil,
+            let theirs = range.total, theirs == have, total == nil || total == have,
+            let validator, validator.strongEntityTag != nil, validator.strongEntityTag == head.validator.strongEntityTag
+        {
+            return .complete
+        }
+        return .askAgain(reason: "the server has no such range (416)")
+    }
+
+    /// What a status means that is no success.
+    static func failure(_ head: ResponseHead, now: Int64) -> TransferError {
+        let words: String =
+            switch head.status {
+            case 401: "the server wants a user and password (401); give --user and --password-file"
+            case 403: "the server refuses access (403)"
+            case 404: "there is no such file on the server (404)"
+            case 410: "the file is gone from the server for good (410)"
+            case 429: "the server asks for fewer requests (429)"
+            case 500...599: "the server failed (\(head.status))"
+            default: "the server answered with status \(head.status)"
+            }
+        return TransferError(
+            .httpStatus, words, httpStatus: head.status, retryAfter: head.retryAfter(now: now))
+    }
+
+    /// A file that is itself compressed is often labelled with its coding; the bytes are then the file.
+    private static func isSuffix(_ path: String, of coding: String) -> Bool {
+        let suffixes: [String: [String]] = [
+            "gzip": [".gz", ".tgz", ".gzip"], "x-gzip": [".gz", ".tgz", ".gzip"], "br": [".br"],
+            "zstd": [".zst"], "compress": [".z"], "deflate": [".zz"],
+        ]
+        return suffixes[coding]?.contains { path.lowercased().hasSuffix($0) } ?? false
+    }
+}

@@ -1,0 +1,35 @@
+import FoundationEssentials
+
+/// What a download needs to go on where it stopped: which bytes of its part file are known to be on disk, and
+/// which version of the resource they are of.
+public struct ResumeData: Sendable, Equatable, Codable {
+    /// Grows with changes of this form; another one is not read.
+    private var form = 1
+    /// The part file's generation: made anew whenever a part begins from nothing, and written on the part itself,
+    /// so that an old note never speaks for a new part.
+    public var generation: String
+    public var ranges: ByteRangeSet
+    public var validator: ResourceValidator
+    /// Bytes of the whole resource, where known.
+    public var total: Int64?
+
+    init(generation: String, ranges: ByteRangeSet, validator: ResourceValidator, total: Int64?) {
+        self.generation = generation
+        self.ranges = ranges
+        self.validator = validator
+        self.total = total
+    }
+
+    /// - Returns: `nil` where `bytes` are not resume data of this form: the download then starts afresh.
+    public init?(bytes: [UInt8]) {
+        guard let decoded = try? JSONDecoder().decode(ResumeData.self, from: Data(bytes)), decoded.form == 1 else {
+            return nil
+        }
+        self = decoded
+    }
+
+    /// For keeping.
+    public var bytes: [UInt8] {
+        (try? JSONEncoder().encode(self)).map { Array($0) } ?? []
+    }
+}

@@ -1,0 +1,153 @@
+import Curl
+import Glibc
+
+/// Puts a body's bytes where they belong in the part file: gathered into large writes, compared with what is
+/// there already where they overlap it.
+///
+/// Lives on its loop's thread. A body that ends within one buffer is written only when it is whole: most small files
+/// touch the disk once.
+final class BodyWriter {
+    private let task: DownloadTask
+    private unowned let core: LoopCore
+    private let checkpointInterval: Int64
+
+    private(set) var part: PartFile?
+    private(set) var validator = ResourceValidator()
+    private(set) var total: Int64?
+    /// Bytes at the front that are there, of this version.
+    private(set) var have: Int64 = 0
+    /// Where the next byte of the body belongs.
+    private(set) var position: Int64 = 0
+
+    private var buffer: UnsafeMutableRawBufferPointer?
+    private var filled = 0
+    private var sinceCheckpoint: Int64 = 0
+
+    init(task: DownloadTask, core: LoopCore, checkpointInterval: Int64) {
+        self.task = task
+        self.core = core
+        self.checkpointInterval = checkpointInterval
+    }
+
+    /// Takes up what an earlier attempt left, where it is still what the resume data say.
+    func reopen(_ resumeData: ResumeData) {
+        let target = task.target
+        guard let found = PartFile.reopen(in: target.directory, name: target.partName, resumeData: resumeData) else {
+            return startOver()
+        }
+        part = found
+        validator = resumeData.validator
+        total = resumeData.total
+        have = resumeData.ranges.contiguousEnd
+        position = have
+        task.progress.setTotal(total)
+        task.progress.setCompleted(have)
+        task.setPart(found, validator: validator)
+    }
+
+    /// Forgets all that is there: the next body begins a new generation.
+    func startOver() {
+        part = nil
+        validator = ResourceValidator()
+        total = nil
+        have = 0
+        position = 0
+        filled = 0
+        task.setPart(nil, validator: validator)
+        task.progress.setTotal(nil)
+        task.progress.setCompleted(0)
+    }
+
+    /// A body begins whose first byte is that of `offset`.
+    func begin(at offset: Int64, total: Int64?, validator: ResourceValidator) {
+        position = offset
+        filled = 0
+        self.total = total
+        self.validator = validator
+        task.setPart(part, validator: validator)
+        task.progress.setTotal(total)
+    }
+
+    /// - Throws: where the disk refuses, or the bytes are not those that are there (`remoteChanged`).
+    func append(_ bytes: UnsafeRawBufferPointer) throws(TransferError) {
+        task.progress.transferred(bytes.count)
+        var rest = bytes
+        if position < have { rest = try compare(rest) }
+        while !rest.isEmpty {
+            let space = buffer ?? core.buffers.take()
+            buffer = space
+            let count = min(rest.count, space.count - filled)
+            UnsafeMutableRawBufferPointer(rebasing: space[filled..<(filled + count)])
+                .copyMemory(from: UnsafeRawBufferPointer(rebasing: rest[..<count]))
+            filled += count
+            position += Int64(count)
+            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            if filled == space.count { try flush() }
+        }
+    }
+
+    /// - Returns: what lies behind the bytes that are there.
+    private func compare(_ bytes: UnsafeRawBufferPointer) throws(TransferError) -> UnsafeRawBufferPointer {
+        let count = Int(min(Int64(bytes.count), have - position))
+        guard let part else { throw TransferError(.internal, "nothing to compare with") }
+        let space = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 16)
+        defer { space.deallocate() }
+        let read = try part.descriptor.read(into: space, at: position)
+        guard read == count, zip(space, bytes).allSatisfy(==) else {
+            throw TransferError(.remoteChanged, "the file on the server is not the one that was begun")
+        }
+        position += Int64(count)
+        return UnsafeRawBufferPointer(rebasing: bytes[count...])
+    }
+
+    /// A body that ended before it came to new bytes tells nothing about them.
+    func endOfBody() throws(TransferError) {
+        if position < have {
+            throw TransferError(.remoteChanged, "the file on the server is shorter than what is here of it")
+        }
+    }
+
+    /// Hands what has been gathered to the kernel.
+    func flush() throws(TransferError) {
+        guard filled > 0, let buffer else { return }
+        let part = try partForWriting()
+        let count = filled
+        filled = 0
+        try part.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: position - Int64(count))
+        have = max(have, position)
+        task.progress.setCompleted(position)
+        session.delegate.downloadTask(task, didWrite: Int64(count))
+        sinceCheckpoint += Int64(count)
+        if sinceCheckpoint >= checkpointInterval {
+            sinceCheckpoint = 0
+            session.delegate.downloadTaskWantsCheckpoint(task)
+        }
+    }
+
+    private var session: Session { task.session }
+
+    private func partForWriting() throws(TransferError) -> PartFile {
+        if let part { return part }
+        let target = task.target
+        let made = try PartFile.make(in: target.directory, name: target.partName, owner: target.owner)
+        part = made
+        task.setPart(made, validator: validator)
+        return made
+    }
+
+    /// The body is whole: everything is written, and the part is exactly so long.
+    func complete() throws(TransferError) -> (part: PartFile, size: Int64) {
+        let size = max(position, have)
+        try flush()
+        let part = try partForWriting()
+        // An earlier attempt may have gone further with a longer version.
+        if Int64(try part.descriptor.status().st_size) != size { try part.truncate(to: size) }
+        task.progress.setCompleted(size)
+        return (part, size)
+    }
+
+    func release() {
+        if let buffer { core.buffers.give(buffer) }
+        buffer = nil
+    }
+}

@@ -1,0 +1,312 @@
+import Curl
+import Glibc
+
+/// A download task at work on its loop: one exchange after another until the file is whole or nothing more can be
+/// done.
+///
+/// Lives on its loop's thread. What the head of an answer means is ``AnswerJudgement``'s to say; where bytes go is
+/// ``BodyWriter``'s.
+final class DownloadRun: LoopRun {
+    private enum Phase {
+        /// Before the head of the answer is whole.
+        case asking
+        /// The body is the file's.
+        case receiving(end: Int64?)
+        /// The body is of no use; what follows it is decided.
+        case discarding(Next)
+        case ended
+    }
+
+    private enum Next {
+        case redirect(TransferRequest, CurlURL)
+        case askAgain(reason: String)
+        case finish
+        case fail(TransferError)
+    }
+
+    let launcher: ExchangeLauncher
+    private let task: DownloadTask
+    private let session: Session
+    private unowned let core: LoopCore
+    private let writer: BodyWriter
+
+    private var phase = Phase.asking
+    private var request: TransferRequest
+    private var url: CurlURL?
+    private var parser = ResponseHeadParser()
+    private var redirects = 0
+    private var restarts = 0
+    private var askedFrom: Int64?
+    private var discarded = 0
+    private var bodyBegun = false
+    /// Set before we break an exchange off ourselves: the reason outranks libcurl's.
+    private var failure: TransferError?
+    private var destination: FileDestination?
+
+    /// A body of no use is read up to here, so that its connection can serve again.
+    private static let discardLimit = 64 * 1024
+    /// Without a strong validator so many bytes are fetched again and compared before new ones are joined to them.
+    private static let overlap: Int64 = 256 * 1024
+    private static let restartLimit = 2
+
+    init(task: DownloadTask, session: Session, core: LoopCore) {
+        self.task = task
+        self.session = session
+        self.core = core
+        request = task.originalRequest
+        launcher = ExchangeLauncher(core: core, session: session, number: task.identifier)
+        writer = BodyWriter(task: task, core: core, checkpointInterval: session.configuration.checkpointInterval)
+    }
+
+    func start() {
+        if let resumeData = task.resumeData { writer.reopen(resumeData) }
+        if let total = writer.total, writer.have == total, total > 0 {
+            // Every byte came in an earlier life.
+            do throws(TransferError) {
+                destination = try task.target.destination(nil)
+            } catch {
+                return fail(error)
+            }
+            return finish()
+        }
+        do throws(CurlError) {
+            let url = try CurlURL(request.url)
+            ask(url)
+        } catch {
+            fail(TransferError(.invalidRequest, "the URL cannot be read"))
+        }
+    }
+
+    private func ask(_ url: CurlURL) {
+        self.url = url
+        parser = ResponseHeadParser()
+        phase = .asking
+        discarded = 0
+        failure = nil
+        bodyBegun = false
+        task.core.setCurrentRequest(request)
+        task.progress.setPhase(.connecting)
+        guard RequestOptions.protocols.split(separator: ",").contains(Substring(url.scheme)) else {
+            return fail(TransferError(.protocolNotAllowed, "this version does not speak \(url.scheme)"))
+        }
+        var fields = ["Accept-Encoding: identity"]
+        askedFrom = nil
+        if writer.have > 0 {
+            let ifRange = writer.validator.ifRange
+            // Bytes that nothing vouches for are fetched once more and compared.
+            let from = ifRange == nil ? max(0, writer.have - Self.overlap) : writer.have
+            if from > 0 {
+                askedFrom = from
+                fields.append("Range: bytes=\(from)-")
+                if let ifRange { fields.append("If-Range: \(ifRange)") }
+            }
+        }
+        let plan = ExchangeLauncher.Plan(request: request, url: url, engineFields: fields)
+        launcher.launch(plan, handler: self) { [unowned self] error in fail(error) }
+    }
+
+    func cancel() {
+        if case .ended = phase { return }
+        failure = .cancelled
+        if !launcher.cancel() { fail(.cancelled) }
+    }
+
+    // MARK: The answer
+
+    func receiveHeader(_ line: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool {
+        guard case .asking = phase else { return true }  // Trailers.
+        switch parser.add(line) {
+        case .incomplete: return true
+        case .tooLong:
+            failure = TransferError(.tooLarge, "the server's header fields are too long")
+            return false
+        case .complete(let head): return take(head)
+        }
+    }
+
+    private func take(_ head: ResponseHead) -> Bool {
+        guard let url else { return false }
+        task.core.setResponse(head)
+        if RedirectRule.isRedirect(head.status) {
+            phase = .discarding(redirect(head, url))
+            return true
+        }
+        let judgement = AnswerJudgement(
+            askedFrom: askedFrom, have: writer.have, validator: writer.have > 0 ? writer.validator : nil,
+            total: writer.total, pathSuffix: url.path)
+        switch judgement.judge(head, now: Int64(time(nil))) {
+        case .accept(let offset, let length, let total):
+            return receive(head, from: offset, end: length.map { offset + $0 }, total: total)
+        case .restart(let length):
+            if writer.have > 0 {
+                session.delegate.downloadTask(task, didRestartBecause: "the server sent the whole file")
+            }
+            writer.startOver()
+            return receive(head, from: 0, end: length, total: length)
+        case .complete: phase = .discarding(.finish)
+        case .askAgain(let reason): phase = .discarding(.askAgain(reason: reason))
+        case .fail(let error): phase = .discarding(.fail(error))
+        }
+        return true
+    }
+
+    private func redirect(_ head: ResponseHead, _ url: CurlURL) -> Next {
+        redirects += 1
+        guard redirects <= session.configuration.maximumRedirects else {
+            return .fail(
+                TransferError(.tooManyRedirects, "more than \(session.configuration.maximumRedirects) redirects"))
+        }
+        do throws(TransferError) {
+            let next = try RedirectRule.follow(head, from: request, at: url, protocols: RequestOptions.protocols)
+            guard let allowed = session.delegate.task(task, willRedirectTo: next.request, after: head) else {
+                return .fail(
+                    TransferError(.httpStatus, "a redirect that was not to be followed", httpStatus: head.status))
+            }
+            return .redirect(allowed, next.url)
+        } catch {
+            return .fail(error)
+        }
+    }
+
+    private func receive(_ head: ResponseHead, from offset: Int64, end: Int64?, total: Int64?) -> Bool {
+        do throws(TransferError) {
+            if let maximum = request.maximumBodySize, let total, total > maximum {
+                throw TransferError(.tooLarge, "the file has \(total) bytes, more than the \(maximum) allowed")
+            }
+            if let total, let free = task.target.directory.freeSpace(), total - writer.have > free {
+                throw TransferError(
+                    .diskFull, "\(task.target.directory.path) has no room for \(total - writer.have) bytes more")
+            }
+            destination = try task.target.destination(head)
+        } catch {
+            failure = error
+            return false
+        }
+        writer.begin(at: offset, total: total, validator: head.validator)
+        if writer.have > 0 { session.delegate.downloadTask(task, didResumeAt: writer.have) }
+        task.progress.setPhase(.transferring)
+        phase = .receiving(end: end)
+        return true
+    }
+
+    func receive(_ bytes: UnsafeRawBufferPointer, on exchange: Exchange) -> BodyVerdict {
+        switch phase {
+        case .receiving:
+            bodyBegun = true
+            do throws(TransferError) {
+                try writer.append(bytes)
+                if let maximum = request.maximumBodySize, writer.position > maximum {
+                    throw TransferError(.tooLarge, "the file grew past the \(maximum) bytes allowed")
+                }
+                return .accepted
+            } catch {
+                failure = error
+                return .refused
+            }
+        case .discarding:
+            discarded += bytes.count
+            return discarded <= Self.discardLimit ? .accepted : .refused
+        case .asking, .ended: return .refused
+        }
+    }
+
+    func fill(_ space: UnsafeMutableRawBufferPointer, on exchange: Exchange) -> Int? { 0 }
+
+    func rewind(to offset: Int64) -> Bool { true }
+
+    func exchangeDidEnd(_ exchange: Exchange, _ ending: ExchangeEnding) {
+        if case .ended = phase { return }
+        if case .discarding(let next) = phase, failure == nil { return go(next) }
+        if let failure {
+            if failure.code == .remoteChanged { return go(.askAgain(reason: failure.message)) }
+            return fail(failure)
+        }
+        switch ending {
+        case .cancelled: fail(.cancelled)
+        case .stalled:
+            fail(TransferError(.stalled, "no byte for \(session.configuration.stallTimeout / 1000) seconds"))
+        case .failed(let error):
+            let host = url?.host ?? "the server"
+            let systemError = exchange.easy.systemError()
+            if error.code == 7 {
+                if let url { launcher.forgetAddresses(of: url) }
+                if systemError == ENETUNREACH || systemError == EHOSTUNREACH {
+                    return fail(TransferError(.unreachable, "no way to \(host) from this machine"))
+                }
+            }
+            fail(.exchange(error, bodyBegun: bodyBegun, host: host))
+        case .finished: bodyEnded()
+        }
+    }
+
+    private func go(_ next: Next) {
+        switch next {
+        case .redirect(let request, let url):
+            self.request = request
+            ask(url)
+        case .askAgain(let reason):
+            restarts += 1
+            guard restarts <= Self.restartLimit, let url else {
+                return fail(TransferError(.remoteChanged, reason))
+            }
+            session.delegate.downloadTask(task, didRestartBecause: reason)
+            writer.startOver()
+            ask(url)
+        case .finish: finish()
+        case .fail(let error): fail(error)
+        }
+    }
+
+    /// libcurl saw a complete body; whether it is, our own count says.
+    private func bodyEnded() {
+        guard case .receiving(let end) = phase else {
+            return fail(TransferError(.truncated, "the connection ended without an answer"))
+        }
+        do throws(TransferError) {
+            try writer.endOfBody()
+        } catch {
+            return error.code == .remoteChanged ? go(.askAgain(reason: error.message)) : fail(error)
+        }
+        if let end, writer.position < end {
+            return fail(TransferError(.truncated, "the body ended at \(writer.position) of \(end) bytes"))
+        }
+        if let total = writer.total, writer.position < total {
+            // A part shorter than what was asked for is legal: ask for the rest, as long as it brings something.
+            guard bodyBegun, let url else {
+                return fail(TransferError(.truncated, "the server sends nothing after byte \(writer.position)"))
+            }
+            do throws(TransferError) { try writer.flush() } catch { return fail(error) }
+            return ask(url)
+        }
+        finish()
+    }
+
+    // MARK: The end
+
+    private func finish() {
+        do throws(TransferError) {
+            let (part, size) = try writer.complete()
+            guard let destination else { throw TransferError(.internal, "a file without a destination") }
+            end()
+            task.progress.setTotal(size)
+            session.publish(task, part, size: size, destination: destination)
+        } catch {
+            fail(error)
+        }
+    }
+
+    private func fail(_ error: TransferError) {
+        if case .ended = phase { return }
+        // Bytes that are in memory still may spare fetching them again; if the disk does not want them, so be it.
+        if error.code != .remoteChanged { try? writer.flush() }
+        let (part, validator) = (writer.part, writer.validator)
+        end()
+        session.fail(task, error, part: part, validator: validator)
+    }
+
+    private func end() {
+        phase = .ended
+        writer.release()
+        core.release(task.identifier)
+    }
+}

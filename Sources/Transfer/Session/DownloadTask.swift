@@ -1,0 +1,122 @@
+import Curl
+import Synchronization
+
+/// Where a download's bytes lie until they are whole, and how their final place is found.
+public struct DownloadTarget: Sendable {
+    /// Holds the part file and the finished file.
+    public var directory: Directory
+    public var partName: String
+    /// Names the download on its part file; the same over all attempts and lives, and no other's.
+    public var owner: String
+    /// Final name and conditions, asked for once the head of the answer is judged; without a head where every
+    /// byte is there already. An error refuses the download before a byte is taken.
+    public var destination: @Sendable (ResponseHead?) throws(TransferError) -> FileDestination
+
+    public init(
+        directory: Directory, partName: String, owner: String,
+        destination: @escaping @Sendable (ResponseHead?) throws(TransferError) -> FileDestination
+    ) {
+        self.directory = directory
+        self.partName = partName
+        self.owner = owner
+        self.destination = destination
+    }
+}
+
+/// How a download task ended.
+public enum DownloadOutcome: Sendable {
+    case finished(PublishedFile)
+    /// With resume data where bytes are there that still count.
+    case failed(TransferError, ResumeData?)
+}
+
+/// Fetches a file: into a part beside its destination, and under its final name only when whole.
+public final class DownloadTask: SessionTask {
+    let core: TaskCore
+    let session: Session
+    public let target: DownloadTarget
+    /// What an earlier attempt left.
+    public let resumeData: ResumeData?
+
+    private struct State {
+        var part: PartFile?
+        var validator = ResourceValidator()
+    }
+
+    private let mutable = Mutex(State())
+
+    init(
+        _ request: TransferRequest, target: DownloadTarget, resumeData: ResumeData?, progress: TransferProgress,
+        session: Session
+    ) {
+        core = TaskCore(request, progress: progress)
+        self.session = session
+        self.target = target
+        self.resumeData = resumeData
+    }
+
+    public var identifier: Int { core.identifier }
+    public var state: SessionTaskState { core.state }
+    public var originalRequest: TransferRequest { core.originalRequest }
+    public var currentRequest: TransferRequest { core.currentRequest }
+    public var response: ResponseHead? { core.response }
+    public var progress: TransferProgress { core.progress }
+
+    public func resume() {
+        guard case .start = core.resume() else { return }
+        session.start(self)
+    }
+
+    /// The bytes that came are kept and synced; the completion brings resume data for them.
+    public func cancel() {
+        switch core.cancel() {
+        case .completeCancelled: session.complete(self, .failed(.cancelled, resumeData))
+        case .cancelOnLoop: session.cancel(identifier)
+        case .start, .nothing: break
+        }
+    }
+
+    /// Brings what is written so far to the disk.
+    ///
+    /// - Returns: resume data for it; `nil` where nothing has been written.
+    /// - Throws: where the sync failed: then only earlier resume data count.
+    public func checkpoint() async throws(TransferError) -> ResumeData? {
+        guard let (part, validator) = mutable.withLock({ state in state.part.map { ($0, state.validator) } }) else {
+            return nil
+        }
+        let outcome: Result<ByteRangeSet, TransferError> = await withCheckedContinuation { continuation in
+            session.diskThreads.perform {
+                do throws(TransferError) {
+                    continuation.resume(returning: .success(try part.synchronize()))
+                } catch {
+                    continuation.resume(returning: .failure(error))
+                }
+            }
+        }
+        return resumeData(for: part, validator, ranges: try outcome.get())
+    }
+
+    /// Written and not yet synced.
+    public var unsyncedBytes: Int64 { mutable.withLock { $0.part?.unsynced ?? 0 } }
+
+    var validator: ResourceValidator { mutable.withLock { $0.validator } }
+
+    // MARK: From the loop
+
+    func setPart(_ part: PartFile?, validator: ResourceValidator) {
+        mutable.withLock { state in
+            state.part = part
+            state.validator = validator
+        }
+    }
+
+    func resumeData(for part: PartFile, _ validator: ResourceValidator, ranges: ByteRangeSet) -> ResumeData? {
+        guard !ranges.ranges.isEmpty else { return nil }
+        return ResumeData(
+            generation: part.generation, ranges: ranges, validator: validator, total: progress.totalBytes)
+    }
+}
+
+extension TransferError {
+    static let cancelled = TransferError(.cancelled, "cancelled")
+}

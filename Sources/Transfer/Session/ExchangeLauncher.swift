@@ -1,0 +1,132 @@
+import Curl
+
+/// Who runs on a loop and is found there by its task's identifier.
+protocol LoopRun: ExchangeHandler {
+    var launcher: ExchangeLauncher { get }
+    /// A person or the session wants it to end.
+    func cancel()
+}
+
+/// Gets one exchange after another going for a run: looks the name up, sets the options, hands it to libcurl.
+///
+/// Lives on its loop's thread.
+final class ExchangeLauncher {
+    /// One exchange to be.
+    struct Plan {
+        var request: TransferRequest
+        var url: CurlURL
+        var engineFields: [String]
+        var configure: (Exchange) throws(CurlError) -> Void = { (_: Exchange) throws(CurlError) in }
+    }
+
+    private unowned let core: LoopCore
+    private let session: Session
+    private let number: Int
+    /// Counts launches, so that an answer of the resolver that comes late finds nothing to do.
+    private var attempt = 0
+    private var timer: Int?
+    private var proceed: ((Resolver.Answer?) -> Void)?
+    private var exchangeID: Int?
+
+    init(core: LoopCore, session: Session, number: Int) {
+        self.core = core
+        self.session = session
+        self.number = number
+    }
+
+    /// - Parameter failed: called where there will be no exchange.
+    func launch(_ plan: Plan, handler: any ExchangeHandler, failed: @escaping (TransferError) -> Void) {
+        attempt += 1
+        let connectTo: (host: String, port: Int)
+        do throws(CurlError) {
+            connectTo = try Self.peer(of: plan, configuration: session.configuration)
+        } catch {
+            return failed(TransferError(.invalidRequest, "the URL or the proxy cannot be read"))
+        }
+        if let known = session.resolver.cached(connectTo.host) {
+            return start(plan, connectTo, known, handler, failed)
+        }
+        // Held by the run, which holds this: let go of when the answer is there or the run ends.
+        proceed = { [unowned self] answer in
+            switch answer {
+            case .success(let addresses): start(plan, connectTo, addresses, handler, failed)
+            case .failure(let failure): failed(Self.error(failure, host: connectTo.host))
+            case nil: failed(TransferError(.timedOut, "looking up \(connectTo.host) took too long"))
+            }
+        }
+        let attempt = attempt
+        timer = core.after(milliseconds: session.configuration.connectTimeout) { [weak self] in
+            self?.resolved(nil, attempt: attempt)
+        }
+        let (loop, number) = (session.loop(for: number), number)
+        session.resolver.resolve(connectTo.host) { answer in
+            loop.post { core in
+                (core.client(number) as? any LoopRun)?.launcher.resolved(answer, attempt: attempt)
+            }
+        }
+    }
+
+    /// - Parameter answer: `nil` where the time is up.
+    private func resolved(_ answer: Resolver.Answer?, attempt: Int) {
+        guard attempt == self.attempt, let proceed else { return }
+        self.proceed = nil
+        if let timer { core.cancelTimer(timer) }
+        timer = nil
+        proceed(answer)
+    }
+
+    private func start(
+        _ plan: Plan, _ connectTo: (host: String, port: Int), _ addresses: [String], _ handler: any ExchangeHandler,
+        _ failed: (TransferError) -> Void
+    ) {
+        let options = RequestOptions(
+            configuration: session.configuration, request: plan.request, url: plan.url, addresses: addresses,
+            connectTo: connectTo, engineFields: plan.engineFields, receiveBuffer: session.receiveBuffer)
+        do throws(CurlError) {
+            exchangeID = try core.start(handler: handler) { (exchange: Exchange) throws(CurlError) in
+                try options.apply(to: exchange)
+                try plan.configure(exchange)
+            }
+        } catch {
+            failed(TransferError(.invalidRequest, "libcurl refuses the request: \(error.message)"))
+        }
+    }
+
+    /// Ends what is under way.
+    ///
+    /// - Returns: whether an exchange ended: its handler has heard of it.
+    func cancel() -> Bool {
+        attempt += 1
+        proceed = nil
+        if let timer { core.cancelTimer(timer) }
+        timer = nil
+        guard let id = exchangeID, core.exchange(id) != nil else { return false }
+        core.cancel(id)
+        return true
+    }
+
+    /// Nothing answered at the addresses: the next attempt looks the name up anew.
+    func forgetAddresses(of url: CurlURL) {
+        session.resolver.forget(url.host)
+    }
+
+    /// Whom libcurl connects to: the server, or the proxy before it.
+    private static func peer(
+        of plan: Plan, configuration: SessionConfiguration
+    ) throws(CurlError) -> (host: String, port: Int) {
+        guard let proxy = plan.request.proxy ?? configuration.proxy, let colon = proxy.firstRange(of: "://") else {
+            return (plan.url.host, plan.url.port)
+        }
+        let url = try CurlURL("http" + proxy[colon.lowerBound...])
+        let hasPort = url.text.firstRange(of: ":\(url.port)") != nil
+        return (url.host, hasPort ? url.port : 1080)
+    }
+
+    private static func error(_ failure: Resolver.Failure, host: String) -> TransferError {
+        switch failure {
+        case .unknownName: TransferError(.unknownHost, "the name \(host) does not resolve")
+        case .unavailable: TransferError(.resolverUnavailable, "no name server answers (looking up \(host))")
+        case .other(let words): TransferError(.unknownHost, "looking up \(host) failed: \(words)")
+        }
+    }
+}

@@ -1,0 +1,44 @@
+import Curl
+import HTTPTypes
+
+/// Where a redirect leads (RFC 9110, section 15.4), and what may go along.
+enum RedirectRule {
+    static func isRedirect(_ status: Int) -> Bool {
+        switch status {
+        case 301, 302, 303, 307, 308: true
+        default: false
+        }
+    }
+
+    /// Fields that say nothing about who asks: all that crosses an origin.
+    private static let harmless: Set<String> = ["accept", "accept-language", "user-agent", "cache-control", "pragma"]
+
+    /// - Returns: the request to make next, for the same method.
+    static func follow(
+        _ head: ResponseHead, from request: TransferRequest, at url: CurlURL, protocols: String
+    ) throws(TransferError) -> (request: TransferRequest, url: CurlURL) {
+        guard let location = head.value(of: "location"), !location.isEmpty else {
+            throw TransferError(
+                .httpStatus, "the server redirects (\(head.status)) without saying where to", httpStatus: head.status)
+        }
+        let target: CurlURL
+        do throws(CurlError) {
+            target = try CurlURL(location, relativeTo: url)
+        } catch {
+            throw TransferError(.protocolNotAllowed, "the server redirects to what is no URL that can be followed")
+        }
+        guard protocols.split(separator: ",").contains(Substring(target.scheme)) else {
+            throw TransferError(.protocolNotAllowed, "the server redirects to the protocol \(target.scheme)")
+        }
+        if url.scheme == "https", target.scheme == "http", !request.allowsDowngrade {
+            throw TransferError(.protocolNotAllowed, "the server redirects from https to http")
+        }
+        var next = request
+        next.url = target.text
+        if target.origin != url.origin {
+            next.credential = nil
+            next.headerFields = HTTPFields(request.headerFields.filter { harmless.contains($0.name.canonicalName) })
+        }
+        return (next, target)
+    }
+}

@@ -1,0 +1,71 @@
+import Curl
+import HTTPTypes
+
+/// Turns a request into the options of an easy handle.
+struct RequestOptions {
+    let configuration: SessionConfiguration
+    let request: TransferRequest
+    let url: CurlURL
+    /// Numeric addresses of whom libcurl will connect to, and under which name and port it looks for them.
+    let addresses: [String]
+    let connectTo: (host: String, port: Int)
+    /// Field lines of the engine's own.
+    let engineFields: [String]
+    /// Few transfers get a large receive buffer, many a small one: libcurl allocates it for each handle.
+    let receiveBuffer: Int
+
+    /// What the engine speaks.
+    static let protocols = "http,https"
+
+    func apply(to exchange: Exchange) throws(CurlError) {
+        try exchange.easy.set(.noSignal, to: true)
+        try exchange.easy.set(.url, to: url.text)
+        try exchange.easy.set(.protocols, to: Self.protocols)
+        try exchange.easy.set(.followLocation, to: false)
+        // CURL_HTTP_VERSION_1_1: this libcurl can report success for a broken HTTP/2 stream.
+        try exchange.easy.set(.httpVersion, to: 2)
+        try exchange.easy.set(.http09, to: false)
+        try exchange.easy.set(.suppressConnectHeaders, to: true)
+        try exchange.easy.set(.netrc, to: false)
+        try exchange.easy.set(.tcpKeepAlive, to: true)
+        try exchange.easy.set(.connectTimeout, to: Int(configuration.connectTimeout))
+        try exchange.easy.set(.bufferSize, to: receiveBuffer)
+        exchange.stallTimeout = configuration.stallTimeout
+
+        // An empty proxy also keeps libcurl from reading the environment.
+        try exchange.easy.set(.proxy, to: request.proxy ?? configuration.proxy ?? "")
+        if let pem = request.caCertificates {
+            try exchange.easy.setCACertificates(pem)
+        } else if let file = configuration.caFile {
+            try exchange.easy.set(.caFile, to: file)
+        }
+        if let credential = request.credential {
+            try exchange.easy.set(.httpAuth, to: 1)  // CURLAUTH_BASIC
+            try exchange.easy.set(.user, to: credential.user)
+            try exchange.easy.set(.password, to: credential.password)
+        }
+        if !addresses.isEmpty, !Resolver.isAddress(connectTo.host) {
+            var list = HeaderList()
+            try list.append("+\(connectTo.host):\(connectTo.port):\(addresses.joined(separator: ","))")
+            try exchange.easy.setAddresses(list)
+        }
+        try setHeaders(on: exchange)
+    }
+
+    private func setHeaders(on exchange: Exchange) throws(CurlError) {
+        var list = HeaderList()
+        var hasAgent = false
+        for field in request.headerFields {
+            if field.name == .userAgent { hasAgent = true }
+            // libcurl takes `Name;` for a field without a value; `Name:` would remove it.
+            try list.append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
+        }
+        for line in configuration.additionalHeaders {
+            let name = line.prefix { $0 != ":" }.lowercased()
+            if !request.headerFields.contains(where: { $0.name.canonicalName == name }) { try list.append(line) }
+        }
+        if !hasAgent { try list.append("User-Agent: \(configuration.userAgent)") }
+        for line in engineFields { try list.append(line) }
+        try exchange.easy.setHeaders(list)
+    }
+}

@@ -1,0 +1,206 @@
+import Curl
+import Synchronization
+
+/// Makes tasks and carries them out: the counterpart of Foundation's `URLSession`, on libcurl.
+///
+/// A session has a few loop threads with its transfers spread over them, resolver threads, threads for disk syncs and
+/// one that publishes finished files.
+public final class Session: Sendable {
+    public let configuration: SessionConfiguration
+    public let delegate: SessionDelegate
+
+    let resolver: Resolver
+    let diskThreads: WorkerThreads
+    private let loops: [TransferLoop]
+    private let publisher: Publisher
+    private let running = Atomic<Int>(0)
+
+    private struct State {
+        var tasks: [Int: any SessionTask] = [:]
+        var phase = Phase.open
+    }
+
+    private enum Phase {
+        case open
+        /// No new tasks; the session ends with its last one.
+        case finishing
+        case invalid
+    }
+
+    private let state = Mutex(State())
+
+    /// - Parameter resolver: looks names up; tests bring their own.
+    /// - Throws: ``TransferError`` where the system has no threads or descriptors to give.
+    public convenience init(
+        configuration: SessionConfiguration = .default, delegate: SessionDelegate = SessionDelegate()
+    ) throws(TransferError) {
+        try self.init(configuration: configuration, delegate: delegate, resolver: Resolver())
+    }
+
+    package init(
+        configuration: SessionConfiguration, delegate: SessionDelegate, resolver: Resolver
+    ) throws(TransferError) {
+        self.configuration = configuration
+        self.delegate = delegate
+        self.resolver = resolver
+        diskThreads = WorkerThreads(name: "dld-disk", limit: 4)
+        do {
+            loops = try (0..<max(1, configuration.loops)).map { try TransferLoop(name: "dld-loop-\($0)") }
+            publisher = try Publisher()
+        } catch let error as TransferError {
+            throw error
+        } catch {
+            throw TransferError(.internal, "a session cannot start: \(error)")
+        }
+    }
+
+    deinit {
+        for loop in loops { loop.stop() }
+        publisher.stop()
+        diskThreads.stop()
+    }
+
+    // MARK: Tasks
+
+    /// - Parameter resumeData: what an earlier attempt at the same target left.
+    public func downloadTask(
+        with request: TransferRequest, target: DownloadTarget, resumeData: ResumeData? = nil,
+        progress: TransferProgress = TransferProgress()
+    ) -> DownloadTask {
+        DownloadTask(request, target: target, resumeData: resumeData, progress: progress, session: self)
+    }
+
+    public func uploadTask(
+        with request: TransferRequest, from source: UploadSource, progress: TransferProgress = TransferProgress()
+    ) -> UploadTask {
+        UploadTask(request, source: source, progress: progress, session: self)
+    }
+
+    /// Takes no new tasks, and cancels those there are.
+    public func invalidateAndCancel() {
+        let tasks = state.withLock { state in
+            state.phase = .finishing
+            return Array(state.tasks.values)
+        }
+        for task in tasks { task.cancel() }
+        endIfFinished()
+    }
+
+    /// Takes no new tasks; those there are go on.
+    public func finishTasksAndInvalidate() {
+        state.withLock { if $0.phase == .open { $0.phase = .finishing } }
+        endIfFinished()
+    }
+
+    private func endIfFinished() {
+        let ends = state.withLock { state in
+            guard state.phase == .finishing, state.tasks.isEmpty else { return false }
+            state.phase = .invalid
+            return true
+        }
+        if ends { delegate.sessionDidBecomeInvalid(self) }
+    }
+
+    /// - Returns: whether the session still takes tasks.
+    private func enter(_ task: any SessionTask) -> Bool {
+        state.withLock { state in
+            guard state.phase == .open else { return false }
+            state.tasks[task.identifier] = task
+            return true
+        }
+    }
+
+    private static let invalidated = TransferError(.invalidated, "the session no longer takes tasks")
+
+    func start(_ task: DownloadTask) {
+        guard enter(task) else { return complete(task, .failed(Self.invalidated, task.resumeData)) }
+        running.wrappingAdd(1, ordering: .relaxed)
+        loop(for: task.identifier).post { [self] core in
+            let run = DownloadRun(task: task, session: self, core: core)
+            core.adopt(run, as: task.identifier)
+            run.start()
+        }
+    }
+
+    func start(_ task: UploadTask) {
+        guard enter(task) else { return complete(task, .failed(Self.invalidated)) }
+        running.wrappingAdd(1, ordering: .relaxed)
+        loop(for: task.identifier).post { [self] core in
+            let run = UploadRun(task: task, session: self, core: core)
+            core.adopt(run, as: task.identifier)
+            run.start()
+        }
+    }
+
+    func cancel(_ identifier: Int) {
+        loop(for: identifier).post { core in (core.client(identifier) as? any LoopRun)?.cancel() }
+    }
+
+    func loop(for identifier: Int) -> TransferLoop { loops[identifier % loops.count] }
+
+    /// Bytes of receive buffer for the next exchange.
+    var receiveBuffer: Int {
+        switch running.load(ordering: .relaxed) {
+        case ...4: 512 * 1024
+        case ...16: 128 * 1024
+        default: 32 * 1024
+        }
+    }
+
+    // MARK: The ends of tasks
+
+    /// A task uses the network no longer.
+    func networkEnded() {
+        if running.wrappingSubtract(1, ordering: .relaxed).newValue == 0 { publisher.hurry() }
+    }
+
+    func publish(_ task: DownloadTask, _ part: PartFile, size: Int64, destination: FileDestination) {
+        task.progress.setPhase(destination.digest == nil ? .publishing : .verifying)
+        let remaining = running.wrappingSubtract(1, ordering: .relaxed).newValue
+        let item = Publisher.Item(part: part, destination: destination, owner: task.target.owner, size: size) {
+            [self] result in
+            switch result {
+            case .success(let file): complete(task, .finished(file))
+            case .failure(let error):
+                guard error.code != .checksumMismatch else {
+                    try? part.directory.remove(part.name)
+                    return complete(task, .failed(error, nil))
+                }
+                complete(task, .failed(error, task.resumeData(for: part, task.validator, ranges: part.durable)))
+            }
+        }
+        publisher.publish(item, isUrgent: remaining == 0)
+    }
+
+    /// Syncs what came, so that it need not come again, and completes.
+    func fail(_ task: DownloadTask, _ error: TransferError, part: PartFile?, validator: ResourceValidator) {
+        networkEnded()
+        guard let part else {
+            // Nothing was begun: what there was before is all there is, unless it turned out to be of no use.
+            let kept = task.response == nil ? task.resumeData : nil
+            return complete(task, .failed(error, kept))
+        }
+        diskThreads.perform { [self] in
+            let ranges = (try? part.synchronize()) ?? part.durable
+            complete(task, .failed(error, task.resumeData(for: part, validator, ranges: ranges)))
+        }
+    }
+
+    func complete(_ task: DownloadTask, _ outcome: DownloadOutcome) {
+        guard task.core.complete() else { return }
+        leave(task)
+        delegate.downloadTask(task, didComplete: outcome)
+        endIfFinished()
+    }
+
+    func complete(_ task: UploadTask, _ outcome: UploadOutcome) {
+        guard task.core.complete() else { return }
+        leave(task)
+        delegate.uploadTask(task, didComplete: outcome)
+        endIfFinished()
+    }
+
+    private func leave(_ task: any SessionTask) {
+        state.withLock { _ = $0.tasks.removeValue(forKey: task.identifier) }
+    }
+}

@@ -1,0 +1,182 @@
+import TaskFiles
+import TaskModel
+import Testing
+
+@Suite("Configuration")
+struct ConfigurationTests {
+    @Test(
+        "a file that says nothing gives every default",
+        arguments: ["", "\n", "# nothing\n", "---\n", "{}", "downloads:\nlimits:\n  # active-tasks: 3\n", "\u{FEFF}"])
+    func empty(text: String) throws {
+        #expect(try Configuration(parsing: text, file: "f") == Configuration())
+    }
+
+    @Test("the defaults are those of the contract")
+    func defaults() {
+        let configuration = Configuration()
+        #expect(configuration.downloads.directory == nil)
+        #expect(configuration.downloads.roots == nil)
+        #expect(configuration.downloads.onConflict == .rename)
+        #expect(configuration.uploads.roots == [])
+        #expect(configuration.limits.activeTasks == 16)
+        #expect(configuration.limits.connectionsPerTask == .auto)
+        #expect(configuration.limits.connectionsPerHost == 16)
+        #expect(configuration.limits.tasksPerOwner == 1_000_000)
+        #expect(configuration.retry.attempts == 10)
+        #expect(configuration.retry.baseDelay == 1_000)
+        #expect(configuration.retry.maxDelay == 600_000)
+        #expect(configuration.timeouts.connect == 30_000)
+        #expect(configuration.timeouts.stall == 60_000)
+        #expect(configuration.disk.minFree == 268_435_456)
+        #expect(configuration.disk.maxSize == nil)
+        #expect(configuration.control.mode == nil && configuration.control.group == nil)
+        #expect(configuration.log.level == .info)
+    }
+
+    @Test("every supported key has its effect", arguments: ["\n", "\r\n"])
+    func everyKey(lineEnd: String) throws {
+        let lines = [
+            "downloads: {directory: /srv/d, roots: [/srv/d, '/srv/e f'], on-conflict: skip}",
+            "uploads:", "  roots:", "    - /srv/u",
+            "limits: {active-tasks: 3, connections-per-task: 4, connections-per-host: 5, tasks-per-owner: 6}",
+            "retry: {attempts: 7, base-delay: 500ms, max-delay: 6h}",
+            "timeouts: {connect: 1.5s, stall: 2m}",
+            "disk: {min-free: 0, max-size: 1.5G}",
+            "tls: {ca-file: /etc/ca.pem}",
+            "network: {proxy: 'socks5h://[::1]:1080'}",
+            "control: {socket: /run/x.sock, mode: 0640, group: dld, admin-group: 27}",
+            "log: {level: debug}",
+        ]
+        var expected = Configuration()
+        expected.downloads.directory = "/srv/d"
+        expected.downloads.roots = ["/srv/d", "/srv/e f"]
+        expected.downloads.onConflict = .skip
+        expected.uploads.roots = ["/srv/u"]
+        expected.limits.activeTasks = 3
+        expected.limits.connectionsPerTask = .exactly(4)
+        expected.limits.connectionsPerHost = 5
+        expected.limits.tasksPerOwner = 6
+        expected.retry.attempts = 7
+        expected.retry.baseDelay = 500
+        expected.retry.maxDelay = 21_600_000
+        expected.timeouts.connect = 1_500
+        expected.timeouts.stall = 120_000
+        expected.disk.minFree = 0
+        expected.disk.maxSize = 1_610_612_736
+        expected.tls.caFile = "/etc/ca.pem"
+        expected.network.proxy = "socks5h://[::1]:1080"
+        expected.control.socket = "/run/x.sock"
+        expected.control.mode = 0o640
+        expected.control.group = "dld"
+        expected.control.adminGroup = "27"
+        expected.log.level = .debug
+        #expect(try Configuration(parsing: lines.joined(separator: lineEnd), file: "f") == expected)
+    }
+
+    @Test("a mode may stand in quotes")
+    func quotedMode() throws {
+        #expect(try Configuration(parsing: "control: {mode: \"0600\"}", file: "f").control.mode == 0o600)
+    }
+
+    @Test("a misspelt section is refused with its place and the nearest")
+    func misspeltSection() {
+        #expect(throws: fault(2, 1, "`dowloads` is not a key here; did you mean `downloads`?")) {
+            try Configuration(parsing: "log: {level: info}\ndowloads:\n  directory: /x\n", file: "f")
+        }
+    }
+
+    @Test("a misspelt key is refused with its place and the nearest")
+    func misspeltKey() throws {
+        let error = #expect(throws: FileError.self) {
+            try Configuration(parsing: "limits:\r\n  # é\r\n  actve-tasks: 3\r\n", file: "/etc/dld/dld.yaml")
+        }
+        #expect(
+            error?.description
+                == "/etc/dld/dld.yaml:3:3: `actve-tasks` is not a key here; did you mean `active-tasks`?")
+    }
+
+    @Test(
+        "a key of the contract that nothing carries out is refused by name",
+        arguments: [
+            ("schedule: []", 1), ("hosts: {}", 1), ("queues: [a]", 1), ("watch: []", 1), ("history: {}", 1),
+            ("events: {}", 1), ("metrics: {}", 1), ("limits: {download-rate: 1M}", 10),
+            ("limits: {upload-rate: 1M}", 10), ("limits: {tasks-per-batch: 1}", 10),
+            ("limits: {bytes-per-owner: 1}", 10), ("network: {deny: []}", 11),
+        ])
+    func notCarriedOut(text: String, column: Int) {
+        let error = #expect(throws: FileError.self) { try Configuration(parsing: text, file: "f") }
+        #expect(error?.column == column)
+        #expect(error?.message.hasSuffix("is not carried out by this version yet; take it out") == true)
+    }
+
+    @Test("a key that stands twice is refused at the second")
+    func duplicates() {
+        #expect(throws: fault(3, 1, "`log` is given twice; it stands at line 1 already")) {
+            try Configuration(parsing: "log: {}\ntls: {}\nlog: {}\nlog: {}\n", file: "f")
+        }
+        #expect(throws: fault(3, 3, "`attempts` is given twice; it stands at line 2 already")) {
+            try Configuration(parsing: "retry:\n  attempts: 1\n  \"attempts\": 2\n", file: "f")
+        }
+        #expect(throws: fault(2, 1, "`log` is given twice")) {
+            try Configuration(parsing: "log: {}\n!x log: {}", file: "f")
+        }
+    }
+
+    @Test(
+        "a value of another type or out of bounds is refused where it stands, with what would be right",
+        arguments: [
+            ("[a]", 1, "the file must be a mapping of sections"),
+            ("hello", 1, "the file must be a mapping of sections"),
+            ("limits: 3", 9, "`limits` must be a mapping"),
+            ("limits: {active-tasks: 0}", 24, "a whole number from 1 to 10000"),
+            ("limits: {active-tasks: 10001}", 24, "a whole number from 1 to 10000"),
+            ("limits: {active-tasks: 99999999999999999999}", 24, "a whole number"),
+            ("limits: {active-tasks: -1}", 24, "a whole number"),
+            ("limits: {active-tasks: 1.5}", 24, "a whole number"),
+            ("limits: {active-tasks: ''}", 24, "a whole number"),
+            ("limits: {active-tasks: many}", 24, "a whole number"),
+            ("limits: {active-tasks: [1]}", 24, "a whole number"),
+            ("limits: {active-tasks: ~}", 24, "has no value"),
+            ("limits: {connections-per-task: 17}", 32, "auto or a whole number from 1 to 16"),
+            ("limits: {connections-per-host: 0}", 32, "a whole number from 1 to 10000"),
+            ("retry: {attempts: 1000001}", 19, "a whole number from 1 to 1000000"),
+            ("retry: {base-delay: 0s}", 21, "a time above 0 and up to 7d"),
+            ("retry: {max-delay: 8d}", 20, "a time above 0 and up to 7d"),
+            ("retry: {max-delay: 500ms}", 20, "must not be shorter than `base-delay`"),
+            ("retry: {base-delay: 11m}", 21, "must not be longer than `max-delay`"),
+            ("timeouts: {stall: 30}", 19, "a time above 0"),
+            ("disk: {min-free: lots}", 18, "a size of 0 bytes or more"),
+            ("disk: {max-size: 0}", 18, "a size of 1 bytes or more"),
+            ("downloads: {directory: files}", 24, "give an absolute path"),
+            ("downloads: {directory: ~/files}", 24, "give an absolute path"),
+            ("downloads: {directory: /a/../b}", 24, "must not climb"),
+            ("downloads: {roots: [/a, b]}", 25, "give an absolute path"),
+            ("downloads: {roots: /a}", 20, "a list of absolute paths"),
+            ("downloads: {on-conflict: replace}", 26, "one of rename, overwrite, skip, fail"),
+            ("uploads: {roots: [./x]}", 19, "give an absolute path"),
+            ("tls: {ca-file: ca.pem}", 16, "give an absolute path"),
+            ("network: {proxy: 'proxy:3128'}", 18, "begin it with one of"),
+            ("control: {socket: dld.sock}", 19, "give an absolute path"),
+            ("control: {socket: /\(String(repeating: "x", count: 107))}", 19, "longer than the 107 bytes"),
+            ("control: {mode: 660}", 17, "octal with a leading 0"),
+            ("control: {mode: 0680}", 17, "octal with a leading 0"),
+            ("control: {mode: 01777}", 17, "octal with a leading 0"),
+            ("control: {group: 'a b'}", 18, "a group's name or number"),
+            ("log: {level: verbose}", 14, "one of trace, debug, info"),
+            ("é: 1", 1, "`é` is not a key here"),
+            ("'é': {}", 1, "`é` is not a key here"),
+        ])
+    func wrongValues(text: String, column: Int, message: String) {
+        let error = #expect(throws: FileError.self) { try Configuration(parsing: text, file: "f") }
+        #expect(error?.line == 1)
+        #expect(error?.column == column)
+        #expect(error?.message.contains(message) == true, "\(error?.message ?? "")")
+    }
+
+    @Test("of several faults the first in the file is told")
+    func firstFault() {
+        #expect(throws: fault(2, 14, "`max-delay` must be a time above 0 and up to 7d, such as 500ms, 30s or 10m")) {
+            try Configuration(parsing: "retry:\n  max-delay: x\n  attempts: y\nbogus: 1\n", file: "f")
+        }
+    }
+}

@@ -1,0 +1,59 @@
+import FoundationEssentials
+import TaskModel
+import Testing
+
+@testable import TaskFiles
+
+@Suite("The examples")
+struct ExampleFilesTests {
+    private func text(of name: String) throws -> String {
+        let config = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "config")
+        return try FileText.decode(Data(contentsOf: config.appending(path: name)), file: name)
+    }
+
+    @Test("the example configuration says the defaults")
+    func configuration() throws {
+        #expect(try Configuration(parsing: text(of: "dld.yaml"), file: "dld.yaml") == Configuration())
+    }
+
+    @Test("the example configuration holds every key, and is right with all of them in use")
+    func everyKey() throws {
+        let lines = try text(of: "dld.yaml").split(separator: "\n", omittingEmptySubsequences: false).map { line in
+            guard line.hasPrefix("  # "), let word = line.dropFirst(4).split(separator: " ").first,
+                word.hasSuffix(":"), word.utf8.dropLast().allSatisfy({ $0.isLetterOrDigit || $0 == UInt8(ascii: "-") }),
+                word.first?.isLowercase == true
+            else { return String(line) }
+            return "  " + line.dropFirst(4)
+        }
+        let sections = [
+            ("downloads", ConfigurationKeys.downloads), ("uploads", ConfigurationKeys.uploads),
+            ("limits", ConfigurationKeys.limits), ("retry", ConfigurationKeys.retry),
+            ("timeouts", ConfigurationKeys.timeouts), ("disk", ConfigurationKeys.disk),
+            ("tls", ConfigurationKeys.tls), ("network", ConfigurationKeys.network),
+            ("control", ConfigurationKeys.control), ("log", ConfigurationKeys.log),
+        ]
+        #expect(sections.map(\.0) == ConfigurationKeys.top.known)
+        for (name, keys) in sections {
+            let start = try #require(lines.firstIndex(of: name + ":"), "\(name)")
+            let section = lines[(start + 1)...].prefix { $0.isEmpty || $0.hasPrefix(" ") }
+            for key in keys.known {
+                #expect(section.contains { $0.hasPrefix("  \(key):") }, "\(name).\(key)")
+            }
+        }
+        let full = try Configuration(parsing: lines.joined(separator: "\n"), file: "dld.yaml")
+        #expect(full.downloads.directory == "/srv/downloads")
+        #expect(full.control.adminGroup == "adm")
+    }
+
+    @Test("the example queue file is right")
+    func queueFile() throws {
+        let file = try QueueFile(
+            parsing: text(of: "queue.example.yaml"), file: "queue.example.yaml", baseDirectory: "/base",
+            now: 1_704_067_200_000, utcOffsetSeconds: 0)
+        #expect(file.batch == "nightly")
+        #expect(file.entries.count == 4)
+        #expect(file.entries.map(\.specification.priority) == [.low, .low, .low, .high])
+        #expect(file.entries.last?.specification.file == "/base/report.tar")
+    }
+}

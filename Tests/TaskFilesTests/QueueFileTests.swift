@@ -1,0 +1,229 @@
+import TaskFiles
+import TaskModel
+import Testing
+
+@Suite("Queue files")
+struct QueueFileTests {
+    @Test("batch, defaults, downloads and uploads make tasks in the file's order")
+    func wholeFile() throws {
+        let file = try queue(
+            """
+            batch: nightly
+            defaults: {directory: isos, priority: low, method: POST}
+            downloads:
+              - url: https://example.org/a.iso
+                output: a.iso
+                priority: high
+              - https://example.org/b.iso
+            uploads:
+              - {file: report.tar, url: https://example.org/in/report.tar, method: PUT}
+              - file: /abs/x
+                url: https://example.org/x
+            """)
+        #expect(file.batch == "nightly")
+        var a = TaskSpecification(url: "https://example.org/a.iso")
+        a.output = "a.iso"
+        a.directory = "isos"
+        a.priority = .high
+        a.batch = "nightly"
+        var b = TaskSpecification(url: "https://example.org/b.iso")
+        b.directory = "isos"
+        b.priority = .low
+        b.batch = "nightly"
+        var report = TaskSpecification(kind: .upload, url: "https://example.org/in/report.tar")
+        report.file = "/base/report.tar"
+        report.method = "PUT"
+        report.priority = .low
+        report.batch = "nightly"
+        var x = TaskSpecification(kind: .upload, url: "https://example.org/x")
+        x.file = "/abs/x"
+        x.method = "POST"
+        x.priority = .low
+        x.batch = "nightly"
+        #expect(
+            file.entries == [
+                QueueEntry(a, line: 4, column: 5), QueueEntry(b, line: 7, column: 5),
+                QueueEntry(report, line: 9, column: 5), QueueEntry(x, line: 10, column: 5),
+            ])
+    }
+
+    @Test("every option of a download has its effect")
+    func everyDownloadOption() throws {
+        let file = try queue(
+            """
+            downloads:
+            - url: sftp://example.org/a
+              output: b c
+              directory: /srv/x
+              checksum: md5:d41d8cd98f00b204e9800998ecf8427e
+              header: "X-A: b"
+              user: anna
+              user-agent: me/1
+              referer: https://example.org/
+              proxy: http://proxy:3128
+              priority: high
+              max-size: 2M
+              start-at: 2030-01-31T22:00:00+01:00
+              on-conflict: fail
+              no-mtime: true
+              key: 17
+              paused: true
+            """)
+        var task = TaskSpecification(url: "sftp://example.org/a")
+        task.output = "b c"
+        task.directory = "/srv/x"
+        task.checksum = "md5:d41d8cd98f00b204e9800998ecf8427e"
+        task.headers = ["X-A: b"]
+        task.user = "anna"
+        task.userAgent = "me/1"
+        task.referer = "https://example.org/"
+        task.proxy = "http://proxy:3128"
+        task.priority = .high
+        task.maxSize = 2_097_152
+        task.startAt = 1_896_123_600_000
+        task.onConflict = .fail
+        task.noMtime = true
+        task.key = "17"
+        task.paused = true
+        #expect(file.entries.map(\.specification) == [task])
+    }
+
+    @Test("an upload takes a media type, headers, and a time to start")
+    func uploadOptions() throws {
+        let file = try queue(
+            "uploads: [{file: a/b, url: 'http://h/', content-type: text/plain, header: ['A: b', 'C: d'], start-at: +2h}]"
+        )
+        let task = try #require(file.entries.first?.specification)
+        #expect(task.file == "/base/a/b")
+        #expect(task.contentType == "text/plain")
+        #expect(task.headers == ["A: b", "C: d"])
+        #expect(task.startAt == 1_704_074_400_000)
+    }
+
+    @Test("an entry's headers replace the default ones")
+    func headerDefaults() throws {
+        let file = try queue(
+            "defaults: {header: 'A: b', paused: true}\ndownloads: [http://h/1, {url: http://h/2, header: 'C: d'}]")
+        #expect(file.entries.map(\.specification.headers) == [["A: b"], ["C: d"]])
+        #expect(file.entries.allSatisfy { $0.specification.paused })
+    }
+
+    @Test("a file that says nothing asks for nothing", arguments: ["", "downloads:\nuploads: []\n", "batch: x\n"])
+    func nothing(text: String) throws {
+        #expect(try queue(text).entries.isEmpty)
+    }
+
+    @Test("carriage returns before line feeds change nothing")
+    func carriageReturns() throws {
+        let file = try queue("downloads:\r\n  - http://h/a\r\n  - url: http://h/b\r\n    output: c\r\n")
+        #expect(file.entries.map(\.specification.url) == ["http://h/a", "http://h/b"])
+        #expect(file.entries.map(\.line) == [2, 3])
+    }
+
+    @Test("a misspelt key is refused with its place and the nearest")
+    func misspelt() {
+        #expect(throws: fault(1, 1, "`dowloads` is not a key here; did you mean `downloads`?")) {
+            try queue("dowloads: [http://h/]")
+        }
+        #expect(throws: fault(4, 5, "`chekcsum` is not a key here; did you mean `checksum`?")) {
+            try queue("downloads:\n  - http://h/1\n  - url: http://h/2\n    chekcsum: x\n")
+        }
+    }
+
+    @Test(
+        "an option that nothing carries out is refused by name",
+        arguments: [
+            "mirrors", "mirror", "checksum-url", "connections", "limit", "after-task", "cookies", "cacert",
+            "password-file", "now", "form", "file-field",
+        ])
+    func notCarriedOut(option: String) {
+        let message = "`\(option)` is not carried out by this version yet; take it out"
+        #expect(throws: fault(3, 3, message)) { try queue("downloads:\n- url: http://h/\n  \(option): 1\n") }
+        #expect(throws: fault(3, 3, message)) {
+            try queue("uploads:\n- url: http://h/\n  \(option): 1\n  file: a\n")
+        }
+        #expect(throws: fault(1, 12, message)) { try queue("defaults: {\(option): 1}") }
+    }
+
+    @Test("a key that belongs elsewhere is told so")
+    func elsewhere() {
+        #expect(throws: fault(1, 30, "`method` belongs to uploads")) {
+            try queue("downloads: [{url: http://h/, method: PUT}]")
+        }
+        #expect(throws: fault(1, 12, "`output` belongs to downloads")) {
+            try queue("uploads: [{output: x, url: http://h/, file: a}]")
+        }
+        #expect(throws: fault(1, 14, "`batch` belongs to the top of the file, for all its entries")) {
+            try queue("downloads: [{batch: x, url: http://h/}]")
+        }
+        #expect(throws: fault(1, 12, "`url` belongs to one entry; a default is for all")) {
+            try queue("defaults: {url: http://h/}")
+        }
+    }
+
+    @Test(
+        "what no task takes is refused where it stands",
+        arguments: [
+            ("downloads: http://h/", 12, "`downloads` must be a list"),
+            ("downloads: [[a]]", 13, "this entry must be a URL or a mapping"),
+            ("downloads: [~]", 13, "this entry is empty"),
+            ("downloads: [{output: x}]", 13, "this entry lacks its `url`"),
+            ("downloads: [{url: [x]}]", 19, "`url` must be a URL"),
+            ("downloads: ['file:///etc/passwd']", 13, "`url`: the protocol file is not allowed"),
+            ("downloads: [example.org/x]", 13, "`url`: has no scheme"),
+            ("downloads: [{output: .., url: 'http://h/'}]", 22, "`output`: .. names a directory"),
+            ("downloads: [{output: /etc/x, url: 'http://h/'}]", 22, "`output`: is a path"),
+            ("downloads: [{output: \"a\\nb\", url: 'http://h/'}]", 22, "`output`: holds a control character"),
+            ("downloads: [{output: '', url: 'http://h/'}]", 22, "`output`: is empty"),
+            ("downloads: [{output: , url: 'http://h/'}]", 22, "`output` has no value"),
+            ("downloads: [{header: 'A', url: 'http://h/'}]", 22, "`header`: is not of the form"),
+            ("downloads: [{header: ['A: b', \"C: d\\r\\nE: f\"], url: 'http://h/'}]", 31, "`header`: holds a control"),
+            ("downloads: [{header: {A: b}, url: 'http://h/'}]", 22, "`header` must be 'Name: value'"),
+            ("downloads: [{checksum: sha256:0, url: 'http://h/'}]", 24, "`checksum`: a sha-256 digest has 64"),
+            ("downloads: [{priority: urgent, url: 'http://h/'}]", 24, "`priority` must be one of low, normal, high"),
+            ("downloads: [{max-size: big, url: 'http://h/'}]", 24, "`max-size` must be a size"),
+            ("downloads: [{start-at: soon, url: 'http://h/'}]", 24, "`start-at` must be a time"),
+            ("downloads: [{paused: 1, url: 'http://h/'}]", 22, "`paused` must be true or false"),
+            ("downloads: [{user-agent: \"a\\tb\", url: 'http://h/'}]", 26, "`user-agent`: holds a control"),
+            ("{defaults: {directory: ../x}, downloads: ['http://h/']}", 24, "`directory`: must not climb"),
+            ("uploads: ['http://h/']", 11, "this entry must be a mapping with a file and a url"),
+            ("uploads: [{url: 'http://h/'}]", 11, "this entry lacks its `file`"),
+            ("uploads: [{file: '', url: 'http://h/'}]", 18, "`file` is empty"),
+            ("uploads: [{file: ~/a, url: 'http://h/'}]", 18, "`file` begins with ~"),
+            ("uploads: [{file: a, url: 'ftp://h/'}]", 26, "`url`: uploads go by http or https"),
+            ("uploads: [{file: a, url: 'http://h/', method: DELETE}]", 47, "`method`: must be PUT or POST"),
+            ("batch: ''", 8, "`batch` is empty"),
+            ("batch: [a]", 8, "`batch` must be a name"),
+            ("- http://h/", 1, "the file must be a mapping with downloads"),
+        ])
+    func wrongValues(text: String, column: Int, message: String) {
+        let error = #expect(throws: FileError.self) { try queue(text) }
+        #expect(error?.line == 1)
+        #expect(error?.column == column)
+        #expect(error?.message.hasPrefix(message) == true, "\(error?.message ?? "")")
+    }
+
+    @Test("a second entry for the same task is refused")
+    func sameTask() throws {
+        #expect(throws: fault(3, 3, "this entry is the same task as the one at line 2; give it a key of its own")) {
+            try queue("downloads:\n- http://h/\n- url: http://h/\n  priority: low\n")
+        }
+        #expect(throws: fault(3, 3, "this entry is the same task as the one at line 2; give it a key of its own")) {
+            try queue("downloads:\n- {url: http://h/1, key: k}\n- {url: http://h/2, key: k}\n")
+        }
+        let different = try queue(
+            """
+            downloads: [{url: http://h/}, {url: http://h/, output: a}, {url: http://h/, key: k}]
+            uploads: [{url: http://h/, file: a}]
+            """)
+        #expect(different.entries.count == 4)
+    }
+
+    @Test("of several faults the first in the file is told")
+    func firstFault() {
+        let error = #expect(throws: FileError.self) {
+            try queue("uploads:\n- {url: 'http://h/'}\ndownloads:\n- nonsense\nbogus: 1\n")
+        }
+        #expect(error?.line == 2)
+    }
+}

@@ -1,0 +1,57 @@
+import TaskModel
+import Testing
+
+@Suite("Moments")
+struct PointInTimeTests {
+    /// 2024-02-28T23:30:15Z, a day before a leap day.
+    private let now: Milliseconds = 1_709_163_015_000
+
+    @Test(
+        "ISO 8601 with a zone is a moment",
+        arguments: [
+            ("1970-01-01T00:00:00Z", 0), ("1970-01-01T00:00Z", 0), ("2000-02-29T12:34:56Z", 951_827_696_000),
+            ("2024-03-01T00:00:00Z", 1_709_251_200_000), ("2030-01-31T22:00:00Z", 1_896_127_200_000),
+            ("2030-01-31T22:00:00+01:00", 1_896_123_600_000), ("2030-01-31T22:00:00-0530", 1_896_147_000_000),
+            ("2030-01-31 22:00:00+01", 1_896_123_600_000), ("2030-01-31t22:00:00z", 1_896_127_200_000),
+            ("2030-01-31T22:00:00.25Z", 1_896_127_200_250), ("2030-01-31T22:00:00.1239Z", 1_896_127_200_123),
+            ("9999-12-31T23:59:59Z", 253_402_300_799_000), ("1969-12-31T23:00:00-02:00", 3_600_000),
+        ] as [(String, Milliseconds)])
+    func iso8601(text: String, expected: Milliseconds) {
+        #expect(PointInTime.parse(text, now: now, utcOffsetSeconds: 7_200) == expected)
+    }
+
+    @Test(
+        "an hour is the next moment when clocks show it",
+        arguments: [
+            ("23:31", 0, 45_000), ("23:30", 0, 86_385_000), ("00:00", 0, 1_785_000), ("23:29", 0, 86_325_000),
+            ("01:31", 7_200, 45_000), ("00:31", 3_600, 45_000), ("15:31", -28_800, 45_000), ("05:01", 19_800, 45_000),
+        ] as [(String, Int, Milliseconds)])
+    func hour(text: String, offset: Int, later: Milliseconds) {
+        #expect(PointInTime.parse(text, now: now, utcOffsetSeconds: offset) == now + later)
+    }
+
+    @Test("an hour that is this very moment is tomorrow's")
+    func thisMoment() {
+        #expect(PointInTime.parse("00:00", now: 0, utcOffsetSeconds: 0) == 86_400_000)
+    }
+
+    @Test("a span after a plus sign counts from now")
+    func span() {
+        #expect(PointInTime.parse("+2h", now: now, utcOffsetSeconds: 60) == now + 7_200_000)
+        #expect(PointInTime.parse("+1.5s", now: now, utcOffsetSeconds: 0) == now + 1_500)
+    }
+
+    @Test(
+        "what is no moment is none",
+        arguments: [
+            "", " ", "soon", "24:00", "12:60", "1:30", "12:3", "12:30 ", "-12:30", "2h", "+", "+2", "+-2h", "++2h",
+            "2030-01-31", "2030-01-31T22:00:00", "2030-02-29T00:00:00Z", "2100-02-29T00:00:00Z", "2030-13-01T00:00Z",
+            "2030-00-01T00:00Z", "2030-01-00T00:00Z", "2030-04-31T00:00Z", "2030-01-31T24:00:00Z",
+            "2030-01-31T22:00:60Z", "2030-01-31T22:00:00.Z", "2030-01-31T22:00:00Zx", "2030-01-31T22:00:00+1",
+            "2030-01-31T22:00:00+24:00", "1969-12-31T23:59:59Z", "0000-01-01T00:00Z", "9999-12-31T23:59:59-01:00",
+            "+900000000000s", "２２:00", "12:30\n",
+        ])
+    func none(text: String) {
+        #expect(PointInTime.parse(text, now: now, utcOffsetSeconds: 0) == nil)
+    }
+}
