@@ -1,0 +1,65 @@
+import GRDB
+import TaskModel
+
+/// A filter as SQL, with the scheduler's knowledge of what runs laid over the stored states.
+struct Condition {
+    private var clauses: [String] = []
+    private(set) var arguments: [(any DatabaseValueConvertible)?] = []
+
+    /// Never empty.
+    var sql: String { clauses.isEmpty ? "TRUE" : clauses.joined(separator: " AND ") }
+
+    init(_ filter: TaskFilter, owner: UInt32?, running: Set<TaskID>) {
+        if let owner { add("owner = ?", owner) }
+        if let owner = filter.owner { add("owner = ?", owner) }
+        if let batch = filter.batch { add("batch = ?", batch) }
+        if let states = filter.states, !states.isEmpty { add(states: Set(states), running: running) }
+        if let search = filter.search, !search.isEmpty { add(search: search) }
+    }
+
+    mutating func add(_ clause: String, _ values: (any DatabaseValueConvertible)?...) {
+        clauses.append(clause)
+        arguments += values
+    }
+
+    private mutating func add(states: Set<TaskState>, running: Set<TaskID>) {
+        // Every text is one of our own words.
+        let stored = states.subtracting([.active]).map { "'\($0.rawValue)'" }.sorted()
+        let running = running.isEmpty ? nil : TaskStore.list(running)
+        var choices: [String] = []
+        var values: [String] = []
+        if states.contains(.active), let running {
+            choices.append("id IN (SELECT value FROM json_each(?))")
+            values.append(running)
+        }
+        if !stored.isEmpty {
+            // With one state an equation, which reads the index in the order of ids.
+            var choice = stored.count == 1 ? "state = \(stored[0])" : "state IN (\(stored.joined(separator: ", ")))"
+            if let running {
+                choice += " AND id NOT IN (SELECT value FROM json_each(?))"
+                values.append(running)
+            }
+            choices.append("(\(choice))")
+        }
+        clauses.append(choices.isEmpty ? "FALSE" : "(\(choices.joined(separator: " OR ")))")
+        arguments += values
+    }
+
+    private mutating func add(search: String) {
+        var pattern = "%"
+        for scalar in search.unicodeScalars {
+            if scalar == "%" || scalar == "_" || scalar == "\\" { pattern.append("\\") }
+            pattern.unicodeScalars.append(scalar)
+        }
+        pattern.append("%")
+        if search.utf8.allSatisfy({ $0 < 0x80 }) {
+            add(#"(url LIKE ? ESCAPE '\' OR path LIKE ? ESCAPE '\')"#, pattern, pattern)
+        } else {
+            // SQLite folds the case of ASCII alone; this function of GRDB's folds what Swift does.
+            let folded = pattern.lowercased()
+            add(
+                #"(swiftLowercaseString(url) LIKE ? ESCAPE '\' OR swiftLowercaseString(path) LIKE ? ESCAPE '\')"#,
+                folded, folded)
+        }
+    }
+}

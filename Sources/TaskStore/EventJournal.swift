@@ -1,0 +1,59 @@
+import GRDB
+import TaskModel
+
+extension Database {
+    /// Writes down what happened to a task, in the transaction that makes it so.
+    @discardableResult
+    func journal(
+        _ type: TaskEvent.Kind, of task: TaskHead, error: TaskFailure? = nil, at now: Milliseconds
+    ) throws -> TaskEvent {
+        let standing = task.standing
+        try run(
+            """
+            INSERT INTO event (at, type, task_id, owner, state, reason, error_code, error_message, http_status)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            StatementArguments(
+                [now, type.rawValue, task.id.rawValue, task.owner]
+                    + Array(standing.arguments.prefix(2)) + error.arguments))
+        return TaskEvent(
+            sequence: lastInsertedRowID, at: now, type: type, id: task.id,
+            state: standing.state == .active ? .queued : standing.state, reason: standing.reason, error: error)
+    }
+}
+
+extension TaskStore {
+    /// The number of the newest event ever written; 0 before the first.
+    package func lastEvent() throws(StoreError) -> Int64 {
+        try read { database in
+            try database.firstRow("SELECT seq FROM sqlite_sequence WHERE name = 'event'") { try $0.integer(0) } ?? 0
+        }
+    }
+
+    /// The number of the oldest event that is still in the journal.
+    package func oldestEvent() throws(StoreError) -> Int64? {
+        try read { database in
+            try database.firstRow("SELECT min(sequence) FROM event") { try $0.integerOrNil(0) } ?? nil
+        }
+    }
+
+    /// The events with larger numbers than `sequence`, in order, `limit` at most.
+    ///
+    /// - Parameter owner: only those of this user's tasks, removed ones included; `nil`: everyone's.
+    package func events(
+        after sequence: Int64, limit: Int, owner: UInt32? = nil
+    ) throws(StoreError) -> [TaskEvent] {
+        try read { database in
+            try database.rows(
+                """
+                SELECT sequence, at, type, task_id, state, reason, error_code, error_message, http_status
+                FROM event WHERE sequence > ?1 AND (?2 IS NULL OR owner = ?2) ORDER BY sequence LIMIT ?3
+                """, [sequence, owner, limit]
+            ) { row in
+                TaskEvent(
+                    sequence: try row.integer(0), at: try row.integer(1), type: try row.word(2), id: try row.id(3),
+                    state: try row.word(4), reason: try row.wordOrNil(5), error: try row.failure(6))
+            }
+        }
+    }
+}

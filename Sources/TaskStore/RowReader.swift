@@ -1,0 +1,122 @@
+import GRDB
+import TaskModel
+
+/// Reads a row without ever trusting it: a value of another type is an error, where GRDB's own way ends the process.
+struct RowReader {
+    let row: Row
+
+    private func damaged(_ index: Int) -> StoreError {
+        .corrupt("a row has a value of the wrong type in column \(index)")
+    }
+
+    private func value(_ index: Int) throws(StoreError) -> DatabaseValue {
+        guard index < row.count else { throw damaged(index) }
+        return row[index]
+    }
+
+    func integerOrNil(_ index: Int) throws(StoreError) -> Int64? {
+        let value = try value(index)
+        if value.isNull { return nil }
+        guard case .int64(let integer) = value.storage else { throw damaged(index) }
+        return integer
+    }
+
+    func integer(_ index: Int) throws(StoreError) -> Int64 {
+        guard let integer = try integerOrNil(index) else { throw damaged(index) }
+        return integer
+    }
+
+    func int(_ index: Int) throws(StoreError) -> Int {
+        guard let int = Int(exactly: try integer(index)) else { throw damaged(index) }
+        return int
+    }
+
+    func textOrNil(_ index: Int) throws(StoreError) -> String? {
+        let value = try value(index)
+        if value.isNull { return nil }
+        guard case .string(let text) = value.storage else { throw damaged(index) }
+        return text
+    }
+
+    func text(_ index: Int) throws(StoreError) -> String {
+        guard let text = try textOrNil(index) else { throw damaged(index) }
+        return text
+    }
+
+    func bytesOrNil(_ index: Int) throws(StoreError) -> [UInt8]? {
+        let value = try value(index)
+        if value.isNull { return nil }
+        guard case .blob(let data) = value.storage else { throw damaged(index) }
+        return [UInt8](data)
+    }
+
+    func word<Word: RawRepresentable<String>>(_ index: Int) throws(StoreError) -> Word {
+        guard let word = Word(rawValue: try text(index)) else { throw damaged(index) }
+        return word
+    }
+
+    func wordOrNil<Word: RawRepresentable<String>>(_ index: Int) throws(StoreError) -> Word? {
+        guard let text = try textOrNil(index) else { return nil }
+        guard let word = Word(rawValue: text) else { throw damaged(index) }
+        return word
+    }
+
+    func owner(_ index: Int) throws(StoreError) -> UInt32 {
+        guard let owner = UInt32(exactly: try integer(index)) else { throw damaged(index) }
+        return owner
+    }
+
+    func id(_ index: Int) throws(StoreError) -> TaskID {
+        TaskID(try integer(index))
+    }
+
+    /// The standing in three columns from `first` on: state, reason, not_before.
+    func standing(_ first: Int) throws(StoreError) -> TaskStanding {
+        let state: TaskState = try word(first)
+        let standing = TaskStanding(
+            state: state, reason: try wordOrNil(first + 1), notBefore: try integerOrNil(first + 2))
+        guard let standing else { throw .corrupt("a task is \(state.rawValue) for a reason that this cannot have") }
+        return standing
+    }
+
+    /// The failure in three columns from `first` on: code, message, status.
+    func failure(_ first: Int) throws(StoreError) -> TaskFailure? {
+        guard let code = try textOrNil(first) else { return nil }
+        var status: Int?
+        if let stored = try integerOrNil(first + 2) { status = Int(exactly: stored) }
+        return TaskFailure(
+            code: ErrorCode(rawValue: code), message: try textOrNil(first + 1) ?? "", httpStatus: status)
+    }
+}
+
+extension Database {
+    /// Every row of a query; the statement stays prepared for the next time.
+    func rows<Value>(
+        _ sql: String, _ arguments: StatementArguments = StatementArguments(), _ decode: (RowReader) throws -> Value
+    ) throws -> [Value] {
+        var values: [Value] = []
+        let cursor = try Row.fetchCursor(cachedStatement(sql: sql), arguments: arguments)
+        while let row = try cursor.next() { values.append(try decode(RowReader(row: row))) }
+        return values
+    }
+
+    func firstRow<Value>(
+        _ sql: String, _ arguments: StatementArguments = StatementArguments(), _ decode: (RowReader) throws -> Value
+    ) throws -> Value? {
+        let cursor = try Row.fetchCursor(cachedStatement(sql: sql), arguments: arguments)
+        guard let row = try cursor.next() else { return nil }
+        return try decode(RowReader(row: row))
+    }
+}
+
+extension TaskStanding {
+    /// The standing in three columns; a task that runs is stored as the ready one it is after the daemon's end.
+    var arguments: [(any DatabaseValueConvertible)?] {
+        [(state == .active ? .queued : state).rawValue, reason?.rawValue, notBefore]
+    }
+}
+
+extension TaskFailure? {
+    /// The failure in three columns.
+    var arguments: [(any DatabaseValueConvertible)?] { [self?.code.rawValue, self?.message, self?.httpStatus] }
+}

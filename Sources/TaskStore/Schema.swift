@@ -1,0 +1,21 @@
+import GRDB
+
+/// The database's layout through time.
+///
+/// A migration that was released is never changed: what comes later is a new one, in a file of its own.
+enum Schema {
+    /// Marks the file as ours (`PRAGMA application_id`): `dldQ` in ASCII.
+    static let applicationID: Int64 = 0x646C_6451
+
+    static var migrator: DatabaseMigrator {
+        var migrator = DatabaseMigrator()
+        // Checks at once, and so without the full check of every foreign key at the end.
+        migrator.registerMigration("v1", foreignKeyChecks: .immediate, migrate: createFirstTables)
+        return migrator
+    }
+
+    /// Schemas in the database that this program does not know.
+    static func unknown(in database: Database) throws -> [String] {
+        try migrator.appliedIdentifiers(database).subtracting(migrator.migrations).sorted()
+    }
+}

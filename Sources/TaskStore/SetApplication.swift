@@ -1,0 +1,159 @@
+import GRDB
+import TaskModel
+
+/// What applying a set did.
+package struct SetOutcome: Sendable, Equatable {
+    package var added = 0
+    package var updated = 0
+    package var unchanged = 0
+    package var pruned = 0
+    /// The added tasks, in the order of their entries.
+    package var idRanges: [ClosedRange<Int64>] = []
+    /// The pruned tasks: those among them that run have to be stopped.
+    package var cancelled: [TaskID] = []
+    /// The updated tasks: those among them that run go by what was asked before.
+    package var changed: [TaskID] = []
+}
+
+/// One set of staged entries as it meets the tasks that are there.
+struct SetApplication {
+    /// Entries read at once: what a commit holds in memory does not grow with the set.
+    private static let chunk = 500
+
+    let set: Int64
+    let owner: UInt32
+    let batch: String?
+    let now: Milliseconds
+
+    private struct Entry {
+        var id: Int64
+        var stored: StoredEntry
+        var path: String?
+        var standing: TaskStanding
+        var secrets: String?
+
+        init(_ row: RowReader) throws(StoreError) {
+            stored = try StoredEntry(row, at: 0)
+            let first = StoredEntry.columnCount
+            id = try row.integer(first)
+            path = try row.textOrNil(first + 1)
+            standing = try row.standing(first + 2)
+            secrets = try row.textOrNil(first + 5)
+        }
+    }
+
+    /// A task that an entry names.
+    private struct Known {
+        var stored: StoredEntry
+        var head: TaskHead
+        var secrets: String?
+
+        static let query = """
+            SELECT \(StoredEntry.columns), id, owner, state, reason, not_before, json FROM task
+            LEFT JOIN task_secret ON task_id = id
+            """
+
+        init(_ row: RowReader) throws(StoreError) {
+            stored = try StoredEntry(row, at: 0)
+            let first = StoredEntry.columnCount
+            head = TaskHead(
+                id: try row.id(first), owner: try row.owner(first + 1), standing: try row.standing(first + 2))
+            secrets = try row.textOrNil(first + 5)
+        }
+    }
+
+    func run(in database: Database, prune: Bool) throws -> SetOutcome {
+        var outcome = SetOutcome()
+        var last: Int64 = 0
+        while true {
+            let entries = try database.rows(
+                """
+                SELECT \(StoredEntry.columns), id, path, state, reason, not_before, secrets FROM staged_entry
+                WHERE set_id = ? AND id > ? ORDER BY id LIMIT ?
+                """, [set, last, Self.chunk], Entry.init)
+            guard let newest = entries.last else { break }
+            last = newest.id
+            for entry in entries {
+                let task = try apply(entry, in: database, to: &outcome)
+                if prune {
+                    try database.run("UPDATE staged_entry SET task_id = ? WHERE id = ?", [task.rawValue, entry.id])
+                }
+            }
+        }
+        if prune, let batch { try self.prune(batch, in: database, to: &outcome) }
+        return outcome
+    }
+
+    /// - Returns: the task that the entry names from now on.
+    private func apply(_ entry: Entry, in database: Database, to outcome: inout SetOutcome) throws -> TaskID {
+        guard let known = try known(entry.stored, in: database) else {
+            let id = try add(entry, in: database)
+            outcome.added += 1
+            if let range = outcome.idRanges.last, range.upperBound + 1 == id.rawValue {
+                outcome.idRanges[outcome.idRanges.count - 1] = range.lowerBound...id.rawValue
+            } else {
+                outcome.idRanges.append(id.rawValue...id.rawValue)
+            }
+            return id
+        }
+        let isSame = known.stored == entry.stored && known.secrets == entry.secrets
+        if isSame || batch == nil || known.head.standing.state == .completed {
+            outcome.unchanged += 1
+        } else {
+            try update(known, to: entry, in: database)
+            outcome.updated += 1
+            outcome.changed.append(known.head.id)
+        }
+        return known.head.id
+    }
+
+    private func known(_ entry: StoredEntry, in database: Database) throws -> Known? {
+        if let key = entry.key {
+            return try database.firstRow(Known.query + " WHERE owner = ? AND key = ?", [owner, key], Known.init)
+        }
+        guard let batch else { return nil }
+        // A task with a key belongs to the entry with that key, and to no other with its URL.
+        return try database.firstRow(
+            Known.query + """
+                 WHERE batch = ? AND owner = ? AND url = ? AND kind = ? AND output IS ? AND url_mark IS ?
+                    AND key IS NULL
+                ORDER BY id LIMIT 1
+                """, [batch, owner, entry.url, entry.kind, entry.output, entry.urlMark], Known.init)
+    }
+
+    private func add(_ entry: Entry, in database: Database) throws -> TaskID {
+        try database.insert(
+            entry.stored, path: entry.path, standing: entry.standing, secrets: entry.secrets, owner: owner, now: now)
+    }
+
+    private func update(_ known: Known, to entry: Entry, in database: Database) throws {
+        let id = known.head.id
+        // The path is where the task's bytes are: it changes only with the place that was asked for.
+        let before = try known.stored.decoded()
+        let after = try entry.stored.decoded()
+        let isMoved =
+            before.kind != after.kind || before.directory != after.directory || before.output != after.output
+            || before.file != after.file
+        let columns = StoredEntry.columns.split(separator: ", ").map { "\($0) = ?" }.joined(separator: ", ")
+        try database.run(
+            "UPDATE task SET \(columns) WHERE id = ?", StatementArguments(entry.stored.arguments + [id.rawValue]))
+        if isMoved { try database.run("UPDATE task SET path = ? WHERE id = ?", [entry.path, id.rawValue]) }
+        try database.setSecrets(of: id, to: entry.secrets)
+        try database.journal(.updated, of: known.head, at: now)
+    }
+
+    private func prune(_ batch: String, in database: Database, to outcome: inout SetOutcome) throws {
+        let unnamed = try database.rows(
+            """
+            SELECT \(TaskHead.columns) FROM task
+            WHERE batch = ? AND owner = ? AND state NOT IN ('completed', 'failed', 'cancelled')
+                AND id NOT IN (SELECT task_id FROM staged_entry WHERE set_id = ? AND task_id IS NOT NULL)
+            ORDER BY id
+            """, [batch, owner, set], TaskHead.init)
+        for head in unnamed {
+            try database.apply(.cancel, to: head, now: now)
+            outcome.pruned += 1
+            outcome.cancelled.append(head.id)
+        }
+    }
+}

@@ -1,0 +1,76 @@
+import GRDB
+import Glibc
+
+/// The file `dld.db`: made for its owner alone, and looked at before anything may write to it.
+struct StoreFile {
+    let path: String
+
+    init(directory: String) {
+        path = directory + "/dld.db"
+    }
+
+    /// Makes the file where there is none; otherwise judges it without changing it.
+    func prepare() throws(StoreError) {
+        if try !make() { try judge() }
+        // SQLite gives its log and shared memory the permissions of this file.
+        guard chmod(path, 0o600) == 0 else { throw .io(Self.reason(path)) }
+    }
+
+    /// - Returns: whether the file was made; `false` where it exists.
+    private func make() throws(StoreError) -> Bool {
+        let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else {
+            if errno == EEXIST { return false }
+            throw errno == ENOSPC ? .full : .io(Self.reason(path))
+        }
+        close(descriptor)
+        return true
+    }
+
+    /// A read-only connection neither recovers into the file nor checkpoints: a refused file stays as it is.
+    private func judge() throws(StoreError) {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { throw .io(Self.reason(path)) }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw .notADatabase(path: path) }
+        if status.st_size == 0 { return }
+        guard try hasMagic() else { throw .notADatabase(path: path) }
+        var configuration = Configuration()
+        configuration.readonly = true
+        configuration.busyMode = .timeout(TaskStore.busyTimeout)
+        do {
+            let queue = try DatabaseQueue(path: path, configuration: configuration)
+            defer { try? queue.close() }
+            try queue.read { database in
+                let application = try Int64.fetchOne(database, sql: "PRAGMA application_id")
+                guard application == Schema.applicationID else {
+                    // A crash before the first migration was committed leaves GRDB's own empty table at most.
+                    let sql = "SELECT count(*) FROM sqlite_schema WHERE tbl_name <> 'grdb_migrations'"
+                    guard application == 0, try Int64.fetchOne(database, sql: sql) == 0 else {
+                        throw StoreError.notADatabase(path: path)
+                    }
+                    return
+                }
+                let unknown = try Schema.unknown(in: database)
+                guard unknown.isEmpty else {
+                    throw StoreError.newer(path: path, schema: unknown.joined(separator: ", "))
+                }
+            }
+        } catch {
+            throw StoreError(error, path: path)
+        }
+    }
+
+    /// SQLite takes a file that is shorter than its header for an empty database, and overwrites it.
+    private func hasMagic() throws(StoreError) -> Bool {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else { throw .io(Self.reason(path)) }
+        defer { close(descriptor) }
+        var header = [UInt8](repeating: 0, count: 16)
+        guard read(descriptor, &header, header.count) == header.count else { return false }
+        return header.elementsEqual("SQLite format 3\0".utf8)
+    }
+
+    private static func reason(_ path: String) -> String {
+        "\(path): \(String(cString: strerror(errno)))"
+    }
+}

@@ -1,0 +1,33 @@
+import FoundationEssentials
+import TaskModel
+
+/// The JSON in the database: keys in order, so that equal values are equal texts.
+enum StoredJSON {
+    private static let encoder: JSONEncoder = {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return encoder
+    }()
+    private static let decoder = JSONDecoder()
+
+    static func encode(_ value: some Encodable) throws(StoreError) -> String {
+        do {
+            return String(decoding: try encoder.encode(value), as: UTF8.self)
+        } catch {
+            throw .other("a value cannot be written as JSON")
+        }
+    }
+
+    static func decode<Value: Decodable>(_ type: Value.Type, from text: String) throws(StoreError) -> Value {
+        do {
+            return try decoder.decode(type, from: Data(text.utf8))
+        } catch {
+            throw .corrupt("a stored text is not the JSON that it should be")
+        }
+    }
+
+    /// - Returns: `nil` where there is no secret.
+    static func encode(secrets: TaskSecrets) throws(StoreError) -> String? {
+        secrets.isEmpty ? nil : try encode(secrets)
+    }
+}

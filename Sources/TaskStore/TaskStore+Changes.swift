@@ -1,0 +1,143 @@
+import GRDB
+import TaskModel
+
+/// How far a task has come.
+package struct TaskProgress: Sendable, Equatable {
+    /// Bytes that are on disk and known to be, or sent by an upload that ended.
+    package var bytesDone: Int64
+    package var bytesTotal: Int64?
+    /// Body bytes received or sent over all attempts.
+    package var bytesFetched: Int64
+    /// Absolute; `nil` leaves what is stored.
+    package var path: String?
+    /// Milliseconds since 1970; `nil` leaves what is stored.
+    package var startedAt: Milliseconds?
+    /// What the engine needs to go on. `nil` leaves what is stored at a checkpoint, and erases it at a conclusion.
+    package var resumeData: [UInt8]?
+
+    package init(
+        bytesDone: Int64, bytesTotal: Int64?, bytesFetched: Int64, path: String? = nil,
+        startedAt: Milliseconds? = nil, resumeData: [UInt8]? = nil
+    ) {
+        self.bytesDone = bytesDone
+        self.bytesTotal = bytesTotal
+        self.bytesFetched = bytesFetched
+        self.path = path
+        self.startedAt = startedAt
+        self.resumeData = resumeData
+    }
+}
+
+/// What a run of a task came to.
+package struct TaskConclusion: Sendable, Equatable {
+    package var standing: TaskStanding
+    package var attempts: Int
+    /// Attempts in a row without progress.
+    package var failures: Int
+    package var error: TaskFailure?
+    package var verified: Bool
+    package var finishedAt: Milliseconds?
+
+    package init(
+        standing: TaskStanding, attempts: Int, failures: Int, error: TaskFailure? = nil, verified: Bool = false,
+        finishedAt: Milliseconds? = nil
+    ) {
+        self.standing = standing
+        self.attempts = attempts
+        self.failures = failures
+        self.error = error
+        self.verified = verified
+        self.finishedAt = finishedAt
+    }
+}
+
+/// What the scheduler writes about a task that runs. A task that was removed meanwhile is passed over.
+package enum TaskChange: Sendable, Equatable {
+    /// No event.
+    case checkpoint(TaskID, TaskProgress)
+    /// An event after the standing's state; none for `queued`, to which a task returns when the daemon ends.
+    /// `completed` erases the secrets and the resume data.
+    case concluded(TaskID, TaskProgress, TaskConclusion)
+}
+
+extension TaskStore {
+    /// Adds tasks: all of them or none.
+    ///
+    /// - Returns: what became of each, in order; of two with one owner and key the second is `existing`.
+    package func add(_ tasks: [NewTask], now: Milliseconds) async throws(StoreError) -> [AddOutcome] {
+        let identity = identity
+        return try await writes.perform(weight: tasks.count) { database in
+            try tasks.map { try database.insert($0, identity: identity, now: now) }
+        }
+    }
+
+    /// Writes changes in one transaction.
+    ///
+    /// - Returns: the events that this made, with their numbers.
+    package func write(_ changes: [TaskChange], now: Milliseconds) async throws(StoreError) -> [TaskEvent] {
+        try await writes.perform(weight: changes.count) { database in
+            var events: [TaskEvent] = []
+            for change in changes {
+                switch change {
+                case .checkpoint(let id, let progress):
+                    try database.checkpoint(id, progress)
+                case .concluded(let id, let progress, let conclusion):
+                    if let event = try database.conclude(id, progress, conclusion, now: now) { events.append(event) }
+                }
+            }
+            return events
+        }
+    }
+}
+
+extension TaskProgress {
+    fileprivate static let assignments =
+        "bytes_done = ?, bytes_total = ?, bytes_fetched = ?, path = coalesce(?, path), "
+        + "started_at = coalesce(?, started_at)"
+
+    fileprivate var arguments: [(any DatabaseValueConvertible)?] {
+        [bytesDone, bytesTotal, bytesFetched, path, startedAt]
+    }
+}
+
+extension Database {
+    fileprivate func checkpoint(_ id: TaskID, _ progress: TaskProgress) throws {
+        try run(
+            "UPDATE task SET \(TaskProgress.assignments) WHERE id = ?",
+            StatementArguments(progress.arguments + [id.rawValue]))
+        if changesCount > 0, let resumeData = progress.resumeData { try setResumeData(of: id, to: resumeData) }
+    }
+
+    fileprivate func conclude(
+        _ id: TaskID, _ progress: TaskProgress, _ conclusion: TaskConclusion, now: Milliseconds
+    ) throws -> TaskEvent? {
+        guard var head = try head(of: id, owner: nil) else { return nil }
+        head.standing = conclusion.standing
+        try run(
+            """
+            UPDATE task SET \(TaskProgress.assignments), state = ?, reason = ?, not_before = ?, attempts = ?,
+                failures = ?, verified = ?, finished_at = ?, error_code = ?, error_message = ?, http_status = ?
+            WHERE id = ?
+            """,
+            StatementArguments(
+                progress.arguments + head.standing.arguments
+                    + [conclusion.attempts, conclusion.failures, conclusion.verified ? 1 : 0, conclusion.finishedAt]
+                    + conclusion.error.arguments + [id.rawValue]))
+        let isCompleted = head.standing.state == .completed
+        try setResumeData(of: id, to: isCompleted ? nil : progress.resumeData)
+        if isCompleted { try setSecrets(of: id, to: nil) }
+        guard let type = Self.eventType(of: head.standing.state) else { return nil }
+        return try journal(type, of: head, error: conclusion.error, at: now)
+    }
+
+    private static func eventType(of state: TaskState) -> TaskEvent.Kind? {
+        switch state {
+        case .completed: .completed
+        case .failed: .failed
+        case .cancelled: .cancelled
+        case .waiting: .waiting
+        case .paused: .paused
+        case .queued, .active: nil
+        }
+    }
+}

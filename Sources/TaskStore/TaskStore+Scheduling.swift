@@ -1,0 +1,90 @@
+import GRDB
+import TaskModel
+
+/// Everything that the scheduler needs to start a task.
+package struct TaskWork: Sendable, Equatable {
+    package var record: TaskRecord
+    package var secrets: TaskSecrets
+    package var resumeData: [UInt8]?
+}
+
+/// The statements that run all the time. Each names its index: SQLite, which knows nothing of how many tasks are in
+/// which state, would otherwise go through all that wait, or all that are queued.
+enum SchedulingSQL {
+    static let ready = """
+        SELECT \(TaskRecord.columns) FROM task INDEXED BY task_ready
+        WHERE state = 'queued' AND id NOT IN (SELECT value FROM json_each(?))
+            AND host NOT IN (SELECT value FROM json_each(?))
+        ORDER BY priority DESC, position, id LIMIT ?
+        """
+    static let nextWake = """
+        SELECT min(not_before) FROM task INDEXED BY task_waiting WHERE state = 'waiting' AND not_before IS NOT NULL
+        """
+    static let releaseDue = """
+        UPDATE task SET state = 'queued', reason = NULL, not_before = NULL WHERE id IN (
+            SELECT id FROM task INDEXED BY task_waiting
+            WHERE state = 'waiting' AND not_before IS NOT NULL AND not_before <= ?
+            ORDER BY not_before LIMIT ?)
+        """
+}
+
+extension TaskStore {
+    /// Tasks that may start: higher priority first, then by place, then the older.
+    ///
+    /// - Parameters:
+    ///   - excludingHosts: as in ``TaskRecord/host``.
+    ///   - excluding: the tasks that run, since they are stored as ready.
+    package func ready(
+        limit: Int, excludingHosts: Set<String>, excluding: Set<TaskID>
+    ) throws(StoreError) -> [TaskRecord] {
+        let hosts = try StoredJSON.encode(excludingHosts.sorted())
+        return try read { database in
+            try database.rows(SchedulingSQL.ready, [Self.list(excluding), hosts, limit], TaskRecord.init)
+        }
+    }
+
+    /// The moment at which the first waiting task becomes ready.
+    package func nextWake() throws(StoreError) -> Milliseconds? {
+        try read { database in
+            try database.firstRow(SchedulingSQL.nextWake) { try $0.integerOrNil(0) } ?? nil
+        }
+    }
+
+    /// Makes ready the waiting tasks whose time has come.
+    ///
+    /// - Returns: how many.
+    package func releaseDue(now: Milliseconds) async throws(StoreError) -> Int {
+        var total = 0
+        while true {
+            let count = try await writes.perform(weight: Self.rowsInCommit) { database in
+                try database.run(SchedulingSQL.releaseDue, [now, Self.rowsInCommit])
+                return database.changesCount
+            }
+            total += count
+            if count < Self.rowsInCommit { return total }
+        }
+    }
+
+    package func work(for id: TaskID) throws(StoreError) -> TaskWork? {
+        try read { database in
+            try database.firstRow(
+                """
+                SELECT \(TaskRecord.columns), json, data FROM task
+                LEFT JOIN task_secret ON task_secret.task_id = id LEFT JOIN task_resume ON task_resume.task_id = id
+                WHERE id = ?
+                """, [id.rawValue]
+            ) { row in
+                let json = try row.textOrNil(TaskRecord.columnCount)
+                return TaskWork(
+                    record: try TaskRecord(row),
+                    secrets: try json.map { try StoredJSON.decode(TaskSecrets.self, from: $0) } ?? TaskSecrets(),
+                    resumeData: try row.bytesOrNil(TaskRecord.columnCount + 1))
+            }
+        }
+    }
+
+    /// Ids as a JSON array: one bound value, however many there are.
+    static func list(_ ids: some Sequence<TaskID>) -> String {
+        "[" + ids.map { String($0.rawValue) }.joined(separator: ",") + "]"
+    }
+}

@@ -1,0 +1,87 @@
+import GRDB
+
+/// The tasks, their secrets and the journal of events, in the SQLite database `dld.db`.
+///
+/// One connection writes and checkpoints; readers see snapshots and never wait for it. What an asynchronous
+/// method returned is on disk: the log is synced at every commit, which many callers share.
+package final class TaskStore: Sendable {
+    /// Rows in one commit, save where a single call needs more: a commit must not keep checkpoints waiting.
+    /// Whoever has a command for more tasks calls several times.
+    package static let rowsInCommit = 5_000
+    /// Seconds to wait for another process, such as one that makes a backup.
+    static let busyTimeout = 5.0
+    /// Bytes that the write-ahead log keeps once a checkpoint has emptied it.
+    static let logLimit = 64 << 20
+
+    /// 8 hexadecimal digits made with the database; they stand in the names of part files.
+    package let identity: String
+
+    let pool: DatabasePool
+    let writes: WriteQueue
+
+    /// Opens the database in `directory`, or makes it there (0600), and brings its schema up to date.
+    ///
+    /// - Throws: ``StoreError/newer(path:schema:)`` and ``StoreError/notADatabase(path:)`` for a file that is left
+    ///   as it was.
+    package init(directory: String) throws(StoreError) {
+        let file = StoreFile(directory: directory)
+        try file.prepare()
+        do {
+            pool = try DatabasePool(path: file.path, configuration: Self.configuration)
+            try pool.writeWithoutTransaction { database in
+                // Not in `prepareDatabase`: GRDB sets NORMAL after that, and NORMAL loses acknowledged commits.
+                try database.execute(sql: "PRAGMA synchronous = FULL")
+                guard try Int64.fetchOne(database, sql: "PRAGMA synchronous") == 2,
+                    try String.fetchOne(database, sql: "PRAGMA journal_mode") == "wal"
+                else { throw StoreError.other("SQLite does not sync its log") }
+                try database.execute(sql: "PRAGMA secure_delete = ON; PRAGMA journal_size_limit = \(Self.logLimit)")
+            }
+            try Schema.migrator.migrate(pool)
+            identity = try pool.writeWithoutTransaction { database in
+                // Nobody can commit a set that was begun before the daemon's last end.
+                try database.execute(sql: "DELETE FROM staged_set")
+                let sql = "SELECT value FROM meta WHERE name = 'identity'"
+                guard let identity = try String.fetchOne(database, sql: sql), identity.utf8.count == 8 else {
+                    throw StoreError.corrupt("it has no identity")
+                }
+                return identity
+            }
+        } catch {
+            throw StoreError(error, path: file.path)
+        }
+        writes = WriteQueue(pool: pool)
+    }
+
+    private static var configuration: Configuration {
+        var configuration = Configuration()
+        configuration.label = "dld.store"
+        configuration.busyMode = .timeout(busyTimeout)
+        // A rollback that fails on a dying disk must not end the process; `WriteQueue` tries it again.
+        configuration.allowsUnsafeTransactions = true
+        configuration.prepareDatabase { database in
+            // Neither what a schema calls nor what a page claims is trusted.
+            try database.execute(sql: "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON")
+        }
+        return configuration
+    }
+
+    /// Finishes the writes already asked for, empties the log into the database and lets go of it.
+    ///
+    /// A second call does nothing.
+    package func close() throws(StoreError) {
+        guard writes.close() else { return }
+        // Readers first: the writer, as the last one, then removes the log.
+        pool.releaseMemory()
+        do {
+            // A checkpoint that fails loses nothing: the log is there at the next opening.
+            defer { try? pool.close() }
+            _ = try pool.writeWithoutTransaction { try $0.checkpoint(.truncate) }
+        } catch {
+            throw StoreError(error)
+        }
+    }
+
+    func read<Value>(_ body: (Database) throws -> Value) throws(StoreError) -> Value {
+        try translated { try pool.read(body) }
+    }
+}

@@ -1,0 +1,121 @@
+import FoundationEssentials
+import GRDB
+import TaskModel
+
+extension TaskRecord {
+    /// The columns of `task`, in the order of ``init(_:)``.
+    static let columns =
+        "\(StoredEntry.columns), id, path, state, reason, not_before, owner, bytes_done, bytes_total, bytes_fetched, "
+        + "attempts, failures, created_at, started_at, finished_at, error_code, error_message, http_status, verified"
+    static let columnCount = StoredEntry.columnCount + 18
+
+    init(_ row: RowReader) throws(StoreError) {
+        let entry = try StoredEntry(row, at: 0)
+        let first = StoredEntry.columnCount
+        self.init(
+            id: try row.id(first), specification: try entry.decoded(), owner: try row.owner(first + 5),
+            host: entry.host, standing: try row.standing(first + 2), createdAt: try row.integer(first + 11))
+        path = try row.textOrNil(first + 1)
+        bytesDone = try row.integer(first + 6)
+        bytesTotal = try row.integerOrNil(first + 7)
+        bytesFetched = try row.integer(first + 8)
+        attempts = try row.int(first + 9)
+        failures = try row.int(first + 10)
+        startedAt = try row.integerOrNil(first + 12)
+        finishedAt = try row.integerOrNil(first + 13)
+        error = try row.failure(first + 14)
+        verified = try row.integer(first + 17) != 0
+    }
+}
+
+/// What a command needs to know of a task before it changes it.
+struct TaskHead {
+    var id: TaskID
+    var owner: UInt32
+    var standing: TaskStanding
+
+    static let columns = "id, owner, state, reason, not_before"
+
+    init(id: TaskID, owner: UInt32, standing: TaskStanding) {
+        self.id = id
+        self.owner = owner
+        self.standing = standing
+    }
+
+    init(_ row: RowReader) throws(StoreError) {
+        id = try row.id(0)
+        owner = try row.owner(1)
+        standing = try row.standing(2)
+    }
+}
+
+extension Database {
+    /// Adds a task unless its owner has one with its key.
+    func insert(_ task: NewTask, identity: String, now: Milliseconds) throws -> AddOutcome {
+        let entry = try StoredEntry(task, identity: identity)
+        if let key = entry.key, let id = try taskID(owner: task.owner, key: key) { return .existing(id) }
+        let secrets = try StoredJSON.encode(secrets: task.secrets)
+        return .added(
+            try insert(
+                entry, path: task.path, standing: task.standing, secrets: secrets, owner: task.owner, now: now))
+    }
+
+    /// Adds a task, with an event.
+    func insert(
+        _ entry: StoredEntry, path: String?, standing: TaskStanding, secrets: String?, owner: UInt32,
+        now: Milliseconds
+    ) throws -> TaskID {
+        try run(
+            """
+            INSERT INTO task (\(StoredEntry.columns), path, state, reason, not_before, owner, created_at)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            StatementArguments(entry.arguments + [path] + standing.arguments + [owner, now]))
+        let id = TaskID(lastInsertedRowID)
+        if let secrets { try setSecrets(of: id, to: secrets) }
+        try journal(.added, of: TaskHead(id: id, owner: owner, standing: standing), at: now)
+        return id
+    }
+
+    func taskID(owner: UInt32, key: String) throws -> TaskID? {
+        try firstRow("SELECT id FROM task WHERE owner = ? AND key = ?", [owner, key]) { try $0.id(0) }
+    }
+
+    /// - Parameter owner: `nil` finds a task of anyone.
+    func head(of id: TaskID, owner: UInt32?) throws -> TaskHead? {
+        let head = try firstRow("SELECT \(TaskHead.columns) FROM task WHERE id = ?", [id.rawValue], TaskHead.init)
+        return owner == nil || head?.owner == owner ? head : nil
+    }
+
+    func setStanding(of id: TaskID, to standing: TaskStanding) throws {
+        try run(
+            "UPDATE task SET state = ?, reason = ?, not_before = ? WHERE id = ?",
+            StatementArguments(standing.arguments + [id.rawValue]))
+    }
+
+    /// - Parameter json: `nil` erases.
+    func setSecrets(of id: TaskID, to json: String?) throws {
+        if let json {
+            try run(
+                """
+                INSERT INTO task_secret (task_id, json) VALUES (?, ?)
+                ON CONFLICT (task_id) DO UPDATE SET json = excluded.json
+                """, [id.rawValue, json])
+        } else {
+            try run("DELETE FROM task_secret WHERE task_id = ?", [id.rawValue])
+        }
+    }
+
+    /// - Parameter bytes: `nil` erases.
+    func setResumeData(of id: TaskID, to bytes: [UInt8]?) throws {
+        if let bytes {
+            try run(
+                """
+                INSERT INTO task_resume (task_id, data) VALUES (?, ?)
+                ON CONFLICT (task_id) DO UPDATE SET data = excluded.data
+                """, [id.rawValue, Data(bytes)])
+        } else {
+            try run("DELETE FROM task_resume WHERE task_id = ?", [id.rawValue])
+        }
+    }
+}

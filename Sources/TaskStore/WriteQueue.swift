@@ -1,0 +1,153 @@
+import GRDB
+import Synchronization
+
+/// Group commit: whoever wants to write while a commit is being made durable shares the next one.
+///
+/// All writing is done by the pool's one writer connection, on its own dispatch queue, so that no thread of
+/// Swift's concurrency waits for the disk. Each caller's part stands in a savepoint of its own.
+final class WriteQueue: Sendable {
+    /// One caller's part. `run` may be called twice, of which one call at most is committed.
+    private struct Job: Sendable {
+        let weight: Int
+        /// Does the work and gives back what answers the caller, to be called once the work is durable.
+        let run: @Sendable (Database) throws -> @Sendable () -> Void
+        let refuse: @Sendable (StoreError) -> Void
+    }
+
+    private struct State {
+        var jobs: [Job] = []
+        var isDraining = false
+        var isClosed = false
+    }
+
+    private let pool: DatabasePool
+    private let state = Mutex(State())
+
+    init(pool: DatabasePool) {
+        self.pool = pool
+    }
+
+    /// Callers whose part has not been taken up yet.
+    var waitingCount: Int { state.withLock { $0.jobs.count } }
+
+    /// Runs `body` within a transaction; returns when it is on disk.
+    ///
+    /// - Parameter weight: about how many rows `body` writes.
+    func perform<Value: Sendable>(
+        weight: Int = 1, _ body: @escaping @Sendable (Database) throws -> Value
+    ) async throws(StoreError) -> Value {
+        let result: Result<Value, StoreError> = await withCheckedContinuation { continuation in
+            enqueue(
+                Job(
+                    weight: weight,
+                    run: { database in
+                        let value = try body(database)
+                        return { continuation.resume(returning: .success(value)) }
+                    },
+                    refuse: { continuation.resume(returning: .failure($0)) }))
+        }
+        return try result.get()
+    }
+
+    /// Takes no more work; what was taken before is still done.
+    ///
+    /// - Returns: whether it was open until now.
+    func close() -> Bool {
+        state.withLock { state in
+            defer { state.isClosed = true }
+            return !state.isClosed
+        }
+    }
+
+    private func enqueue(_ job: Job) {
+        enum Next { case nothing, drain, refuse }
+        let next = state.withLock { state -> Next in
+            if state.isClosed { return .refuse }
+            state.jobs.append(job)
+            if state.isDraining { return .nothing }
+            state.isDraining = true
+            return .drain
+        }
+        switch next {
+        case .nothing: break
+        case .refuse: job.refuse(.closed)
+        case .drain:
+            pool.asyncWriteWithoutTransaction { database in
+                while let batch = self.takeBatch() { Self.commit(batch[...], in: database) }
+            }
+        }
+    }
+
+    private func takeBatch() -> [Job]? {
+        state.withLock { state in
+            guard !state.jobs.isEmpty else {
+                state.isDraining = false
+                return nil
+            }
+            var weight = 0
+            var count = 0
+            for job in state.jobs {
+                weight += job.weight
+                if count > 0, weight > TaskStore.rowsInCommit { break }
+                count += 1
+            }
+            let batch = Array(state.jobs.prefix(count))
+            state.jobs.removeFirst(count)
+            return batch
+        }
+    }
+
+    /// Where the transaction as a whole fails (a full disk ends it, whoever caused that), each caller's part is
+    /// tried by itself, so that nobody pays for another.
+    private static func commit(_ batch: ArraySlice<Job>, in database: Database) {
+        do {
+            // A transaction that a failing disk left open.
+            if database.isInsideTransaction { try database.rollback() }
+            try database.beginTransaction(.immediate)
+            var answers: [@Sendable () -> Void] = []
+            answers.reserveCapacity(batch.count)
+            for job in batch { answers.append(try answer(to: job, in: database)) }
+            try database.commit()
+            for answer in answers { answer() }
+        } catch {
+            try? database.rollback()
+            if batch.count > 1 {
+                for index in batch.indices { commit(batch[index...index], in: database) }
+            } else {
+                for job in batch { job.refuse(StoreError(error)) }
+            }
+        }
+    }
+
+    private static func answer(to job: Job, in database: Database) throws -> @Sendable () -> Void {
+        try database.run("SAVEPOINT part")
+        do {
+            let answer = try job.run(database)
+            try database.run("RELEASE part")
+            return answer
+        } catch {
+            guard database.isInsideTransaction else { throw error }
+            try database.run("ROLLBACK TO part")
+            try database.run("RELEASE part")
+            let reason = StoreError(error)
+            return { job.refuse(reason) }
+        }
+    }
+}
+
+extension Database {
+    /// Executes one statement, which stays prepared for the next time.
+    func run(_ sql: String, _ arguments: StatementArguments = StatementArguments()) throws {
+        try cachedStatement(sql: sql).execute(arguments: arguments)
+    }
+
+    /// Undoes what `body` wrote.
+    func undoing<Value>(_ body: () throws -> Value) throws -> Value {
+        try run("SAVEPOINT undone")
+        // Where `body` fails, the caller's own savepoint undoes it.
+        let value = try body()
+        try run("ROLLBACK TO undone")
+        try run("RELEASE undone")
+        return value
+    }
+}

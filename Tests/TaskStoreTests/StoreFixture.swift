@@ -1,0 +1,112 @@
+import FoundationEssentials
+import GRDB
+import TaskModel
+import TestSupport
+
+@testable import TaskStore
+
+/// A store in a directory of its own, and short words for what the tests do with it.
+final class StoreFixture: Sendable {
+    let directory: TemporaryDirectory
+    let store: TaskStore
+
+    init(in directory: TemporaryDirectory? = nil) throws {
+        self.directory = try directory ?? TemporaryDirectory()
+        store = try TaskStore(directory: self.directory.path)
+    }
+
+    deinit {
+        try? store.close()
+    }
+
+    var databasePath: String { directory.file("dld.db") }
+
+    /// Adds tasks that are all new.
+    func add(_ tasks: NewTask...) async throws -> [TaskID] {
+        try await store.add(tasks, now: 1_000).map(\.id)
+    }
+
+    func add(_ url: String, standing: TaskStanding = TaskStanding()) async throws -> TaskID {
+        let outcomes = try await store.add([.sample(url, standing: standing)], now: 1_000)
+        guard let id = outcomes.first?.id else { throw StoreError.other("nothing was added") }
+        return id
+    }
+
+    /// Adds a task and takes it to `state` the way that the scheduler does.
+    func add(inState state: TaskState, url: String = "https://example.org/a") async throws -> TaskID {
+        let id = try await add(url)
+        try await conclude(id, .inState(state))
+        return id
+    }
+
+    @discardableResult
+    func conclude(
+        _ id: TaskID, _ standing: TaskStanding, error: TaskFailure? = nil, resumeData: [UInt8]? = nil
+    ) async throws -> [TaskEvent] {
+        let progress = TaskProgress(bytesDone: 10, bytesTotal: 20, bytesFetched: 30, resumeData: resumeData)
+        let conclusion = TaskConclusion(
+            standing: standing, attempts: 3, failures: 2, error: error,
+            finishedAt: standing.state.isEnded ? 9_000 : nil)
+        return try await store.write([.concluded(id, progress, conclusion)], now: 9_000)
+    }
+
+    /// Executes SQL behind the store's back.
+    func execute(_ sql: String) async throws {
+        try await store.writes.perform { try $0.execute(sql: sql) }
+    }
+
+    /// Brings everything in the log into `dld.db`.
+    func checkpoint() async throws {
+        _ = try await store.pool.writeWithoutTransaction { try $0.checkpoint(.truncate) }
+    }
+
+    func states(_ ids: [TaskID]) throws -> [TaskState?] {
+        try ids.map { try store.record($0, owner: nil)?.standing.state }
+    }
+
+    static func bytes(of path: String) throws -> [UInt8] {
+        [UInt8](try Data(contentsOf: URL(filePath: path)))
+    }
+}
+
+extension NewTask {
+    static func sample(
+        _ url: String = "https://example.org/a", kind: TaskKind = .download, owner: UInt32 = 1000,
+        host: String = "https://example.org:443", key: String? = nil, batch: String? = nil, output: String? = nil,
+        priority: TaskPriority = .normal, standing: TaskStanding = TaskStanding(), path: String? = nil
+    ) -> NewTask {
+        var specification = TaskSpecification(kind: kind, url: url)
+        specification.key = key
+        specification.batch = batch
+        specification.output = output
+        specification.priority = priority
+        return NewTask(
+            specification: specification, secrets: TaskSecrets(), owner: owner, host: host, standing: standing,
+            path: path)
+    }
+
+    func with(secretURL: String? = nil, password: String? = nil) -> NewTask {
+        var copy = self
+        copy.secrets.url = secretURL
+        copy.secrets.password = password
+        return copy
+    }
+}
+
+extension TaskStanding {
+    /// A standing in each state, reached by the machine's own steps.
+    static func inState(_ state: TaskState, until: Milliseconds? = nil) throws -> TaskStanding {
+        var standing = TaskStanding()
+        if state == .queued { return standing }
+        try standing.apply(.start)
+        switch state {
+        case .active, .queued: break
+        case .completed: try standing.apply(.succeed)
+        case .failed: try standing.apply(.fail)
+        case .cancelled: try standing.apply(.cancel)
+        case .paused: try standing.apply(.pause)
+        case .waiting: try standing.apply(.park(.retry, until: until))
+        }
+        return standing
+    }
+}

@@ -1,0 +1,131 @@
+import TaskModel
+import Testing
+
+@testable import TaskStore
+
+@Suite("Pages, counts and batches")
+struct TaskStoreQueriesTests {
+    private func page(
+        _ fixture: StoreFixture, _ filter: TaskFilter = TaskFilter(), owner: UInt32? = nil, after: TaskID? = nil,
+        limit: Int = 100, newest: Int? = nil, running: Set<TaskID> = []
+    ) throws -> [TaskID] {
+        let query = PageQuery(
+            filter: filter, owner: owner, after: after, limit: limit, newest: newest, running: running)
+        let ids = try fixture.store.page(query).map(\.id)
+        if newest == nil {
+            // The other way to ask the same.
+            let same = try fixture.store.ids(
+                matching: filter, owner: owner, running: running, after: after, limit: limit)
+            #expect(same == ids)
+        }
+        return ids
+    }
+
+    @Test("pages go on after an id, oldest first; the newest so many begin further on")
+    func paging() async throws {
+        let fixture = try StoreFixture()
+        let ids = try await fixture.store.add((0..<10).map { .sample("https://example.org/\($0)") }, now: 1).map(\.id)
+        #expect(try page(fixture) == ids)
+        #expect(try page(fixture, limit: 3) == Array(ids[0..<3]))
+        #expect(try page(fixture, after: ids[2], limit: 3) == Array(ids[3..<6]))
+        #expect(try page(fixture, newest: 4) == Array(ids[6...]))
+        #expect(try page(fixture, limit: 2, newest: 4) == Array(ids[6..<8]))
+        #expect(try page(fixture, after: ids[7], newest: 4) == Array(ids[8...]))
+        #expect(try page(fixture, newest: 99) == ids)
+        #expect(try page(fixture, newest: 0) == [])
+        #expect(try page(fixture, after: ids[9]) == [])
+    }
+
+    @Test("the newest so many are those that match")
+    func newestMatching() async throws {
+        let fixture = try StoreFixture()
+        let ids = try await fixture.store.add(
+            (0..<10).map { .sample(batch: $0 % 2 == 0 ? "even" : nil) }, now: 1
+        ).map(\.id)
+        #expect(try page(fixture, TaskFilter(batch: "even"), newest: 2) == [ids[6], ids[8]])
+    }
+
+    @Test("filters by state, batch and owner; every condition holds")
+    func filters() async throws {
+        let fixture = try StoreFixture()
+        let ids = try await fixture.add(
+            .sample(owner: 1, batch: "a"), .sample(owner: 2, batch: "a"), .sample(owner: 1, batch: "b"),
+            .sample(owner: 1, batch: "a", standing: TaskStanding(paused: true)))
+        #expect(try page(fixture, TaskFilter(batch: "a")) == [ids[0], ids[1], ids[3]])
+        #expect(try page(fixture, TaskFilter(states: [.paused])) == [ids[3]])
+        #expect(try page(fixture, TaskFilter(states: [])) == ids)
+        #expect(try page(fixture, TaskFilter(states: [.paused, .queued], batch: "a"), owner: 1) == [ids[0], ids[3]])
+        #expect(try page(fixture, TaskFilter(owner: 2)) == [ids[1]])
+        #expect(try page(fixture, TaskFilter(owner: 2), owner: 1) == [])
+        #expect(try page(fixture, TaskFilter(states: [.failed])) == [])
+    }
+
+    @Test("a running task is active, whatever is stored of it")
+    func running() async throws {
+        let fixture = try StoreFixture()
+        let ids = try await fixture.add(
+            .sample(), .sample(), .sample(standing: TaskStanding(paused: true)), .sample())
+        let running: Set<TaskID> = [ids[1], ids[2]]
+        #expect(try page(fixture, TaskFilter(states: [.active]), running: running) == [ids[1], ids[2]])
+        #expect(try page(fixture, TaskFilter(states: [.queued]), running: running) == [ids[0], ids[3]])
+        #expect(try page(fixture, TaskFilter(states: [.paused]), running: running) == [])
+        #expect(try page(fixture, TaskFilter(states: [.queued, .active]), running: running) == ids)
+        #expect(try page(fixture, TaskFilter(states: [.active, .paused]), running: [ids[0]]) == [ids[0], ids[2]])
+        #expect(try page(fixture, TaskFilter(states: [.active])) == [])
+        #expect(try page(fixture, running: running) == ids)
+    }
+
+    @Test("there is no limit on the number of running tasks")
+    func manyRunning() async throws {
+        let fixture = try StoreFixture()
+        let id = try await fixture.add("https://example.org/a")
+        let running = Set((0..<100_000).map { TaskID(Int64($0) + 1_000) })
+        #expect(try page(fixture, TaskFilter(states: [.queued]), running: running) == [id])
+    }
+
+    @Test("search finds part of URL or path, in any letter case, and takes wildcards as they stand")
+    func search() async throws {
+        let fixture = try StoreFixture()
+        let ids = try await fixture.add(
+            .sample("https://example.org/Debian.iso"), .sample("https://example.org/100%25_x"),
+            .sample("https://example.org/b", path: "/srv/Übung_1.pdf"), .sample("https://example.org/a\\b"))
+        func search(_ text: String) throws -> [TaskID] { try page(fixture, TaskFilter(search: text)) }
+        #expect(try search("dEBIAN") == [ids[0]])
+        #expect(try search("0%2") == [ids[1]])
+        #expect(try search("1%2") == [])
+        #expect(try search("_") == [ids[1], ids[2]])
+        #expect(try search("g_1.PDF") == [ids[2]])
+        #expect(try search("übung_") == [ids[2]])
+        #expect(try search("übung%1") == [])
+        #expect(try search("a\\b") == [ids[3]])
+        #expect(try search("' OR 1 --") == [])
+        #expect(try search("") == ids)
+    }
+
+    @Test("a record of another owner is not there")
+    func visibility() async throws {
+        let fixture = try StoreFixture()
+        let id = try await fixture.add(.sample(owner: 1))[0]
+        #expect(try fixture.store.record(id, owner: 1)?.id == id)
+        #expect(try fixture.store.record(id, owner: nil)?.id == id)
+        #expect(try fixture.store.record(id, owner: 2) == nil)
+        #expect(try fixture.store.record(TaskID(99), owner: nil) == nil)
+    }
+
+    @Test("counts by state, and by batch and state, for everyone or one owner")
+    func counts() async throws {
+        let fixture = try StoreFixture()
+        _ = try await fixture.add(
+            .sample(owner: 1, batch: "b"), .sample(owner: 2, batch: "a"), .sample(owner: 1, batch: "a"),
+            .sample(owner: 1, batch: "a", standing: TaskStanding(paused: true)), .sample(owner: 1))
+        #expect(try fixture.store.counts(owner: nil) == [.queued: 4, .paused: 1])
+        #expect(try fixture.store.counts(owner: 1) == [.queued: 3, .paused: 1])
+        #expect(try fixture.store.counts(owner: 9) == [:])
+        #expect(
+            try fixture.store.batches(owner: nil) == [
+                BatchCounts(batch: "a", counts: [.queued: 2, .paused: 1]),
+                BatchCounts(batch: "b", counts: [.queued: 1]),
+            ])
+        #expect(try fixture.store.batches(owner: 2) == [BatchCounts(batch: "a", counts: [.queued: 1])])
+    }
+}

@@ -1,0 +1,92 @@
+import GRDB
+import TaskModel
+import Testing
+
+@testable import TaskStore
+
+@Suite("What the scheduler reads")
+struct TaskStoreSchedulingTests {
+    @Test("ready tasks come by priority, then by age; only queued ones, without excluded hosts and tasks")
+    func ready() async throws {
+        let fixture = try StoreFixture()
+        let ids = try await fixture.add(
+            .sample("https://example.org/0", priority: .low), .sample("https://example.org/1"),
+            .sample("https://example.org/2", priority: .high), .sample("https://example.org/3"),
+            .sample("https://busy.example/4", host: "https://busy.example:443", priority: .high),
+            .sample("https://example.org/5", priority: .high, standing: TaskStanding(paused: true)))
+        let store = fixture.store
+        func ready(_ limit: Int, hosts: Set<String> = [], tasks: Set<TaskID> = []) throws -> [TaskID] {
+            try store.ready(limit: limit, excludingHosts: hosts, excluding: tasks).map(\.id)
+        }
+        #expect(try ready(10) == [ids[2], ids[4], ids[1], ids[3], ids[0]])
+        #expect(try ready(2) == [ids[2], ids[4]])
+        #expect(try ready(10, hosts: ["https://busy.example:443"]) == [ids[2], ids[1], ids[3], ids[0]])
+        #expect(
+            try ready(10, hosts: ["https://busy.example:443", "x\"y"], tasks: [ids[2], ids[3]]) == [ids[1], ids[0]])
+        try await fixture.execute("UPDATE task SET position = -1 WHERE id = \(ids[3])")
+        #expect(try ready(10) == [ids[2], ids[4], ids[3], ids[1], ids[0]])
+    }
+
+    @Test("waiting tasks are released when their time has come, and not before")
+    func release() async throws {
+        let fixture = try StoreFixture()
+        #expect(try fixture.store.nextWake() == nil)
+        var ids: [TaskID] = []
+        for until in [Milliseconds(3_000), 2_000, 4_000] {
+            ids.append(try await fixture.add("https://example.org/a"))
+            try await fixture.conclude(ids[ids.count - 1], .inState(.waiting, until: until))
+        }
+        // Waits for something else than time.
+        let network = try await fixture.add(inState: .waiting)
+        #expect(try fixture.store.nextWake() == 2_000)
+        #expect(try await fixture.store.releaseDue(now: 1_999) == 0)
+        #expect(try await fixture.store.releaseDue(now: 3_000) == 2)
+        #expect(try fixture.states(ids + [network]) == [.queued, .queued, .waiting, .waiting])
+        #expect(try fixture.store.nextWake() == 4_000)
+        #expect(try await fixture.store.releaseDue(now: .max) == 1)
+        #expect(try fixture.store.nextWake() == nil)
+        #expect(try fixture.states([network]) == [.waiting])
+    }
+
+    @Test("more due tasks than one commit takes are all released")
+    func releaseMany() async throws {
+        let fixture = try StoreFixture()
+        let standing = TaskStanding(startAt: 2_000, now: 1_000)
+        for _ in 0..<3 {
+            _ = try await fixture.store.add(Array(repeating: .sample(standing: standing), count: 4_000), now: 1_000)
+        }
+        #expect(try await fixture.store.releaseDue(now: 2_000) == 12_000)
+        #expect(try fixture.store.counts(owner: nil) == [.queued: 12_000])
+    }
+
+    @Test("work for a task is its record, its secrets and its resume data; nothing for an unknown one")
+    func work() async throws {
+        let fixture = try StoreFixture()
+        let id = try await fixture.add(.sample().with(secretURL: "https://u:p@example.org/a"))[0]
+        let work = try #require(try fixture.store.work(for: id))
+        #expect(work.record == (try fixture.store.record(id, owner: nil)))
+        #expect(work.secrets.url == "https://u:p@example.org/a")
+        #expect(work.resumeData == nil)
+        #expect(try fixture.store.work(for: TaskID(99)) == nil)
+    }
+
+    @Test("no query of the scheduler reads the whole table or sorts")
+    func plans() async throws {
+        let fixture = try StoreFixture()
+        func plan(_ sql: String, _ arguments: StatementArguments = StatementArguments()) throws -> String {
+            try fixture.store.read { database in
+                try database.rows("EXPLAIN QUERY PLAN " + sql, arguments) { try $0.text(3) }.joined(separator: "\n")
+            }
+        }
+        let ready = try plan(SchedulingSQL.ready, ["[]", "[]", 10])
+        #expect(ready.contains("task_ready") && !ready.contains("TEMP B-TREE"), "\(ready)")
+        let wake = try plan(SchedulingSQL.nextWake)
+        #expect(wake.contains("task_waiting (not_before>?)"), "\(wake)")
+        let due = try plan(SchedulingSQL.releaseDue, [5, 10])
+        #expect(due.contains("task_waiting (not_before>? AND not_before<?)") && !due.contains("TEMP B-TREE"), "\(due)")
+        let page = try plan("SELECT * FROM task WHERE state = 'failed' AND id > 5 ORDER BY id LIMIT 10")
+        #expect(page.contains("task_state (state=? AND id>?)") && !page.contains("TEMP B-TREE"), "\(page)")
+        let counts = try plan("SELECT state, count(*) FROM task WHERE NULL IS NULL OR owner = NULL GROUP BY state")
+        #expect(counts.contains("COVERING INDEX task_state") && !counts.contains("TEMP B-TREE"), "\(counts)")
+    }
+}

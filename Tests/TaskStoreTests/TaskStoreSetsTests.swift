@@ -1,0 +1,235 @@
+import TaskModel
+import TestSupport
+import Testing
+
+@testable import TaskStore
+
+@Suite("Queue files")
+struct TaskStoreSetsTests {
+    @discardableResult
+    private func apply(
+        _ entries: [NewTask], to fixture: StoreFixture, batch: String? = "nightly", owner: UInt32 = 1000,
+        prune: Bool = false, dryRun: Bool = false
+    ) async throws -> SetOutcome {
+        let set = try await fixture.store.beginSet(owner: owner, batch: batch)
+        #expect(try await fixture.store.put(set, entries) == entries.count)
+        return try await fixture.store.commitSet(set, owner: owner, prune: prune, dryRun: dryRun, now: 5_000)
+    }
+
+    private func records(_ fixture: StoreFixture) throws -> [TaskRecord] {
+        try fixture.store.page(PageQuery(limit: 10_000))
+    }
+
+    private let three = (1...3).map { NewTask.sample("https://example.org/\($0)", output: "\($0)") }
+
+    @Test("a second application adds nothing, writes nothing and tells no one")
+    func twice() async throws {
+        let fixture = try StoreFixture()
+        let first = try await apply(three, to: fixture)
+        #expect(first == SetOutcome(added: 3, idRanges: [1...3]))
+        let before = try records(fixture)
+        #expect(before.map(\.specification.batch) == ["nightly", "nightly", "nightly"])
+        #expect(try await apply(three, to: fixture, prune: true) == SetOutcome(unchanged: 3))
+        #expect(try records(fixture) == before)
+        #expect(try fixture.store.lastEvent() == 3)
+    }
+
+    @Test("entries may come in parts; the count grows")
+    func parts() async throws {
+        let fixture = try StoreFixture()
+        let set = try await fixture.store.beginSet(owner: 1000, batch: nil)
+        #expect(try await fixture.store.put(set, [three[0]]) == 1)
+        #expect(try await fixture.store.put(set, [three[1], three[2]]) == 3)
+        #expect(try records(fixture).isEmpty)
+        let outcome = try await fixture.store.commitSet(set, owner: 1000, prune: false, dryRun: false, now: 1)
+        #expect(outcome.idRanges == [1...3])
+        #expect(try records(fixture).map(\.specification.output) == ["1", "2", "3"])
+        await #expect(throws: StoreError.unknownSet(set)) {
+            try await fixture.store.commitSet(set, owner: 1000, prune: false, dryRun: false, now: 1)
+        }
+    }
+
+    @Test("1,200 entries, more than are read at once, are all applied and all known again")
+    func many() async throws {
+        let fixture = try StoreFixture()
+        let entries = (0..<1_200).map { NewTask.sample("https://example.org/\($0)") }
+        #expect(try await apply(entries, to: fixture) == SetOutcome(added: 1_200, idRanges: [1...1_200]))
+        #expect(try await apply(entries, to: fixture, prune: true) == SetOutcome(unchanged: 1_200))
+    }
+
+    @Test("a changed entry updates its task, which keeps its state and its bytes")
+    func update() async throws {
+        let fixture = try StoreFixture()
+        try await apply(three, to: fixture)
+        try await fixture.conclude(TaskID(1), .inState(.paused), resumeData: [1])
+        var entries = three
+        entries[0].specification.priority = .high
+        entries[0].specification.checksum = "md5:00112233445566778899aabbccddeeff"
+        entries[0].host = "https://example.org:8443"
+        entries[1].secrets.password = "new"
+        let outcome = try await apply(entries, to: fixture)
+        #expect(outcome == SetOutcome(updated: 2, unchanged: 1, changed: [TaskID(1), TaskID(2)]))
+        let work = try #require(try fixture.store.work(for: TaskID(1)))
+        #expect(work.record.specification.priority == .high)
+        #expect(work.record.specification.checksum == "md5:00112233445566778899aabbccddeeff")
+        #expect(work.record.host == "https://example.org:8443")
+        #expect(work.record.standing.state == .paused)
+        #expect(work.record.bytesDone == 10)
+        #expect(work.resumeData == [1])
+        #expect(try fixture.store.work(for: TaskID(2))?.secrets.password == "new")
+        #expect(try fixture.store.events(after: 4, limit: 10).map(\.type) == [.updated, .updated])
+        #expect(try await apply(entries, to: fixture) == SetOutcome(unchanged: 3))
+    }
+
+    @Test(
+        "ended tasks: a completed one is unchanged whatever the entry says; a failed or cancelled one takes it and stays",
+        arguments: [TaskState.completed, .failed, .cancelled])
+    func ended(state: TaskState) async throws {
+        let fixture = try StoreFixture()
+        try await apply([three[0].with(password: "p")], to: fixture)
+        try await fixture.conclude(TaskID(1), .inState(state))
+        var entry = three[0].with(password: "p")
+        #expect(try await apply([entry], to: fixture) == SetOutcome(unchanged: 1))
+        entry.specification.priority = .low
+        let outcome = try await apply([entry], to: fixture, prune: true)
+        #expect(
+            outcome
+                == (state == .completed ? SetOutcome(unchanged: 1) : SetOutcome(updated: 1, changed: [TaskID(1)])))
+        #expect(try fixture.states([TaskID(1)]) == [state])
+    }
+
+    @Test("a completed entry with a secret in its URL is known again, though the secret is erased")
+    func completedWithSecret() async throws {
+        let fixture = try StoreFixture()
+        let entries = [1, 2].map {
+            NewTask.sample("https://example.org/a?token=REDACTED").with(
+                secretURL: "https://example.org/a?token=\($0)")
+        }
+        #expect(try await apply(entries, to: fixture).added == 2)
+        try await fixture.conclude(TaskID(1), .inState(.completed))
+        #expect(try await apply(entries, to: fixture, prune: true) == SetOutcome(unchanged: 2))
+    }
+
+    @Test("an entry is known by its key, wherever it points now; without one by kind, URL and output")
+    func identity() async throws {
+        let fixture = try StoreFixture()
+        try await apply([.sample("https://example.org/1", key: "k"), .sample("https://example.org/2")], to: fixture)
+        let outcome = try await apply(
+            [
+                .sample("https://mirror.example/1", key: "k"), .sample("https://example.org/1"),
+                .sample("https://example.org/2", output: "other"), .sample("https://example.org/2", kind: .upload),
+            ], to: fixture)
+        #expect(outcome == SetOutcome(added: 3, updated: 1, idRanges: [3...5], changed: [TaskID(1)]))
+        #expect(try fixture.store.record(TaskID(1), owner: nil)?.specification.url == "https://mirror.example/1")
+    }
+
+    @Test("an entry that stands twice in a file is one task")
+    func twiceInOneFile() async throws {
+        let fixture = try StoreFixture()
+        #expect(
+            try await apply([three[0], three[0]], to: fixture) == SetOutcome(added: 1, unchanged: 1, idRanges: [1...1]))
+    }
+
+    @Test("other owners' and other batches' tasks are neither known nor pruned")
+    func strangers() async throws {
+        let fixture = try StoreFixture()
+        try await apply([three[0]], to: fixture, owner: 7)
+        try await apply([three[0]], to: fixture, batch: "weekly")
+        _ = try await fixture.add(three[0])
+        #expect(try await apply([three[0]], to: fixture, prune: true) == SetOutcome(added: 1, idRanges: [4...4]))
+        #expect(try fixture.store.counts(owner: nil) == [.queued: 4])
+    }
+
+    @Test("prune cancels what is no longer named and has not ended; without it nothing is cancelled")
+    func prune() async throws {
+        let fixture = try StoreFixture()
+        try await apply(three + [.sample("https://example.org/4")], to: fixture)
+        try await fixture.conclude(TaskID(3), .inState(.failed))
+        try await fixture.conclude(TaskID(4), .inState(.waiting))
+        #expect(try await apply([three[0]], to: fixture) == SetOutcome(unchanged: 1))
+        let outcome = try await apply([three[0]], to: fixture, prune: true)
+        #expect(outcome == SetOutcome(unchanged: 1, pruned: 2, cancelled: [TaskID(2), TaskID(4)]))
+        #expect(try fixture.states([1, 2, 3, 4].map { TaskID($0) }) == [.queued, .cancelled, .failed, .cancelled])
+        #expect(try fixture.store.record(TaskID(2), owner: nil)?.finishedAt == 5_000)
+        #expect(try fixture.store.events(after: 6, limit: 10).map(\.type) == [.cancelled, .cancelled])
+    }
+
+    @Test("a dry run tells the same and changes nothing; the set can still be applied")
+    func dryRun() async throws {
+        let fixture = try StoreFixture()
+        try await apply(three, to: fixture)
+        let before = try records(fixture)
+        var changed = three[0]
+        changed.specification.priority = .high
+        let set = try await fixture.store.beginSet(owner: 1000, batch: "nightly")
+        _ = try await fixture.store.put(set, [changed, .sample("https://example.org/new")])
+        let told = try await fixture.store.commitSet(set, owner: 1000, prune: true, dryRun: true, now: 5_000)
+        #expect(try records(fixture) == before)
+        #expect(try fixture.store.lastEvent() == 3)
+        var done = try await fixture.store.commitSet(set, owner: 1000, prune: true, dryRun: false, now: 5_000)
+        #expect(done.idRanges == [4...4])
+        done.idRanges = []
+        #expect(told == done)
+        #expect(
+            told
+                == SetOutcome(added: 1, updated: 1, pruned: 2, cancelled: [TaskID(2), TaskID(3)], changed: [TaskID(1)]))
+    }
+
+    @Test("without a batch every entry is a new task, save one whose key is taken")
+    func withoutBatch() async throws {
+        let fixture = try StoreFixture()
+        let entries = [three[0], .sample("https://example.org/k", key: "k"), three[1]]
+        #expect(try await apply(entries, to: fixture, batch: nil).idRanges == [1...3])
+        let again = try await apply(entries, to: fixture, batch: nil, prune: true)
+        #expect(again == SetOutcome(added: 2, unchanged: 1, idRanges: [4...5]))
+        #expect(try fixture.store.counts(owner: nil) == [.queued: 5])
+    }
+
+    @Test("the path follows the place that was asked for, and otherwise stays where the bytes are")
+    func path() async throws {
+        let fixture = try StoreFixture()
+        var entry = NewTask.sample(key: "k", output: "a", path: "/d/a")
+        try await apply([entry], to: fixture)
+        _ = try await fixture.store.write(
+            [.checkpoint(TaskID(1), TaskProgress(bytesDone: 1, bytesTotal: 2, bytesFetched: 1, path: "/d/a (1)"))],
+            now: 1)
+        entry.specification.priority = .high
+        try await apply([entry], to: fixture)
+        #expect(try fixture.store.record(TaskID(1), owner: nil)?.path == "/d/a (1)")
+        entry.specification.directory = "e"
+        entry.path = "/d/e/a"
+        try await apply([entry], to: fixture)
+        #expect(try fixture.store.record(TaskID(1), owner: nil)?.path == "/d/e/a")
+    }
+
+    @Test("another owner can neither add to a set nor commit nor abort it; an aborted one is gone")
+    func ownership() async throws {
+        let fixture = try StoreFixture()
+        let store = fixture.store
+        let set = try await store.beginSet(owner: 1000, batch: "b")
+        await #expect(throws: StoreError.unknownSet(set)) { try await store.put(set, three, owner: 7) }
+        await #expect(throws: StoreError.unknownSet(set)) {
+            try await store.commitSet(set, owner: 7, prune: true, dryRun: false, now: 1)
+        }
+        await #expect(throws: StoreError.unknownSet(set)) { try await store.abortSet(set, owner: 7) }
+        try await store.abortSet(set, owner: 1000)
+        await #expect(throws: StoreError.unknownSet(set)) { try await store.put(set, three) }
+        #expect(try records(fixture).isEmpty)
+    }
+
+    @Test("a set that was begun before the store was opened again is gone, with its entries")
+    func leftovers() async throws {
+        let directory = try TemporaryDirectory()
+        let first = try TaskStore(directory: directory.path)
+        let set = try await first.beginSet(owner: 1000, batch: "b")
+        _ = try await first.put(set, three)
+        try first.close()
+        let second = try StoreFixture(in: directory)
+        await #expect(throws: StoreError.unknownSet(set)) { try await second.store.put(set, three) }
+        let left = try second.store.read { database in
+            try database.rows("SELECT count(*) FROM staged_entry") { try $0.integer(0) }
+        }
+        #expect(left == [0])
+        #expect(try await second.store.beginSet(owner: 1000, batch: "b") != set)
+    }
+}
