@@ -52,6 +52,16 @@ public final class Directory: Sendable {
         return try Directory(descriptor: owner, path: path)
     }
 
+    /// As ``open(root:subdirectory:makesRoot:)``, but makes nothing.
+    public static func open(existing root: String, subdirectory: String) throws(TransferError) -> Directory {
+        let rootDirectory = try open(root: root)
+        guard !subdirectory.isEmpty else { return rootDirectory }
+        let raw = linux_openat_beneath(rootDirectory.descriptor.raw, subdirectory, O_RDONLY | O_DIRECTORY, 0)
+        let path = rootDirectory.path(of: subdirectory)
+        guard raw >= 0 else { throw .file(errno, doing: "open the directory \(path)") }
+        return try Directory(descriptor: FileDescriptorOwner(raw), path: path)
+    }
+
     private static func makePath(_ path: String) {
         var built = ""
         for component in path.split(separator: "/") {
@@ -87,6 +97,20 @@ public final class Directory: Sendable {
     }
 
     public func path(of name: String) -> String { path + (path.hasSuffix("/") ? "" : "/") + name }
+
+    /// The size of the finished file `name` where the download called `owner` gave it that name.
+    ///
+    /// So a file that was published in a life that ended before it could note that down is known again.
+    public func publishedSize(of name: String, by owner: String) -> Int64? {
+        PartFile.isPublished(name, in: self, by: owner)
+    }
+
+    /// Bytes to leave free here: `wanted`, but no more than a twentieth of the file system.
+    public func reserve(_ wanted: Int64) -> Int64 {
+        var information = statvfs()
+        guard fstatvfs(descriptor.raw, &information) == 0 else { return 0 }
+        return min(wanted, Int64(clamping: UInt64(information.f_blocks) &* UInt64(information.f_frsize) / 20))
+    }
 
     /// Bytes that a user without privileges may still write here.
     public func freeSpace() -> Int64? {

@@ -70,6 +70,9 @@ public struct ResponseHead: Sendable {
             entityTag: value(of: "etag"), lastModified: value(of: "last-modified"), date: value(of: "date"))
     }
 
+    /// Seconds since 1970 (RFC 9110, section 8.8.2).
+    public var lastModified: Int64? { value(of: "last-modified").flatMap(HTTPDate.parse) }
+
     /// Seconds to wait, from `Retry-After` as a number or a date; garbage is none (RFC 9110, section 10.2.3).
     ///
     /// - Parameter now: seconds since 1970.

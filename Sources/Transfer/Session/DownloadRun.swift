@@ -173,7 +173,9 @@ final class DownloadRun: LoopRun {
             if let maximum = request.maximumBodySize, let total, total > maximum {
                 throw TransferError(.tooLarge, "the file has \(total) bytes, more than the \(maximum) allowed")
             }
-            if let total, let free = task.target.directory.freeSpace(), total - writer.have > free {
+            if let total, let free = task.target.directory.freeSpace(),
+                total - writer.have > free - task.target.reservedSpace
+            {
                 throw TransferError(
                     .diskFull, "\(task.target.directory.path) has no room for \(total - writer.have) bytes more")
             }

@@ -12,13 +12,17 @@ public struct DownloadTarget: Sendable {
     /// byte is there already. An error refuses the download before a byte is taken.
     public var destination: @Sendable (ResponseHead?) throws(TransferError) -> FileDestination
 
+    /// Bytes to leave free on the file system.
+    public var reservedSpace: Int64
+
     public init(
-        directory: Directory, partName: String, owner: String,
+        directory: Directory, partName: String, owner: String, reservedSpace: Int64 = 0,
         destination: @escaping @Sendable (ResponseHead?) throws(TransferError) -> FileDestination
     ) {
         self.directory = directory
         self.partName = partName
         self.owner = owner
+        self.reservedSpace = reservedSpace
         self.destination = destination
     }
 }

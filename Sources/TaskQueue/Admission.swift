@@ -1,0 +1,85 @@
+import Glibc
+import TaskModel
+import TaskStore
+import Transfer
+
+/// Whoever asks for something.
+package struct Caller: Sendable, Equatable {
+    package var uid: UInt32
+    /// Sees and changes everyone's tasks.
+    package var isAdministrator: Bool
+
+    package init(uid: UInt32, isAdministrator: Bool) {
+        self.uid = uid
+        self.isAdministrator = isAdministrator
+    }
+
+    /// Whose tasks the caller may see; `nil`: everyone's.
+    var scope: UInt32? { isAdministrator ? nil : uid }
+}
+
+/// Judges what was asked for against the daemon's settings, and turns it into what the store takes.
+struct Admission {
+    let settings: QueueSettings
+    let caller: Caller
+    let now: Milliseconds
+
+    /// - Throws: ``FieldError`` under the JSON name of the field at fault.
+    func admit(_ asked: TaskSpecification) throws(FieldError) -> NewTask {
+        var specification = asked
+        let address = try specification.check()
+        guard address.scheme == "http" || address.scheme == "https" else {
+            throw FieldError(
+                field: "url", code: .protocolNotAllowed, message: "this version fetches by http and https only")
+        }
+        let path: String
+        switch specification.kind {
+        case .download:
+            let place = try DownloadPlace(directory: specification.directory, settings: settings)
+            path = place.path(of: specification.output ?? FileName.fromURL(specification.url))
+        case .upload:
+            path = specification.file ?? ""
+            try checkSource(path)
+        }
+        let standing = TaskStanding(paused: specification.paused, startAt: specification.startAt, now: now)
+        let secrets = specification.takeSecrets(redactedURL: address.redacted)
+        return NewTask(
+            specification: specification, secrets: secrets, owner: caller.uid, host: address.hostKey,
+            standing: standing, path: path)
+    }
+
+    private func checkSource(_ path: String) throws(FieldError) {
+        do throws(TransferError) {
+            try UploadPermission(settings: settings, owner: caller.uid).check(UploadSource(path: path), path: path)
+        } catch {
+            throw FieldError(
+                field: "file", code: error.code == .permissionDenied ? .permissionDenied : .invalid,
+                message: error.message)
+        }
+    }
+}
+
+/// Who may send which file: the daemon's own user and root any, others only what lies beneath the upload roots and
+/// is theirs or everyone's to read.
+struct UploadPermission {
+    let settings: QueueSettings
+    let owner: UInt32
+
+    /// - Parameter source: opened already, so that what is judged is what will be sent.
+    func check(_ source: UploadSource, path: String) throws(TransferError) {
+        if owner == settings.daemonUser || owner == 0 { return }
+        guard let real = realpath(path, nil) else {
+            throw TransferError(.permissionDenied, "\(path) cannot be looked at")
+        }
+        defer { free(real) }
+        let resolved = String(cString: real)
+        let isBeneath = settings.uploadRoots.contains { root in
+            resolved.hasPrefix(root.hasSuffix("/") ? root : root + "/")
+        }
+        guard isBeneath, source.owner == owner || source.mode & 0o004 != 0 else {
+            throw TransferError(
+                .permissionDenied,
+                "\(path) may not be uploaded by user \(owner): see uploads.roots in the daemon's configuration")
+        }
+    }
+}

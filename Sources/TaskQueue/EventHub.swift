@@ -1,0 +1,107 @@
+import TaskModel
+import TaskStore
+
+/// Tells subscribers what the journal says: each has a place in it and reads on from there, so that replay and live
+/// events are one thing, in order, with nothing lost or doubled, however slow the subscriber.
+package actor EventHub {
+    private let store: TaskStore
+    private var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
+    private var nextNumber = 0
+    private var generation = 0
+
+    /// Events read from the journal at a time.
+    private static let page = 256
+
+    package init(store: TaskStore) {
+        self.store = store
+    }
+
+    /// The journal has grown.
+    package func notify() {
+        generation += 1
+        let woken = waiting
+        waiting = [:]
+        for continuation in woken.values { continuation.resume() }
+    }
+
+    /// - Parameters:
+    ///   - sequence: what the subscriber has seen; `nil`: only what comes from now on.
+    ///   - owner: whose tasks it may see; `nil`: everyone's.
+    package nonisolated func subscribe(
+        after sequence: Int64?, owner: UInt32?
+    ) throws(StoreError) -> (last: Int64, events: AsyncStream<TaskEvent>) {
+        let last = try store.lastEvent()
+        let reader = EventReader(hub: self, store: store, after: sequence ?? last, owner: owner)
+        return (last, AsyncStream { await reader.next() })
+    }
+
+    /// Returns when the journal has grown since `seen`, or the Swift task is cancelled.
+    fileprivate func changed(since seen: Int) async -> Int {
+        guard generation == seen else { return generation }
+        nextNumber += 1
+        let number = nextNumber
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                if Task.isCancelled {
+                    continuation.resume()
+                } else {
+                    waiting[number] = continuation
+                }
+            }
+        } onCancel: {
+            Task { await self.forget(number) }
+        }
+        return generation
+    }
+
+    private func forget(_ number: Int) {
+        waiting.removeValue(forKey: number)?.resume()
+    }
+
+    fileprivate var currentGeneration: Int { generation }
+
+    /// One subscriber's place in the journal.
+    private actor EventReader {
+        private let hub: EventHub
+        private let store: TaskStore
+        private let owner: UInt32?
+        private var sequence: Int64
+        private var buffer: [TaskEvent] = []
+        private var position = 0
+        private var hasLookedForGap = false
+
+        init(hub: EventHub, store: TaskStore, after sequence: Int64, owner: UInt32?) {
+            self.hub = hub
+            self.store = store
+            self.sequence = sequence
+            self.owner = owner
+        }
+
+        func next() async -> TaskEvent? {
+            while !Task.isCancelled {
+                if position < buffer.count {
+                    defer { position += 1 }
+                    sequence = buffer[position].sequence
+                    return buffer[position]
+                }
+                let generation = await hub.currentGeneration
+                guard let more = try? store.events(after: sequence, limit: EventHub.page, owner: owner) else {
+                    return nil
+                }
+                buffer = more
+                position = 0
+                if !hasLookedForGap {
+                    hasLookedForGap = true
+                    if let gap = gap() { return gap }
+                }
+                if more.isEmpty { _ = await hub.changed(since: generation) }
+            }
+            return nil
+        }
+
+        private func gap() -> TaskEvent? {
+            guard let oldest = try? store.oldestEvent(), oldest > sequence + 1 else { return nil }
+            return TaskEvent(sequence: oldest - 1, at: buffer.first?.at ?? 0, type: .gap)
+        }
+    }
+}

@@ -1,0 +1,23 @@
+import Transfer
+
+/// Takes up again at once what broke while it was getting on: a cut connection costs a moment, not a place in the
+/// queue. Everything else is the scheduler's to try again.
+struct InterruptionRetrier: RequestRetrier {
+    let policy: RetryPolicy
+    /// Within one run of a task.
+    static let limit = 3
+
+    func retry(_ request: Request, after error: TransferError) async -> RetryDecision {
+        guard request.retryCount < min(Self.limit, policy.attempts - 1) else { return .doNotRetry }
+        switch error.code {
+        case .truncated, .stalled:
+            guard request is DownloadRequest, request.progress.transferredBytes > 0 else { return .doNotRetry }
+        case .checksumMismatch:
+            // Once more from the start; what is wrong twice is wrong on the server.
+            guard request.retryCount == 0 else { return .doNotRetry }
+        default: return .doNotRetry
+        }
+        var generator = SystemRandomNumberGenerator()
+        return .retry(after: policy.delay(failures: 1, using: &generator))
+    }
+}

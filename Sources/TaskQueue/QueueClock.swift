@@ -1,0 +1,35 @@
+import TaskModel
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// The time, and waiting for it; tests bring their own.
+package struct QueueClock: Sendable {
+    /// Milliseconds since 1970: for what is stored and shown.
+    package var now: @Sendable () -> Milliseconds
+    /// Milliseconds of a clock that no one sets: for rates and spans.
+    package var monotonic: @Sendable () -> Milliseconds
+    /// Returns after so many milliseconds, or when the Swift task is cancelled.
+    package var sleep: @Sendable (Milliseconds) async -> Void
+
+    package init(
+        now: @escaping @Sendable () -> Milliseconds, monotonic: @escaping @Sendable () -> Milliseconds,
+        sleep: @escaping @Sendable (Milliseconds) async -> Void
+    ) {
+        self.now = now
+        self.monotonic = monotonic
+        self.sleep = sleep
+    }
+
+    package static let system = QueueClock(
+        now: { milliseconds(CLOCK_REALTIME) },
+        monotonic: { milliseconds(CLOCK_MONOTONIC) },
+        sleep: { try? await Task.sleep(for: .milliseconds($0)) })
+
+    private static func milliseconds(_ clock: clockid_t) -> Milliseconds {
+        var time = timespec()
+        clock_gettime(clock, &time)
+        return Milliseconds(time.tv_sec) * 1000 + Milliseconds(time.tv_nsec) / 1_000_000
+    }
+}

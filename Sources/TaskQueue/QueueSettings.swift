@@ -1,0 +1,41 @@
+import TaskFiles
+import TaskModel
+import Transfer
+
+/// What the queue goes by: the configuration, with everything filled in that depends on the daemon's surroundings.
+package struct QueueSettings: Sendable, Equatable {
+    /// Absolute; where tasks go that name no directory, or a relative one.
+    package var downloadDirectory: String
+    /// Absolute; where tasks that name an absolute directory may go.
+    package var downloadRoots: [String]
+    /// Absolute; from beneath these others than the daemon's own user may upload.
+    package var uploadRoots: [String]
+    package var onConflict: ConflictPolicy
+    package var activeTasks: Int
+    package var connectionsPerHost: Int
+    package var tasksPerOwner: Int
+    package var retry: RetryPolicy
+    /// Bytes.
+    package var minimumFree: Int64
+    /// Bytes; a larger download fails.
+    package var maximumSize: Int64?
+    /// The uid that the daemon runs as.
+    package var daemonUser: UInt32
+
+    /// - Parameter downloadDirectory: for a configuration that names none.
+    package init(_ configuration: Configuration, downloadDirectory: String, daemonUser: UInt32) {
+        self.downloadDirectory = configuration.downloads.directory ?? downloadDirectory
+        downloadRoots = configuration.downloads.roots ?? [self.downloadDirectory]
+        uploadRoots = configuration.uploads.roots
+        onConflict = configuration.downloads.onConflict
+        activeTasks = configuration.limits.activeTasks
+        connectionsPerHost = configuration.limits.connectionsPerHost
+        tasksPerOwner = configuration.limits.tasksPerOwner
+        retry = RetryPolicy(
+            attempts: configuration.retry.attempts, baseDelay: configuration.retry.baseDelay,
+            maximumDelay: configuration.retry.maxDelay)
+        minimumFree = configuration.disk.minFree
+        maximumSize = configuration.disk.maxSize
+        self.daemonUser = daemonUser
+    }
+}

@@ -1,0 +1,146 @@
+import HTTPTypes
+import TaskModel
+import TaskStore
+import Transfer
+
+/// Turns a stored task into a request of the engine.
+struct RequestMaker {
+    let manager: SessionManager
+    let settings: QueueSettings
+    /// The store's, in the names of part files.
+    let identity: String
+
+    /// The name of a task's part file, in the directory of its destination.
+    static func partName(_ id: TaskID, identity: String) -> String { ".dld-\(identity)-\(id).part" }
+
+    enum Made {
+        case download(DownloadRequest)
+        case upload(UploadRequest)
+        /// There is nothing to do: the file is there already, of so many bytes.
+        case done(path: String, size: Int64)
+    }
+
+    /// - Throws: ``TransferError`` where the task cannot be begun.
+    func make(_ work: TaskWork) throws(TransferError) -> Made {
+        var specification = work.record.specification
+        specification.restore(work.secrets)
+        let request = try transferRequest(specification)
+        switch specification.kind {
+        case .upload: return .upload(try upload(request, specification, work))
+        case .download: return try download(request, specification, work)
+        }
+    }
+
+    private func transferRequest(_ specification: TaskSpecification) throws(TransferError) -> TransferRequest {
+        var request = TransferRequest(url: specification.url)
+        for header in specification.headers {
+            guard let (name, value) = TaskSpecification.splitHeader(header), let name = HTTPField.Name(name) else {
+                throw TransferError(.invalidRequest, "a header of the task cannot be sent")
+            }
+            request.headerFields.append(HTTPField(name: name, value: value))
+        }
+        if let agent = specification.userAgent { request.headerFields[.userAgent] = agent }
+        if let referer = specification.referer { request.headerFields[.referer] = referer }
+        if let user = specification.user {
+            request.credential = Credential(user: user, password: specification.password ?? "")
+        }
+        request.proxy = specification.proxy
+        request.caCertificates = specification.caCertificates
+        request.maximumBodySize = [specification.maxSize, settings.maximumSize].compactMap { $0 }.min()
+        return request
+    }
+
+    private func upload(
+        _ request: TransferRequest, _ specification: TaskSpecification, _ work: TaskWork
+    ) throws(TransferError) -> UploadRequest {
+        var request = request
+        request.method = specification.method == "POST" ? .post : .put
+        if let type = specification.contentType { request.headerFields[.contentType] = type }
+        let path = specification.file ?? ""
+        let source = try UploadSource(path: path)
+        try UploadPermission(settings: settings, owner: work.record.owner).check(source, path: path)
+        return manager.upload(source, with: request)
+    }
+
+    private func download(
+        _ request: TransferRequest, _ specification: TaskSpecification, _ work: TaskWork
+    ) throws(TransferError) -> Made {
+        let record = work.record
+        let place: DownloadPlace
+        do throws(FieldError) {
+            place = try DownloadPlace(directory: specification.directory, settings: settings)
+        } catch {
+            throw TransferError(.pathNotAllowed, error.message)
+        }
+        let directory = try Directory.open(
+            root: place.root, subdirectory: place.subdirectory, makesRoot: place.makesRoot)
+        let owner = Self.owner(of: record, identity: identity)
+        let naming = DownloadNaming(specification: specification, settings: settings)
+        let policy = specification.onConflict ?? settings.onConflict
+
+        // A file that an earlier life finished and could not note down any more.
+        let likely = record.path.flatMap { path in
+            path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) }
+        }
+        if let likely, let size = directory.publishedSize(of: likely, by: owner) {
+            return .done(path: directory.path(of: likely), size: size)
+        }
+        if let output = specification.output, directory.contains(output) {
+            if policy == .skip { return .done(path: directory.path(of: output), size: 0) }
+            if policy == .fail {
+                throw TransferError(.nameConflict, "there is a file \(directory.path(of: output)) already")
+            }
+        }
+        let target = DownloadTarget(
+            directory: directory, partName: Self.partName(record.id, identity: identity), owner: owner,
+            reservedSpace: directory.reserve(settings.minimumFree),
+            destination: { (head: ResponseHead?) throws(TransferError) in
+                try naming.destination(head, in: directory, known: likely)
+            })
+        let resumeData = work.resumeData.flatMap { ResumeData(bytes: $0) }
+        let progress = TransferProgress(completedBytes: record.bytesDone, totalBytes: record.bytesTotal)
+        return .download(manager.download(request, to: target, resumingWith: resumeData, progress: progress))
+    }
+
+    /// What names a task on its part file: no other task of any database has it, not even one that took over the
+    /// number after an older copy of the database was put back.
+    static func owner(of record: TaskRecord, identity: String) -> String {
+        "\(identity)-\(record.id)-\(String(record.createdAt, radix: 36))"
+    }
+}
+
+/// How a download gets its name, in this order: what the person said, what the server suggests, the end of the URL.
+struct DownloadNaming: Sendable {
+    let specification: TaskSpecification
+    let settings: QueueSettings
+
+    /// - Parameters:
+    ///   - head: of the answer; `nil` where every byte is there already.
+    ///   - known: the name that an earlier attempt came to.
+    func destination(
+        _ head: ResponseHead?, in directory: Directory, known: String?
+    ) throws(TransferError) -> FileDestination {
+        let suggested = head?.suggestedFileName.flatMap(FileName.makeSafe)
+        let name =
+            specification.output ?? suggested ?? (head == nil ? known : nil)
+            ?? FileName.fromURL(specification.url)
+        let conflict: FileDestination.Conflict =
+            switch specification.onConflict ?? settings.onConflict {
+            case .rename: .rename { FileName.numbered($0, $1) }
+            case .overwrite: .overwrite
+            case .skip: .skip
+            case .fail: .fail
+            }
+        if case .fail = conflict, directory.contains(name) {
+            throw TransferError(.nameConflict, "there is a file \(directory.path(of: name)) already")
+        }
+        var destination = FileDestination(name: name, conflict: conflict)
+        if let text = specification.checksum, let checksum = try? Checksum(parsing: text),
+            let algorithm = FileDigest.Algorithm(rawValue: checksum.algorithm.rawValue)
+        {
+            destination.digest = FileDigest(algorithm: algorithm, hex: checksum.hex)
+        }
+        if !specification.noMtime { destination.modificationTime = head?.lastModified }
+        return destination
+    }
+}

@@ -1,0 +1,107 @@
+import TaskModel
+import TaskStore
+import Transfer
+
+/// What a run of a task comes to: a pure function of the record, what the engine reports and why it was asked to
+/// end, if it was.
+struct RunConclusion {
+    /// Why a run was ended from outside.
+    enum Order: Sendable, Equatable {
+        case pause, cancel, remove
+        /// The daemon ends, or the task's specification changed: back to the queue, and no attempt is burned.
+        case release
+    }
+
+    /// What the engine reports.
+    struct Report: Sendable {
+        var error: TransferError?
+        /// Attempts within the run.
+        var attempts: Int
+        /// Bytes of body that came or went in this run.
+        var transferred: Int64
+        var isVerified = false
+    }
+
+    let record: TaskRecord
+    let policy: RetryPolicy
+    let now: Milliseconds
+
+    /// How often a task that waits for room looks for it, in milliseconds.
+    static let diskProbe: Milliseconds = 5_000
+    /// The longest that a task waits for a sign of the network, in milliseconds.
+    static let networkProbe: Milliseconds = 30_000
+
+    /// - Returns: `nil` where the task just goes back to where it was in the queue.
+    func conclude(
+        _ report: Report, order: Order?, using generator: inout some RandomNumberGenerator
+    ) -> TaskConclusion? {
+        guard let error = report.error else {
+            return conclusion(.succeed, report, isVerified: report.isVerified)
+        }
+        if error.code == .cancelled {
+            switch order {
+            case .pause: return conclusion(.pause, report, burns: false)
+            case .cancel, .remove: return conclusion(.cancel, report, burns: false)
+            case .release, nil: return nil
+            }
+        }
+        // It failed before it could be stopped: the order stands all the same.
+        switch order {
+        case .pause: return conclusion(.pause, report, error: error)
+        case .cancel, .remove: return conclusion(.cancel, report, error: error)
+        case .release: return nil
+        case nil: break
+        }
+        switch RetryClass(error) {
+        case .soon:
+            let failures = report.transferred > 0 ? 1 : record.failures + report.attempts
+            guard failures < policy.attempts else { return conclusion(.fail, report, error: error) }
+            let delay = policy.delay(failures: failures, retryAfter: error.retryAfter, using: &generator)
+            return conclusion(.park(.retry, until: now + delay), report, error: error, failures: failures)
+        case .whenNetworkChanges:
+            let delay = min(Self.networkProbe, policy.maximumDelay, max(policy.baseDelay, 1_000) * 4)
+            return conclusion(.park(.network, until: now + delay), report, error: error, burns: false)
+        case .whenDiskHasRoom:
+            let delay = min(Self.diskProbe, policy.maximumDelay)
+            return conclusion(.park(.diskFull, until: now + delay), report, error: error, burns: false)
+        case .whenAuthorised:
+            // What let us in before and does no longer has expired.
+            let worked = record.bytesFetched + report.transferred > 0
+            let reason: TaskReason = error.httpStatus == 403 && worked ? .urlExpired : .auth
+            return conclusion(.block(reason), report, error: error)
+        case .whenSourceIsRight: return conclusion(.block(.sourceChanged), report, error: error)
+        case .never: return conclusion(.fail, report, error: error)
+        }
+    }
+
+    private func conclusion(
+        _ event: TaskStanding.Event, _ report: Report, error: TransferError? = nil, failures: Int? = nil,
+        isVerified: Bool = false, burns: Bool = true
+    ) -> TaskConclusion? {
+        var standing = record.standing
+        do throws(IllegalTransition) {
+            if standing.state != .active { try standing.apply(.start) }
+            try standing.apply(event)
+        } catch {
+            return nil
+        }
+        return TaskConclusion(
+            standing: standing, attempts: record.attempts + (burns ? report.attempts : 0),
+            failures: failures ?? (burns && error != nil ? record.failures + 1 : record.failures),
+            error: error.map(Self.failure), verified: isVerified,
+            finishedAt: standing.state.isEnded ? now : nil)
+    }
+
+    /// The engine's error in the words of the contract.
+    static func failure(_ error: TransferError) -> TaskFailure {
+        let code: ErrorCode =
+            switch error.code {
+            case .httpStatus: .http(error.httpStatus ?? 0)
+            case .resolverUnavailable: .dns
+            case .unreachable: .connect
+            case .cancelled, .invalidated: .internal
+            default: ErrorCode(rawValue: error.code.rawValue)
+            }
+        return TaskFailure(code: code, message: error.message, httpStatus: error.httpStatus)
+    }
+}

@@ -1,0 +1,59 @@
+import TaskModel
+import TaskStore
+import Transfer
+
+/// A task that runs, as the scheduler knows it.
+struct RunningTask {
+    let work: TaskWork
+    /// `nil` where it never came to one: the task could not be begun, or had nothing left to do.
+    let request: Request?
+    let progress: TransferProgress
+    let startedAt: Milliseconds
+    /// Why it is to end, once someone said so; the first order stands, unless a later one is stronger.
+    var order: RunConclusion.Order?
+    /// Resumed when the run's conclusion is written.
+    var waiters: [CheckedContinuation<Void, Never>] = []
+    var meter = RateMeter()
+    /// It has not received a byte for a while and lends its slot.
+    var isSilent = false
+    /// When the counts last moved, of a clock that no one sets.
+    var lastMoved: Milliseconds
+    var lastTransferred: Int64 = 0
+    /// A checkpoint that is under way: the conclusion is written after it.
+    var checkpoint: Task<Void, Never>?
+    var lastCheckpoint: Milliseconds
+    /// The network's part is over; the conclusion is being written.
+    var isConcluding = false
+
+    var record: TaskRecord { work.record }
+
+    /// Bytes received or sent, over all runs.
+    var bytesFetched: Int64 { record.bytesFetched + progress.transferredBytes }
+
+    /// What is stored of it, with what is known at this moment laid over it.
+    func status(over stored: TaskRecord, at monotonic: Milliseconds) -> TaskStatus {
+        var status = TaskStatus(stored)
+        status.state = .active
+        status.reason = nil
+        status.notBefore = nil
+        status.phase =
+            switch progress.phase {
+            case .connecting: .connecting
+            case .transferring: .transferring
+            case .verifying: .verifying
+            case .publishing: .publishing
+            }
+        status.bytesDone = progress.completedBytes
+        status.bytesTotal = progress.totalBytes
+        status.bytesFetched = bytesFetched
+        status.rate = meter.rate(progress.transferredBytes, at: monotonic) ?? 0
+        if let rate = status.rate, rate > 0, let total = progress.totalBytes {
+            status.eta = max(0, (total - progress.completedBytes + rate - 1) / rate)
+        }
+        status.connections = isConcluding ? 0 : 1
+        status.attempts = record.attempts + (request?.retryCount ?? 0) + 1
+        status.startedAt = stored.startedAt ?? startedAt
+        status.error = nil
+        return status
+    }
+}

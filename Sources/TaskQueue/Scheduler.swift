@@ -1,0 +1,468 @@
+import Logging
+import Synchronization
+import TaskModel
+import TaskStore
+import Transfer
+
+/// Owns which task runs: the only one that starts tasks and writes down what became of them.
+///
+/// It knows the running tasks and a window of ready ones, never the whole queue. While nothing runs and nothing waits
+/// for a moment, it sleeps.
+package actor Scheduler {
+    private let store: TaskStore
+    private let manager: SessionManager
+    private let settings: QueueSettings
+    private let clock: QueueClock
+    private let logger: Logger
+    /// Called when the store has new events.
+    private let eventsWritten: @Sendable () -> Void
+
+    private var slots: SlotTable
+    private var running: [TaskID: RunningTask] = [:]
+    /// Ready tasks, in order, read ahead.
+    private var window: [TaskRecord] = []
+    private var windowStart = 0
+    /// The last reading of ready tasks under the present circumstances found none.
+    private var isDrained = false
+    /// Tasks that a command is about: not to be started under its hands.
+    private var held: [TaskID: Int] = [:]
+    private var isStopping = false
+    private var ticker: Task<Void, Never>?
+    private var alarm: (at: Milliseconds, task: Task<Void, Never>)?
+    private let finished = Mutex<[Finished]>([])
+
+    /// A run's end, as the engine reports it on a thread of its own.
+    private struct Finished: Sendable {
+        var id: TaskID
+        var report: RunConclusion.Report
+        var path: String?
+        var size: Int64?
+        var resumeData: ResumeData?
+    }
+
+    /// Ready tasks read at a time.
+    private static let windowSize = 128
+    /// Milliseconds between looks at what runs.
+    private static let tickInterval: Milliseconds = 1_000
+    /// Milliseconds after which what was written is checkpointed.
+    private static let checkpointInterval: Milliseconds = 2_000
+    /// Milliseconds without a first byte after which a task lends its slot.
+    private static let silence: Milliseconds = 1_000
+
+    package init(
+        store: TaskStore, manager: SessionManager, settings: QueueSettings, clock: QueueClock = .system,
+        logger: Logger, eventsWritten: @escaping @Sendable () -> Void
+    ) {
+        self.store = store
+        self.manager = manager
+        self.settings = settings
+        self.clock = clock
+        self.logger = logger
+        self.eventsWritten = eventsWritten
+        slots = SlotTable(activeTasks: settings.activeTasks, connectionsPerHost: settings.connectionsPerHost)
+    }
+
+    // MARK: What runs, told
+
+    package var runningIDs: Set<TaskID> { Set(running.keys) }
+
+    /// - Parameter owner: of this user's tasks; `nil`: of everyone's.
+    func runningCount(owner: UInt32?) -> Int {
+        owner == nil ? running.count : running.values.count { $0.record.owner == owner }
+    }
+
+    /// The stored records with what runs laid over them.
+    func statuses(of records: [TaskRecord]) -> [TaskStatus] {
+        let now = clock.monotonic()
+        return records.map { record in
+            guard var task = running[record.id], !record.standing.state.isEnded else { return TaskStatus(record) }
+            task.meter.note(task.progress.transferredBytes, at: now)
+            running[record.id]?.meter = task.meter
+            return task.status(over: record, at: now)
+        }
+    }
+
+    /// Bytes a second of all that runs.
+    func rates() -> (download: Int64, upload: Int64) {
+        let now = clock.monotonic()
+        var rates: (download: Int64, upload: Int64) = (0, 0)
+        for task in running.values {
+            let rate = task.meter.rate(task.progress.transferredBytes, at: now) ?? 0
+            if task.record.specification.kind == .download { rates.download += rate } else { rates.upload += rate }
+        }
+        return rates
+    }
+
+    // MARK: Starting
+
+    /// Something may have become ready.
+    package func wake() {
+        isDrained = false
+        window.removeAll(keepingCapacity: true)
+        windowStart = 0
+        fill()
+    }
+
+    private func fill() {
+        guard !isStopping else { return }
+        while slots.hasRoom, let record = nextReady() { start(record) }
+        if ticker == nil, !running.isEmpty { startTicker() }
+        if running.isEmpty || isDrained { setAlarm() }
+    }
+
+    private func nextReady() -> TaskRecord? {
+        var hasReloaded = false
+        while true {
+            while windowStart < window.count {
+                let record = window[windowStart]
+                windowStart += 1
+                if running[record.id] == nil, held[record.id] == nil, slots.mayStart(record.host) { return record }
+            }
+            guard !hasReloaded, !isDrained else { return nil }
+            hasReloaded = true
+            do throws(StoreError) {
+                window = try store.ready(
+                    limit: Self.windowSize, excludingHosts: slots.closedHosts,
+                    excluding: Set(running.keys).union(held.keys))
+                windowStart = 0
+                isDrained = window.isEmpty
+            } catch {
+                logger.error("cannot read ready tasks", metadata: ["error": "\(error)"])
+                isDrained = true
+            }
+        }
+    }
+
+    private func start(_ ready: TaskRecord) {
+        let id = ready.id
+        do throws(StoreError) {
+            guard let work = try store.work(for: id), work.record.standing.state == .queued else { return }
+            start(work)
+        } catch {
+            logger.error("cannot read a task", metadata: ["task": "\(id)", "error": "\(error)"])
+        }
+    }
+
+    private func start(_ work: TaskWork) {
+        let record = work.record
+        let maker = RequestMaker(manager: manager, settings: settings, identity: store.identity)
+        let made: RequestMaker.Made
+        do throws(TransferError) {
+            made = try maker.make(work)
+        } catch {
+            enter(work, nil)
+            return post(Finished(id: record.id, report: .init(error: error, attempts: 1, transferred: 0)))
+        }
+        switch made {
+        case .done(let path, let size):
+            enter(work, nil)
+            post(
+                Finished(
+                    id: record.id, report: .init(attempts: 1, transferred: 0), path: path,
+                    size: max(size, record.bytesTotal ?? 0)))
+        case .download(let request):
+            enter(work, request)
+            request.onCheckpointDue { [weak self] in
+                Task { await self?.checkpoint(record.id) }
+            }
+            request.response { [weak self] response in
+                var ending = Finished(id: record.id, report: Self.report(request))
+                switch response.result {
+                case .success(let file):
+                    ending.path = file.path
+                    ending.size = file.size
+                    ending.report.isVerified = file.isVerified
+                case .failure(let error):
+                    ending.report.error = error
+                    ending.resumeData = response.resumeData
+                }
+                self?.post(ending)
+            }
+            request.resume()
+        case .upload(let request):
+            enter(work, request)
+            request.response { [weak self] response in
+                var ending = Finished(id: record.id, report: Self.report(request))
+                ending.report.error = response.error
+                if response.error == nil { ending.size = request.source.identity.size }
+                self?.post(ending)
+            }
+            request.resume()
+        }
+    }
+
+    private static func report(_ request: Request) -> RunConclusion.Report {
+        RunConclusion.Report(attempts: request.retryCount + 1, transferred: request.progress.transferredBytes)
+    }
+
+    private func enter(_ work: TaskWork, _ request: Request?) {
+        let now = clock.monotonic()
+        running[work.record.id] = RunningTask(
+            work: work, request: request, progress: request?.progress ?? TransferProgress(), startedAt: clock.now(),
+            lastMoved: now, lastCheckpoint: now)
+        slots.start(work.record.host)
+    }
+
+    // MARK: Ends
+
+    /// From a thread of the engine's: many ends that come together cost one turn of this actor.
+    private nonisolated func post(_ ending: Finished) {
+        let isFirst = finished.withLock { finished in
+            finished.append(ending)
+            return finished.count == 1
+        }
+        if isFirst { Task { await self.takeFinished() } }
+    }
+
+    private func takeFinished() async {
+        let endings = finished.withLock { finished in
+            defer { finished.removeAll(keepingCapacity: true) }
+            return finished
+        }
+        var generator = SystemRandomNumberGenerator()
+        var changes: [TaskChange] = []
+        var ids: [TaskID] = []
+        var checkpoints: [Task<Void, Never>] = []
+        for ending in endings {
+            guard var task = running[ending.id], !task.isConcluding else { continue }
+            task.isConcluding = true
+            slots.end(task.record.host, wasSilent: task.isSilent)
+            task.isSilent = false
+            running[ending.id] = task
+            ids.append(ending.id)
+            if let checkpoint = task.checkpoint { checkpoints.append(checkpoint) }
+            changes.append(change(for: task, ending, using: &generator))
+        }
+        // Others take the slots while this is being written down.
+        isDrained = false
+        fill()
+        for checkpoint in checkpoints { await checkpoint.value }
+        await write(changes)
+        var becomesReady = false
+        for id in ids {
+            guard let task = running.removeValue(forKey: id) else { continue }
+            if task.order == .release { becomesReady = true }
+            for waiter in task.waiters { waiter.resume() }
+        }
+        eventsWritten()
+        if becomesReady || running.isEmpty {
+            isDrained = false
+            fill()
+        }
+        setAlarm()
+    }
+
+    private func change(
+        for task: RunningTask, _ ending: Finished, using generator: inout SystemRandomNumberGenerator
+    ) -> TaskChange {
+        let record = task.record
+        let isDownload = record.specification.kind == .download
+        var progress = TaskProgress(
+            bytesDone: ending.size ?? (isDownload ? ending.resumeData?.ranges.count ?? 0 : 0),
+            bytesTotal: ending.size ?? task.progress.totalBytes ?? record.bytesTotal,
+            bytesFetched: task.bytesFetched, path: ending.path, startedAt: record.startedAt ?? task.startedAt,
+            resumeData: ending.resumeData?.bytes)
+        var report = ending.report
+        if report.error == nil, ending.size == 0 { progress.bytesTotal = 0 }
+        report.transferred = task.progress.transferredBytes
+        let conclusion = RunConclusion(record: record, policy: settings.retry, now: clock.now())
+        guard let outcome = conclusion.conclude(report, order: task.order, using: &generator) else {
+            return .checkpoint(record.id, progress)
+        }
+        log(record, outcome)
+        return .concluded(record.id, progress, outcome)
+    }
+
+    private func log(_ record: TaskRecord, _ outcome: TaskConclusion) {
+        var metadata: Logger.Metadata = ["task": "\(record.id)", "state": "\(outcome.standing.state.rawValue)"]
+        if let reason = outcome.standing.reason { metadata["reason"] = "\(reason.rawValue)" }
+        if let error = outcome.error {
+            metadata["error"] = "\(error.code)"
+            metadata["message"] = "\(error.message)"
+            logger.notice("a task did not complete", metadata: metadata)
+        } else {
+            logger.debug("a task ended", metadata: metadata)
+        }
+    }
+
+    /// Writes until it is written: what a task came to is not forgotten because a disk is full for a while.
+    private func write(_ changes: [TaskChange]) async {
+        guard !changes.isEmpty else { return }
+        while true {
+            do throws(StoreError) {
+                _ = try await store.write(changes, now: clock.now())
+                return
+            } catch {
+                if error == .closed { return }
+                logger.error("cannot write down what tasks came to; trying again", metadata: ["error": "\(error)"])
+                await clock.sleep(1_000)
+            }
+        }
+    }
+
+    // MARK: Looking after what runs
+
+    private func startTicker() {
+        ticker = Task { [weak self, clock] in
+            while !Task.isCancelled {
+                await clock.sleep(Self.tickInterval)
+                guard let self, await self.tick() else { return }
+            }
+        }
+    }
+
+    /// - Returns: whether to go on.
+    private func tick() -> Bool {
+        let now = clock.monotonic()
+        var hasLent = false
+        for (id, task) in running where !task.isConcluding {
+            let transferred = task.progress.transferredBytes
+            running[id]?.meter.note(transferred, at: now)
+            if transferred != task.lastTransferred {
+                running[id]?.lastTransferred = transferred
+                running[id]?.lastMoved = now
+            }
+            let isSilent = transferred == 0 && now - task.lastMoved >= Self.silence
+            if isSilent != task.isSilent {
+                running[id]?.isSilent = isSilent
+                slots.setSilent(isSilent, task.record.host)
+                hasLent = hasLent || isSilent
+            }
+            if now - task.lastCheckpoint >= Self.checkpointInterval { checkpoint(id) }
+        }
+        if hasLent {
+            isDrained = false
+            fill()
+        }
+        if running.isEmpty {
+            ticker = nil
+            return false
+        }
+        return true
+    }
+
+    /// Brings a download's bytes to the disk, then says so in the store.
+    private func checkpoint(_ id: TaskID) {
+        guard let task = running[id], !task.isConcluding, task.checkpoint == nil,
+            let request = task.request as? DownloadRequest, request.unsyncedBytes > 0
+        else { return }
+        running[id]?.lastCheckpoint = clock.monotonic()
+        running[id]?.checkpoint = Task {
+            await writeCheckpoint(id, task, request)
+            running[id]?.checkpoint = nil
+        }
+    }
+
+    private func writeCheckpoint(_ id: TaskID, _ task: RunningTask, _ request: DownloadRequest) async {
+        let resumeData: ResumeData?
+        do throws(TransferError) {
+            resumeData = try await request.checkpoint()
+        } catch {
+            // What the kernel held may be gone: only what an earlier sync covered counts. Ended here, the task comes
+            // back with that.
+            logger.error("a sync failed", metadata: ["task": "\(id)", "error": "\(error)"])
+            if running[id]?.order == nil { running[id]?.order = .release }
+            return request.cancel()
+        }
+        guard let resumeData, !resumeData.bytes.isEmpty else { return }
+        let progress = TaskProgress(
+            bytesDone: resumeData.ranges.count, bytesTotal: request.progress.totalBytes,
+            bytesFetched: task.bytesFetched, startedAt: task.record.startedAt ?? task.startedAt,
+            resumeData: resumeData.bytes)
+        do throws(StoreError) {
+            _ = try await store.write([.checkpoint(id, progress)], now: clock.now())
+        } catch {
+            logger.error("cannot write a checkpoint", metadata: ["task": "\(id)", "error": "\(error)"])
+        }
+    }
+
+    /// Wakes up when the first waiting task becomes ready.
+    private func setAlarm() {
+        guard !isStopping, let next = try? store.nextWake() else {
+            alarm?.task.cancel()
+            alarm = nil
+            return
+        }
+        if let alarm, alarm.at == next { return }
+        alarm?.task.cancel()
+        let clock = clock
+        let task = Task { [weak self] in
+            // The wall clock may be set while this sleeps; never far past a day without a look.
+            while !Task.isCancelled, clock.now() < next {
+                await clock.sleep(min(next - clock.now(), 3_600_000))
+            }
+            if !Task.isCancelled { await self?.ring() }
+        }
+        alarm = (next, task)
+    }
+
+    private func ring() async {
+        alarm = nil
+        do throws(StoreError) {
+            _ = try await store.releaseDue(now: clock.now())
+        } catch {
+            logger.error("cannot release waiting tasks", metadata: ["error": "\(error)"])
+            await clock.sleep(1_000)
+        }
+        wake()
+        setAlarm()
+    }
+
+    // MARK: Orders
+
+    /// Ends what of `ids` runs, keeps all of them from starting, and runs `body`; what `body` wrote then counts.
+    ///
+    /// - Parameters:
+    ///   - owner: only this user's tasks are ended; `nil`: everyone's.
+    ///   - body: is given the tasks that were ended by this order.
+    func withStopped<Value: Sendable>(
+        _ ids: [TaskID], order: RunConclusion.Order, owner: UInt32?,
+        _ body: @Sendable (_ stopped: Set<TaskID>) async -> Value
+    ) async -> Value {
+        for id in ids { held[id, default: 0] += 1 }
+        let stopped = end(ids, order, owner: owner)
+        for id in ids { await concluded(id) }
+        let value = await body(stopped)
+        for id in ids {
+            held[id, default: 1] -= 1
+            if held[id] == 0 { held[id] = nil }
+        }
+        wake()
+        setAlarm()
+        return value
+    }
+
+    /// - Returns: those of `ids` that run and will end by this order.
+    private func end(_ ids: some Sequence<TaskID>, _ order: RunConclusion.Order, owner: UInt32?) -> Set<TaskID> {
+        var ended: Set<TaskID> = []
+        for id in ids {
+            guard let task = running[id], owner == nil || task.record.owner == owner, !task.isConcluding else {
+                continue
+            }
+            if task.order == nil || order == .remove || order == .cancel { running[id]?.order = order }
+            task.request?.cancel()
+            ended.insert(id)
+        }
+        return ended
+    }
+
+    /// Returns when what the task's run came to is written down; at once where it does not run.
+    private func concluded(_ id: TaskID) async {
+        guard running[id]?.isConcluding == true || running[id]?.order != nil else { return }
+        await withCheckedContinuation { continuation in
+            // No suspension lies between the look above and this.
+            running[id]?.waiters.append(continuation)
+        }
+    }
+
+    /// Ends everything that runs with its progress written down, and starts nothing more. Burns no attempt.
+    package func stop() async {
+        isStopping = true
+        alarm?.task.cancel()
+        alarm = nil
+        ticker?.cancel()
+        let ids = Array(running.keys)
+        _ = end(ids, .release, owner: nil)
+        for id in ids { await concluded(id) }
+    }
+}

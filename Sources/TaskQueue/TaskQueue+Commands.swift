@@ -1,0 +1,161 @@
+import TaskModel
+import TaskStore
+import Transfer
+
+/// What became of a command on several tasks.
+package struct ChangeOutcome: Sendable {
+    package struct Refusal: Sendable {
+        package var id: TaskID
+        /// `nil` where no task has the id, or none that the caller may see.
+        package var transition: IllegalTransition?
+    }
+
+    package var changed = 0
+    package var refused: [Refusal] = []
+}
+
+extension TaskQueue {
+    /// `pause`, `resume`, `cancel` or `retry`.
+    package func change(
+        _ event: TaskStanding.Event, _ ids: [TaskID], by caller: Caller
+    ) async throws(QueueError) -> ChangeOutcome {
+        var outcome = ChangeOutcome()
+        for part in Self.parts(of: ids) {
+            let result = try await apply(event, to: part, by: caller)
+            outcome.changed += result.changed
+            outcome.refused += result.refused
+        }
+        return outcome
+    }
+
+    /// As ``change(_:_:by:)`` for every task that matches; those that it cannot happen to are passed over.
+    package func change(
+        _ event: TaskStanding.Event, matching filter: TaskFilter, by caller: Caller
+    ) async throws(QueueError) -> ChangeOutcome {
+        var outcome = ChangeOutcome()
+        try await eachPart(matching: filter, by: caller) { ids throws(QueueError) in
+            outcome.changed += try await apply(event, to: ids, by: caller).changed
+        }
+        return outcome
+    }
+
+    /// Deletes tasks with their part files.
+    ///
+    /// - Parameter deletesFiles: the finished files too.
+    package func remove(
+        _ ids: [TaskID], deletesFiles: Bool, by caller: Caller
+    ) async throws(QueueError) -> ChangeOutcome {
+        var outcome = ChangeOutcome()
+        for part in Self.parts(of: ids) {
+            let removed = try await remove(part: part, deletesFiles: deletesFiles, by: caller)
+            outcome.changed += removed.count
+            outcome.refused += part.filter { !removed.contains($0) }.map { ChangeOutcome.Refusal(id: $0) }
+        }
+        return outcome
+    }
+
+    package func remove(
+        matching filter: TaskFilter, deletesFiles: Bool, by caller: Caller
+    ) async throws(QueueError) -> ChangeOutcome {
+        var outcome = ChangeOutcome()
+        try await eachPart(matching: filter, by: caller) { ids throws(QueueError) in
+            outcome.changed += try await remove(part: ids, deletesFiles: deletesFiles, by: caller).count
+        }
+        return outcome
+    }
+
+    // MARK: One commit's worth
+
+    /// So many rows a commit: the checkpoints of what runs come in between.
+    private static let partSize = 5_000
+
+    private static func parts(of ids: [TaskID]) -> [[TaskID]] {
+        stride(from: 0, to: ids.count, by: partSize).map { Array(ids[$0..<min($0 + partSize, ids.count)]) }
+    }
+
+    private func eachPart(
+        matching filter: TaskFilter, by caller: Caller, _ body: ([TaskID]) async throws(QueueError) -> Void
+    ) async throws(QueueError) {
+        var after: TaskID?
+        while true {
+            let running = await scheduler.runningIDs
+            let ids = try stored { () throws(StoreError) in
+                try store.ids(
+                    matching: filter, owner: caller.scope, running: running, after: after, limit: Self.partSize)
+            }
+            guard let last = ids.last else { return }
+            try await body(ids)
+            after = last
+        }
+    }
+
+    private func apply(
+        _ event: TaskStanding.Event, to ids: [TaskID], by caller: Caller
+    ) async throws(QueueError) -> ChangeOutcome {
+        let (store, now) = (store, clock.now())
+        let write: @Sendable () async -> Result<CommandOutcome, StoreError> = {
+            do throws(StoreError) {
+                return .success(try await store.apply(event, to: ids, owner: caller.scope, now: now))
+            } catch {
+                return .failure(error)
+            }
+        }
+        var stopped: Set<TaskID> = []
+        let result: Result<CommandOutcome, StoreError>
+        switch event {
+        case .pause, .cancel:
+            let order: RunConclusion.Order = event == .pause ? .pause : .cancel
+            (stopped, result) = await scheduler.withStopped(ids, order: order, owner: caller.scope) { stopped in
+                (stopped, await write())
+            }
+        default: result = await write()
+        }
+        await changed()
+        let outcome = try stored { () throws(StoreError) in try result.get() }
+        // Those that ran were changed by their run's conclusion, unless they completed just before.
+        let refused = Set(outcome.refused.map(\.0))
+        let changed = Set(outcome.changed).union(stopped.subtracting(refused))
+        return ChangeOutcome(
+            changed: changed.count,
+            refused: outcome.refused.map { .init(id: $0.0, transition: $0.1) } + outcome.unknown.map { .init(id: $0) })
+    }
+
+    private func remove(
+        part ids: [TaskID], deletesFiles: Bool, by caller: Caller
+    ) async throws(QueueError) -> Set<TaskID> {
+        let (store, now, settings) = (store, clock.now(), settings)
+        let result: Result<[TaskRecord], StoreError> = await scheduler.withStopped(
+            ids, order: .remove, owner: caller.scope
+        ) { _ in
+            do throws(StoreError) {
+                // The files first: a part without a task would stay for ever, a task without a part begins anew.
+                for id in ids {
+                    guard let record = try store.record(id, owner: caller.scope) else { continue }
+                    Self.removeFiles(of: record, deletesFile: deletesFiles, settings: settings, store.identity)
+                }
+                return .success(try await store.remove(ids, owner: caller.scope, now: now))
+            } catch {
+                return .failure(error)
+            }
+        }
+        await changed()
+        let removed = try stored { () throws(StoreError) in try result.get() }
+        for record in removed { note(added: -1, by: record.owner) }
+        return Set(removed.map(\.id))
+    }
+
+    private static func removeFiles(
+        of record: TaskRecord, deletesFile: Bool, settings: QueueSettings, _ identity: String
+    ) {
+        guard record.specification.kind == .download,
+            let place = try? DownloadPlace(directory: record.specification.directory, settings: settings),
+            let directory = try? Directory.open(existing: place.root, subdirectory: place.subdirectory)
+        else { return }
+        try? directory.remove(RequestMaker.partName(record.id, identity: identity))
+        if deletesFile, record.standing.state == .completed, let path = record.path,
+            let slash = path.lastIndex(of: "/"), path == directory.path(of: String(path[path.index(after: slash)...]))
+        {
+            try? directory.remove(String(path[path.index(after: slash)...]))
+        }
+    }
+}

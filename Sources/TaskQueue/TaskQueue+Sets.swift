@@ -1,0 +1,63 @@
+import TaskModel
+import TaskStore
+
+/// Sets of entries that are applied whole: what a queue file becomes.
+extension TaskQueue {
+    /// - Parameter batch: the batch to bring in line with the entries; `nil`: every entry becomes a new task.
+    /// - Returns: the set's number.
+    package func beginSet(batch: String?, by caller: Caller) async throws(QueueError) -> Int64 {
+        if let batch {
+            var probe = TaskSpecification(url: "http://localhost/")
+            probe.batch = batch
+            do throws(FieldError) { try probe.check() } catch { throw .field(error) }
+        }
+        return try await stored { () async throws(StoreError) in
+            try await store.beginSet(owner: caller.uid, batch: batch)
+        }
+    }
+
+    /// - Returns: the entries in the set so far.
+    package func put(_ set: Int64, _ entries: [TaskSpecification], by caller: Caller) async throws(QueueError) -> Int {
+        let tasks = try admit(entries, by: caller, list: "entries", now: clock.now())
+        let count = try await inSet { () async throws(StoreError) in
+            try await store.put(set, tasks, owner: caller.uid)
+        }
+        try checkQuota(of: caller, adding: count)
+        return count
+    }
+
+    package func commitSet(
+        _ set: Int64, prune: Bool, dryRun: Bool, by caller: Caller
+    ) async throws(QueueError) -> SetOutcome {
+        let now = clock.now()
+        let outcome = try await inSet { () async throws(StoreError) in
+            try await store.commitSet(set, owner: caller.uid, prune: prune, dryRun: dryRun, now: now)
+        }
+        guard !dryRun else { return outcome }
+        note(added: outcome.added, by: caller.uid)
+        if !outcome.cancelled.isEmpty {
+            await scheduler.withStopped(outcome.cancelled, order: .cancel, owner: caller.uid) { _ in }
+        }
+        if !outcome.changed.isEmpty {
+            // What runs begins again with what the entry says now.
+            await scheduler.withStopped(outcome.changed, order: .release, owner: caller.uid) { _ in }
+        }
+        await changed()
+        return outcome
+    }
+
+    package func abortSet(_ set: Int64, by caller: Caller) async throws(QueueError) {
+        try await inSet { () async throws(StoreError) in try await store.abortSet(set, owner: caller.uid) }
+    }
+
+    private func inSet<Value: Sendable>(
+        _ body: @Sendable () async throws(StoreError) -> Value
+    ) async throws(QueueError) -> Value {
+        do throws(StoreError) {
+            return try await body()
+        } catch {
+            if case .unknownSet = error { throw .field(FieldError(field: "queue", message: "\(error)")) }
+            throw .store(error)
+        }
+    }
+}

@@ -1,0 +1,176 @@
+import Logging
+import Synchronization
+import TaskModel
+import TaskStore
+import Transfer
+
+/// The queue as its users see it: adds, lists and changes tasks; the ``Scheduler`` beneath it carries them out.
+package final class TaskQueue: Sendable {
+    let store: TaskStore
+    let scheduler: Scheduler
+    let settings: QueueSettings
+    let clock: QueueClock
+    let hub: EventHub
+    private let manager: SessionManager
+    /// How many tasks each owner has, once it was asked for.
+    private let counts = Mutex<[UInt32: Int]>([:])
+
+    /// - Parameter agent: the `User-Agent` of tasks that name none.
+    package init(
+        store: TaskStore, settings: QueueSettings, session: SessionConfiguration, agent: String,
+        clock: QueueClock = .system, logger: Logger
+    ) throws(TransferError) {
+        self.store = store
+        self.settings = settings
+        self.clock = clock
+        manager = try SessionManager(configuration: session, startRequestsImmediately: false)
+        manager.adapter = AgentAdapter(agent: agent)
+        manager.retrier = InterruptionRetrier(policy: settings.retry)
+        let hub = EventHub(store: store)
+        self.hub = hub
+        scheduler = Scheduler(
+            store: store, manager: manager, settings: settings, clock: clock, logger: logger,
+            eventsWritten: { Task { await hub.notify() } })
+    }
+
+    /// Begins to carry out tasks.
+    package func start() async {
+        await scheduler.wake()
+    }
+
+    /// Ends what runs with its progress written down. Burns no attempt.
+    package func stop() async {
+        await scheduler.stop()
+    }
+
+    // MARK: Adding
+
+    /// Adds tasks: all of them or none; durable when it returns.
+    ///
+    /// - Returns: an id for each, in order; a task whose key is known already is that task.
+    package func add(_ specifications: [TaskSpecification], by caller: Caller) async throws(QueueError) -> [TaskID] {
+        let now = clock.now()
+        let tasks = try admit(specifications, by: caller, list: "tasks", now: now)
+        try checkQuota(of: caller, adding: tasks.count)
+        let outcomes = try await stored { () async throws(StoreError) in try await store.add(tasks, now: now) }
+        note(added: outcomes.count { if case .added = $0 { true } else { false } }, by: caller.uid)
+        await changed()
+        return outcomes.map(\.id)
+    }
+
+    /// - Parameter list: the parameter that the specifications came in, for messages.
+    func admit(
+        _ specifications: [TaskSpecification], by caller: Caller, list: String, now: Milliseconds
+    ) throws(QueueError) -> [NewTask] {
+        let admission = Admission(settings: settings, caller: caller, now: now)
+        var tasks: [NewTask] = []
+        tasks.reserveCapacity(specifications.count)
+        for (index, specification) in specifications.enumerated() {
+            do throws(FieldError) {
+                tasks.append(try admission.admit(specification))
+            } catch {
+                throw .field(
+                    FieldError(field: "\(list)[\(index)].\(error.field)", code: error.code, message: error.message))
+            }
+        }
+        return tasks
+    }
+
+    func checkQuota(of caller: Caller, adding count: Int) throws(QueueError) {
+        let known = counts.withLock { $0[caller.uid] }
+        let present: Int
+        if let known {
+            present = known
+        } else {
+            present = try stored { () throws(StoreError) in try store.counts(owner: caller.uid) }.values.reduce(0, +)
+            counts.withLock { $0[caller.uid] = present }
+        }
+        guard present + count <= settings.tasksPerOwner else {
+            throw .refused(
+                .quota,
+                "that would be more than the \(settings.tasksPerOwner) tasks that one owner may have; "
+                    + "remove some, or raise limits.tasks-per-owner")
+        }
+    }
+
+    func note(added: Int, by uid: UInt32) {
+        counts.withLock { if let present = $0[uid] { $0[uid] = present + added } }
+    }
+
+    func changed() async {
+        await scheduler.wake()
+        await hub.notify()
+    }
+
+    // MARK: Telling
+
+    /// - Returns: `nil` where no task has the id, or none that the caller may see.
+    package func status(of id: TaskID, for caller: Caller) async throws(QueueError) -> TaskStatus? {
+        // The runs first: what ends in between is then told by its record.
+        let running = await scheduler.runningIDs
+        guard let record = try stored({ () throws(StoreError) in try store.record(id, owner: caller.scope) }) else {
+            return nil
+        }
+        return running.contains(id) ? await scheduler.statuses(of: [record]).first : TaskStatus(record)
+    }
+
+    /// A page of tasks, oldest first.
+    ///
+    /// - Parameter newest: begin with the first of the newest so many.
+    package func page(
+        _ filter: TaskFilter, after: TaskID?, limit: Int, newest: Int?, for caller: Caller
+    ) async throws(QueueError) -> [TaskStatus] {
+        let running = await scheduler.runningIDs
+        let query = PageQuery(
+            filter: filter, owner: caller.scope, after: after, limit: limit, newest: newest, running: running)
+        let records = try stored { () throws(StoreError) in try store.page(query) }
+        return await scheduler.statuses(of: records)
+    }
+
+    /// Tasks by state, every state among them.
+    package func counts(for caller: Caller) async throws(QueueError) -> [TaskState: Int] {
+        let running = await scheduler.runningCount(owner: caller.scope)
+        var counts = try stored { () throws(StoreError) in try store.counts(owner: caller.scope) }
+        for state in TaskState.allCases where counts[state] == nil { counts[state] = 0 }
+        counts[.active] = running
+        counts[.queued] = max(0, (counts[.queued] ?? 0) - running)
+        return counts
+    }
+
+    package func batches(for caller: Caller) throws(QueueError) -> [BatchCounts] {
+        try stored { () throws(StoreError) in try store.batches(owner: caller.scope) }
+    }
+
+    /// Bytes a second of all that runs.
+    package func rates() async -> (download: Int64, upload: Int64) { await scheduler.rates() }
+
+    package func lastEvent() throws(QueueError) -> Int64 {
+        try stored { () throws(StoreError) in try store.lastEvent() }
+    }
+
+    /// - Parameter sequence: replay what came after it; `nil`: only what comes from now on.
+    package func events(
+        after sequence: Int64?, for caller: Caller
+    ) throws(QueueError) -> (last: Int64, events: AsyncStream<TaskEvent>) {
+        try stored { () throws(StoreError) in try hub.subscribe(after: sequence, owner: caller.scope) }
+    }
+
+    // MARK: Errors
+
+    func stored<Value>(_ body: () throws(StoreError) -> Value) throws(QueueError) -> Value {
+        do throws(StoreError) { return try body() } catch { throw .store(error) }
+    }
+
+    func stored<Value: Sendable>(
+        _ body: @Sendable () async throws(StoreError) -> Value
+    ) async throws(QueueError) -> Value {
+        do throws(StoreError) { return try await body() } catch { throw .store(error) }
+    }
+}
+
+/// Why the queue did not do what was asked.
+package enum QueueError: Error, Sendable, Equatable {
+    case field(FieldError)
+    case refused(ErrorCode, String)
+    case store(StoreError)
+}
