@@ -21,6 +21,7 @@ extension Target.Dependency {
     static let nioPosix = product(name: "NIOPosix", package: "swift-nio")
     static let serviceLifecycle = product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
     static let systemPackage = product(name: "SystemPackage", package: "swift-system")
+    static let unixSignals = product(name: "UnixSignals", package: "swift-service-lifecycle")
     static let yams = product(name: "Yams", package: "Yams")
 }
 
@@ -71,7 +72,7 @@ let package = Package(
         .target(name: "ControlProtocol", dependencies: ["TaskModel"], swiftSettings: strict),
         .target(
             name: "ControlServer",
-            dependencies: ["ControlProtocol", "TaskQueue", .nioCore, .nioPosix, .logging],
+            dependencies: ["ControlProtocol", "TaskModel", "TaskQueue", .nioCore, .nioPosix, .logging],
             swiftSettings: strict),
         .target(name: "ControlClient", dependencies: ["ControlProtocol"], swiftSettings: strict),
 
@@ -81,6 +82,7 @@ let package = Package(
             dependencies: [
                 "CSystemd", "TaskQueue", "TaskStore", "TaskFiles", "TaskModel", "Transfer",
                 "ControlServer", "ControlProtocol", .argumentParser, .logging, .serviceLifecycle,
+                .unixSignals,
             ],
             swiftSettings: strict),
         .executableTarget(

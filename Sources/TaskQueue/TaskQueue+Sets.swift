@@ -1,6 +1,16 @@
 import TaskModel
 import TaskStore
 
+/// What applying a set came to, or would.
+package struct SetChanges: Sendable, Equatable {
+    package var added: Int
+    package var updated: Int
+    package var unchanged: Int
+    package var pruned: Int
+    /// The numbers of the added tasks, in the order of the entries.
+    package var ids: [ClosedRange<Int64>]
+}
+
 /// Sets of entries that are applied whole: what a queue file becomes.
 extension TaskQueue {
     /// - Parameter batch: the batch to bring in line with the entries; `nil`: every entry becomes a new task.
@@ -28,12 +38,15 @@ extension TaskQueue {
 
     package func commitSet(
         _ set: Int64, prune: Bool, dryRun: Bool, by caller: Caller
-    ) async throws(QueueError) -> SetOutcome {
+    ) async throws(QueueError) -> SetChanges {
         let now = clock.now()
         let outcome = try await inSet { () async throws(StoreError) in
             try await store.commitSet(set, owner: caller.uid, prune: prune, dryRun: dryRun, now: now)
         }
-        guard !dryRun else { return outcome }
+        let changes = SetChanges(
+            added: outcome.added, updated: outcome.updated, unchanged: outcome.unchanged, pruned: outcome.pruned,
+            ids: outcome.idRanges)
+        guard !dryRun else { return changes }
         note(added: outcome.added, by: caller.uid)
         if !outcome.cancelled.isEmpty {
             await scheduler.withStopped(outcome.cancelled, order: .cancel, owner: caller.uid) { _ in }
@@ -43,7 +56,7 @@ extension TaskQueue {
             await scheduler.withStopped(outcome.changed, order: .release, owner: caller.uid) { _ in }
         }
         await changed()
-        return outcome
+        return changes
     }
 
     package func abortSet(_ set: Int64, by caller: Caller) async throws(QueueError) {

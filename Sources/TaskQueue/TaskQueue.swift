@@ -33,6 +33,9 @@ package final class TaskQueue: Sendable {
             eventsWritten: { Task { await hub.notify() } })
     }
 
+    /// Where tasks go that name no directory.
+    package var downloadDirectory: String { settings.downloadDirectory }
+
     /// Begins to carry out tasks.
     package func start() async {
         await scheduler.wake()
@@ -137,8 +140,9 @@ package final class TaskQueue: Sendable {
         return counts
     }
 
-    package func batches(for caller: Caller) throws(QueueError) -> [BatchCounts] {
-        try stored { () throws(StoreError) in try store.batches(owner: caller.scope) }
+    /// The batches with their tasks by state.
+    package func batches(for caller: Caller) throws(QueueError) -> [(batch: String, counts: [TaskState: Int])] {
+        try stored { () throws(StoreError) in try store.batches(owner: caller.scope) }.map { ($0.batch, $0.counts) }
     }
 
     /// Bytes a second of all that runs.
@@ -173,4 +177,15 @@ package enum QueueError: Error, Sendable, Equatable {
     case field(FieldError)
     case refused(ErrorCode, String)
     case store(StoreError)
+
+    /// For a person, and for programs; `nil` for a field's error, which says both itself.
+    package var refusal: (code: ErrorCode, message: String)? {
+        switch self {
+        case .field: nil
+        case .refused(let code, let message): (code, message)
+        case .store(.full): (.diskFull, "\(StoreError.full)")
+        case .store(.io(let message)): (.io, "\(StoreError.io(message))")
+        case .store(let error): (.internal, "\(error)")
+        }
+    }
 }

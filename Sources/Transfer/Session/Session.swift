@@ -60,6 +60,9 @@ public final class Session: Sendable {
         diskThreads.stop()
     }
 
+    /// `libcurl/7.88.1`: the library that is at work.
+    public static var libraryVersion: String { CurlLibrary.version }
+
     // MARK: Tasks
 
     /// - Parameter resumeData: what an earlier attempt at the same target left.

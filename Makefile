@@ -1,0 +1,81 @@
+# dld and dlctl: build, test, measure, install. `make help` lists the targets.
+
+SWIFT ?= swift
+PREFIX ?= /usr/local
+SYSCONFDIR ?= /etc
+DESTDIR ?=
+RUNS ?= 5
+
+RELEASE := -c release --static-swift-stdlib
+RELEASE_DIR = $(shell $(SWIFT) build $(RELEASE) --show-bin-path)
+
+# What building, testing and the demonstration need on Debian 12, and what the benchmark compares with.
+PACKAGES := git libc6-dev libstdc++-12-dev libcurl4-openssl-dev libsqlite3-dev libsystemd-dev pkg-config \
+	ca-certificates nginx curl sqlite3 procps util-linux mount e2fsprogs
+PEERS := curl wget2 axel aria2
+
+.PHONY: help setup setup-bench debug release demo test test-unit test-integration test-tsan bench lint install clean
+
+help:
+	@echo 'make demo              builds, and shows the daemon at work before your eyes'
+	@echo 'make test              every test, on one debug build'
+	@echo 'make test-unit         the unit tests alone'
+	@echo 'make test-integration  real daemons against real servers'
+	@echo 'make test-tsan         the unit tests under ThreadSanitizer'
+	@echo 'make bench             compares dld with curl, wget2, axel and aria2c (RUNS=5)'
+	@echo 'make lint              judges the style'
+	@echo 'make install           installs programs, units and configuration (PREFIX, DESTDIR)'
+	@echo 'make setup             installs the Debian packages that are missing'
+	@echo 'make clean             removes what was built'
+
+setup:
+	@.ci/install-missing $(PACKAGES)
+
+setup-bench: setup
+	@.ci/install-missing $(PEERS)
+
+debug:
+	$(SWIFT) build --build-tests
+
+release:
+	$(SWIFT) build $(RELEASE) --product dld
+	$(SWIFT) build $(RELEASE) --product dlctl
+
+demo: setup release
+	@DLD_BIN_DIR='$(RELEASE_DIR)' Tests/Demo/demo.sh
+
+test: setup debug
+	$(SWIFT) test --skip-build --skip '^Integration\.'
+	$(SWIFT) test --skip-build --filter '^Integration\.'
+
+test-unit: setup
+	$(SWIFT) test --skip '^Integration\.'
+
+test-integration: setup debug
+	$(SWIFT) test --skip-build --filter '^Integration\.'
+
+test-tsan: setup
+	$(SWIFT) test --scratch-path .build-tsan --sanitize thread --skip '^Integration\.'
+
+bench: setup-bench release
+	@DLD_BIN_DIR='$(RELEASE_DIR)' RUNS='$(RUNS)' Tests/Benchmarks/bench.sh
+
+lint:
+	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests
+	@for script in .ci/run .ci/install-missing Tests/Demo/demo.sh Tests/Benchmarks/bench.sh; do \
+		bash -n $$script || exit 1; \
+	done
+
+install: release
+	install -D -m 0755 '$(RELEASE_DIR)/dld' '$(DESTDIR)$(PREFIX)/bin/dld'
+	install -D -m 0755 '$(RELEASE_DIR)/dlctl' '$(DESTDIR)$(PREFIX)/bin/dlctl'
+	install -D -m 0644 systemd/dld.socket '$(DESTDIR)$(PREFIX)/lib/systemd/system/dld.socket'
+	sed 's|/usr/bin/dld|$(PREFIX)/bin/dld|' systemd/dld.service \
+		| install -D -m 0644 /dev/stdin '$(DESTDIR)$(PREFIX)/lib/systemd/system/dld.service'
+	install -D -m 0644 systemd/dld.sysusers.conf '$(DESTDIR)$(PREFIX)/lib/sysusers.d/dld.conf'
+	test -e '$(DESTDIR)$(SYSCONFDIR)/dld/dld.yaml' \
+		|| install -D -m 0644 config/dld.yaml '$(DESTDIR)$(SYSCONFDIR)/dld/dld.yaml'
+	install -D -m 0644 config/queue.example.yaml '$(DESTDIR)$(PREFIX)/share/doc/dld/queue.example.yaml'
+
+clean:
+	rm -rf .build .build-tsan

@@ -1,0 +1,121 @@
+import ControlProtocol
+import TaskModel
+
+// One function a method. Every one throws `ClientError`: `rpc` for what the daemon answered, the others for a
+// connection that failed.
+extension ControlClient {
+    /// `task.add`: queues all of `tasks` or none.
+    ///
+    /// - Returns: their ids, in order; durable by now.
+    public func add(_ tasks: [TaskSpecification]) throws(ClientError) -> [TaskID] {
+        let result: TaskAddResult = try call(.taskAdd, TaskAddParameters(tasks: tasks), unlimited: true)
+        return result.ids
+    }
+
+    /// `task.get`
+    public func task(_ id: TaskID) throws(ClientError) -> TaskStatus {
+        try call(.taskGet, TaskGetParameters(id: id))
+    }
+
+    /// `task.get`, with `nil` for a task that there is not, or that this user may not see.
+    public func taskIfKnown(_ id: TaskID) throws(ClientError) -> TaskStatus? {
+        do throws(ClientError) {
+            return try task(id)
+        } catch .rpc(let answer) where answer.code == RPCError.Number.unknownTask {
+            return nil
+        }
+    }
+
+    /// `task.list`: one page, oldest first.
+    public func page(_ parameters: TaskListParameters) throws(ClientError) -> TaskListResult {
+        try call(.taskList, parameters)
+    }
+
+    /// `task.list`, page after page.
+    ///
+    /// - Parameters:
+    ///   - limit: the most tasks in all.
+    ///   - after: only tasks with a larger id.
+    ///   - newest: begin with the first of the newest so many.
+    ///   - body: gets each page that holds a task; returns whether to go on.
+    public func forEachPage(
+        filter: TaskFilter? = nil, limit: Int? = nil, after: TaskID? = nil, newest: Int? = nil,
+        _ body: ([TaskStatus]) throws -> Bool
+    ) throws {
+        var parameters = TaskListParameters(filter: filter, limit: limit, after: after, newest: newest)
+        while true {
+            let result = try page(parameters)
+            if !result.tasks.isEmpty, try !body(result.tasks) { return }
+            guard let next = result.next else { return }
+            // A page that leads back to itself would go on for ever.
+            guard next != parameters.after else { throw ClientError.malformedAnswer("task.list does not advance") }
+            if let left = parameters.limit {
+                guard left > result.tasks.count else { return }
+                parameters.limit = left - result.tasks.count
+            }
+            parameters.newest = nil
+            parameters.after = next
+        }
+    }
+
+    /// `task.pause`, `task.resume`, `task.cancel`, `task.retry` or `task.remove`.
+    public func change(
+        _ method: MethodName, _ selection: TaskSelectionParameters
+    ) throws(ClientError) -> TaskChangeResult {
+        try call(method, selection, unlimited: true)
+    }
+
+    /// `queue.begin`
+    ///
+    /// - Returns: what ``put(_:into:)``, ``commit(queue:prune:dryRun:)`` and ``abort(queue:)`` take.
+    public func beginQueue(batch: String?) throws(ClientError) -> Int64 {
+        let result: QueueBeginResult = try call(.queueBegin, QueueBeginParameters(batch: batch))
+        return result.queue
+    }
+
+    /// `queue.put`: at most 1,000 entries, and at most what fits into one line.
+    @discardableResult
+    public func put(_ entries: [TaskSpecification], into queue: Int64) throws(ClientError) -> QueuePutResult {
+        try call(.queuePut, QueuePutParameters(queue: queue, entries: entries))
+    }
+
+    /// `queue.commit`
+    public func commit(
+        queue: Int64, prune: Bool = false, dryRun: Bool = false
+    ) throws(ClientError) -> QueueCommitResult {
+        try call(
+            .queueCommit,
+            QueueCommitParameters(queue: queue, prune: prune ? true : nil, dryRun: dryRun ? true : nil),
+            unlimited: true)
+    }
+
+    /// `queue.abort`
+    public func abort(queue: Int64) throws(ClientError) {
+        let _: Acknowledgement = try call(.queueAbort, QueueAbortParameters(queue: queue))
+    }
+
+    /// `queue.list`
+    public func queues() throws(ClientError) -> QueueListResult {
+        try call(.queueList, NoParameters())
+    }
+
+    /// `daemon.status`
+    public func status() throws(ClientError) -> DaemonStatus {
+        try call(.daemonStatus, NoParameters())
+    }
+
+    /// `daemon.shutdown`: the daemon ends in good order after its answer.
+    public func shutdown() throws(ClientError) {
+        let _: Acknowledgement = try call(.daemonShutdown, NoParameters())
+    }
+
+    /// `events.subscribe`; afterwards ``nextEvent(until:)`` brings them.
+    ///
+    /// - Parameter after: replays what came after this sequence number; `nil` for only what comes from now on.
+    /// - Returns: the number of the newest event at this moment.
+    @discardableResult
+    public func subscribe(after: Int64? = nil) throws(ClientError) -> Int64 {
+        let result: EventsSubscribeResult = try call(.eventsSubscribe, EventsSubscribeParameters(after: after))
+        return result.last
+    }
+}

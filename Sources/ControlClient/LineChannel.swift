@@ -1,0 +1,120 @@
+import ControlProtocol
+import Glibc
+
+/// A connected Unix socket that carries lines: whole ones go out, whole ones come in.
+///
+/// For one thread at a time. Waiting is poll(2)'s, so that every wait ends at its deadline.
+final class LineChannel {
+    let path: String
+    private let descriptor: Int32
+    /// Bytes that came after the last line taken; searched up to `searched` for the next LF.
+    private var buffer: [UInt8] = []
+    private var start = 0
+    private var searched = 0
+
+    /// Longest answer that is taken: the protocol's line, and room to spare for a newer daemon.
+    private static let answerLimit = 16 * MessageLimits.lineLength
+    /// How long a daemon may leave a full queue of connections unattended.
+    private static let connectSeconds = 10
+
+    init(connectingTo path: String) throws(ClientError) {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let bytes = Array(path.utf8)
+        guard !bytes.isEmpty, bytes.count <= SocketPath.maximumLength, !bytes.contains(0) else {
+            throw .unusablePath(path)
+        }
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
+
+        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { throw .noDaemon(paths: [path], errno: errno) }
+        // connect(2) on a full backlog waits as long as a send would.
+        var limit = timeval(tv_sec: Self.connectSeconds, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        var outcome: Int32
+        repeat {
+            outcome = withUnsafePointer(to: &address) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+                }
+            }
+        } while outcome != 0 && errno == EINTR
+        if outcome != 0 {
+            let code = errno
+            close(descriptor)
+            switch code {
+            case EACCES, EPERM: throw .notPermitted(path: path)
+            case EAGAIN: throw .timedOut
+            default: throw .noDaemon(paths: [path], errno: code)
+            }
+        }
+        self.path = path
+        self.descriptor = descriptor
+    }
+
+    deinit { close(descriptor) }
+
+    /// Sends `line` and the LF that ends it.
+    func send(_ line: [UInt8], until deadline: Deadline) throws(ClientError) {
+        var rest = (line + [UInt8(ascii: "\n")])[...]
+        while !rest.isEmpty {
+            // A daemon that ends must not end us: without MSG_NOSIGNAL this would raise SIGPIPE.
+            let count = rest.withUnsafeBytes {
+                Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+            }
+            if count >= 0 {
+                rest = rest.dropFirst(count)
+            } else if errno == EAGAIN {
+                try wait(for: Int16(POLLOUT), until: deadline)
+            } else if errno != EINTR {
+                // The daemon may have said why before it closed; the answer is still to be read.
+                return
+            }
+        }
+    }
+
+    /// The next line, without its LF.
+    ///
+    /// - Throws: ``ClientError/timedOut``, ``ClientError/connectionLost(path:)``, or
+    ///   ``ClientError/malformedAnswer(_:)`` for a line without end.
+    func receive(until deadline: Deadline) throws(ClientError) -> ArraySlice<UInt8> {
+        while true {
+            if let end = buffer[searched...].firstIndex(of: UInt8(ascii: "\n")) {
+                let line = buffer[start..<end]
+                start = end + 1
+                searched = start
+                return line
+            }
+            if start > 0 {
+                buffer.removeFirst(start)
+                start = 0
+            }
+            searched = buffer.count
+            guard buffer.count <= Self.answerLimit else { throw .malformedAnswer("a line has no end") }
+            try fill(until: deadline)
+        }
+    }
+
+    private func fill(until deadline: Deadline) throws(ClientError) {
+        let room = 64 * 1024
+        while true {
+            let used = buffer.count
+            buffer.append(contentsOf: repeatElement(0, count: room))
+            let count = buffer.withUnsafeMutableBytes {
+                recv(descriptor, $0.baseAddress?.advanced(by: used), room, Int32(MSG_DONTWAIT))
+            }
+            let code = errno
+            buffer.removeLast(room - max(0, count))
+            if count > 0 { return }
+            guard count < 0, code == EAGAIN || code == EINTR else { throw .connectionLost(path: path) }
+            if code == EAGAIN { try wait(for: Int16(POLLIN), until: deadline) }
+        }
+    }
+
+    private func wait(for events: Int16, until deadline: Deadline) throws(ClientError) {
+        var entry = pollfd(fd: descriptor, events: events, revents: 0)
+        while poll(&entry, 1, deadline.pollTimeout) <= 0 {
+            if deadline.isOver { throw .timedOut }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+import ControlProtocol
+import TaskModel
+
+/// Carries out what clients ask.
+package protocol ControlHandler: Sendable {
+    /// Every command save `events.subscribe`. A connection's commands come one after the other; those of several
+    /// connections come at once. A client's leaving does not cancel a command that has begun.
+    ///
+    /// - Returns: a result, which is encoded as it is and keeps to ``MessageLimits/lineLength``, or what went wrong.
+    func handle(_ command: Command, from peer: Peer) async -> Result<any Encodable & Sendable, RPCError>
+
+    /// `events.subscribe`: begins a stream for one subscriber.
+    ///
+    /// - Parameter after: first replay what came after this number. `nil`: only what comes from now on.
+    func events(after: Int64?, for peer: Peer) async -> Result<EventSubscription, RPCError>
+}
+
+/// A stream of events for one subscriber.
+package struct EventSubscription: Sendable {
+    /// The newest event at the time of the subscription.
+    package let last: Int64
+    /// First those from the journal (a `gap` before them where some are gone), then live ones, in order, nothing
+    /// lost or doubled in between. It must be bounded. Its end closes the connection, since the subscriber would
+    /// otherwise take silence for peace; it can come back with the last number that it saw. The server pulls from
+    /// it no faster than the subscriber reads, and cancels the pulling task when the subscriber is gone.
+    package let events: AsyncStream<TaskEvent>
+
+    package init(last: Int64, events: AsyncStream<TaskEvent>) {
+        self.last = last
+        self.events = events
+    }
+}

@@ -1,0 +1,149 @@
+import ControlProtocol
+import Glibc
+import Logging
+import NIOCore
+import NIOPosix
+
+/// JSON-RPC 2.0, one JSON text a line, over Unix stream sockets.
+///
+/// One thread moves the bytes; it sleeps while no client asks for anything.
+package actor ControlServer {
+    /// Where clients connect.
+    package enum Socket: Sendable {
+        case path(SocketPath)
+        /// A socket that listens already, from systemd. The server owns it from ``start()`` on.
+        case descriptor(Int32)
+    }
+
+    package struct Configuration: Sendable {
+        package var sockets: [Socket]
+        /// Who may use the server at all. Called on the event loop: it must not block.
+        package var authorize: @Sendable (Peer) -> Bool
+        package var limits = ConnectionLimits()
+
+        package init(sockets: [Socket], authorize: @escaping @Sendable (Peer) -> Bool) {
+            self.sockets = sockets
+            self.authorize = authorize
+        }
+    }
+
+    /// ``start()`` was called a second time.
+    package struct AlreadyStarted: Error {}
+
+    private struct Running {
+        let group: MultiThreadedEventLoopGroup
+        let table: NIOLoopBound<ConnectionTable>
+        var sockets: [ListeningSocket] = []
+        var channels: [any Channel] = []
+    }
+
+    private let configuration: Configuration
+    private let handler: any ControlHandler
+    private let logger: Logger
+    private var wasStarted = false
+    private var running: Running?
+
+    package init(configuration: Configuration, handler: any ControlHandler, logger: Logger) {
+        self.configuration = configuration
+        self.handler = handler
+        self.logger = logger
+    }
+
+    /// Makes or takes over the sockets; returns when all of them accept.
+    ///
+    /// - Throws: ``ListeningSocketError``; nothing is left open or lying about then, save descriptors passed in.
+    package func start() async throws {
+        guard !wasStarted else { throw AlreadyStarted() }
+        wasStarted = true
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let eventLoop = group.next()
+        let limits = configuration.limits
+        let table = try await eventLoop.submit {
+            NIOLoopBound(ConnectionTable(limits: limits), eventLoop: eventLoop)
+        }.get()
+        running = Running(group: group, table: table)
+        do {
+            let bootstrap = bootstrap(group, table)
+            for socket in configuration.sockets {
+                let listening =
+                    switch socket {
+                    case .path(let path): try ListeningSocket(making: path)
+                    case .descriptor(let descriptor): try ListeningSocket(adopting: descriptor)
+                    }
+                running?.sockets.append(listening)
+                let channel = try await bootstrap.withBoundSocket(listening.descriptor).get()
+                running?.channels.append(channel)
+            }
+        } catch {
+            await shutdown()
+            throw error
+        }
+        logger.debug("control sockets accept", metadata: ["sockets": "\(configuration.sockets.count)"])
+    }
+
+    /// Stops accepting, lets answers under way go out for ``ConnectionLimits/grace``, and closes everything. The
+    /// name of a socket that was made here is removed first, so that no client knocks at a door that stays shut.
+    package func shutdown() async {
+        guard let running else { return }
+        self.running = nil
+        for socket in running.sockets { socket.unlinkIfMade() }
+        for channel in running.channels { try? await channel.close() }
+        let eventLoop = running.group.next()
+        let isQuiet = try? await eventLoop.flatSubmit { running.table.value.drain(on: eventLoop) }.get()
+        guard isQuiet == true else {
+            // Their reports would come to an event loop that is no more. The process is about to end anyhow.
+            logger.warning("requests were still being carried out when the control server ended")
+            return
+        }
+        try? await running.group.shutdownGracefully()
+    }
+
+    // MARK: - Connections
+
+    private nonisolated func bootstrap(
+        _ group: MultiThreadedEventLoopGroup, _ table: NIOLoopBound<ConnectionTable>
+    ) -> ServerBootstrap {
+        let reserve = NIOLoopBoundBox.makeBoxSendingValue(DescriptorReserve(), eventLoop: group.next())
+        return ServerBootstrap(group: group)
+            .serverChannelOption(.maxMessagesPerRead, value: 16)
+            .serverChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    // NIO listens with a backlog of 128; clients that do not wait would be turned away by a burst.
+                    try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
+                        _ = listen($0, 1024)
+                    }
+                    try channel.pipeline.syncOperations.addHandler(AcceptHandler(reserve: reserve.value))
+                }
+            }
+            .childChannelOption(.allowRemoteHalfClosure, value: true)
+            .childChannelInitializer { [configuration, handler, logger] channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let pipeline = channel.pipeline.syncOperations
+                    let peer = try pipeline.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { descriptor in
+                        // NIO does not ask for close-on-exec.
+                        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+                        return Peer(ofSocket: descriptor)
+                    }
+                    guard let peer = peer ?? nil, configuration.authorize(peer) else {
+                        logger.info("a connection was refused", metadata: Self.metadata(peer ?? nil))
+                        try pipeline.addHandler(RefusalHandler(.peerNotPermitted))
+                        return
+                    }
+                    let connection = ConnectionHandler(
+                        peer: peer, handler: handler, table: table.value, limits: configuration.limits)
+                    guard table.value.admit(connection) else {
+                        logger.info("too many connections", metadata: Self.metadata(peer))
+                        try pipeline.addHandler(RefusalHandler(.tooManyConnections))
+                        return
+                    }
+                    channel.closeFuture.assumeIsolated().whenComplete { _ in table.value.remove(connection) }
+                    try pipeline.addHandler(connection)
+                }
+            }
+    }
+
+    private static func metadata(_ peer: Peer?) -> Logger.Metadata {
+        guard let peer else { return [:] }
+        return ["uid": "\(peer.uid)", "pid": "\(peer.pid)"]
+    }
+}

@@ -1,0 +1,85 @@
+import ControlProtocol
+import NIOCore
+
+/// Cuts a connection's bytes into lines: bytes go in as they arrive, lines come out when they are wanted.
+///
+/// A value without I/O. It holds at most one line that is still growing, of `limit` bytes, and what one read
+/// brought on top.
+struct LineDecoder {
+    enum Item: Equatable {
+        /// Without its LF, and without a CR before it.
+        case line(ByteBuffer)
+        /// The line is longer than allowed; nothing comes after it.
+        case tooLong
+    }
+
+    private let limit: Int
+    private var buffer = ByteBuffer()
+    /// Bytes from the reader index on that are known to hold no LF.
+    private var scanned = 0
+    /// Bytes of the first complete line, without its LF.
+    private var lineEnd: Int?
+    private var isOver = false
+    /// Lines given out so far.
+    private(set) var linesTaken = 0
+
+    init(limit: Int = MessageLimits.lineLength) {
+        self.limit = limit
+    }
+
+    /// Bytes that wait here.
+    var count: Int { buffer.readableBytes }
+
+    /// Bytes of storage held for them.
+    var capacity: Int { buffer.storageCapacity }
+
+    /// Whether ``next()`` has something to give.
+    var hasItem: Bool { lineEnd != nil || scanned > limit }
+
+    /// Whether what waits is the beginning of a line and no more.
+    var isMidLine: Bool { !hasItem && scanned > 0 }
+
+    mutating func append(_ bytes: ByteBuffer) {
+        guard !isOver else { return }
+        if buffer.readableBytes == 0 {
+            buffer = bytes
+        } else {
+            // Lines that were given out keep their storage; what they no longer need must not be carried along.
+            if buffer.readerIndex > buffer.readableBytes { buffer.discardReadBytes() }
+            buffer.writeImmutableBuffer(bytes)
+        }
+        scan()
+    }
+
+    mutating func next() -> Item? {
+        guard !isOver else { return nil }
+        guard let end = lineEnd, end <= limit, var line = buffer.readSlice(length: end) else {
+            guard hasItem else { return nil }
+            isOver = true
+            buffer = ByteBuffer()
+            scanned = 0
+            lineEnd = nil
+            return .tooLong
+        }
+        buffer.moveReaderIndex(forwardBy: 1)
+        linesTaken += 1
+        lineEnd = nil
+        scanned = 0
+        if buffer.readableBytes == 0 { buffer = ByteBuffer() }
+        scan()
+        if line.readableBytesView.last == UInt8(ascii: "\r") {
+            line.moveWriterIndex(to: line.writerIndex - 1)
+        }
+        return .line(line)
+    }
+
+    private mutating func scan() {
+        guard lineEnd == nil else { return }
+        let view = buffer.readableBytesView.dropFirst(scanned)
+        if let index = view.firstIndex(of: UInt8(ascii: "\n")) {
+            lineEnd = index - buffer.readerIndex
+        } else {
+            scanned = buffer.readableBytes
+        }
+    }
+}

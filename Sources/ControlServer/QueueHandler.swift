@@ -1,0 +1,238 @@
+import ControlProtocol
+import TaskModel
+import TaskQueue
+
+/// Carries out what clients ask on the queue: commands in, results in the contract's words out.
+package struct QueueHandler: ControlHandler {
+    private let queue: TaskQueue
+    private let isAdministrator: @Sendable (Peer) -> Bool
+    private let about: @Sendable () -> About
+    private let shutDown: @Sendable () -> Void
+
+    /// What the daemon says of itself in `daemon.status`.
+    package struct About: Sendable {
+        package var version: String
+        package var pid: Int32
+        /// Milliseconds.
+        package var uptime: Milliseconds
+        package var socket: String
+        package var stateDirectory: String
+        package var downloadDirectory: String
+        package var libcurl: String
+
+        package init(
+            version: String, pid: Int32, uptime: Milliseconds, socket: String, stateDirectory: String,
+            downloadDirectory: String, libcurl: String
+        ) {
+            self.version = version
+            self.pid = pid
+            self.uptime = uptime
+            self.socket = socket
+            self.stateDirectory = stateDirectory
+            self.downloadDirectory = downloadDirectory
+            self.libcurl = libcurl
+        }
+    }
+
+    /// Tasks in a page, and about how many bytes of JSON they may come to.
+    private static let pageLimit = 500
+    private static let pageBytes = 900_000
+
+    package init(
+        queue: TaskQueue, isAdministrator: @escaping @Sendable (Peer) -> Bool,
+        about: @escaping @Sendable () -> About, shutDown: @escaping @Sendable () -> Void
+    ) {
+        self.queue = queue
+        self.isAdministrator = isAdministrator
+        self.about = about
+        self.shutDown = shutDown
+    }
+
+    private func caller(_ peer: Peer) -> Caller {
+        Caller(uid: peer.uid, isAdministrator: isAdministrator(peer))
+    }
+
+    package func handle(_ command: Command, from peer: Peer) async -> Result<any Encodable & Sendable, RPCError> {
+        do {
+            return .success(try await result(of: command, for: caller(peer)))
+        } catch let error as RPCError {
+            return .failure(error)
+        } catch let error as QueueError {
+            return .failure(Self.error(error))
+        } catch {
+            return .failure(
+                RPCError(
+                    code: RPCError.Number.internal, message: "the daemon could not do that",
+                    data: .init(code: .internal)))
+        }
+    }
+
+    package func events(after: Int64?, for peer: Peer) async -> Result<EventSubscription, RPCError> {
+        do throws(QueueError) {
+            let (last, events) = try queue.events(after: after, for: caller(peer))
+            return .success(EventSubscription(last: last, events: events))
+        } catch {
+            return .failure(Self.error(error))
+        }
+    }
+
+    private func result(of command: Command, for caller: Caller) async throws -> any Encodable & Sendable {
+        switch command {
+        case .taskAdd(let parameters):
+            return TaskAddResult(ids: try await queue.add(parameters.tasks, by: caller))
+        case .taskGet(let parameters):
+            guard let status = try await queue.status(of: parameters.id, for: caller) else {
+                throw RPCError.unknownTask(parameters.id)
+            }
+            return status
+        case .taskList(let parameters): return try await list(parameters, caller)
+        case .taskPause(let selection): return try await change(.pause, selection, caller)
+        case .taskResume(let selection): return try await change(.resume, selection, caller)
+        case .taskCancel(let selection): return try await change(.cancel, selection, caller)
+        case .taskRetry(let selection): return try await change(.retry, selection, caller)
+        case .taskRemove(let selection): return try await remove(selection, caller)
+        case .queueBegin(let parameters):
+            return QueueBeginResult(queue: try await queue.beginSet(batch: parameters.batch, by: caller))
+        case .queuePut(let parameters):
+            guard parameters.entries.count <= QueuePutParameters.maximumEntries else {
+                throw RPCError(
+                    FieldError(
+                        field: "entries", message: "are more than \(QueuePutParameters.maximumEntries) in one call"))
+            }
+            let count = try await queue.put(parameters.queue, parameters.entries, by: caller)
+            return QueuePutResult(entries: count)
+        case .queueCommit(let parameters):
+            let changes = try await queue.commitSet(
+                parameters.queue, prune: parameters.prune ?? false, dryRun: parameters.dryRun ?? false, by: caller)
+            return QueueCommitResult(
+                added: changes.added, updated: changes.updated, unchanged: changes.unchanged, pruned: changes.pruned,
+                ids: changes.ids.map { [TaskID($0.lowerBound), TaskID($0.upperBound)] })
+        case .queueAbort(let parameters):
+            try await queue.abortSet(parameters.queue, by: caller)
+            return Acknowledgement()
+        case .queueList:
+            return QueueListResult(
+                batches: try queue.batches(for: caller).map { entry in
+                    QueueListResult.Batch(batch: entry.batch, tasks: Self.byName(entry.counts))
+                })
+        case .daemonStatus: return try await status(caller)
+        case .daemonShutdown:
+            guard caller.isAdministrator else {
+                throw RPCError(
+                    code: RPCError.Number.notPermitted, message: "only root and the daemon's own user may end it",
+                    data: .init(code: .permissionDenied))
+            }
+            shutDown()
+            return Acknowledgement()
+        case .eventsSubscribe:
+            throw RPCError.invalidRequest("a subscription needs a connection of its own")
+        }
+    }
+
+    // MARK: Lists
+
+    private func list(_ parameters: TaskListParameters, _ caller: Caller) async throws -> TaskListResult {
+        if let limit = parameters.limit, limit < 1 {
+            throw RPCError(FieldError(field: "limit", message: "must be at least 1"))
+        }
+        if let newest = parameters.newest, newest < 1 {
+            throw RPCError(FieldError(field: "newest", message: "must be at least 1"))
+        }
+        let limit = min(parameters.limit ?? Self.pageLimit, Self.pageLimit)
+        var tasks = try await queue.page(
+            parameters.filter ?? TaskFilter(), after: parameters.after, limit: limit + 1, newest: parameters.newest,
+            for: caller)
+        var isCut = tasks.count > limit
+        if isCut { tasks.removeLast(tasks.count - limit) }
+        var bytes = 0
+        if let end = tasks.firstIndex(where: { task in
+            bytes += Self.size(of: task)
+            return bytes > Self.pageBytes
+        }), end > 0 {
+            tasks.removeSubrange(end...)
+            isCut = true
+        }
+        return TaskListResult(tasks: tasks, next: isCut ? tasks.last?.id : nil)
+    }
+
+    /// About what a task comes to in JSON: names and numbers, and twice its texts, for what has to be escaped.
+    private static func size(of task: TaskStatus) -> Int {
+        let texts = [task.url, task.path, task.name, task.batch, task.key, task.checksum, task.error?.message]
+        return 600 + texts.reduce(0) { $0 + ($1?.utf8.count ?? 0) * 2 }
+    }
+
+    // MARK: Changes
+
+    private func change(
+        _ event: TaskStanding.Event, _ selection: TaskSelectionParameters, _ caller: Caller
+    ) async throws -> TaskChangeResult {
+        if selection.deleteFile != nil {
+            throw RPCError(FieldError(field: "deleteFile", message: "belongs to task.remove"))
+        }
+        switch try Self.selected(selection) {
+        case .ids(let ids): return Self.result(try await queue.change(event, ids, by: caller))
+        case .filter(let filter): return Self.result(try await queue.change(event, matching: filter, by: caller))
+        }
+    }
+
+    private func remove(_ selection: TaskSelectionParameters, _ caller: Caller) async throws -> TaskChangeResult {
+        let deletes = selection.deleteFile ?? false
+        switch try Self.selected(selection) {
+        case .ids(let ids): return Self.result(try await queue.remove(ids, deletesFiles: deletes, by: caller))
+        case .filter(let filter):
+            return Self.result(try await queue.remove(matching: filter, deletesFiles: deletes, by: caller))
+        }
+    }
+
+    private enum Selected {
+        case ids([TaskID])
+        case filter(TaskFilter)
+    }
+
+    private static func selected(_ selection: TaskSelectionParameters) throws -> Selected {
+        switch (selection.ids, selection.filter) {
+        case (let ids?, nil):
+            var seen: Set<TaskID> = []
+            return .ids(ids.filter { seen.insert($0).inserted })
+        case (nil, let filter?): return .filter(filter)
+        default: throw RPCError(FieldError(field: "ids", message: "give either ids or a filter"))
+        }
+    }
+
+    private static func result(_ outcome: ChangeOutcome) -> TaskChangeResult {
+        TaskChangeResult(
+            changed: outcome.changed,
+            errors: outcome.refused.map { refusal in
+                TaskChangeResult.Refusal(
+                    id: refusal.id, code: .invalid,
+                    message: refusal.transition.map { "task \(refusal.id) \($0)" }
+                        ?? RPCError.unknownTask(refusal.id).message)
+            })
+    }
+
+    // MARK: The daemon
+
+    private func status(_ caller: Caller) async throws -> DaemonStatus {
+        let about = about()
+        let rates = await queue.rates()
+        return DaemonStatus(
+            version: about.version, pid: about.pid, uptime: about.uptime, socket: about.socket,
+            stateDirectory: about.stateDirectory, downloadDirectory: about.downloadDirectory, libcurl: about.libcurl,
+            tasks: Self.byName(try await queue.counts(for: caller)), downloadRate: rates.download,
+            uploadRate: rates.upload, lastEvent: try queue.lastEvent())
+    }
+
+    private static func byName(_ counts: [TaskState: Int]) -> [String: Int] {
+        Dictionary(uniqueKeysWithValues: counts.map { ($0.key.rawValue, $0.value) })
+    }
+
+    private static func error(_ error: QueueError) -> RPCError {
+        if case .field(let fieldError) = error { return RPCError(fieldError) }
+        guard let refusal = error.refusal else { return .refused(.internal, "the daemon could not do that") }
+        if case .store = error {
+            return RPCError(
+                code: RPCError.Number.unavailable, message: refusal.message, data: .init(code: refusal.code))
+        }
+        return .refused(refusal.code, refusal.message)
+    }
+}

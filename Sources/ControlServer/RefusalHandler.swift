@@ -1,0 +1,38 @@
+import ControlProtocol
+import NIOCore
+import TaskModel
+
+/// A connection that is not taken: the client is told why in one line, and that is all.
+final class RefusalHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let error: RPCError
+
+    init(_ error: RPCError) {
+        self.error = error
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        let channel = context.channel
+        // A line this short fits into an empty socket, so that nobody can stretch his refusal.
+        context.writeAndFlush(wrapOutboundOut(RequestProcessor.errorLine(error))).whenComplete { _ in
+            channel.close(promise: nil)
+        }
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {}
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        context.close(promise: nil)
+    }
+}
+
+extension RPCError {
+    static let peerNotPermitted = RPCError(
+        code: Number.notPermitted, message: "this user may not use this daemon",
+        data: Detail(code: .permissionDenied))
+
+    static let tooManyConnections = RPCError(
+        code: Number.unavailable, message: "too many connections, and none of them idle", data: Detail(code: .quota))
+}

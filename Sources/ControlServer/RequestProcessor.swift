@@ -1,0 +1,166 @@
+import ControlProtocol
+import FoundationEssentials
+import NIOCore
+import TaskModel
+
+/// Turns one line into one answer.
+struct RequestProcessor: Sendable {
+    let handler: any ControlHandler
+    let peer: Peer
+
+    /// What a line led to.
+    struct Reply: Sendable {
+        /// One line with its LF; `nil` where only notifications were asked.
+        var answer: ByteBuffer?
+        /// A subscription to serve once the answer is on its way.
+        var subscription: EventSubscription?
+    }
+
+    /// - Parameters:
+    ///   - line: not empty, without its LF.
+    ///   - isSubscribed: the connection has its stream of events already.
+    func reply(to line: ByteBuffer, isSubscribed: Bool) async -> Reply {
+        var reply = Reply()
+        switch Self.decode(line) {
+        case .failure(let error):
+            reply.answer = Self.errorLine(error)
+        case .success(.single(let request)):
+            let text = await carryOut(request, isSubscribed: isSubscribed, into: &reply)
+            reply.answer = text.map { Self.line([$0], isBatch: false) }
+        case .success(.batch(let requests)):
+            var texts: [Data] = []
+            var length = 0
+            for request in requests {
+                let text: Data?
+                if length < MessageLimits.lineLength {
+                    text = await carryOut(request, isSubscribed: isSubscribed, into: &reply)
+                } else {
+                    // A thousand pages in one answer would be a gigabyte in memory for one line of input.
+                    text = Self.failure(
+                        request.id, .refused(.tooLarge, "the batch's answer grew too long; ask in smaller batches"))
+                }
+                guard let text else { continue }
+                length += text.count
+                texts.append(text)
+            }
+            if !texts.isEmpty { reply.answer = Self.line(texts, isBatch: true) }
+        }
+        return reply
+    }
+
+    /// An error that answers no request in particular, as a line.
+    static func errorLine(_ error: RPCError) -> ByteBuffer {
+        line([failure(.null, error)].compactMap { $0 }, isBatch: false)
+    }
+
+    // MARK: - Decoding
+
+    private enum Message: Sendable {
+        case single(IncomingRequest)
+        case batch([IncomingRequest])
+    }
+
+    /// A batch of which no more is decoded than is taken.
+    private struct Batch: Decodable {
+        var requests: [IncomingRequest] = []
+
+        init(from decoder: any Decoder) throws {
+            var list = try decoder.unkeyedContainer()
+            while !list.isAtEnd, requests.count <= MessageLimits.batch {
+                requests.append(try list.decode(IncomingRequest.self))
+            }
+        }
+    }
+
+    private static func decode(_ line: ByteBuffer) -> Result<Message, RPCError> {
+        let bytes = line.readableBytesView
+        // A zero byte is in no JSON text; it would lead the decoder to take the line for UTF-16.
+        guard !bytes.contains(0), String(validating: bytes, as: UTF8.self) != nil else {
+            return .failure(.parse("the line is not UTF-8 text"))
+        }
+        guard !MessageLimits.nestsTooDeep(bytes) else {
+            return .failure(.invalidRequest("arrays and objects nest deeper than \(MessageLimits.nesting)"))
+        }
+        let blank = Array(" \t\r".utf8)
+        let isBatch = bytes.first { !blank.contains($0) } == UInt8(ascii: "[")
+        do {
+            let data = Data(bytes)
+            guard isBatch else { return .success(.single(try JSONDecoder().decode(IncomingRequest.self, from: data))) }
+            let requests = try JSONDecoder().decode(Batch.self, from: data).requests
+            guard !requests.isEmpty else { return .failure(.invalidRequest("the batch is empty")) }
+            guard requests.count <= MessageLimits.batch else {
+                return .failure(.invalidRequest("a batch holds at most \(MessageLimits.batch) requests"))
+            }
+            return .success(.batch(requests))
+        } catch {
+            return .failure(.parse("the line is not JSON"))
+        }
+    }
+
+    // MARK: - Carrying out
+
+    /// - Returns: the answer, or `nil` for a notification.
+    private func carryOut(_ request: IncomingRequest, isSubscribed: Bool, into reply: inout Reply) async -> Data? {
+        switch request.command {
+        case .failure(let error):
+            return Self.failure(request.id, error)
+        case .success(.eventsSubscribe(let parameters)):
+            guard !isSubscribed, reply.subscription == nil else {
+                return Self.failure(request.id, .refused(.invalid, "this connection is subscribed already"))
+            }
+            switch await handler.events(after: parameters.after, for: peer) {
+            case .success(let subscription):
+                reply.subscription = subscription
+                return Self.success(request.id, EventsSubscribeResult(last: subscription.last))
+            case .failure(let error):
+                return Self.failure(request.id, error)
+            }
+        case .success(let command):
+            switch await handler.handle(command, from: peer) {
+            case .success(let value): return Self.success(request.id, value)
+            case .failure(let error): return Self.failure(request.id, error)
+            }
+        }
+    }
+
+    // MARK: - Encoding
+
+    /// A notification as a line.
+    static func line(_ notification: EventNotification) -> ByteBuffer? {
+        (try? encoder().encode(notification)).map { line([$0], isBatch: false) }
+    }
+
+    private static func success(_ id: RequestID?, _ value: some Encodable & Sendable) -> Data? {
+        guard let id else { return nil }
+        if let data = try? encoder().encode(RPCResponse(id: id, outcome: .success(value))) { return data }
+        return failure(
+            id,
+            RPCError(
+                code: RPCError.Number.internal, message: "the result cannot be written as JSON",
+                data: .init(code: .internal)))
+    }
+
+    private static func failure(_ id: RequestID?, _ error: RPCError) -> Data? {
+        guard let id else { return nil }
+        return try? encoder().encode(RPCResponse<Acknowledgement>(id: id, outcome: .failure(error)))
+    }
+
+    private static func encoder() -> JSONEncoder {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return encoder
+    }
+
+    private static func line(_ texts: [Data], isBatch: Bool) -> ByteBuffer {
+        var buffer = ByteBuffer()
+        buffer.reserveCapacity(texts.reduce(3) { $0 + $1.count + 1 })
+        if isBatch { buffer.writeInteger(UInt8(ascii: "[")) }
+        for (index, text) in texts.enumerated() {
+            if index > 0 { buffer.writeInteger(UInt8(ascii: ",")) }
+            buffer.writeBytes(text)
+        }
+        if isBatch { buffer.writeInteger(UInt8(ascii: "]")) }
+        buffer.writeInteger(UInt8(ascii: "\n"))
+        return buffer
+    }
+}

@@ -1,0 +1,35 @@
+import ArgumentParser
+import TaskModel
+
+extension TaskID: ExpressibleByArgument {
+    public init?(argument: String) {
+        guard let number = Int64(argument), number >= 0, argument.utf8.first != UInt8(ascii: "+") else { return nil }
+        self.init(number)
+    }
+}
+
+extension TaskState: ExpressibleByArgument {}
+extension TaskPriority: ExpressibleByArgument {}
+extension ConflictPolicy: ExpressibleByArgument {}
+
+/// A size in bytes, `500K`, `2M`, `1.5G`.
+struct SizeArgument: ExpressibleByArgument {
+    let bytes: Int64
+
+    init?(argument: String) {
+        guard let bytes = ByteSize.parse(argument) else { return nil }
+        self.bytes = bytes
+    }
+}
+
+/// Seconds with or without a fraction.
+struct SecondsArgument: ExpressibleByArgument {
+    let seconds: Double
+
+    init?(argument: String) {
+        guard let seconds = Double(argument), seconds.isFinite, seconds >= 0,
+            argument.utf8.allSatisfy({ $0.isDigit || $0 == UInt8(ascii: ".") })
+        else { return nil }
+        self.seconds = seconds
+    }
+}

@@ -1,0 +1,28 @@
+import Glibc
+import TaskModel
+
+/// The wall clock and the place's time.
+enum Clock {
+    static func now() -> Milliseconds {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
+    }
+
+    /// Seconds that local time is ahead of UTC at this moment.
+    static func utcOffsetSeconds() -> Int {
+        var seconds = time(nil)
+        var parts = tm()
+        return localtime_r(&seconds, &parts) == nil ? 0 : parts.tm_gmtoff
+    }
+
+    /// `2026-03-01 14:05:09`, local time.
+    static func local(_ moment: Milliseconds) -> String {
+        var seconds = time_t(moment / 1000)
+        var parts = tm()
+        guard localtime_r(&seconds, &parts) != nil else { return "\(moment)" }
+        func two(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        return "\(Int(parts.tm_year) + 1900)-\(two(parts.tm_mon + 1))-\(two(parts.tm_mday)) "
+            + "\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec))"
+    }
+}

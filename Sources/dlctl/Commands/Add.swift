@@ -1,0 +1,154 @@
+import TaskFiles
+import ArgumentParser
+import ControlClient
+import Glibc
+import TaskModel
+
+struct Add: DaemonCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Queues downloads and prints their ids, one a line.",
+        discussion: """
+            An id that was printed survives a power cut. All URLs of one call are queued, or none.
+
+            EXAMPLES:
+              dlctl add https://example.org/a.iso
+              dlctl add -o latest.iso -d isos --checksum sha-256:… https://example.org/a.iso
+              dlctl add --wait https://example.org/a.iso https://example.org/b.iso
+              dlctl add --input urls.txt --batch nightly      a second time adds nothing
+              dlctl add --user me --password-file ~/.secret --header @headers https://example.org/private
+            """)
+
+    @Argument(help: ArgumentHelp("What to download.", valueName: "url"))
+    var urls: [String] = []
+
+    @Option(
+        name: .customLong("input"),
+        help: ArgumentHelp(
+            "A URL list or queue file, checked whole before anything is queued; - is standard input.",
+            valueName: "file"))
+    var inputFile: String?
+
+    @Option(name: .shortAndLong, help: ArgumentHelp("The file's name.", valueName: "name"))
+    var output: String?
+
+    @Option(
+        name: .shortAndLong,
+        help: ArgumentHelp(
+            "The place, beneath the daemon's download directory unless it begins with a slash.", valueName: "dir"))
+    var directory: String?
+
+    @Option(help: ArgumentHelp("The digest that the file must have.", valueName: "algorithm:hex"))
+    var checksum: String?
+
+    @Option(help: ArgumentHelp("A larger file fails: 500K, 2M, 1.5G.", valueName: "size"))
+    var maxSize: SizeArgument?
+
+    @Option(help: "What becomes of it when the file's name is taken.")
+    var onConflict: ConflictPolicy?
+
+    @Flag(help: "Leave the file's time at the moment of its arrival.")
+    var noMtime = false
+
+    @OptionGroup var transfer: TransferOptions
+    @OptionGroup var global: GlobalOptions
+    @ParentCommand var root: Dlctl
+    var outer: [GlobalOptions] { [root.global] }
+
+    func validate() throws {
+        guard inputFile != nil || !urls.isEmpty else {
+            throw ValidationError("Give a URL, or --input FILE.")
+        }
+        guard inputFile == nil || urls.isEmpty else {
+            throw ValidationError("Give URLs or --input FILE, not both.")
+        }
+        guard urls.count != 1, output != nil || transfer.key != nil else { return }
+        throw ValidationError("\(output != nil ? "--output" : "--key") is for one URL alone.")
+    }
+
+    func perform(_ context: Context) throws {
+        var input = InputText()
+        let options = try resolve(&input)
+        let client: ControlClient
+        let ids: [TaskID]
+        var waitedFor: [TaskID]
+        if let inputFile {
+            let submission = try read(inputFile, options, &input, context)
+            client = submission.queue.client
+            if let batch = submission.batch {
+                let result = try submission.queue.apply(batch: batch, prune: false, dryRun: false)
+                ids = QueueSubmission.ids(of: result)
+                waitedFor = transfer.wait ? try unfinished(of: batch, client) : []
+                waitedFor += ids
+            } else {
+                ids = try submission.queue.add()
+                waitedFor = ids
+            }
+        } else {
+            let tasks = try tasks(options)
+            client = try context.connect()
+            ids = try context.add(tasks, names: FieldNames(urls: urls), client: client)
+            waitedFor = ids
+        }
+        try context.conclude(ids, wait: transfer.wait ? waitedFor : nil, client: client)
+    }
+
+    private func resolve(_ input: inout InputText) throws(Failure) -> TaskSpecification {
+        var task = try transfer.resolve(&input)
+        task.output = output
+        task.directory = directory
+        task.checksum = checksum
+        task.maxSize = maxSize?.bytes
+        task.onConflict = onConflict
+        task.noMtime = noMtime
+        return task
+    }
+
+    private func tasks(_ options: TaskSpecification) throws(Failure) -> [TaskSpecification] {
+        let names = FieldNames(urls: urls)
+        var tasks: [TaskSpecification] = []
+        for (index, url) in urls.enumerated() {
+            var task = options
+            task.url = url
+            do throws(FieldError) {
+                try task.check()
+            } catch {
+                var placed = error
+                placed.field = "tasks[\(index)].\(error.field)"
+                throw Failure(placed, names: names)
+            }
+            tasks.append(task)
+        }
+        return tasks
+    }
+
+    // MARK: - A file of tasks
+
+    private func read(
+        _ file: String, _ options: TaskSpecification, _ input: inout InputText, _ context: Context
+    ) throws -> (queue: QueueSubmission, batch: String?) {
+        var content = try TaskFileReader.read(file, for: "--input", &input)
+        let batch = options.batch ?? content.batch
+        for index in content.entries.indices {
+            var task = content.entries[index].specification.filled(from: options)
+            if let batch { task.batch = batch }
+            do throws(FieldError) {
+                try task.check()
+            } catch {
+                throw TaskFileReader.failure("\(error)", file: file, entry: content.entries[index], code: error.code)
+            }
+            content.entries[index].specification = task
+        }
+        return (QueueSubmission(client: try context.connect(), file: file, entries: content.entries), batch)
+    }
+
+    /// What of a batch has not ended: with `--wait`, tasks that an earlier call queued are waited for as well.
+    private func unfinished(of batch: String, _ client: ControlClient) throws -> [TaskID] {
+        var ids: [TaskID] = []
+        let states = TaskState.allCases.filter { !$0.isEnded }
+        try client.forEachPage(filter: TaskFilter(states: states, batch: batch)) { page in
+            ids += page.map(\.id)
+            return true
+        }
+        return ids
+    }
+}

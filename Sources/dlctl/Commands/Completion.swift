@@ -1,0 +1,30 @@
+import ArgumentParser
+import Glibc
+
+struct Completion: ParsableCommand {
+    enum Shell: String, CaseIterable, ExpressibleByArgument {
+        case bash, zsh, fish
+    }
+
+    static let configuration = CommandConfiguration(
+        abstract: "Prints a completion script for a shell.",
+        discussion: """
+            EXAMPLES:
+              dlctl completion bash > ~/.local/share/bash-completion/completions/dlctl
+              dlctl completion zsh > ~/.zfunc/_dlctl
+              dlctl completion fish > ~/.config/fish/completions/dlctl.fish
+            """)
+
+    @Argument(help: "Whose script to print.")
+    var shell: Shell
+
+    func run() throws {
+        let output = Output(STDOUT_FILENO)
+        switch shell {
+        case .bash: output.line(Dlctl.completionScript(for: .bash))
+        case .zsh: output.line(Dlctl.completionScript(for: .zsh))
+        case .fish: output.line(Dlctl.completionScript(for: .fish))
+        }
+        output.flush()
+    }
+}

@@ -1,0 +1,111 @@
+import ArgumentParser
+import ControlClient
+import ControlProtocol
+import Glibc
+import TaskModel
+
+struct List: DaemonCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Lists tasks, the oldest first.",
+        discussion: """
+            EXAMPLES:
+              dlctl list --limit 20                        the newest twenty
+              dlctl list --state failed --state cancelled
+              dlctl list --json --batch nightly | jq '.[].path'
+            """)
+
+    @Option(name: .customLong("state"), parsing: .singleValue, help: "Tasks in this state; may be repeated.")
+    var states: [TaskState] = []
+
+    @Option(help: ArgumentHelp("Tasks of this batch.", valueName: "name"))
+    var batch: String?
+
+    @Option(
+        help: ArgumentHelp("Tasks with this in their URL or path; letter case counts for nothing.", valueName: "text"))
+    var search: String?
+
+    @Option(help: ArgumentHelp("Tasks of this user.", valueName: "uid"))
+    var owner: UInt32?
+
+    @Option(help: ArgumentHelp("The newest N; with --after the next N.", valueName: "n"))
+    var limit: Int?
+
+    @Option(help: ArgumentHelp("Tasks with a larger id.", valueName: "id"))
+    var after: TaskID?
+
+    @OptionGroup var global: GlobalOptions
+    @ParentCommand var root: Dlctl
+    var outer: [GlobalOptions] { [root.global] }
+
+    func validate() throws {
+        if let limit, limit < 1 { throw ValidationError("--limit must be at least 1.") }
+    }
+
+    func perform(_ context: Context) throws {
+        let client = try context.connect()
+        let filter = TaskFilter(states: states.isEmpty ? nil : states, batch: batch, search: search, owner: owner)
+        if context.json {
+            try printJSON(client, filter, context.output)
+        } else {
+            try printTable(client, filter, context.output)
+        }
+    }
+
+    private func forEachPage(
+        _ client: ControlClient, _ filter: TaskFilter, _ body: ([TaskStatus]) -> Void
+    ) throws {
+        try client.forEachPage(
+            filter: filter == TaskFilter() ? nil : filter, limit: limit, after: after,
+            newest: after == nil ? limit : nil
+        ) { page in
+            body(page)
+            return true
+        }
+    }
+
+    /// One array, written while the pages come in.
+    private func printJSON(_ client: ControlClient, _ filter: TaskFilter, _ output: Output) throws {
+        var isFirst = true
+        try forEachPage(client, filter) { page in
+            for task in page {
+                output.text(isFirst ? "[" : ",\n ")
+                output.text(output.encoded(task))
+                isFirst = false
+            }
+        }
+        output.line(isFirst ? "[]" : "]")
+    }
+
+    private func printTable(_ client: ControlClient, _ filter: TaskFilter, _ output: Output) throws {
+        let width = Terminal.isTerminal(STDOUT_FILENO) ? Terminal.size(STDOUT_FILENO).columns : nil
+        var table = Table(Self.columns, width: width)
+        var isEmpty = true
+        try forEachPage(client, filter) { page in
+            let now = Clock.now()
+            for line in table.page(page.map { Self.row($0, now: now) }) { output.line(line) }
+            output.flush()
+            isEmpty = false
+        }
+        if isEmpty {
+            let errors = Output(STDERR_FILENO)
+            errors.line(filter == TaskFilter() ? "no tasks" : "no such tasks")
+            errors.flush()
+        }
+    }
+
+    static let columns = [
+        Table.Column(title: "ID", alignsRight: true), Table.Column(title: "STATE"),
+        Table.Column(title: "SIZE", alignsRight: true), Table.Column(title: "RATE", alignsRight: true),
+        Table.Column(title: "NAME"),
+    ]
+
+    static func row(_ task: TaskStatus, now: Milliseconds) -> [String] {
+        [
+            task.id.description, Describe.state(task, now: now),
+            task.bytesTotal.map { ByteSize.describe($0) }
+                ?? (task.bytesDone > 0 ? ByteSize.describe(task.bytesDone) : "-"),
+            task.state == .active ? task.rate.map { Describe.rate($0) } ?? "-" : "-",
+            (task.kind == .upload ? "↑ " : "") + Escape.visible(task.name ?? task.url),
+        ]
+    }
+}

@@ -1,0 +1,23 @@
+import ArgumentParser
+import ControlProtocol
+
+struct Pause: DaemonCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Stops tasks and keeps their bytes.",
+        discussion: """
+            After the reply not one more byte is counted.
+
+            EXAMPLES:
+              dlctl pause 7 8
+              dlctl pause --all
+            """)
+
+    @OptionGroup var selection: SelectionOptions
+    @OptionGroup var global: GlobalOptions
+    @ParentCommand var root: Dlctl
+    var outer: [GlobalOptions] { [root.global] }
+
+    func perform(_ context: Context) throws {
+        try context.change(.taskPause, selection.calls(), participle: "paused")
+    }
+}

@@ -1,0 +1,62 @@
+import ControlProtocol
+import TaskFiles
+import ArgumentParser
+import ControlClient
+import TaskModel
+
+struct QueueApply: DaemonCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "apply",
+        abstract: "Makes a batch match a queue file.",
+        discussion: """
+            The file is checked whole first; a mistake in it is told by line and column, and nothing is queued.
+            Applied twice, a file adds nothing the second time: an entry is known by its key, otherwise by its
+            kind, URL and output. The batch is --batch, else the file's own, else the file's name without suffix.
+
+            EXAMPLES:
+              dlctl queue apply nightly.yaml
+              dlctl queue apply nightly.yaml --prune --dry-run     says what would change
+            """)
+
+    @Argument(help: "A queue file or URL list; - is standard input.")
+    var file: String
+
+    @Flag(help: "Cancel the batch's tasks that the file no longer names.")
+    var prune = false
+
+    @Flag(help: "Say what would change, and change nothing.")
+    var dryRun = false
+
+    @Option(help: ArgumentHelp("The batch to bring in line with the file.", valueName: "name"))
+    var batch: String?
+
+    @OptionGroup var global: GlobalOptions
+    @ParentCommand var queue: Queue
+    @ParentCommand var root: Dlctl
+    var outer: [GlobalOptions] { [root.global, queue.global] }
+
+    func perform(_ context: Context) throws {
+        var input = InputText()
+        var content = try TaskFileReader.read(file, for: "file", &input)
+        guard let batch = batch ?? content.batch ?? TaskFileReader.batch(of: file) else {
+            throw Failure.usage("--batch: name the batch; standard input has no name of its own", field: "--batch")
+        }
+        for index in content.entries.indices { content.entries[index].specification.batch = batch }
+        var sample = TaskSpecification(url: "http://localhost/")
+        sample.batch = batch
+        do throws(FieldError) {
+            try sample.check()
+        } catch {
+            throw Failure(error, names: FieldNames())
+        }
+        let submission = QueueSubmission(client: try context.connect(), file: file, entries: content.entries)
+        let result = try submission.apply(batch: batch, prune: prune, dryRun: dryRun)
+        if context.json {
+            context.output.json(result)
+        } else {
+            context.output.line(
+                "\(result.added) added, \(result.updated) updated, \(result.unchanged) unchanged, \(result.pruned) pruned"
+            )
+        }
+    }
+}

@@ -1,0 +1,33 @@
+import ControlClient
+import ArgumentParser
+import ControlProtocol
+import Glibc
+import TaskModel
+
+struct QueueList: DaemonCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "Lists the batches with their tasks by state.",
+        discussion: """
+            EXAMPLES:
+              dlctl queue list
+              dlctl queue list --json
+            """)
+
+    @OptionGroup var global: GlobalOptions
+    @ParentCommand var queue: Queue
+    @ParentCommand var root: Dlctl
+    var outer: [GlobalOptions] { [root.global, queue.global] }
+
+    func perform(_ context: Context) throws {
+        let result = try context.connect().queues()
+        if context.json {
+            context.output.json(result)
+            return
+        }
+        let width = Terminal.isTerminal(STDOUT_FILENO) ? Terminal.size(STDOUT_FILENO).columns : nil
+        var table = Table([Table.Column(title: "BATCH"), Table.Column(title: "TASKS")], width: width)
+        let rows = result.batches.map { [Escape.visible($0.batch), Describe.counts($0.tasks)] }
+        if !rows.isEmpty { table.page(rows).forEach(context.output.line) }
+    }
+}

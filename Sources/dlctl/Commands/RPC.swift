@@ -1,0 +1,56 @@
+import ControlProtocol
+import ArgumentParser
+import ControlClient
+import FoundationEssentials
+import Glibc
+
+struct RPC: DaemonCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "rpc",
+        abstract: "Makes a raw call and prints its result as JSON.",
+        discussion: """
+            What the daemon answers in place of a result goes to standard error, as JSON too.
+
+            EXAMPLES:
+              dlctl rpc daemon.status
+              dlctl rpc task.get '{"id":7}'
+            """)
+
+    @Argument(help: "The method's name.")
+    var method: String
+
+    @Argument(help: ArgumentHelp("Its parameters: a JSON object.", valueName: "params-json"))
+    var parameters: String?
+
+    @OptionGroup var global: GlobalOptions
+    @ParentCommand var root: Dlctl
+    var outer: [GlobalOptions] { [root.global] }
+
+    func perform(_ context: Context) throws {
+        let value = try parameters.map { try Self.parse($0) }
+        let client = try context.connect()
+        do throws(ClientError) {
+            context.output.json(try client.call(method: method, parameters: value))
+        } catch .rpc(let answer) {
+            let errors = Output(STDERR_FILENO)
+            errors.json(answer)
+            errors.flush()
+            throw Failure.status(of: answer.code)
+        }
+    }
+
+    /// - Throws: ``Failure`` for what is no JSON, or neither an object nor an array.
+    static func parse(_ text: String) throws(Failure) -> JSONValue {
+        let value: JSONValue
+        do {
+            value = try JSONDecoder().decode(JSONValue.self, from: Data(text.utf8))
+        } catch {
+            throw .usage("params-json: is not JSON; write an object such as '{\"id\":7}'", field: "params-json")
+        }
+        switch value {
+        case .object, .array: return value
+        default:
+            throw .usage("params-json: must be an object such as '{\"id\":7}', or an array", field: "params-json")
+        }
+    }
+}

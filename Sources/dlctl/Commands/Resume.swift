@@ -1,0 +1,23 @@
+import ArgumentParser
+import ControlProtocol
+
+struct Resume: DaemonCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Lets paused tasks go on, and waiting ones start now.",
+        discussion: """
+            Nothing that was fetched is fetched again, as long as the server's file has not changed.
+
+            EXAMPLES:
+              dlctl resume 7
+              dlctl resume --batch nightly
+            """)
+
+    @OptionGroup var selection: SelectionOptions
+    @OptionGroup var global: GlobalOptions
+    @ParentCommand var root: Dlctl
+    var outer: [GlobalOptions] { [root.global] }
+
+    func perform(_ context: Context) throws {
+        try context.change(.taskResume, selection.calls(), participle: "resumed")
+    }
+}

@@ -1,0 +1,23 @@
+import ArgumentParser
+import ControlProtocol
+
+struct Retry: DaemonCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Takes failed or cancelled tasks back into the queue.",
+        discussion: """
+            Bytes that still count are kept.
+
+            EXAMPLES:
+              dlctl retry 7
+              dlctl retry --state failed --batch nightly
+            """)
+
+    @OptionGroup var selection: SelectionOptions
+    @OptionGroup var global: GlobalOptions
+    @ParentCommand var root: Dlctl
+    var outer: [GlobalOptions] { [root.global] }
+
+    func perform(_ context: Context) throws {
+        try context.change(.taskRetry, selection.calls(), participle: "retried")
+    }
+}

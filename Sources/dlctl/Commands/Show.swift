@@ -1,0 +1,87 @@
+import ArgumentParser
+import ControlClient
+import ControlProtocol
+import TaskModel
+
+struct Show: DaemonCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Shows everything about tasks.",
+        discussion: """
+            With --json an object for one id, an array for several.
+
+            EXAMPLES:
+              dlctl show 7
+              dlctl show 7 --json | jq .bytesDone
+            """)
+
+    @Argument(help: "The tasks' ids.")
+    var ids: [TaskID]
+
+    @OptionGroup var global: GlobalOptions
+    @ParentCommand var root: Dlctl
+    var outer: [GlobalOptions] { [root.global] }
+
+    func perform(_ context: Context) throws {
+        let client = try context.connect()
+        var tasks: [TaskStatus] = []
+        var unknown: [TaskID] = []
+        for id in ids {
+            if let task = try client.taskIfKnown(id) { tasks.append(task) } else { unknown.append(id) }
+        }
+        if context.json {
+            if ids.count > 1 {
+                context.output.json(tasks)
+            } else if let task = tasks.first {
+                context.output.json(task)
+            }
+        } else {
+            for (index, task) in tasks.enumerated() {
+                if index > 0 { context.output.line("") }
+                for line in Self.lines(task, now: Clock.now()) { context.output.line(line) }
+            }
+        }
+        for id in unknown { context.report(.unknown(id)) }
+        context.output.flush()
+        if !unknown.isEmpty { throw ExitStatus.failed }
+    }
+
+    /// A title, then a line a fact; what is not known is left out.
+    static func lines(_ task: TaskStatus, now: Milliseconds) -> [String] {
+        var facts: [(name: String, value: String?)] = [
+            ("state", Describe.state(task, now: now)),
+            ("url", task.url),
+            (task.kind == .upload ? "source" : "path", task.path),
+            ("progress", progress(task)),
+            ("rate", task.state == .active ? task.rate.map { Describe.rate($0) } : nil),
+            ("time left", task.state == .active ? task.eta.map { Describe.span(milliseconds: $0 * 1000) } : nil),
+            ("connections", task.connections > 0 ? "\(task.connections)" : nil),
+            ("attempts", "\(task.attempts)"),
+            ("not before", task.notBefore.map { Clock.local($0) }),
+            ("error", task.error.map { "\($0.code): \($0.message)" }),
+            ("checksum", task.checksum.map { $0 + (task.verified ? " (verified)" : "") }),
+            ("priority", task.priority == .normal ? nil : task.priority.rawValue),
+            ("batch", task.batch),
+            ("key", task.key),
+            ("owner", "uid \(task.owner)"),
+            ("created", Clock.local(task.createdAt)),
+            ("started", task.startedAt.map { Clock.local($0) }),
+            ("finished", task.finishedAt.map { Clock.local($0) }),
+        ]
+        facts.removeAll { $0.value == nil }
+        let width = facts.reduce(0) { max($0, $1.name.count) }
+        return ["\(task.kind.rawValue) \(task.id)  \(Describe.name(task))"]
+            + facts.map { "  " + DisplayWidth.pad($0.name, width) + "  " + Escape.visible($0.value ?? "") }
+    }
+
+    private static func progress(_ task: TaskStatus) -> String {
+        var text = ByteSize.describe(task.bytesDone)
+        if let total = task.bytesTotal {
+            text += " of \(ByteSize.describe(total))"
+            if let percent = Describe.percent(task.bytesDone, of: total) { text += ", \(percent)%" }
+        }
+        if task.bytesFetched > task.bytesDone {
+            text += " (\(ByteSize.describe(task.bytesFetched)) over all attempts)"
+        }
+        return text
+    }
+}

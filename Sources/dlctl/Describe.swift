@@ -1,0 +1,88 @@
+import TaskModel
+
+/// Words for a person's eye, never for a script.
+enum Describe {
+    /// A clock's reading: `0:14`, `1:02:03`, `3d 04h`.
+    static func clock(seconds: Int64) -> String {
+        func two(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        let seconds = max(0, seconds)
+        if seconds < 3600 { return "\(seconds / 60):\(two(seconds % 60))" }
+        if seconds < 86_400 { return "\(seconds / 3600):\(two(seconds / 60 % 60)):\(two(seconds % 60))" }
+        return "\(seconds / 86_400)d \(two(seconds / 3600 % 24))h"
+    }
+
+    /// How long something took or will take: `840 ms`, `14 s`, `2 min 05 s`, `3 h 20 min`, `2 d 4 h`.
+    static func span(milliseconds: Milliseconds) -> String {
+        let milliseconds = max(0, milliseconds)
+        if milliseconds < 1000 { return "\(milliseconds) ms" }
+        let seconds = (milliseconds + 500) / 1000
+        if seconds < 60 { return "\(seconds) s" }
+        if seconds < 3600 { return "\(seconds / 60) min \(seconds % 60) s" }
+        if seconds < 86_400 { return "\(seconds / 3600) h \(seconds / 60 % 60) min" }
+        return "\(seconds / 86_400) d \(seconds / 3600 % 24) h"
+    }
+
+    static func rate(_ bytesPerSecond: Int64) -> String { ByteSize.describe(bytesPerSecond) + "/s" }
+
+    /// Whole percent, rounded down so that 100 means all.
+    static func percent(_ done: Int64, of total: Int64) -> Int? {
+        guard total > 0 else { return nil }
+        return Int(Double(min(max(0, done), total)) / Double(total) * 100)
+    }
+
+    /// A task's name, as far as it is known: the file's, otherwise what the URL suggests.
+    static func name(_ task: TaskStatus) -> String {
+        Escape.visible(task.name ?? FileName.fromURL(task.url))
+    }
+
+    /// The state with what explains it: `active 43%`, `waiting: retry in 3 s`, `failed: http-404`.
+    static func state(_ task: TaskStatus, now: Milliseconds) -> String {
+        switch task.state {
+        case .active:
+            if task.phase == .verifying || task.phase == .publishing || task.phase == .connecting {
+                return task.phase?.rawValue ?? task.state.rawValue
+            }
+            return "active" + (task.bytesTotal.flatMap { percent(task.bytesDone, of: $0) }.map { " \($0)%" } ?? "")
+        case .waiting:
+            let reason = task.reason?.rawValue ?? "not ready"
+            return "waiting: \(reason)" + (task.notBefore.map { " in \(span(milliseconds: whole($0 - now)))" } ?? "")
+        case .paused:
+            guard let reason = task.reason, reason != .user else { return "paused" }
+            return "paused: \(reason.rawValue)"
+        case .failed: return "failed" + (task.error.map { ": \($0.code)" } ?? "")
+        case .queued: return "queued" + (task.reason.map { ": \($0.rawValue)" } ?? "")
+        case .completed, .cancelled: return task.state.rawValue
+        }
+    }
+
+    /// Whole seconds, so that a countdown does not end in milliseconds.
+    private static func whole(_ milliseconds: Milliseconds) -> Milliseconds {
+        max(1000, (milliseconds + 999) / 1000 * 1000)
+    }
+
+    /// Why a task that was waited for did not complete, in one line.
+    static func ending(_ task: TaskStatus) -> String {
+        let error = task.error.map { ": \($0.code): \($0.message)" } ?? ""
+        switch task.state {
+        case .failed: return "task \(task.id) failed\(error)"
+        case .cancelled: return "task \(task.id) was cancelled"
+        case .paused: return "task \(task.id) is paused: \(task.reason?.rawValue ?? "user")\(error)"
+        default: return "task \(task.id) is \(task.state.rawValue)"
+        }
+    }
+
+    /// `1 task`, `3 tasks`.
+    static func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
+}
+
+extension Describe {
+    /// Tasks by state in the order of their life: `3 queued, 1 active, 7 completed`.
+    static func counts(_ tasks: [String: Int]) -> String {
+        let known = TaskState.allCases.map(\.rawValue)
+        let others = tasks.keys.filter { !known.contains($0) }.sorted()
+        let words = (known + others).compactMap { state in
+            tasks[state].flatMap { $0 > 0 ? "\($0) \(state)" : nil }
+        }
+        return words.isEmpty ? "none" : words.joined(separator: ", ")
+    }
+}

@@ -1,0 +1,44 @@
+/// Columns that text takes on a terminal.
+enum DisplayWidth {
+    static func of(_ text: String) -> Int {
+        text.reduce(0) { $0 + of($1) }
+    }
+
+    /// 0 for a lone combining mark, 2 for what East Asian Width (UAX #11) calls wide and for emoji, else 1.
+    static func of(_ character: Character) -> Int {
+        guard let first = character.unicodeScalars.first else { return 0 }
+        if first.value < 0x300 { return 1 }
+        switch first.properties.generalCategory {
+        case .nonspacingMark, .enclosingMark, .format: return 0
+        default: break
+        }
+        if first.properties.isEmojiPresentation || character.unicodeScalars.contains("\u{FE0F}") { return 2 }
+        switch first.value {
+        case 0x1100...0x115F, 0x2E80...0x303E, 0x3041...0xA4CF, 0xA960...0xA97F, 0xAC00...0xD7A3, 0xF900...0xFAFF,
+            0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6, 0x20000...0x3FFFD:
+            return 2
+        default: return 1
+        }
+    }
+
+    /// As much of `text` as fits into `width` columns; where something is cut off, an ellipsis says so.
+    static func fit(_ text: String, _ width: Int) -> String {
+        guard of(text) > width else { return text }
+        guard width > 0 else { return "" }
+        var kept = ""
+        var used = 0
+        for character in text {
+            let columns = of(character)
+            guard used + columns <= width - 1 else { break }
+            kept.append(character)
+            used += columns
+        }
+        return kept + "…"
+    }
+
+    /// `text` filled up with spaces to `width` columns.
+    static func pad(_ text: String, _ width: Int, right: Bool = false) -> String {
+        let spaces = String(repeating: " ", count: max(0, width - of(text)))
+        return right ? spaces + text : text + spaces
+    }
+}

@@ -1,0 +1,69 @@
+import ArgumentParser
+import Glibc
+
+/// The command line: what a person and a script say to the daemon.
+@main
+struct Dlctl: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "dlctl",
+        abstract: "Tells the download daemon what to do, and shows what it does.",
+        discussion: """
+            EXAMPLES:
+              dlctl add https://example.org/a.iso          queue a download, print its id
+              dlctl add --wait -o b.iso https://…/latest   queue it and watch until it is done
+              dlctl list --state active                    what runs
+              dlctl wait 7 8                               block until both have ended
+
+            The socket is --socket, else $DLD_SOCKET, else the user's own daemon if it answers, else
+            /run/dld/dld.sock. --socket and --json may stand before or after the command.
+
+            EXIT STATUS: 0 done; 1 a task failed, an id is unknown, or the request was refused; 64 usage or a
+            rejected argument; 69 no daemon; 75 timed out; 77 not permitted; 130 Ctrl-C, which ends the waiting
+            and never the task.
+            """,
+        groupedSubcommands: [
+            CommandGroup(name: "Adding", subcommands: [Add.self, Upload.self, Queue.self]),
+            CommandGroup(name: "Looking", subcommands: [List.self, Show.self, Wait.self]),
+            CommandGroup(
+                name: "Steering", subcommands: [Pause.self, Resume.self, Cancel.self, Retry.self, Remove.self]),
+            CommandGroup(
+                name: "The daemon", subcommands: [Status.self, Shutdown.self, RPC.self, Completion.self]),
+        ])
+
+    @OptionGroup var global: GlobalOptions
+
+    static func main() {
+        Terminal.handleInterrupts()
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        do {
+            var command = try parseAsRoot(arguments)
+            try command.run()
+        } catch {
+            end(with: error, json: arguments.prefix { $0 != "--" }.contains("--json"))
+        }
+    }
+
+    private static var commandNames: [String] {
+        configuration.groupedSubcommands.flatMap(\.subcommands).map { $0._commandName } + ["help"]
+    }
+
+    private static func end(with error: any Error, json: Bool) -> Never {
+        if let failure = error as? Failure {
+            failure.report(json: json)
+            Glibc.exit(failure.status.rawValue)
+        }
+        if let status = error as? ExitStatus { Glibc.exit(status.rawValue) }
+        guard exitCode(for: error) != .success else {
+            let output = Output(STDOUT_FILENO)
+            output.line(fullMessage(for: error))
+            output.flush()
+            Glibc.exit(0)
+        }
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        let failure =
+            Failure(unknownCommandIn: arguments, among: commandNames)
+            ?? Failure(parsing: message(for: error), full: fullMessage(for: error))
+        failure.report(json: json)
+        Glibc.exit(ExitStatus.usage.rawValue)
+    }
+}

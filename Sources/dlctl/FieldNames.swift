@@ -1,0 +1,49 @@
+/// How the fields of a call stood on the command line, so that a complaint names what the person typed.
+struct FieldNames {
+    /// The URLs of the call, in the order of its tasks.
+    var urls: [String] = []
+    /// The file of an upload, as it was typed.
+    var file: String?
+
+    private static let options: [String: String] = [
+        "output": "--output", "directory": "--directory", "checksum": "--checksum", "headers": "--header",
+        "user": "--user", "password": "--password-file", "userAgent": "--user-agent", "referer": "--referer",
+        "proxy": "--proxy", "caCertificates": "--cacert", "priority": "--priority", "maxSize": "--max-size",
+        "startAt": "--start-at", "onConflict": "--on-conflict", "noMtime": "--no-mtime", "batch": "--batch",
+        "key": "--key", "paused": "--paused", "method": "--method", "contentType": "--content-type",
+        "filter.states": "--state", "filter.batch": "--batch", "filter.search": "--search",
+        "filter.owner": "--owner", "limit": "--limit", "newest": "--limit", "after": "--after",
+        "deleteFile": "--delete-file", "prune": "--prune", "dryRun": "--dry-run",
+    ]
+
+    /// - Parameters:
+    ///   - field: as the protocol names it: `output`, `tasks[3].headers[0]`.
+    ///   - message: without the field's name.
+    /// - Returns: the option or argument, and the message with it in front.
+    func translate(field: String, message: String) -> (field: String, message: String) {
+        let (index, plain) = Self.split(field)
+        let name = String(plain.prefix { $0 != "[" })
+        let url = index.flatMap { urls.indices.contains($0) ? urls[$0] : nil } ?? (urls.count == 1 ? urls[0] : nil)
+        switch name {
+        case "url":
+            let shown = url.flatMap { $0.isEmpty ? nil : $0 } ?? "URL"
+            return ("url", "\(shown): \(message)")
+        case "file": return ("file", "\(file ?? "file"): \(message)")
+        default:
+            let option = Self.options[name] ?? plain
+            guard urls.count > 1, let url else { return (option, "\(option): \(message)") }
+            return (option, "\(option) for \(url): \(message)")
+        }
+    }
+
+    /// `tasks[3].output` → 3, `output`.
+    static func split(_ field: String) -> (index: Int?, name: String) {
+        for prefix in ["tasks[", "entries["] where field.hasPrefix(prefix) {
+            let rest = field.dropFirst(prefix.count)
+            guard let close = rest.firstIndex(of: "]"), let index = Int(rest[..<close]) else { break }
+            let tail = rest[rest.index(after: close)...]
+            return (index, tail.hasPrefix(".") ? String(tail.dropFirst()) : "")
+        }
+        return (nil, field)
+    }
+}

@@ -1,0 +1,71 @@
+import TaskModel
+import FoundationEssentials
+import Glibc
+
+/// Standard output or standard error, gathered into large writes.
+final class Output {
+    private let descriptor: Int32
+    private var buffer: [UInt8] = []
+    private let encoder = JSONEncoder()
+    private static let bufferSize = 64 * 1024
+
+    init(_ descriptor: Int32) {
+        self.descriptor = descriptor
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    }
+
+    func text(_ text: String) {
+        buffer.append(contentsOf: text.utf8)
+        if buffer.count >= Self.bufferSize { flush() }
+    }
+
+    func line(_ text: String) { self.text(text + "\n") }
+
+    /// One JSON value on a line of its own.
+    func json(_ value: some Encodable) {
+        text(encoded(value))
+        text("\n")
+    }
+
+    func encoded(_ value: some Encodable) -> String {
+        // Values of ours are plain: strings, integers, booleans. Nothing in them cannot be written.
+        (try? encoder.encode(value)).map { String(decoding: $0, as: UTF8.self) } ?? "null"
+    }
+
+    /// Hands over what was gathered. Where nobody reads any more the program ends without a word, as those do
+    /// that SIGPIPE ends.
+    func flush() {
+        var rest = buffer[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+            if count > 0 {
+                rest = rest.dropFirst(count)
+            } else if errno == EAGAIN {
+                var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                poll(&entry, 1, -1)
+            } else if errno != EINTR {
+                abandon(errno)
+            }
+        }
+        buffer.removeAll(keepingCapacity: true)
+    }
+
+    private func abandon(_ code: Int32) -> Never {
+        Terminal.showCursor()
+        if code != EPIPE, descriptor != STDERR_FILENO {
+            Failure(.failed, code: .io, "cannot write to standard output: \(SystemText.error(code))").report(
+                json: false)
+        }
+        exit(code == EPIPE ? 128 + SIGPIPE : ExitStatus.failed.rawValue)
+    }
+}
+
+/// The system's words.
+enum SystemText {
+    /// strerror(3).
+    static func error(_ code: Int32) -> String {
+        var buffer = [CChar](repeating: 0, count: 256)
+        guard strerror_r(code, &buffer, buffer.count) == 0 else { return "error \(code)" }
+        return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}

@@ -1,0 +1,83 @@
+import ArgumentParser
+import ControlClient
+import ControlProtocol
+import TaskModel
+
+/// Which tasks `pause`, `resume`, `cancel`, `retry` and `remove` are about: ids, or a filter.
+struct SelectionOptions: ParsableArguments {
+    @Argument(help: "The tasks' ids.")
+    var ids: [TaskID] = []
+
+    @Flag(help: "Every task that may be changed so.")
+    var all = false
+
+    @Option(name: .customLong("state"), parsing: .singleValue, help: "Tasks in this state; may be repeated.")
+    var states: [TaskState] = []
+
+    @Option(help: ArgumentHelp("Tasks of this batch.", valueName: "name"))
+    var batch: String?
+
+    init() {}
+
+    func validate() throws {
+        let filtered = all || !states.isEmpty || batch != nil
+        if ids.isEmpty && !filtered {
+            throw ValidationError("Name the tasks: ID…, --all, --state STATE or --batch NAME.")
+        }
+        if !ids.isEmpty && filtered {
+            throw ValidationError("Give ids or a filter (--all, --state, --batch), not both.")
+        }
+    }
+
+    private static let idsPerCall = 10_000
+
+    /// The calls to make: an id that stands twice is meant once, and no call outgrows a line.
+    func calls(deleteFile: Bool? = nil) -> [TaskSelectionParameters] {
+        guard !ids.isEmpty else {
+            let filter = TaskFilter(states: states.isEmpty ? nil : states, batch: batch)
+            return [TaskSelectionParameters(filter: filter, deleteFile: deleteFile)]
+        }
+        var seen: Set<TaskID> = []
+        let distinct = ids.filter { seen.insert($0).inserted }
+        return stride(from: 0, to: distinct.count, by: Self.idsPerCall).map {
+            TaskSelectionParameters(
+                ids: Array(distinct[$0..<min($0 + Self.idsPerCall, distinct.count)]), deleteFile: deleteFile)
+        }
+    }
+}
+
+extension Context {
+    /// Makes the calls, prints how many tasks changed, and complains about every one that could not be.
+    ///
+    /// - Parameter participle: `paused`.
+    func change(_ method: MethodName, _ calls: [TaskSelectionParameters], participle: String) throws {
+        let client = try connect()
+        var result = TaskChangeResult(changed: 0)
+        for call in calls {
+            let part = try client.change(method, call)
+            result.changed += part.changed
+            result.errors += part.errors
+        }
+        if json {
+            output.json(result)
+        } else {
+            output.line("\(Describe.count(result.changed, "task")) \(participle)")
+        }
+        output.flush()
+        guard !result.errors.isEmpty else { return }
+        if !json {
+            for refusal in result.errors {
+                report(Failure(.failed, code: refusal.code, Self.sentence(refusal)))
+            }
+        }
+        throw result.errors.allSatisfy { $0.code == .permissionDenied } ? ExitStatus.notPermitted : .failed
+    }
+
+    /// `is completed; …` → `task 7 is completed; …`; what names the task already stays.
+    static func sentence(_ refusal: TaskChangeResult.Refusal) -> String {
+        if refusal.message.hasPrefix("is ") { return "task \(refusal.id) \(refusal.message)" }
+        let words = refusal.message.split { !$0.isNumber }
+        return words.contains { $0 == refusal.id.description }
+            ? refusal.message : "task \(refusal.id): \(refusal.message)"
+    }
+}

@@ -1,0 +1,78 @@
+import Glibc
+import TaskFiles
+import TaskModel
+
+/// Opens a file of tasks and reads it whole before anything is asked of the daemon.
+enum TaskFileReader {
+    /// A million entries with long URLs.
+    private static let sizeLimit = 1 << 30
+
+    /// - Parameter path: a file, or `-`.
+    /// - Throws: ``Failure`` with `FILE:LINE:COLUMN: message` for what the file says wrongly.
+    static func read(_ path: String, for option: String, _ input: inout InputText) throws(Failure) -> QueueFile {
+        let bytes = try input.read(path, for: option, limit: sizeLimit)
+        do throws(FileError) {
+            return try InputFile.parse(
+                bytes, file: path, baseDirectory: try directory(of: path), now: Clock.now(),
+                utcOffsetSeconds: Clock.utcOffsetSeconds())
+        } catch {
+            throw at("\(error)")
+        }
+    }
+
+    /// What is wrong with an entry though the file could be read.
+    static func failure(_ message: String, file: String, entry: QueueEntry, code: ErrorCode) -> Failure {
+        var failure = at("\(file):\(entry.line):\(entry.column): \(message)")
+        failure.code = code.rawValue
+        return failure
+    }
+
+    private static func at(_ message: String) -> Failure {
+        var failure = Failure(.usage, field: "file", message)
+        failure.bare = true
+        return failure
+    }
+
+    /// Where the paths in the file begin: its own directory, absolute; for standard input the present one.
+    private static func directory(of path: String) throws(FileError) -> String {
+        guard path != "-", let slash = path.lastIndex(of: "/") else { return FilePath.currentDirectory() }
+        return FilePath.absolute(slash == path.startIndex ? "/" : String(path[..<slash]))
+    }
+
+    /// The batch that a file stands for when nobody names one: `nightly` for `queues/nightly.yaml`.
+    static func batch(of path: String) -> String? {
+        guard path != "-" else { return nil }
+        let name = path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...]
+        guard let dot = name.lastIndex(of: "."), dot > name.startIndex else { return String(name) }
+        return String(name[..<dot])
+    }
+}
+
+/// Paths as the daemon must be told them: it has a working directory of its own.
+enum FilePath {
+    static func currentDirectory() -> String {
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+        guard getcwd(&buffer, buffer.count) != nil else { return "/" }
+        return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    /// `path` seen from the present directory. Nothing is looked up: what is a symbolic link stays one.
+    static func absolute(_ path: String) -> String {
+        if path.hasPrefix("/") { return path }
+        let base = currentDirectory()
+        return (base.hasSuffix("/") ? base : base + "/") + path
+    }
+
+    /// The directory's real path, and the last component as it is.
+    ///
+    /// - Returns: `nil` with `errno` set where the directory is not there.
+    static func absoluteFile(_ path: String) -> String? {
+        let whole = absolute(path)
+        guard let slash = whole.lastIndex(of: "/") else { return nil }
+        let directory = slash == whole.startIndex ? "/" : String(whole[..<slash])
+        guard let real = realpath(directory, nil) else { return nil }
+        defer { free(real) }
+        let base = String(cString: real)
+        return (base == "/" ? "" : base) + whole[slash...]
+    }
+}

@@ -1,0 +1,29 @@
+import ControlClient
+import ControlProtocol
+import Glibc
+import TaskModel
+
+/// What a waiter asks the daemon for.
+protocol TaskSource: AnyObject {
+    var deadline: Deadline { get set }
+    func subscribe(after: Int64?) throws(ClientError) -> Int64
+    func nextEvent(until deadline: Deadline) throws(ClientError) -> TaskEvent?
+    func taskIfKnown(_ id: TaskID) throws(ClientError) -> TaskStatus?
+    func page(_ parameters: TaskListParameters) throws(ClientError) -> TaskListResult
+    func forEachPage(
+        filter: TaskFilter?, limit: Int?, after: TaskID?, newest: Int?, _ body: ([TaskStatus]) throws -> Bool
+    ) throws
+}
+
+extension ControlClient: TaskSource {}
+
+extension Context {
+    /// A waiter that shows bars on a terminal.
+    func waiter(_ ids: [TaskID], client: ControlClient, deadline: Deadline = .never) -> TaskWaiter {
+        let showsBars = !json && Terminal.isTerminal(STDERR_FILENO)
+        return TaskWaiter(
+            ids, client: client, deadline: deadline,
+            view: showsBars ? ProgressView(style: Terminal.style(Environment.variables)) : nil,
+            connect: { () throws(ClientError) in try self.connect() }, report: { self.report($0) })
+    }
+}

@@ -1,0 +1,266 @@
+import ControlClient
+import ControlProtocol
+import Glibc
+import TaskModel
+
+/// Waits until tasks have settled, through restarts of the daemon: the tasks outlive it, and so does the waiting.
+final class TaskWaiter {
+    enum Ending: Equatable {
+        case settled(TaskStatus)
+        case removed
+    }
+
+    private let ids: [TaskID]
+    private let deadline: Deadline
+    private let view: ProgressView?
+    private let connect: () throws(ClientError) -> any TaskSource
+    private let sleep: (_ seconds: Double) -> Void
+    private let report: (Failure) -> Void
+    private var client: (any TaskSource)?
+    private var isSubscribed = false
+    private var pending: Set<TaskID>
+    private var wasSeen = false
+    /// When the patience with an absent daemon ends; `nil` while it answers.
+    private var patience: Deadline?
+    /// What was last heard of tasks that have not settled; kept for the bars alone.
+    private var latest: [TaskID: TaskStatus] = [:]
+    private(set) var endings: [TaskID: Ending] = [:]
+
+    /// - Parameters:
+    ///   - ids: an id that stands twice is waited for once.
+    ///   - client: a connection to begin with.
+    ///   - connect: makes another, where that one ends.
+    ///   - report: says what does not end the waiting.
+    init(
+        _ ids: [TaskID], client: any TaskSource, deadline: Deadline = .never, view: ProgressView? = nil,
+        connect: @escaping () throws(ClientError) -> any TaskSource,
+        sleep: @escaping (_ seconds: Double) -> Void = { usleep(UInt32($0 * 1_000_000)) },
+        report: @escaping (Failure) -> Void
+    ) {
+        var seen: Set<TaskID> = []
+        self.ids = ids.filter { seen.insert($0).inserted }
+        pending = seen
+        self.client = client
+        self.deadline = deadline
+        self.view = view
+        self.connect = connect
+        self.sleep = sleep
+        self.report = report
+    }
+
+    private enum Pause {
+        static let untilNextAttempt = 0.2
+        /// How long a daemon may be away.
+        static let patience = 60.0
+    }
+
+    /// - Throws: ``Failure``: an id is unknown, the deadline is over, or the daemon stays away.
+    func run() throws(Failure) {
+        while !pending.isEmpty {
+            var strangers: [TaskID] = []
+            do throws(ClientError) {
+                let client = try connected()
+                if !isSubscribed {
+                    // Events first, then the tasks: what happens between the two is heard.
+                    _ = try client.subscribe(after: nil)
+                    isSubscribed = true
+                    strangers = try look(client)
+                    patience = nil
+                    if wasSeen {
+                        strangers.forEach { end($0, .removed) }
+                    } else {
+                        wasSeen = strangers.isEmpty
+                    }
+                }
+                if wasSeen { try follow(client) }
+            } catch {
+                try recover(from: error)
+            }
+            if !wasSeen, let id = strangers.first { throw Failure.unknown(id) }
+        }
+        if let view { draw(view, isLast: true) }
+    }
+
+    /// The tasks as they ended, in the order asked for; removed ones are not among them.
+    var settled: [TaskStatus] {
+        ids.compactMap { if case .settled(let task)? = endings[$0] { task } else { nil } }
+    }
+
+    /// Says which tasks did not complete.
+    ///
+    /// - Returns: whether all did.
+    func conclude() -> Bool {
+        var allCompleted = true
+        for id in ids {
+            let message: String
+            var code = ErrorCode.invalid
+            switch endings[id] {
+            case .settled(let task) where task.state == .completed: continue
+            case .settled(let task):
+                message = Describe.ending(task)
+                code = task.error?.code ?? code
+            case .removed, nil: message = "task \(id) was removed"
+            }
+            allCompleted = false
+            // A bar's last line has said so already.
+            if let view, showsEach(view) { continue }
+            var failure = Failure(.failed, code: code, message)
+            failure.bare = true
+            report(failure)
+        }
+        return allCompleted
+    }
+
+    // MARK: - The connection
+
+    private func connected() throws(ClientError) -> any TaskSource {
+        if let client { return client }
+        let fresh = try connect()
+        client = fresh
+        return fresh
+    }
+
+    /// A daemon that went away may be restarting.
+    private func recover(from error: ClientError) throws(Failure) {
+        if deadline.isOver { throw Failure.waitedTooLong }
+        switch error {
+        case .noDaemon, .connectionLost: break
+        case .rpc(let answer) where answer.code == RPCError.Number.unavailable: break
+        default: throw Failure(error)
+        }
+        client = nil
+        isSubscribed = false
+        guard let patience else {
+            self.patience = .after(seconds: Pause.patience)
+            if let view { draw(view, note: Failure.daemonAway.message) } else { report(.daemonAway) }
+            return
+        }
+        if patience.isOver { throw Failure(error) }
+        sleep(Pause.untilNextAttempt)
+    }
+
+    // MARK: - Looking
+
+    private enum Scan {
+        /// From this many tasks on, pages are cheaper than single questions.
+        static let minimum = 200
+        /// ... if no more than so many ids lie between for each that is wanted.
+        static let sparseness: Int64 = 8
+    }
+
+    /// Asks about every pending task.
+    ///
+    /// - Returns: those that the daemon does not know.
+    private func look(_ client: any TaskSource) throws(ClientError) -> [TaskID] {
+        client.deadline = deadline
+        var unknown: [TaskID] = []
+        guard let first = pending.min(), let last = pending.max(), pending.count >= Scan.minimum,
+            (last.rawValue - first.rawValue) / Int64(pending.count) < Scan.sparseness
+        else {
+            for id in pending.sorted() {
+                if let task = try client.taskIfKnown(id) { note(task) } else { unknown.append(id) }
+            }
+            return unknown
+        }
+        var missing = pending
+        do {
+            try client.forEachPage(filter: nil, limit: nil, after: TaskID(first.rawValue - 1), newest: nil) { page in
+                for task in page where missing.remove(task.id) != nil { note(task) }
+                return page.last.map { $0.id < last } ?? false
+            }
+        } catch let error as ClientError {
+            throw error
+        } catch {
+            throw .malformedAnswer("\(error)")
+        }
+        return missing.sorted()
+    }
+
+    private func note(_ task: TaskStatus) {
+        if task.isSettled { end(task.id, .settled(task)) } else if view != nil { latest[task.id] = task }
+    }
+
+    private func end(_ id: TaskID, _ ending: Ending) {
+        guard pending.remove(id) != nil else { return }
+        endings[id] = ending
+        latest[id] = nil
+    }
+
+    // MARK: - Following
+
+    private func follow(_ client: any TaskSource) throws(ClientError) {
+        while !pending.isEmpty {
+            if let view, view.nextDrawing.isOver { try redraw(view, client) }
+            let limit = view.map { min(deadline, $0.nextDrawing) } ?? deadline
+            if let event = try client.nextEvent(until: limit) {
+                try handle(event, client)
+            } else if deadline.isOver {
+                throw .timedOut
+            }
+        }
+    }
+
+    private func handle(_ event: TaskEvent, _ client: any TaskSource) throws(ClientError) {
+        if event.type == .gap {
+            try look(client).forEach { end($0, .removed) }
+            return
+        }
+        guard let id = event.id, pending.contains(id) else { return }
+        switch event.type {
+        case .completed, .failed, .cancelled, .paused, .removed:
+            if let task = try client.taskIfKnown(id) { note(task) } else { end(id, .removed) }
+        case .added, .updated, .resumed, .waiting, .retried, .gap: break
+        }
+    }
+
+    // MARK: - Bars
+
+    private func showsEach(_ view: ProgressView) -> Bool { ids.count <= view.capacity }
+
+    private func redraw(_ view: ProgressView, _ client: any TaskSource) throws(ClientError) {
+        if showsEach(view) {
+            for id in pending { if let task = try client.taskIfKnown(id) { note(task) } else { end(id, .removed) } }
+        } else {
+            let page = try client.page(
+                TaskListParameters(
+                    filter: TaskFilter(states: [.active]), after: pending.min().map { TaskID($0.rawValue - 1) }))
+            latest = [:]
+            for task in page.tasks where pending.contains(task.id) { latest[task.id] = task }
+        }
+        draw(view)
+    }
+
+    private func draw(_ view: ProgressView, isLast: Bool = false, note: String? = nil) {
+        let layout = view.layout
+        let note = note.map { [layout.note($0)] } ?? []
+        guard showsEach(view) else {
+            view.draw([layout.total(total)] + note)
+            return
+        }
+        let now = Clock.now()
+        view.draw(
+            ids.map { id in
+                switch endings[id] {
+                case .settled(let task): layout.ending(task, whole: isLast)
+                case .removed: layout.removed(id)
+                case nil: latest[id].map { layout.line($0, now: now) } ?? "task \(id)"
+                }
+            } + note)
+    }
+
+    private var total: BarLayout.Total {
+        var total = BarLayout.Total(tasks: ids.count, active: latest.count)
+        for ending in endings.values {
+            if case .settled(let task) = ending {
+                total.bytes += task.bytesDone
+                if task.state == .completed { total.completed += 1 }
+            }
+        }
+        total.unsuccessful = endings.count - total.completed
+        for task in latest.values {
+            total.bytes += task.bytesDone
+            total.rate += task.rate ?? 0
+        }
+        return total
+    }
+}

@@ -1,0 +1,128 @@
+import ArgumentParser
+import TaskModel
+
+/// The options of `add` that `upload` takes as well.
+struct TransferOptions: ParsableArguments {
+    @Option(
+        name: .customLong("header"), parsing: .singleValue,
+        help: ArgumentHelp(
+            "A header line, 'Name: value'; may be repeated. @FILE or @- reads lines from there.", valueName: "line"))
+    var headers: [String] = []
+
+    @Option(help: ArgumentHelp("The user name for the server.", valueName: "name"))
+    var user: String?
+
+    @Option(help: ArgumentHelp("Its password is the first line of this file; - is standard input.", valueName: "file"))
+    var passwordFile: String?
+
+    @Option(help: ArgumentHelp("The User-Agent to send.", valueName: "text"))
+    var userAgent: String?
+
+    @Option(help: ArgumentHelp("The Referer to send.", valueName: "url"))
+    var referer: String?
+
+    @Option(help: ArgumentHelp("http://, https://, socks5:// or socks5h:// with host and port.", valueName: "url"))
+    var proxy: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Certificates (PEM) to trust in place of the system's; their text is sent.", valueName: "file"))
+    var cacert: String?
+
+    @Option(help: "Which ready task goes first.")
+    var priority: TaskPriority = .normal
+
+    @Option(
+        help: ArgumentHelp("Wait until then: 2030-01-31T22:00:00Z, HH:MM in local time, or +2h.", valueName: "time"))
+    var startAt: String?
+
+    @Option(help: ArgumentHelp("The name that a group of tasks shares.", valueName: "name"))
+    var batch: String?
+
+    @Option(help: ArgumentHelp("Your own name for the task; a second one with it is not added.", valueName: "key"))
+    var key: String?
+
+    @Flag(help: "Add without starting.")
+    var paused = false
+
+    @Flag(help: "Wait until every task has ended, with a progress bar on a terminal.")
+    var wait = false
+
+    init() {}
+
+    private enum Limit {
+        static let headerFile = 1 << 20
+        static let passwordFile = 1 << 16
+    }
+
+    /// Reads the files that the options name, and judges what the shell can judge.
+    ///
+    /// - Returns: a task without URL that holds what the options say.
+    func resolve(_ input: inout InputText) throws(Failure) -> TaskSpecification {
+        var task = TaskSpecification(url: "")
+        for header in headers {
+            guard header.hasPrefix("@") else {
+                task.headers.append(header)
+                continue
+            }
+            let text = try input.readText(String(header.dropFirst()), for: "--header", limit: Limit.headerFile)
+            task.headers += SecretText.headers(text)
+        }
+        task.user = user
+        if let passwordFile {
+            guard user != nil else {
+                throw .usage("--password-file needs --user NAME beside it", field: "--password-file")
+            }
+            let text = try input.readText(passwordFile, for: "--password-file", limit: Limit.passwordFile)
+            task.password = SecretText.password(text)
+        }
+        task.userAgent = userAgent
+        task.referer = referer
+        task.proxy = proxy
+        if let cacert {
+            // One byte more than fits, so that the rule that is broken is the task's own.
+            task.caCertificates = try input.readText(
+                cacert, for: "--cacert", limit: TaskSpecification.Limit.certificatesLength + 1)
+        }
+        task.priority = priority
+        if let startAt {
+            let moment = PointInTime.parse(startAt, now: Clock.now(), utcOffsetSeconds: Clock.utcOffsetSeconds())
+            guard let moment else {
+                throw .usage(
+                    "--start-at: \(startAt) is no time; write 2030-01-31T22:00:00Z, 22:00 or +2h", field: "--start-at")
+            }
+            task.startAt = moment
+        }
+        task.batch = batch
+        task.key = key
+        task.paused = paused
+        return task
+    }
+}
+
+extension TaskSpecification {
+    /// Takes from `options` what the entry of a file leaves open.
+    func filled(from options: TaskSpecification) -> TaskSpecification {
+        var task = self
+        if task.headers.isEmpty { task.headers = options.headers }
+        if task.user == nil {
+            task.user = options.user
+            task.password = options.password
+        }
+        task.userAgent = userAgent ?? options.userAgent
+        task.referer = referer ?? options.referer
+        task.proxy = proxy ?? options.proxy
+        task.caCertificates = caCertificates ?? options.caCertificates
+        if task.priority == .normal { task.priority = options.priority }
+        task.startAt = startAt ?? options.startAt
+        task.batch = batch ?? options.batch
+        task.paused = paused || options.paused
+        guard kind == .download else { return task }
+        task.directory = directory ?? options.directory
+        task.checksum = checksum ?? options.checksum
+        task.maxSize = maxSize ?? options.maxSize
+        task.onConflict = onConflict ?? options.onConflict
+        task.noMtime = noMtime || options.noMtime
+        return task
+    }
+}

@@ -1,0 +1,63 @@
+import Glibc
+import TaskFiles
+import TaskModel
+import TaskQueue
+
+/// `dld --queue FILE`: applies a queue file and, with `--exit-when-done`, waits until each of its tasks has ended.
+struct BatchRun: Sendable {
+    let batch: String
+    let entries: [TaskSpecification]
+    let caller: Caller
+
+    /// - Throws: ``FileError`` with the place of what is wrong.
+    init(file path: String, uid: UInt32) throws {
+        let text = try TextFile.read(path)
+        let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "/"
+        var local = tm()
+        var now = time(nil)
+        localtime_r(&now, &local)
+        let file = try InputFile.parse(
+            text, file: path, baseDirectory: directory.isEmpty ? "/" : directory, now: QueueClock.system.now(),
+            utcOffsetSeconds: local.tm_gmtoff)
+        let name = path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...]
+        batch = file.batch ?? String(name.prefix { $0 != "." })
+        entries = file.entries.map(\.specification)
+        caller = Caller(uid: uid, isAdministrator: true)
+    }
+
+    func apply(to queue: TaskQueue) async throws -> SetChanges {
+        let set = try await queue.beginSet(batch: batch, by: caller)
+        for start in stride(from: 0, to: entries.count, by: 1_000) {
+            _ = try await queue.put(set, Array(entries[start..<min(start + 1_000, entries.count)]), by: caller)
+        }
+        return try await queue.commitSet(set, prune: false, dryRun: false, by: caller)
+    }
+
+    /// Returns when every task of the batch has ended or needs a person.
+    ///
+    /// - Returns: those that did not complete.
+    func wait(on queue: TaskQueue) async throws -> [TaskStatus] {
+        // Subscribed before the first look, so that no end falls between the two.
+        let (_, events) = try queue.events(after: nil, for: caller)
+        var iterator = events.makeAsyncIterator()
+        while true {
+            if try await !hasUnsettled(queue) { break }
+            guard await iterator.next() != nil else { break }
+        }
+        return try await tasks(queue, states: [.failed, .cancelled, .paused])
+    }
+
+    private func hasUnsettled(_ queue: TaskQueue) async throws -> Bool {
+        let open = try await queue.page(
+            TaskFilter(states: [.queued, .active, .waiting], batch: batch), after: nil, limit: 1, newest: nil,
+            for: caller)
+        if !open.isEmpty { return true }
+        // Paused by a person goes on one day.
+        return try await tasks(queue, states: [.paused]).contains { !$0.isSettled }
+    }
+
+    private func tasks(_ queue: TaskQueue, states: [TaskState]) async throws -> [TaskStatus] {
+        try await queue.page(
+            TaskFilter(states: states, batch: batch), after: nil, limit: 1_000, newest: nil, for: caller)
+    }
+}

@@ -1,0 +1,117 @@
+import ControlServer
+import Glibc
+import Logging
+import ServiceLifecycle
+import Synchronization
+import TaskFiles
+import TaskModel
+import TaskQueue
+import TaskStore
+import Transfer
+
+/// Everything that the command line, the configuration and the surroundings came to.
+struct DaemonPlan: Sendable {
+    var configuration: Configuration
+    var stateDirectory: String
+    var downloadDirectory: String
+    /// Sockets from systemd; where there are any, none is made.
+    var inheritedSockets: [Int32]
+    /// The path to make a socket at.
+    var socket: String?
+    var access: AccessRule
+    var uid: UInt32
+}
+
+/// The daemon: opens the store, serves the socket, runs the queue, and takes all of it down in an order that loses
+/// nothing.
+struct Daemon: Service {
+    let plan: DaemonPlan
+    let logger: Logger
+    let store: TaskStore
+    let queue: TaskQueue
+    /// Ends the daemon as SIGTERM would.
+    let stopRequest: StopRequest
+
+    static let version = "0.1.0"
+
+    init(plan: DaemonPlan, logger: Logger) throws {
+        self.plan = plan
+        self.logger = logger
+        stopRequest = StopRequest()
+        store = try TaskStore(directory: plan.stateDirectory)
+        let settings = QueueSettings(
+            plan.configuration, downloadDirectory: plan.downloadDirectory, daemonUser: plan.uid)
+        var session = SessionConfiguration()
+        session.userAgent = "dld/\(Self.version)"
+        session.connectTimeout = plan.configuration.timeouts.connect
+        session.stallTimeout = plan.configuration.timeouts.stall
+        session.proxy = plan.configuration.network.proxy
+        session.caFile = plan.configuration.tls.caFile
+        queue = try TaskQueue(
+            store: store, settings: settings, session: session, agent: session.userAgent, logger: logger)
+    }
+
+    func run() async throws {
+        let server = makeServer()
+        try await server.start()
+        await queue.start()
+        ServiceManager.notify("READY=1\nSTATUS=Ready")
+        logger.info(
+            "ready",
+            metadata: [
+                "version": "\(Self.version)", "socket": "\(plan.socket ?? "from systemd")",
+                "state": "\(plan.stateDirectory)", "downloads": "\(queue.downloadDirectory)",
+            ])
+        await stopRequest.wait()
+        ServiceManager.notify("STOPPING=1\nSTATUS=Writing down what runs")
+        logger.info("stopping")
+        await server.shutdown()
+        await queue.stop()
+        try store.close()
+        logger.info("stopped")
+    }
+
+    private func makeServer() -> ControlServer {
+        let access = plan.access
+        var sockets = plan.inheritedSockets.map { ControlServer.Socket.descriptor($0) }
+        if sockets.isEmpty, let path = plan.socket {
+            sockets.append(
+                .path(SocketPath(path: path, mode: access.mode, group: access.group, replacesStale: true)))
+        }
+        let started = QueueClock.system.monotonic()
+        let (plan, queue, stopRequest) = (plan, queue, stopRequest)
+        let handler = QueueHandler(
+            queue: queue, isAdministrator: access.isAdministrator,
+            about: {
+                QueueHandler.About(
+                    version: Self.version, pid: getpid(), uptime: QueueClock.system.monotonic() - started,
+                    socket: plan.socket ?? "from systemd", stateDirectory: plan.stateDirectory,
+                    downloadDirectory: queue.downloadDirectory, libcurl: Session.libraryVersion)
+            },
+            shutDown: { stopRequest.request() })
+        let configuration = ControlServer.Configuration(sockets: sockets, authorize: access.mayConnect)
+        return ControlServer(configuration: configuration, handler: handler, logger: logger)
+    }
+}
+
+/// Asked for once, from wherever: a signal, a client, the end of a batch.
+final class StopRequest: Sendable {
+    private let stream: AsyncStream<Void>
+    private let continuation: AsyncStream<Void>.Continuation
+
+    init() {
+        (stream, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    func request() {
+        continuation.yield()
+        continuation.finish()
+    }
+
+    /// Returns when the daemon is to end.
+    func wait() async {
+        await cancelWhenGracefulShutdown { [stream] in
+            for await _ in stream { return }
+        }
+    }
+}

@@ -1,0 +1,243 @@
+import ArgumentParser
+import ControlServer
+import Glibc
+import Logging
+import ServiceLifecycle
+import TaskFiles
+import TaskModel
+import TaskQueue
+import TaskStore
+import Transfer
+import UnixSignals
+
+/// The daemon's command line.
+@main
+struct Dld: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "dld",
+        abstract: "Downloads and uploads files, and keeps at it until they are done.",
+        discussion: """
+            Runs in the foreground. Tasks are kept in the state directory and survive the daemon's end, whatever
+            ended it. Talk to it with dlctl.
+
+            EXAMPLES
+              dld                                   your own daemon, with your configuration
+              dld --check-config                    is the configuration right?
+              dld --queue files.yaml --exit-when-done
+                                                    do what a queue file says, then end
+
+            SIGTERM or SIGINT ends it with all progress written down.
+            """,
+        version: Daemon.version)
+
+    @Option(help: ArgumentHelp("The configuration file.", valueName: "file"))
+    var config: String?
+
+    @Option(help: ArgumentHelp("The control socket to make.", valueName: "path"))
+    var socket: String?
+
+    @Option(help: ArgumentHelp("Where tasks are kept.", valueName: "dir"))
+    var stateDirectory: String?
+
+    @Option(help: ArgumentHelp("Where downloads go that name no place of their own.", valueName: "dir"))
+    var downloadDirectory: String?
+
+    @Option(help: ArgumentHelp("trace, debug, info, notice, warning, error or critical.", valueName: "level"))
+    var logLevel: String?
+
+    @Flag(help: "Say whether the configuration is right, and end.")
+    var checkConfig = false
+
+    @Option(help: ArgumentHelp("Apply this queue file.", valueName: "file"))
+    var queue: String?
+
+    @Flag(help: "With --queue: end when every task of the file has ended; 0 if all completed, 1 otherwise.")
+    var exitWhenDone = false
+
+    func validate() throws {
+        if exitWhenDone, queue == nil { throw ValidationError("--exit-when-done needs --queue FILE") }
+        if let logLevel, Logger.Level(rawValue: logLevel) == nil {
+            throw ValidationError("--log-level: use one of trace, debug, info, notice, warning, error, critical")
+        }
+    }
+
+    /// Exit codes of sysexits(3).
+    private enum Exit {
+        static let failure: Int32 = 1
+        static let busy = ExitCode(75)
+        static let configuration = ExitCode(78)
+    }
+
+    func run() async throws {
+        let surroundings = Surroundings.current
+        Surroundings.scrub()
+        // A peer that hangs up and a file past the limit are errors of a call, not the end of the process.
+        signal(SIGPIPE, SIG_IGN)
+        signal(SIGXFSZ, SIG_IGN)
+        signal(SIGHUP, SIG_IGN)
+        Self.raiseDescriptorLimit()
+
+        let configuration = try readConfiguration(surroundings)
+        let plan = try makePlan(configuration, surroundings)
+        if checkConfig {
+            print("the configuration is right")
+            return
+        }
+        let batch = try queue.map { path in
+            try Self.reporting(Exit.configuration) {
+                try BatchRun(file: Surroundings.absolute(path), uid: surroundings.uid)
+            }
+        }
+        var logger = Self.makeLogger(surroundings)
+        logger.logLevel = logLevel.flatMap(Logger.Level.init(rawValue:)) ?? Self.level(configuration)
+
+        let lock = try Self.reporting(Exit.busy) { try StateLock(directory: plan.stateDirectory) }
+        let daemon = try Self.reporting(ExitCode(Exit.failure)) { try Daemon(plan: plan, logger: logger) }
+        let status = try await Self.serve(daemon, batch, exitWhenDone: exitWhenDone, logger)
+        withExtendedLifetime(lock) {}
+        if status != 0 { throw ExitCode(status) }
+    }
+
+    private static func serve(
+        _ daemon: Daemon, _ batch: BatchRun?, exitWhenDone: Bool, _ logger: Logger
+    ) async throws -> Int32 {
+        let group = ServiceGroup(
+            configuration: ServiceGroupConfiguration(
+                services: [
+                    .init(
+                        service: daemon, successTerminationBehavior: .gracefullyShutdownGroup,
+                        failureTerminationBehavior: .gracefullyShutdownGroup)
+                ],
+                gracefulShutdownSignals: [.sigterm, .sigint], logger: quiet(logger)))
+        do {
+            return try await withThrowingTaskGroup(of: Int32?.self) { tasks in
+                tasks.addTask {
+                    try await group.run()
+                    return nil
+                }
+                if let batch {
+                    tasks.addTask { try await carryOut(batch, on: daemon, exitWhenDone: exitWhenDone) }
+                }
+                // A batch that a signal cuts short is not done.
+                var status: Int32 = batch != nil && exitWhenDone ? 1 : 0
+                for try await result in tasks {
+                    guard let result else { break }
+                    status = result
+                }
+                tasks.cancelAll()
+                return status
+            }
+        } catch let error as ExitCode {
+            throw error
+        } catch {
+            report("\(error)")
+            throw ExitCode(Exit.failure)
+        }
+    }
+
+    /// - Returns: the exit status that the batch came to.
+    private static func carryOut(_ batch: BatchRun, on daemon: Daemon, exitWhenDone: Bool) async throws -> Int32 {
+        var status: Int32 = 0
+        do {
+            let changes = try await batch.apply(to: daemon.queue)
+            daemon.logger.info(
+                "queue file applied",
+                metadata: [
+                    "batch": "\(batch.batch)", "added": "\(changes.added)", "updated": "\(changes.updated)",
+                    "unchanged": "\(changes.unchanged)",
+                ])
+            guard exitWhenDone else { return 0 }
+            for task in try await batch.wait(on: daemon.queue) {
+                let why = task.error.map { "\($0.code): \($0.message)" } ?? task.reason?.rawValue ?? "no reason known"
+                report("task \(task.id) (\(task.url)) is \(task.state.rawValue): \(why)")
+                status = 1
+            }
+        } catch let error as QueueError {
+            report(text(of: error))
+            status = 1
+        }
+        if exitWhenDone || status != 0 { daemon.stopRequest.request() }
+        return status
+    }
+
+    // MARK: What there is to go by
+
+    private func readConfiguration(_ surroundings: Surroundings) throws -> Configuration {
+        let path = config.map(Surroundings.absolute) ?? surroundings.configurationFile
+        guard config != nil || TextFile.exists(path) else { return Configuration() }
+        return try Self.reporting(Exit.configuration) {
+            try Configuration(parsing: FileText.decode(try TextFile.read(path), file: path), file: path)
+        }
+    }
+
+    private func makePlan(_ configuration: Configuration, _ surroundings: Surroundings) throws -> DaemonPlan {
+        var configuration = configuration
+        if let downloadDirectory { configuration.downloads.directory = Surroundings.absolute(downloadDirectory) }
+        let state = stateDirectory.map(Surroundings.absolute) ?? surroundings.stateDirectory
+        let inherited = checkConfig ? [] : ServiceManager.listeningSockets()
+        let path = socket.map(Surroundings.absolute) ?? configuration.control.socket ?? surroundings.socket
+        guard path != nil || !inherited.isEmpty || checkConfig else {
+            Self.report("nobody says where the control socket goes: set XDG_RUNTIME_DIR or give --socket PATH")
+            throw Exit.configuration
+        }
+        let access = try Self.reporting(Exit.configuration) {
+            try AccessRule(configuration.control, surroundings: surroundings)
+        }
+        return DaemonPlan(
+            configuration: configuration, stateDirectory: state,
+            downloadDirectory: surroundings.downloadDirectory(stateDirectory: state), inheritedSockets: inherited,
+            socket: inherited.isEmpty ? path : nil, access: access, uid: surroundings.uid)
+    }
+
+    private static func level(_ configuration: Configuration) -> Logger.Level {
+        Logger.Level(rawValue: configuration.log.level.rawValue) ?? .info
+    }
+
+    private static func makeLogger(_ surroundings: Surroundings) -> Logger {
+        let toJournal = surroundings.logsToJournal
+        return Logger(label: "dld") { _ in
+            toJournal ? JournalLogHandler() as any LogHandler : StandardErrorLogHandler()
+        }
+    }
+
+    /// The service group's own messages are for whoever debugs it.
+    private static func quiet(_ logger: Logger) -> Logger {
+        var quiet = logger
+        quiet.logLevel = max(logger.logLevel, .warning)
+        return quiet
+    }
+
+    private static func raiseDescriptorLimit() {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(7), &limit) == 0 else { return }  // RLIMIT_NOFILE
+        limit.rlim_cur = limit.rlim_max
+        setrlimit(__rlimit_resource_t(7), &limit)
+    }
+
+    // MARK: Errors
+
+    private static func text(of error: QueueError) -> String {
+        if case .field(let error) = error { return "\(error)" }
+        return error.refusal?.message ?? "the queue refused"
+    }
+
+    private static func report(_ message: String) {
+        var line = "dld: \(LogText.printable(message))\n"
+        _ = line.withUTF8 { write(2, $0.baseAddress, $0.count) }
+    }
+
+    /// Runs `body`; what it throws is printed and ends the program with `code`.
+    private static func reporting<Value>(_ code: ExitCode, _ body: () throws -> Value) throws -> Value {
+        do {
+            return try body()
+        } catch let error as FileError {
+            // FILE:LINE:COLUMN first, as editors like it.
+            var line = "\(error)\n"
+            _ = line.withUTF8 { write(2, $0.baseAddress, $0.count) }
+            throw code
+        } catch {
+            report("\(error)")
+            throw code
+        }
+    }
+}

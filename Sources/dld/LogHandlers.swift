@@ -1,0 +1,97 @@
+import CSystemd
+import Glibc
+import Logging
+
+/// One line a message on standard error: `level: message (key=value, …)`.
+struct StandardErrorLogHandler: LogHandler {
+    var logLevel: Logger.Level = .info
+    var metadata: Logger.Metadata = [:]
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        var line = "dld: \(event.level.rawValue): \(LogText.printable("\(event.message)"))"
+        let all = metadata.merging(event.metadata ?? [:]) { $1 }
+        if !all.isEmpty {
+            let pairs = all.sorted { $0.key < $1.key }.map { "\($0.key)=\(LogText.printable("\($0.value)"))" }
+            line += " (" + pairs.joined(separator: ", ") + ")"
+        }
+        line += "\n"
+        var text = line
+        _ = text.withUTF8 { write(2, $0.baseAddress, $0.count) }
+    }
+}
+
+/// Messages with their fields in systemd's journal (sd_journal_sendv(3)).
+struct JournalLogHandler: LogHandler {
+    var logLevel: Logger.Level = .info
+    var metadata: Logger.Metadata = [:]
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        let all = metadata.merging(event.metadata ?? [:]) { $1 }
+        let pairs = all.sorted { $0.key < $1.key }
+        let words = pairs.map { "\($0.key)=\(LogText.printable("\($0.value)"))" }.joined(separator: ", ")
+        let message = LogText.printable("\(event.message)") + (words.isEmpty ? "" : " (\(words))")
+        var fields = [
+            "MESSAGE=\(message)", "PRIORITY=\(Self.priority(event.level))", "SYSLOG_IDENTIFIER=dld",
+        ]
+        for (key, value) in pairs {
+            let name = key.uppercased().filter { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }
+            fields.append("DLD_\(name)=\(value)")
+        }
+        let bytes = fields.map { Array($0.utf8) }
+        let storage = bytes.flatMap { $0 }
+        storage.withUnsafeBytes { storage in
+            var vectors: [iovec] = []
+            var offset = 0
+            for field in bytes {
+                let start = storage.baseAddress.map { UnsafeMutableRawPointer(mutating: $0 + offset) }
+                vectors.append(iovec(iov_base: start, iov_len: field.count))
+                offset += field.count
+            }
+            sd_journal_sendv(vectors, Int32(vectors.count))
+        }
+    }
+
+    private static func priority(_ level: Logger.Level) -> Int {
+        switch level {
+        case .trace, .debug: 7
+        case .info: 6
+        case .notice: 5
+        case .warning: 4
+        case .error: 3
+        case .critical: 2
+        }
+    }
+}
+
+enum LogText {
+    /// A stranger's text must not forge a line or move a terminal's cursor.
+    static func printable(_ text: String) -> String {
+        guard text.unicodeScalars.contains(where: isControl) else { return text }
+        var shown = ""
+        for scalar in text.unicodeScalars {
+            if isControl(scalar) {
+                shown += "\\u{\(String(scalar.value, radix: 16))}"
+            } else {
+                shown.unicodeScalars.append(scalar)
+            }
+        }
+        return shown
+    }
+
+    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0..<0x20, 0x7F..<0xA0, 0x200B...0x200F, 0x2028...0x202E, 0x2066...0x2069: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,17 @@
+import CSystemd
+import Glibc
+
+/// What systemd and a service it started tell each other (sd_notify(3), sd_listen_fds(3)); nothing where it did not.
+enum ServiceManager {
+    /// Sockets that systemd listens on for us.
+    static func listeningSockets() -> [Int32] {
+        // 1: the variables are not handed on to children.
+        let count = sd_listen_fds(1)
+        guard count > 0 else { return [] }
+        return (0..<count).map { 3 + $0 }  // SD_LISTEN_FDS_START
+    }
+
+    static func notify(_ state: String) {
+        sd_notify(0, state)
+    }
+}

@@ -1,0 +1,71 @@
+import Glibc
+
+/// What systemd, XDG and the user say about where things are.
+struct Surroundings {
+    let environment: [String: String]
+    let uid: UInt32
+
+    static var current: Surroundings {
+        var variables: [String: String] = [:]
+        for name in [
+            "STATE_DIRECTORY", "RUNTIME_DIRECTORY", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR",
+            "XDG_DOWNLOAD_DIR", "HOME", "JOURNAL_STREAM",
+        ] {
+            if let value = getenv(name) { variables[name] = String(cString: value) }
+        }
+        return Surroundings(environment: variables, uid: getuid())
+    }
+
+    /// Variables by which a stranger could bend what the libraries beneath us do.
+    static func scrub() {
+        for name in [
+            "http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY",
+            "ftp_proxy", "FTP_PROXY", "SSLKEYLOGFILE", "CURL_HOME", "CURL_CA_BUNDLE", "NETRC",
+        ] { unsetenv(name) }
+    }
+
+    /// The system's daemon, as against a user's own.
+    var isSystem: Bool {
+        if let directory = environment["STATE_DIRECTORY"] { return directory.hasPrefix("/var/") }
+        return uid == 0
+    }
+
+    private var home: String { environment["HOME"] ?? "/" }
+
+    /// systemd gives several directories separated by colons.
+    private func first(_ name: String) -> String? {
+        environment[name]?.split(separator: ":").first.map(String.init)
+    }
+
+    var configurationFile: String {
+        if isSystem { return "/etc/dld/dld.yaml" }
+        return (environment["XDG_CONFIG_HOME"] ?? home + "/.config") + "/dld/dld.yaml"
+    }
+
+    var stateDirectory: String {
+        first("STATE_DIRECTORY") ?? (environment["XDG_STATE_HOME"] ?? home + "/.local/state") + "/dld"
+    }
+
+    /// - Returns: `nil` where nobody says where sockets go.
+    var socket: String? {
+        if let directory = first("RUNTIME_DIRECTORY") { return directory + "/dld.sock" }
+        if uid != 0, let directory = environment["XDG_RUNTIME_DIR"] { return directory + "/dld/dld.sock" }
+        return isSystem ? "/run/dld/dld.sock" : nil
+    }
+
+    func downloadDirectory(stateDirectory: String) -> String {
+        if isSystem { return stateDirectory + "/downloads" }
+        return environment["XDG_DOWNLOAD_DIR"] ?? home + "/Downloads"
+    }
+
+    /// Whether standard error goes to the journal.
+    var logsToJournal: Bool { environment["JOURNAL_STREAM"] != nil }
+
+    /// A path as the user typed it, seen from the working directory.
+    static func absolute(_ path: String) -> String {
+        guard !path.hasPrefix("/") else { return path }
+        guard let directory = getcwd(nil, 0) else { return path }
+        defer { free(directory) }
+        return String(cString: directory) + "/" + path
+    }
+}

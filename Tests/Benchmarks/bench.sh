@@ -1,0 +1,239 @@
+#!/usr/bin/env bash
+# Compares dld with curl, wget2, axel and aria2c, as far as they are installed: bench.sh [large|small|all]
+#
+#   large  one file of 2 GiB
+#   small  10,000 files of 16 KiB, 32 at once
+#
+# All runs of one comparison are interleaved, each in a fresh directory of one file system, and judged by their
+# medians: between two invocations the same machine may differ threefold, so only the ratios mean anything. What a
+# tool brought is compared with the source after each run, or the run does not count.
+#
+# dld is timed from `dlctl add` to the end of its wait, when every file is durable; a peer as it is, and again with
+# a sync of what it wrote.
+#
+# RUNS (5), DLD_BIN_DIR (.build/release), BENCH_DIR (where to work; a disk with room), BENCH_REPORT (Markdown).
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+export LC_ALL=C PATH=$PATH:/usr/sbin:/sbin
+
+what=${1:-all}
+runs=${RUNS:-5}
+case $what in large | small | all) ;; *)
+    echo "usage: $0 [large|small|all]" >&2
+    exit 64
+    ;;
+esac
+bin=$(cd "${DLD_BIN_DIR:-.build/release}" && pwd)
+place=$(mktemp -d "${BENCH_DIR:-/var/tmp}/dld-bench-XXXXXX")
+report=${BENCH_REPORT:-.build/bench.md}
+large_size=$((${LARGE_MIB:-2048} * 1048576))
+small_count=${SMALL_COUNT:-10000}
+limit=${TIME_LIMIT:-300} # seconds a run
+daemon= nginx=
+
+clean_up() {
+    trap - EXIT INT TERM HUP
+    stop_daemon
+    if [ -n "$nginx" ]; then kill -TERM "$nginx" 2>/dev/null && wait "$nginx" 2>/dev/null || true; fi
+    rm -rf "$place"
+}
+stop_daemon() {
+    if [ -n "$daemon" ]; then kill -TERM "$daemon" 2>/dev/null && wait "$daemon" 2>/dev/null || true; fi
+    daemon=
+}
+trap clean_up EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+fail() {
+    echo "bench: $*" >&2
+    tail -n 20 "$place"/*.log >&2 2>/dev/null || true
+    exit 1
+}
+
+start_nginx() {
+    while port=$((20000 + RANDOM % 20000)) && (: </dev/tcp/127.0.0.1/$port) 2>/dev/null; do :; done
+    [ "$(id -u)" -ne 0 ] || echo 'user root;' >"$place/nginx.conf"
+    cat >>"$place/nginx.conf" <<CONF
+daemon off;
+worker_processes 2;
+pid $place/nginx.pid;
+error_log $place/nginx.log;
+events { worker_connections 2048; }
+http {
+    access_log off;
+    sendfile on;
+    keepalive_requests 100000;
+    client_body_temp_path $place/tmp-body;
+    proxy_temp_path $place/tmp-proxy;
+    fastcgi_temp_path $place/tmp-fastcgi;
+    uwsgi_temp_path $place/tmp-uwsgi;
+    scgi_temp_path $place/tmp-scgi;
+    server { listen 127.0.0.1:$port backlog=1024; root $place/source; }
+}
+CONF
+    nginx -p "$place" -e "$place/nginx.log" -c "$place/nginx.conf" &
+    nginx=$!
+    for _ in {1..100}; do
+        (: </dev/tcp/127.0.0.1/$port) 2>/dev/null && return
+        sleep 0.05
+    done
+    fail 'nginx does not answer'
+}
+
+# start_daemon CONFIGURATION
+start_daemon() {
+    echo "$1" >"$place/dld.yaml"
+    mkdir -p "$place/runs"
+    "$bin/dld" --config "$place/dld.yaml" --socket "$place/dld.sock" --state-directory "$place/state" \
+        --download-directory "$place/runs" --log-level error 2>>"$place/dld.log" &
+    daemon=$!
+    for _ in {1..200}; do
+        dlctl status >/dev/null 2>&1 && return
+        sleep 0.05
+    done
+    fail 'the daemon does not answer'
+}
+dlctl() { "$bin/dlctl" --socket "$place/dld.sock" "$@"; }
+
+# run_large TOOL DIRECTORY: brings large.bin into DIRECTORY.
+run_large() {
+    local url=$server/large.bin
+    case $1 in
+        dld) "$bin/dlctl" --socket "$place/dld.sock" add --wait --directory "$2" "$url" ;;
+        curl) curl -q -sS -o "$2/large.bin" "$url" ;;
+        wget2) wget2 --no-config -q -O "$2/large.bin" "$url" ;;
+        axel) axel -q -o "$2/large.bin" "$url" ;;
+        aria2c) aria2c --no-conf -q -d "$2" -o large.bin "$url" ;;
+    esac
+}
+
+# run_small TOOL DIRECTORY: brings all small files into DIRECTORY. The lists are made before the clock runs.
+run_small() {
+    case $1 in
+        dld) "$bin/dlctl" --socket "$place/dld.sock" add --wait --directory "$2" --input "$place/small.urls" ;;
+        curl) (cd "$2" && curl -q -sS -Z --parallel-max 32 -K "$place/small.curl") ;;
+        wget2) wget2 --no-config -q --max-threads=32 -P "$2" -i "$place/small.urls" ;;
+        aria2c) aria2c --no-conf -q -j32 -d "$2" -i "$place/small.urls" ;;
+    esac
+}
+export -f run_large run_small
+export bin place
+
+seconds() { awk -v from="$1" -v to="$2" 'BEGIN { printf "%.3f", to - from }'; }
+
+# measure KIND TOOL ROUND: one run into a directory of its own, its two times appended to KIND.times.
+measure() {
+    local kind=$1 tool=$2 directory=$place/runs/$1-$2-$3 start plain synced
+    mkdir -p "$directory"
+    sync -f "$place"
+    start=$EPOCHREALTIME
+    timeout "$limit" bash -c "run_$kind $tool '$directory'" >"$place/tool.log" 2>&1 \
+        || fail "$tool ended with $? in round $3"
+    plain=$EPOCHREALTIME
+    # What dld says is complete is durable already; a peer's files still have to reach the disk.
+    if [ "$tool" != dld ]; then
+        if [ "$kind" = large ]; then sync "$directory/large.bin"; else sync -f "$directory"; fi
+    fi
+    synced=$EPOCHREALTIME
+    if [ "$kind" = large ]; then
+        cmp "$place/source/large.bin" "$directory/large.bin" || fail "$tool brought other bytes"
+        # Two or three at a time fill a small disk; one large file a directory leaves no trail of freed inodes.
+        rm "$directory/large.bin"
+    else
+        diff -rq "$place/source/small" "$directory" || fail "$tool brought other bytes"
+    fi
+    plain=$(seconds "$start" "$plain") synced=$(seconds "$start" "$synced")
+    [ "$tool" != dld ] || synced=$plain
+    echo "$tool $plain $synced" >>"$place/$kind.times"
+    printf '  round %s  %-7s %8s s   synced %8s s\n' "$3" "$tool" "$plain" "$synced"
+}
+
+# compare KIND TOOL…: every round begins with another tool, so that none always follows the same one.
+compare() {
+    local kind=$1 round index
+    shift
+    local tools=("$@")
+    for ((round = 1; round <= runs; round++)); do
+        for ((index = 0; index < ${#tools[@]}; index++)); do
+            measure "$kind" "${tools[(index + round) % ${#tools[@]}]}" "$round"
+        done
+    done
+}
+
+# table KIND TITLE: medians and ratios as Markdown.
+table() {
+    printf '\n**%s** (medians of %s runs)\n\n' "$2" "$runs"
+    awk '
+        function median(list, count,   i, j, swap) {
+            for (i = 2; i <= count; i++)
+                for (j = i; j > 1 && list[j] < list[j - 1]; j--) {
+                    swap = list[j]; list[j] = list[j - 1]; list[j - 1] = swap
+                }
+            return count % 2 ? list[(count + 1) / 2] : (list[count / 2] + list[count / 2 + 1]) / 2
+        }
+        { if (!($1 in count)) order[++tools] = $1
+          count[$1]++; plain[$1, count[$1]] = $2 + 0; synced[$1, count[$1]] = $3 + 0 }
+        END {
+            for (t = 1; t <= tools; t++) {
+                name = order[t]
+                for (i = 1; i <= count[name]; i++) { a[i] = plain[name, i]; b[i] = synced[name, i] }
+                asis[name] = median(a, count[name]); safe[name] = median(b, count[name])
+            }
+            print "| tool | as it is | dld / tool | with sync | dld / tool |"
+            print "|---|---:|---:|---:|---:|"
+            printf "| dld (durable) | %.2f s | | %.2f s | |\n", asis["dld"], asis["dld"]
+            for (t = 1; t <= tools; t++) {
+                name = order[t]
+                if (name == "dld") continue
+                printf "| %s | %.2f s | %.2f | %.2f s | %.2f |\n", name, asis[name], asis["dld"] / asis[name],
+                    safe[name], asis["dld"] / safe[name]
+                if (!best || safe[name] < safe[best]) best = name
+            }
+            if (best) printf "\ndld takes %.2f times as long as the best peer with sync, %s.\n",
+                asis["dld"] / safe[best], best
+        }' "$place/$1.times"
+}
+
+peers=()
+for tool in curl wget2 axel aria2c; do ! command -v "$tool" >/dev/null || peers+=("$tool"); done
+mkdir -p "$place/source/small"
+: >"$place/report"
+start_nginx
+server=http://127.0.0.1:$port
+export server
+
+if [ "$what" != small ]; then
+    echo "One file of $((large_size / 1048576)) MiB:"
+    head -c "$large_size" /dev/urandom >"$place/source/large.bin"
+    sync -f "$place"
+    cat "$place/source/large.bin" >/dev/null
+    start_daemon ''
+    compare large dld "${peers[@]}"
+    stop_daemon
+    table large "One file of $((large_size / 1048576)) MiB" >>"$place/report"
+    rm "$place/source/large.bin"
+fi
+
+if [ "$what" != large ]; then
+    echo "$small_count files of 16 KiB, 32 at once:"
+    head -c $((small_count * 16384)) /dev/urandom \
+        | split -a 5 -d -b 16384 - "$place/source/small/f"
+    find "$place/source/small" -type f -printf '%f\n' | sort >"$place/names"
+    awk -v url="$server/small/" '{ print url $0 }' "$place/names" >"$place/small.urls"
+    awk -v url="$server/small/" '{ print "url = " url $0; print "output = " $0 }' "$place/names" >"$place/small.curl"
+    sync -f "$place"
+    start_daemon 'limits: {active-tasks: 32, connections-per-host: 32}'
+    many=()
+    # axel has no way to fetch many files at once.
+    for tool in "${peers[@]}"; do [ "$tool" = axel ] || many+=("$tool"); done
+    compare small dld "${many[@]}"
+    stop_daemon
+    table small "$small_count files of 16 KiB, 32 at once" >>"$place/report"
+fi
+
+{
+    cat "$place/report"
+    printf '\n%s cores, %s, Linux %s; nginx with two workers on the same machine. ' \
+        "$(nproc)" "$(stat -f -c %T "$place")" "$(uname -r)"
+    printf 'Made by `make bench`. A peer "with sync" is timed until its files are on the disk, where dld’s always are.\n'
+} | tee "$report"

@@ -1,0 +1,24 @@
+import ControlClient
+import Testing
+
+@Suite struct SocketPathTests {
+    @Test("a path that was named is the only one tried")
+    func explicit() {
+        let environment = ["DLD_SOCKET": "/e", "XDG_RUNTIME_DIR": "/run/user/1"]
+        #expect(SocketPath.candidates(explicit: "/x", environment: environment) == ["/x"])
+        #expect(SocketPath.candidates(explicit: nil, environment: environment) == ["/e"])
+    }
+
+    @Test("otherwise the user's daemon comes before the system's")
+    func order() {
+        #expect(
+            SocketPath.candidates(explicit: nil, environment: ["XDG_RUNTIME_DIR": "/run/user/1", "DLD_SOCKET": ""])
+                == ["/run/user/1/dld/dld.sock", "/run/dld/dld.sock"])
+    }
+
+    @Test("an empty or relative runtime directory counts for nothing", arguments: ["", "run"])
+    func unusable(directory: String) {
+        #expect(
+            SocketPath.candidates(explicit: nil, environment: ["XDG_RUNTIME_DIR": directory]) == ["/run/dld/dld.sock"])
+    }
+}

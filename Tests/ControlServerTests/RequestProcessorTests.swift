@@ -1,0 +1,155 @@
+import ControlProtocol
+import FoundationEssentials
+import NIOCore
+import Synchronization
+import TaskModel
+import Testing
+
+@testable import ControlServer
+
+@Suite("From a line to its answer")
+struct RequestProcessorTests {
+    private let processor = RequestProcessor(
+        handler: ScriptedHandler(), peer: Peer(uid: 1, gid: 1, pid: 1))
+
+    private func answer(_ line: [UInt8]) async -> String? {
+        await processor.reply(to: ByteBuffer(bytes: line), isSubscribed: false).answer.map { String(buffer: $0) }
+    }
+
+    private func answer(_ line: String) async -> String? { await answer(Array(line.utf8)) }
+
+    /// The number of the one error that comes back.
+    private func errorNumber(_ line: [UInt8]) async throws -> Int? {
+        let text = try #require(await answer(line))
+        let response = try JSONDecoder().decode(
+            IncomingResponse<Acknowledgement>.self, from: Data(text.utf8))
+        guard case .failure(let error) = response.outcome else { return nil }
+        return error.code
+    }
+
+    private func errorNumber(_ line: String) async throws -> Int? { try await errorNumber(Array(line.utf8)) }
+
+    @Test("a request is answered with its own id, one line, keys in order")
+    func single() async {
+        #expect(await answer(request(7)) == acknowledgement(7) + "\n")
+        #expect(
+            await answer(#" {"jsonrpc":"2.0","id":"a/b","method":"daemon.status"} "#)
+                == #"{"id":"a/b","jsonrpc":"2.0","result":{"ok":true}}"# + "\n")
+    }
+
+    @Test("a notification is carried out and not answered, right or wrong")
+    func notification() async {
+        #expect(await answer(#"{"jsonrpc":"2.0","method":"daemon.status"}"#) == nil)
+        #expect(await answer(#"{"jsonrpc":"2.0","method":"no.such"}"#) == nil)
+        #expect(await answer(#"[{"jsonrpc":"2.0","method":"daemon.status"}]"#) == nil)
+    }
+
+    @Test(
+        "what is not JSON in UTF-8 is a parse error",
+        arguments: [
+            Array("hello".utf8), Array("{".utf8), Array("[1,2".utf8), Array(#"{"id":}"#.utf8), Array("{} {}".utf8),
+            [0xFF, 0xFE], [0x7B, 0x22, 0xC3, 0x28, 0x22, 0x3A, 0x31, 0x7D], [0xED, 0xA0, 0x80],
+            // The same request in UTF-16, which a lenient decoder would take.
+            request(1).utf8.reduce(into: []) { $0 += [$1, 0] },
+            [0], Array(11...255),
+        ] as [[UInt8]])
+    func parseError(_ line: [UInt8]) async throws {
+        #expect(try await errorNumber(line) == RPCError.Number.parse)
+    }
+
+    @Test("nesting up to 64 is decoded, deeper is refused before it is")
+    func nesting() async throws {
+        func nested(_ depth: Int) -> String {
+            String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+        }
+        #expect(try await errorNumber(nested(65)) == RPCError.Number.invalidRequest)
+        #expect(await answer(nested(65))?.contains("nest deeper than 64") == true)
+        #expect(await answer(nested(64))?.contains("nest") == false)
+        #expect(
+            try await errorNumber([UInt8](repeating: UInt8(ascii: "["), count: 1_000_000))
+                == RPCError.Number.invalidRequest)
+    }
+
+    @Test("numbers that no field can hold are the request's error, and nothing breaks")
+    func hugeNumbers() async throws {
+        for number in ["1e999", "-1e999", "99999999999999999999999999", "1.5", String(repeating: "9", count: 5000)] {
+            let line = #"{"jsonrpc":"2.0","id":1,"method":"task.get","params":{"id":\#(number)}}"#
+            let text = try #require(await answer(line))
+            #expect(text.contains(#""code":-32602"#), "\(number): \(text)")
+            #expect(text.contains(#""field":"#), "\(number): \(text)")
+            let asID = try await errorNumber(#"{"jsonrpc":"2.0","id":\#(number),"method":"daemon.status"}"#)
+            #expect(asID == RPCError.Number.invalidRequest, "\(number)")
+        }
+    }
+
+    @Test("of a key that stands twice one value counts, and the request is answered once")
+    func duplicateKeys() async throws {
+        let text = try #require(
+            await answer(#"{"jsonrpc":"2.0","id":1,"id":2,"method":"daemon.status","method":"daemon.status"}"#))
+        #expect([acknowledgement(1) + "\n", acknowledgement(2) + "\n"].contains(text))
+    }
+
+    // MARK: - Batches
+
+    @Test("a batch is answered by one array in order, a bad request spoiling no other")
+    func batch() async {
+        #expect(
+            await answer(#"[\#(request(1)),1,{"jsonrpc":"2.0","method":"daemon.status"},\#(request(2))]"#)
+                == "[" + acknowledgement(1)
+                + #",{"error":{"code":-32600,"data":{"code":"invalid"},"message":"a request is a JSON object"}"#
+                + #","id":null,"jsonrpc":"2.0"},"# + acknowledgement(2) + "]\n")
+    }
+
+    @Test("an empty batch, and one of more than 1,000, are refused whole")
+    func batchLimits() async throws {
+        #expect(try await errorNumber("[]") == RPCError.Number.invalidRequest)
+        #expect(try await errorNumber(" [ ] ") == RPCError.Number.invalidRequest)
+        let full = [String](repeating: request(1), count: 1000)
+        #expect(await answer("[" + full.joined(separator: ",") + "]")?.hasPrefix("[{") == true)
+        let over = "[" + (full + [request(1)]).joined(separator: ",") + "]"
+        #expect(try await errorNumber(over) == RPCError.Number.invalidRequest)
+        let ones = "[1" + String(repeating: ",1", count: 500_000) + "]"
+        #expect(try await errorNumber(ones) == RPCError.Number.invalidRequest)
+    }
+
+    @Test("once a batch's answer is too long, the rest of it is refused and not carried out")
+    func batchAnswerBounded() async throws {
+        let calls = Mutex(0)
+        let page = [String](repeating: String(repeating: "x", count: 1000), count: 600)
+        let processor = RequestProcessor(
+            handler: ScriptedHandler(commands: { _, _ in
+                calls.withLock { $0 += 1 }
+                return .success(page)
+            }), peer: Peer(uid: 1, gid: 1, pid: 1))
+        let line = "[" + [String](repeating: request(1), count: 100).joined(separator: ",") + "]"
+        let answer = try #require(
+            await processor.reply(to: ByteBuffer(string: line), isSubscribed: false).answer)
+        #expect(calls.withLock { $0 } == 2)
+        #expect(answer.readableBytes < 2 << 20)
+        #expect(String(buffer: answer).contains(#""code":"too-large""#))
+    }
+
+    // MARK: - Results
+
+    @Test("a result that cannot be written as JSON is an internal error, not a silence")
+    func unencodable() async throws {
+        let processor = RequestProcessor(
+            handler: ScriptedHandler(commands: { _, _ in .success(Double.nan) }), peer: Peer(uid: 1, gid: 1, pid: 1))
+        let answer = try #require(
+            await processor.reply(to: ByteBuffer(string: request(3)), isSubscribed: false).answer)
+        #expect(String(buffer: answer).contains(#""code":-32603"#))
+        #expect(String(buffer: answer).contains(#""id":3"#))
+    }
+
+    @Test("the handler's error goes out as it is")
+    func handlersError() async throws {
+        let processor = RequestProcessor(
+            handler: ScriptedHandler(commands: { _, _ in .failure(.unknownTask(TaskID(9))) }),
+            peer: Peer(uid: 1, gid: 1, pid: 1))
+        let answer = await processor.reply(to: ByteBuffer(string: request(3)), isSubscribed: false).answer
+        #expect(
+            answer.map { String(buffer: $0) }
+                == #"{"error":{"code":-32001,"data":{"code":"invalid","field":"id"},"#
+                + #""message":"no task has the id 9"},"id":3,"jsonrpc":"2.0"}"# + "\n")
+    }
+}

@@ -1,0 +1,137 @@
+import FoundationEssentials
+import Glibc
+import TaskModel
+import TestSupport
+import Testing
+
+@Suite("Bad input", .serialized, .timeLimit(.minutes(2)))
+struct BadInputTests {
+    @Test("a URL, a name or a header that cannot be taken is refused with a message, and nothing is queued")
+    func rejectedArguments() async throws {
+        let daemon = try await DaemonProcess.started()
+        let good = "http://127.0.0.1:1/a"
+        let cases: [[String]] = [
+            [""], ["no url"], ["http://"], ["http://exa mple.org/"], ["http://h:99999/"], ["http://[::1/"],
+            ["/etc/passwd"], ["file:///etc/passwd"], ["gopher://127.0.0.1/"], ["http://h/\r\nX: y"],
+            ["--output", "..", good], ["--output", "/etc/x", good], ["--output", "../x", good],
+            ["--output", "a\nb", good], ["--output", "", good], ["--output", ".dld-x.part", good],
+            ["--directory", "../outside", good], ["--directory", "/etc", good],
+            ["--header", "X: a\r\nY: b", good], ["--header", "no colon", good], ["--header", "Range: bytes=1-", good],
+            ["--checksum", "sha256:12", good], ["--checksum", "crc:00", good],
+            ["--no-such-option", good], [],
+        ]
+        for arguments in cases {
+            let outcome = try await daemon.dlctl(["add"] + arguments)
+            #expect(outcome.status == .exited(64), "\(arguments): \(outcome)")
+            #expect(!outcome.error.isEmpty, "\(arguments)")
+            #expect(outcome.output.isEmpty, "\(arguments)")
+        }
+        #expect(try daemon.tasks().isEmpty)
+        #expect(daemon.isRunning)
+    }
+
+    @Test("one bad URL among good ones queues none of them")
+    func allOrNone() async throws {
+        let daemon = try await DaemonProcess.started()
+        let outcome = try await daemon.dlctl("add", "http://127.0.0.1:1/a", "file:///etc/passwd")
+        #expect(outcome.status == .exited(64))
+        #expect(outcome.error.contains("file"))
+        #expect(try daemon.tasks().isEmpty)
+    }
+
+    @Test("an unknown id is an error, and the others are still done")
+    func unknownID() async throws {
+        let daemon = try await DaemonProcess.started()
+        let id = try await daemon.add("--paused", "http://127.0.0.1:1/a")
+        for command in ["show", "pause", "resume", "cancel", "retry", "remove", "wait"] {
+            let outcome = try await daemon.dlctl(command, "999999")
+            #expect(outcome.status == .exited(1), "\(command): \(outcome)")
+            #expect(outcome.error.contains("999999"), "\(command): \(outcome)")
+        }
+        let outcome = try await daemon.dlctl("cancel", "--json", "999999", id.description)
+        #expect(outcome.status == .exited(1))
+        #expect(outcome.output.contains("\"changed\":1"), "\(outcome)")
+        #expect(try daemon.task(id).state == .cancelled)
+        #expect(try await daemon.dlctl("show", "twelve").status == .exited(64))
+    }
+
+    @Test("without a daemon dlctl ends with 69 and says so")
+    func noDaemon() async throws {
+        let daemon = try DaemonProcess()
+        let outcome = try await daemon.dlctl("status")
+        #expect(outcome.status == .exited(69))
+        #expect(!outcome.error.isEmpty)
+    }
+
+    @Test("a configuration with a typing error is refused with its place and the nearest key")
+    func configuration() async throws {
+        let daemon = try DaemonProcess(configuration: "log: {level: info}\nlimits:\n  active-taks: 4\n")
+        for extra in [[], ["--check-config"]] {
+            let child = try daemon.launch(extra: extra)
+            #expect(try await child.wait() == .exited(78))
+            #expect(child.standardError.contains("dld.yaml:3:3"), "\(child.standardError)")
+            #expect(child.standardError.contains("active-tasks"), "\(child.standardError)")
+        }
+        #expect(!exists(daemon.socket))
+        let right = try DaemonProcess(configuration: "limits: {active-tasks: 4}\n")
+        let check = try right.launch(extra: ["--check-config"])
+        #expect(try await check.wait() == .exited(0), "\(check.standardError)")
+    }
+
+    /// Sends `bytes` and gives back the first line of the answer and whether the connection ended after it.
+    private func answer(_ daemon: DaemonProcess, to bytes: [UInt8]) throws -> (line: String, ended: Bool) {
+        let connection = try StreamSocket(path: daemon.socket)
+        connection.setReadTimeout(2)
+        connection.send(bytes)
+        let line = try connection.readLine() ?? ""
+        do {
+            return (line, try connection.receive().isEmpty)
+        } catch let error as SystemError {
+            return (line, error.number == ECONNRESET)
+        }
+    }
+
+    @Test("garbage, a giant line and deep nesting on the socket are answered, and the daemon lives")
+    func socket() async throws {
+        let daemon = try await DaemonProcess.started()
+        let garbage = try answer(daemon, to: Array("{\"jsonrpc\": what?\n".utf8))
+        #expect(garbage.line.contains("-32700"), "\(garbage)")
+        #expect(!garbage.ended)
+        let binary = try answer(daemon, to: [0, 0xFF, 0xC0, 0x80, 0x0A])
+        #expect(binary.line.contains("-32700"), "\(binary)")
+        let giant = try answer(daemon, to: Array(repeating: UInt8(ascii: "x"), count: 1 << 20 + 4096))
+        #expect(giant.line.contains("-32600"), "\(giant)")
+        #expect(giant.ended)
+        let deep = try answer(
+            daemon, to: Array((String(repeating: "[", count: 100_000) + "\n").utf8))
+        #expect(deep.line.contains("\"error\""), "\(deep)")
+        let nested = #"{"jsonrpc":"2.0","id":1,"method":"daemon.status","params":"#
+        let valid = try answer(
+            daemon,
+            to: Array((nested + String(repeating: "[", count: 80) + String(repeating: "]", count: 80) + "}\n").utf8))
+        #expect(valid.line.contains("\"error\""), "\(valid)")
+        let unknown = try answer(daemon, to: Array("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"task.ad\"}\n".utf8))
+        #expect(unknown.line.contains("-32601"), "\(unknown)")
+        #expect(unknown.line.contains("task.add"), "\(unknown)")
+        #expect(daemon.answers)
+        #expect(daemon.isRunning)
+    }
+
+    @Test(
+        "another user is turned away with 77",
+        .enabled(if: isRoot, "only root can become another user"))
+    func otherUser() async throws {
+        let daemon = try DaemonProcess(mode: 0o755)
+        try await daemon.start()
+        // The build may lie where the other user cannot reach.
+        let client = daemon.directory.file("dlctl")
+        try FileManager.default.copyItem(atPath: DaemonProcess.program("dlctl"), toPath: client)
+        let outcome = try await run([
+            "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", client, "--socket", daemon.socket,
+            "list",
+        ])
+        #expect(outcome.status == .exited(77), "\(outcome)")
+        #expect(!outcome.error.isEmpty)
+        #expect(daemon.answers)
+    }
+}

@@ -1,0 +1,191 @@
+import FoundationEssentials
+import Glibc
+import TaskModel
+import TestSupport
+import Testing
+
+/// Every failure ends in the state and the word of the contract, and disturbs no other task.
+@Suite("Failures", .serialized, .timeLimit(.minutes(3)))
+struct FailureTests {
+    /// Fails the test unless a fresh task beside the failing one completes.
+    private func expectOthersRun(_ daemon: DaemonProcess) async throws {
+        let resource = Resource(size: 30_000, seed: 99)
+        let server = try ScriptedServer(["/other": [.serve(resource)]])
+        let outcome = try await daemon.dlctl("add", "--wait", "-o", "other", server.url("/other"))
+        #expect(outcome.succeeded, "\(outcome.error)")
+        #expect(resource.difference(fromFileAt: daemon.path("other")) == nil)
+        #expect(daemon.isRunning)
+    }
+
+    @Test("a server that is down leaves the task waiting for its next attempt, and resume means now")
+    func downThenUp() async throws {
+        let daemon = try await DaemonProcess.started("retry: {attempts: 10, base-delay: 10m, max-delay: 10m}\n")
+        let port = try FreePort.next()
+        let id = try await daemon.add("http://127.0.0.1:\(port)/file")
+        let waiting = try await daemon.state(of: id, "to wait") { $0.state == .waiting }
+        #expect(waiting.reason == .retry)
+        #expect(waiting.error?.code == .connect)
+        #expect(waiting.notBefore != nil)
+        try await expectOthersRun(daemon)
+        let resource = Resource(size: 10_000)
+        let server = try ScriptedServer(port: port, ["/file": [.serve(resource)]])
+        defer { server.stop() }
+        #expect(try await daemon.dlctl("resume", id.description).succeeded)
+        #expect(try await daemon.settled(id).state == .completed)
+        #expect(resource.difference(fromFileAt: daemon.path("file")) == nil)
+        daemon.expectTidy()
+    }
+
+    @Test("a server that stays down fails the task with connect once the attempts are used up")
+    func down() async throws {
+        let daemon = try await DaemonProcess.started()
+        let url = "http://127.0.0.1:\(try FreePort.next())/file"
+        let outcome = try await daemon.dlctl("add", "--wait", url)
+        #expect(outcome.status == .exited(1))
+        #expect(outcome.error.contains("connect"), "\(outcome.error)")
+        let task = try #require(try daemon.tasks().first)
+        #expect(task.state == .failed)
+        #expect(task.error?.code == .connect)
+        #expect(task.attempts == 3)
+        try await expectOthersRun(daemon)
+        daemon.expectTidy()
+    }
+
+    @Test("a 404 fails at once, after one request")
+    func notFound() async throws {
+        let server = try ScriptedServer(["/gone": [.status(404, body: "not here")]])
+        let daemon = try await DaemonProcess.started()
+        let outcome = try await daemon.dlctl("add", "--wait", server.url("/gone"))
+        #expect(outcome.status == .exited(1))
+        let task = try #require(try daemon.tasks().first)
+        #expect(task.state == .failed)
+        #expect(task.error?.code == .http(404))
+        #expect(task.error?.httpStatus == 404)
+        try await expectOthersRun(daemon)
+        #expect(server.requests(for: "/gone").count == 1)
+        #expect(!exists(daemon.path("gone")))
+        daemon.expectTidy()
+    }
+
+    @Test("a 500 is tried again, and success follows")
+    func serverError() async throws {
+        let resource = Resource(size: 40_000)
+        let server = try ScriptedServer([
+            "/file": [.status(500, body: "<html>an error page</html>"), .serve(resource)]
+        ])
+        let daemon = try await DaemonProcess.started()
+        let id = try await daemon.add(server.url("/file"))
+        #expect(try await daemon.settled(id).state == .completed)
+        #expect(server.requests(for: "/file").count == 2)
+        #expect(resource.difference(fromFileAt: daemon.path("file")) == nil)
+        daemon.expectTidy()
+    }
+
+    @Test("a 500 that stays fails the task with http-500")
+    func persistentServerError() async throws {
+        let server = try ScriptedServer(["/file": [.status(500)]])
+        let daemon = try await DaemonProcess.started()
+        let id = try await daemon.add(server.url("/file"))
+        let task = try await daemon.settled(id)
+        #expect(task.state == .failed)
+        #expect(task.error?.code == .http(500))
+        #expect(server.requests(for: "/file").count == 3)
+        daemon.expectTidy()
+    }
+
+    @Test("a name that does not exist fails with dns")
+    func unresolvable() async throws {
+        var prefix: [String] = []
+        let place = try TemporaryDirectory()
+        if isRoot {
+            // Whatever resolver this machine has or lacks: here the hosts file is all that is asked.
+            let file = try place.write("hosts: files\n", to: "nsswitch.conf")
+            prefix = [
+                "unshare", "--mount", "sh", "-c", "mount --bind \(file) /etc/nsswitch.conf && exec \"$@\"", "sh",
+            ]
+        }
+        let daemon = try await DaemonProcess.started(quickRetries, prefix: prefix)
+        let id = try await daemon.add("http://no-such-name.invalid/file")
+        let task = try await daemon.settled(id)
+        #expect(task.state == .failed)
+        #expect(task.error?.code == .dns)
+        try await expectOthersRun(daemon)
+        daemon.expectTidy()
+    }
+
+    @Test("a connection cut in the middle goes on where it stood", arguments: [false, true])
+    func cut(reset: Bool) async throws {
+        let resource = Resource(size: 40 * mebibyte)
+        let server = try ScriptedServer([
+            "/file": [
+                .serveThenCut(resource, after: 15 * mebibyte, reset ? .reset : .close),
+                .serveThenCut(resource, after: 10 * mebibyte, reset ? .reset : .close), .serve(resource),
+            ]
+        ])
+        let daemon = try await DaemonProcess.started()
+        let id = try await daemon.add(server.url("/file"))
+        let task = try await daemon.settled(id)
+        #expect(task.state == .completed)
+        #expect(task.bytesFetched >= resource.size)
+        #expect(task.bytesFetched < resource.size / 4 * 5)
+        #expect(server.bodyBytesSent(for: "/file") < resource.size / 4 * 5)
+        #expect(resource.difference(fromFileAt: daemon.path("file")) == nil)
+        daemon.expectTidy()
+    }
+
+    @Test("a body shorter than its Content-Length is never called complete")
+    func truncated() async throws {
+        let resource = Resource(size: 50_000)
+        let server = try ScriptedServer(["/file": [.claim(resource, length: 60_000)]])
+        let daemon = try await DaemonProcess.started()
+        let id = try await daemon.add(server.url("/file"))
+        let task = try await daemon.settled(id)
+        #expect(task.state == .failed)
+        #expect(!exists(daemon.path("file")))
+        #expect(daemon.isRunning)
+    }
+
+    @Test(
+        "a full disk leaves the task waiting while another place takes its files, and it goes on when there is room",
+        .enabled(if: isRoot, "a tmpfs can be mounted by root alone"), arguments: [true, false])
+    func diskFull(lengthIsKnown: Bool) async throws {
+        let resource = Resource(size: 32 * mebibyte)
+        let server = try ScriptedServer(["/file": [lengthIsKnown ? .serve(resource) : .chunked(resource)]])
+        let daemon = try await DaemonProcess.started(quickRetries + "disk: {min-free: 0}\n")
+        let small = try daemon.directory.makeDirectory("downloads/small")
+        let disk = try await Mount.tmpfs(at: small, bytes: 8 * mebibyte)
+        let id = try await daemon.add("--directory", "small", server.url("/file"))
+        let waiting = try await daemon.state(of: id, "to wait") { $0.state == .waiting && $0.reason == .diskFull }
+        #expect(waiting.error?.code == .diskFull)
+        #expect(!exists("\(small)/file"))
+        try await expectOthersRun(daemon)
+        #expect(try daemon.task(id).state != .failed)
+        try await disk.resize(bytes: 64 * mebibyte)
+        #expect(try await daemon.dlctl("resume", id.description).succeeded)
+        #expect(try await daemon.settled(id).state == .completed)
+        #expect(resource.difference(fromFileAt: "\(small)/file") == nil)
+        daemon.expectTidy()
+        try await daemon.terminate()
+        try await disk.unmount()
+    }
+
+    @Test("a host that never answers, with 200 tasks, does not hold back a task on another port")
+    func hangingHost() async throws {
+        let hanging = try ScriptedServer(["/hang": [.hang]])
+        defer { hanging.stop() }
+        let resource = Resource(size: 100_000)
+        let server = try ScriptedServer(["/file": [.serve(resource)]])
+        let daemon = try await DaemonProcess.started("")
+        let urls = (0..<200).map { _ in hanging.url("/hang") }
+        #expect(try await daemon.dlctl(["add"] + urls).succeeded)
+        try await eventually(that: "the host is taken up") { hanging.connectionsAccepted > 0 }
+        // Once nothing more starts, what is left of the slots is what other hosts get.
+        try await Task.sleep(for: .seconds(1))
+        let id = try await daemon.add(server.url("/file"))
+        let task = try await daemon.settled(id, within: .seconds(15))
+        #expect(task.state == .completed)
+        #expect(resource.difference(fromFileAt: daemon.path("file")) == nil)
+        #expect(try daemon.tasks().count == 201)
+        #expect(daemon.isRunning)
+    }
+}

@@ -1,0 +1,113 @@
+import Glibc
+import TaskModel
+import TestSupport
+import Testing
+
+@Suite("Queue files", .serialized, .timeLimit(.minutes(2)))
+struct QueueFileTests {
+    @Test("applying a file twice adds nothing the second time, whatever has ended meanwhile")
+    func twice() async throws {
+        let nginx = try await Nginx([.dav("/dav/")])
+        let first = Resource(size: 100_000, seed: 1)
+        let second = Resource(size: 200_000, seed: 2)
+        let report = Resource(size: 50_000, seed: 3)
+        try nginx.publish(first, as: "a.iso")
+        try nginx.publish(second, as: "b.iso")
+        let daemon = try await DaemonProcess.started()
+        try report.write(to: daemon.directory.file("report.tar"))
+        let file = try daemon.directory.write(
+            """
+            batch: nightly
+            defaults: {directory: isos, priority: low}
+            downloads:
+              - url: \(nginx.url("/a.iso"))
+                output: first.iso
+              - \(nginx.url("/b.iso"))
+            uploads:
+              - {file: report.tar, url: "\(nginx.url("/dav/report.tar"))", method: PUT}
+
+            """, to: "queue.yaml")
+        let applied = try await daemon.dlctl("queue", "apply", file)
+        #expect(applied.succeeded, "\(applied.error)")
+        let again = try await daemon.dlctl("queue", "apply", file)
+        #expect(again.succeeded, "\(again.error)")
+        let ids = try daemon.tasks().map(\.id)
+        #expect(ids.count == 3)
+        for id in ids {
+            let task = try await daemon.settled(id)
+            #expect(task.state == .completed)
+            #expect(task.batch == "nightly")
+            #expect(task.priority == .low)
+        }
+        #expect(try await daemon.dlctl("queue", "apply", file).succeeded)
+        #expect(try daemon.tasks().map(\.id) == ids)
+        #expect(first.difference(fromFileAt: daemon.path("isos/first.iso")) == nil)
+        #expect(second.difference(fromFileAt: daemon.path("isos/b.iso")) == nil)
+        #expect(report.difference(fromFileAt: "\(nginx.uploads)/report.tar") == nil)
+        #expect(nginx.accesses().count == 3)
+        daemon.expectTidy()
+    }
+
+    @Test("a misspelt key is refused with its place and the nearest key, and nothing is queued")
+    func misspelt() async throws {
+        let daemon = try await DaemonProcess.started()
+        let file = try daemon.directory.write(
+            """
+            batch: nightly
+            downloads:
+              - http://127.0.0.1:1/before
+              - url: http://127.0.0.1:1/a
+                ouput: a.iso
+
+            """, to: "queue.yaml")
+        let outcome = try await daemon.dlctl("queue", "apply", file)
+        #expect(outcome.status == .exited(64))
+        #expect(outcome.error.contains("queue.yaml:5:5"), "\(outcome.error)")
+        #expect(outcome.error.contains("output"), "\(outcome.error)")
+        #expect(try daemon.tasks().isEmpty)
+    }
+
+    @Test("an entry that cannot be taken refuses the whole file, with its place")
+    func rejectedEntry() async throws {
+        let daemon = try await DaemonProcess.started()
+        let file = try daemon.directory.write(
+            """
+            batch: nightly
+            downloads:
+              - http://127.0.0.1:1/before
+              - url: file:///etc/passwd
+
+            """, to: "queue.yaml")
+        let outcome = try await daemon.dlctl("queue", "apply", file)
+        #expect(outcome.status == .exited(64))
+        #expect(outcome.error.contains("queue.yaml:4:"), "\(outcome.error)")
+        #expect(try daemon.tasks().isEmpty)
+    }
+
+    @Test("with --queue and --exit-when-done the daemon ends with 0 when all completed")
+    func batchMode() async throws {
+        let server = try ScriptedServer([
+            "/a": [.serve(Resource(size: 1000, seed: 1))], "/b": [.serve(Resource(size: 2000, seed: 2))],
+        ])
+        let daemon = try DaemonProcess(configuration: quickRetries)
+        let file = try daemon.directory.write(
+            "batch: b\ndownloads: [\"\(server.url("/a"))\", \"\(server.url("/b"))\"]\n", to: "queue.yaml")
+        let batch = try daemon.launch(extra: ["--queue", file, "--exit-when-done"])
+        #expect(try await batch.wait() == .exited(0), "\(batch.standardError)")
+        #expect(Resource(size: 1000, seed: 1).difference(fromFileAt: daemon.path("a")) == nil)
+        #expect(Resource(size: 2000, seed: 2).difference(fromFileAt: daemon.path("b")) == nil)
+        #expect(daemon.partFiles == [])
+    }
+
+    @Test("with --queue and --exit-when-done the daemon ends with 1 when one task failed, and does the others")
+    func batchModeFailure() async throws {
+        let server = try ScriptedServer(["/a": [.serve(Resource(size: 1000, seed: 1))]])
+        let daemon = try DaemonProcess(configuration: quickRetries)
+        let file = try daemon.directory.write(
+            "batch: b\ndownloads: [\"\(server.url("/nothing"))\", \"\(server.url("/a"))\"]\n", to: "queue.yaml")
+        let batch = try daemon.launch(extra: ["--queue", file, "--exit-when-done"])
+        #expect(try await batch.wait() == .exited(1), "\(batch.standardError)")
+        #expect(batch.standardError.contains("http-404"), "\(batch.standardError)")
+        #expect(Resource(size: 1000, seed: 1).difference(fromFileAt: daemon.path("a")) == nil)
+    }
+}

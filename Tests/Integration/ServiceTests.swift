@@ -1,0 +1,109 @@
+import FoundationEssentials
+import Glibc
+import TaskModel
+import TestSupport
+import Testing
+
+/// The daemon's manners towards those who start it.
+@Suite("The service", .serialized, .timeLimit(.minutes(1)))
+struct ServiceTests {
+    @Test("a second daemon on one state directory is refused with 75 and told who is first")
+    func second() async throws {
+        let daemon = try await DaemonProcess.started()
+        let other = try DaemonProcess(stateDirectory: daemon.stateDirectory)
+        let child = try other.launch()
+        #expect(try await child.wait() == .exited(75))
+        let first = try #require(daemon.pid)
+        #expect(child.standardError.contains("\(first)"), "\(child.standardError)")
+        #expect(daemon.answers)
+    }
+
+    @Test("a socket that a killed daemon left behind is replaced")
+    func staleSocket() async throws {
+        let daemon = try await DaemonProcess.started()
+        try await daemon.kill()
+        #expect(exists(daemon.socket))
+        try await daemon.start()
+        #expect(daemon.answers)
+        #expect(try await daemon.terminate() == .exited(0))
+        #expect(!exists(daemon.socket))
+    }
+
+    @Test("READY=1 is said once the socket answers, and not before")
+    func ready() async throws {
+        let place = try TemporaryDirectory()
+        let supervisor = try NotifySocket(path: place.file("notify"))
+        let daemon = try DaemonProcess(environment: ["NOTIFY_SOCKET": place.file("notify")])
+        let child = try daemon.launch()
+        try await eventually(that: "READY=1", within: .seconds(20), every: .milliseconds(1)) {
+            #expect(child.poll() == nil)
+            return supervisor.message()?.contains("READY=1") == true
+        }
+        #expect(daemon.answers)
+        #expect(try await daemon.terminate() == .exited(0))
+    }
+
+    @Test("dlctl shutdown ends the daemon with 0")
+    func shutdown() async throws {
+        let daemon = try await DaemonProcess.started()
+        #expect(try await daemon.dlctl("shutdown").succeeded)
+        try await eventually(that: "the daemon ends") { !daemon.isRunning }
+        #expect(try await daemon.terminate() == .exited(0))
+    }
+
+    @Test("status tells who answers; rpc calls a method by name")
+    func status() async throws {
+        let daemon = try await DaemonProcess.started()
+        let status = try await daemon.dlctl("status", "--json")
+        #expect(status.succeeded)
+        struct Status: Decodable {
+            let pid: pid_t
+            let stateDirectory: String
+        }
+        let told = try JSONDecoder().decode(Status.self, from: Data(status.output.utf8))
+        #expect(told.pid == daemon.pid)
+        #expect(told.stateDirectory == daemon.stateDirectory)
+        let raw = try await daemon.dlctl("rpc", "task.list", "{}")
+        #expect(raw.succeeded)
+        #expect(raw.output.contains("\"tasks\""))
+    }
+
+    @Test("state, socket and database are closed to others")
+    func permissions() async throws {
+        let daemon = try await DaemonProcess.started()
+        func mode(_ path: String) -> mode_t? {
+            var status = stat()
+            return stat(path, &status) == 0 ? status.st_mode & 0o777 : nil
+        }
+        #expect(mode("\(daemon.stateDirectory)/dld.db") == 0o600)
+        #expect(mode(daemon.socket).map { $0 & 0o007 } == 0)
+    }
+
+    private static var hasSocketActivate: Bool {
+        (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin").split(separator: ":")
+            .contains { access("\($0)/systemd-socket-activate", X_OK) == 0 }
+    }
+
+    @Test(
+        "the daemon serves the socket that systemd hands over, and leaves it there",
+        .enabled(if: hasSocketActivate, "systemd-socket-activate is not here"))
+    func socketActivation() async throws {
+        let resource = Resource(size: 1000)
+        let server = try ScriptedServer(["/file": [.serve(resource)]])
+        let daemon = try DaemonProcess()
+        var arguments = daemon.arguments
+        let flag = try #require(arguments.firstIndex(of: "--socket"))
+        arguments.removeSubrange(flag...flag + 1)
+        let supervisor = try ChildProcess(
+            ["systemd-socket-activate", "--listen", daemon.socket, try DaemonProcess.program("dld")] + arguments,
+            directory: daemon.directory.path)
+        try await eventually(that: "the socket is there") { exists(daemon.socket) }
+        // The first client is what starts the daemon, and it is served.
+        let outcome = try await daemon.dlctl("add", "--wait", server.url("/file"))
+        #expect(outcome.succeeded, "\(outcome.error)\(supervisor.standardError)")
+        #expect(resource.difference(fromFileAt: daemon.path("file")) == nil)
+        supervisor.kill(SIGTERM)
+        #expect(try await supervisor.wait() == .exited(0), "\(supervisor.standardError)")
+        #expect(exists(daemon.socket))
+    }
+}

@@ -1,0 +1,67 @@
+import TaskModel
+import TestSupport
+import Testing
+
+@Suite("Uploads", .serialized, .timeLimit(.minutes(2)))
+struct UploadTests {
+    @Test("a PUT to nginx's dav module arrives byte for byte", arguments: [0, 1, 20 * mebibyte + 7])
+    func put(size: Int64) async throws {
+        let nginx = try await Nginx([.dav("/dav/")])
+        let daemon = try await DaemonProcess.started()
+        let resource = Resource(size: size, seed: 3)
+        let source = daemon.directory.file("source")
+        try resource.write(to: source)
+        let outcome = try await daemon.dlctl("upload", "--wait", source, nginx.url("/dav/in/there"))
+        #expect(outcome.succeeded, "\(outcome.error)")
+        #expect(resource.difference(fromFileAt: "\(nginx.uploads)/in/there") == nil)
+        #expect(nginx.accesses().map(\.method) == ["PUT"])
+        let task = try #require(try daemon.tasks().first)
+        #expect(task.kind == .upload)
+        #expect(task.state == .completed)
+        #expect(task.path == source)
+        #expect(task.bytesDone == size)
+        #expect(resource.difference(fromFileAt: source) == nil)
+        #expect(daemon.isRunning)
+    }
+
+    @Test("a POST carries the file, its type and its length")
+    func post() async throws {
+        let server = try ScriptedServer(["/in": [.status(201)]])
+        let daemon = try await DaemonProcess.started()
+        let resource = Resource(size: 300_000, seed: 4)
+        try resource.write(to: daemon.directory.file("source"))
+        let id = try await daemon.upload(
+            "--method", "POST", "--content-type", "application/x-thing", daemon.directory.file("source"),
+            server.url("/in"))
+        #expect(try await daemon.settled(id).state == .completed)
+        let request = try #require(server.requests(for: "/in").first)
+        #expect(server.requests(for: "/in").count == 1)
+        #expect(request.method == "POST")
+        #expect(request.header("content-type") == "application/x-thing")
+        #expect(request.header("content-length") == "300000")
+        #expect(request.body == resource.bytes)
+    }
+
+    @Test("an upload that the server cannot take now is sent again, whole")
+    func retried() async throws {
+        let server = try ScriptedServer(["/in": [.status(503), .status(201)]])
+        let daemon = try await DaemonProcess.started()
+        let resource = Resource(size: 100_000, seed: 5)
+        try resource.write(to: daemon.directory.file("source"))
+        let id = try await daemon.upload(daemon.directory.file("source"), server.url("/in"))
+        #expect(try await daemon.settled(id).state == .completed)
+        #expect(server.requests(for: "/in").count == 2)
+        #expect(server.requests(for: "/in").last?.body == resource.bytes)
+    }
+
+    @Test("a source that is not there fails the task and says so")
+    func missing() async throws {
+        let server = try ScriptedServer(["/in": [.status(201)]])
+        let daemon = try await DaemonProcess.started()
+        let outcome = try await daemon.dlctl("upload", "--wait", daemon.directory.file("nothing"), server.url("/in"))
+        #expect(outcome.status != .exited(0))
+        #expect(outcome.error.contains("nothing"))
+        #expect(server.requests().isEmpty)
+        #expect(daemon.isRunning)
+    }
+}

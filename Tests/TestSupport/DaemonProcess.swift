@@ -1,0 +1,137 @@
+import FoundationEssentials
+import Glibc
+import Synchronization
+
+/// The built `dld` on a state directory, a socket and a download directory of its own, and `dlctl` beside it.
+package final class DaemonProcess: Sendable {
+    package let directory: TemporaryDirectory
+    /// Where finished files appear; the one root of downloads.
+    package let downloads: String
+    package let socket: String
+    package let stateDirectory: String
+    package let configurationFile: String
+    private let prefix: [String]
+    private let environment: [String: String?]
+    private let process = Mutex<ChildProcess?>(nil)
+
+    /// - Parameters:
+    ///   - configuration: YAML, written to a file that the daemon is started with. `@DIR@` stands for the
+    ///     directory of this daemon.
+    ///   - stateDirectory: in place of one beneath the daemon's own directory.
+    ///   - prefix: a command that runs the daemon, such as `unshare --mount`.
+    ///   - mode: of the directory that holds all of this.
+    package init(
+        configuration: String = "", stateDirectory: String? = nil, prefix: [String] = [],
+        environment: [String: String?] = [:], mode: mode_t = 0o700
+    ) throws {
+        directory = try TemporaryDirectory(mode: mode)
+        downloads = try directory.makeDirectory("downloads")
+        self.stateDirectory = try stateDirectory ?? directory.makeDirectory("state")
+        socket = directory.file("dld.sock")
+        configurationFile = try directory.write(
+            configuration.replacing("@DIR@", with: directory.path), to: "dld.yaml")
+        self.prefix = prefix
+        self.environment = Self.isolated.merging(environment) { $1 }
+    }
+
+    deinit {
+        // Before its directory is removed.
+        process.withLock { $0?.end() }
+    }
+
+    /// Nothing of the machine's own configuration reaches a daemon under test.
+    private static let isolated: [String: String?] = [
+        "XDG_CONFIG_HOME": "/nonexistent", "XDG_RUNTIME_DIR": "/nonexistent", "STATE_DIRECTORY": nil,
+        "RUNTIME_DIRECTORY": nil, "NOTIFY_SOCKET": nil, "LISTEN_FDS": nil, "LISTEN_PID": nil, "DLD_SOCKET": nil,
+        "http_proxy": nil, "https_proxy": nil, "NO_COLOR": "1",
+    ]
+
+    /// The program `name`: from `DLD_BIN_DIR`, otherwise from where the running test bundle lies.
+    package static func program(_ name: String) throws -> String {
+        var places: [String] = []
+        if let place = ProcessInfo.processInfo.environment["DLD_BIN_DIR"] { places.append(place) }
+        if let bundle = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe") {
+            places.append(String(bundle[..<(bundle.lastIndex(of: "/") ?? bundle.startIndex)]))
+        }
+        for place in places where access("\(place)/\(name)", X_OK) == 0 { return "\(place)/\(name)" }
+        throw Unusable(reason: "\(name) is in none of \(places); build it or set DLD_BIN_DIR")
+    }
+
+    /// What the daemon is started with, but for its program.
+    package var arguments: [String] {
+        [
+            "--config", configurationFile, "--socket", socket, "--state-directory", stateDirectory,
+            "--download-directory", downloads, "--log-level", "debug",
+        ]
+    }
+
+    package var pid: pid_t? { process.withLock { $0?.pid } }
+
+    /// What the daemon wrote to standard error since its last start.
+    package var log: String { process.withLock { $0?.standardError } ?? "" }
+
+    /// Starts the daemon and returns once it answers on its socket.
+    package func start() async throws {
+        let child = try launch()
+        try await eventually(that: "the daemon answers", within: .seconds(20), every: .milliseconds(10)) {
+            if let status = child.poll() {
+                throw Unusable(reason: "dld ended at once (\(status)): \(child.standardError)")
+            }
+            return answers
+        }
+    }
+
+    /// Starts the daemon and does not wait for anything.
+    @discardableResult
+    package func launch(extra: [String] = []) throws -> ChildProcess {
+        let child = try ChildProcess(
+            prefix + [Self.program("dld")] + arguments + extra, environment: environment, directory: directory.path)
+        process.withLock { $0 = child }
+        return child
+    }
+
+    /// Whether someone answers `daemon.status` at this moment.
+    package var answers: Bool {
+        guard let connection = try? StreamSocket(path: socket) else { return false }
+        connection.setReadTimeout(5)
+        connection.send(#"{"jsonrpc":"2.0","id":1,"method":"daemon.status"}"#.utf8 + [0x0A])
+        return (try? connection.readLine())?.contains("\"result\"") == true
+    }
+
+    /// SIGKILL: the daemon has no chance to write anything down.
+    package func kill() async throws {
+        guard let child = process.withLock({ $0 }) else { return }
+        child.kill(SIGKILL)
+        _ = try await child.wait()
+    }
+
+    /// SIGTERM, and how the daemon ended.
+    @discardableResult
+    package func terminate() async throws -> ExitStatus {
+        guard let child = process.withLock({ $0 }) else { throw Unusable(reason: "no daemon runs") }
+        child.kill(SIGTERM)
+        return try await child.wait(within: .seconds(20))
+    }
+
+    /// Whether the daemon still runs, as it should after whatever was done to it.
+    package var isRunning: Bool {
+        process.withLock { child in child.map { $0.poll() == nil } ?? false }
+    }
+
+    /// Runs `dlctl` against this daemon.
+    package func dlctl(_ arguments: [String], input: String = "", within limit: Duration = .seconds(120)) async throws
+        -> Outcome
+    {
+        try await run(
+            [Self.program("dlctl"), "--socket", socket] + arguments, environment: environment,
+            directory: directory.path, input: input, within: limit)
+    }
+
+    /// ``dlctl(_:input:within:)`` where the arguments are few.
+    package func dlctl(_ arguments: String...) async throws -> Outcome { try await dlctl(arguments) }
+
+    /// The names of part files that lie in the downloads' directory, at any depth.
+    package var partFiles: [String] {
+        TemporaryDirectory.names(beneath: downloads).filter { $0.contains(".dld-") }
+    }
+}

@@ -1,0 +1,22 @@
+import Glibc
+
+/// Runs `body` on a thread of its own: for blocking calls, which have no place on the pool that runs the tests.
+package func startThread(_ body: @escaping @Sendable () -> Void) throws {
+    final class Box: Sendable {
+        let body: @Sendable () -> Void
+        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+    }
+    let box = Unmanaged.passRetained(Box(body))
+    var thread = pthread_t()
+    let result = pthread_create(
+        &thread, nil,
+        { argument in
+            if let argument { Unmanaged<Box>.fromOpaque(argument).takeRetainedValue().body() }
+            return nil
+        }, box.toOpaque())
+    guard result == 0 else {
+        box.release()
+        throw SystemError("pthread_create", number: result)
+    }
+    pthread_detach(thread)
+}

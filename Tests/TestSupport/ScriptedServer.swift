@@ -1,0 +1,205 @@
+import Glibc
+import Synchronization
+
+/// An HTTP/1.1 server on loopback that behaves as told, path by path, and remembers what it was asked.
+package final class ScriptedServer: Sendable {
+    /// A request as it came.
+    package struct Request: Sendable {
+        package let method: String
+        package let path: String
+        /// Names in lower case, in the order of arrival.
+        package let headers: [(name: String, value: String)]
+        package let body: [UInt8]
+
+        package func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
+    }
+
+    package let port: Int
+    private let listener: Int32
+    private let script: [String: [ScriptedAnswer]]
+    private let state = Mutex(State())
+
+    private struct State {
+        var requests: [Request] = []
+        var bodyBytesSent: [String: Int64] = [:]
+        var connections: Set<Int32> = []
+        var accepted = 0
+        var stopped = false
+    }
+
+    /// - Parameters:
+    ///   - script: by path, the answers to the first, the second, … request; the last one stays. Other paths
+    ///     get 404.
+    ///   - port: 0 lets the kernel choose.
+    package init(port: Int = 0, _ script: [String: [ScriptedAnswer]]) throws {
+        self.script = script
+        (listener, self.port) = try listenOnLoopback(port: port, backlog: 1024)
+        try startThread { [weak self, listener] in
+            while true {
+                let connection = accept(listener, nil, nil)
+                guard connection >= 0 else {
+                    if errno == EINTR || errno == ECONNABORTED { continue }
+                    close(listener)
+                    return
+                }
+                guard let self, self.enter(connection) else {
+                    close(connection)
+                    close(listener)
+                    return
+                }
+                do {
+                    try startThread {
+                        self.converse(on: connection)
+                        self.leave(connection)
+                    }
+                } catch {
+                    self.leave(connection)
+                }
+            }
+        }
+    }
+
+    deinit { stop() }
+
+    package func url(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
+
+    /// The requests for `path` so far, or all of them.
+    package func requests(for path: String? = nil) -> [Request] {
+        state.withLock { state in state.requests.filter { path == nil || $0.path == path } }
+    }
+
+    /// Bytes of bodies that were handed to the kernel in answers to requests for `path`.
+    package func bodyBytesSent(for path: String) -> Int64 {
+        state.withLock { $0.bodyBytesSent[path, default: 0] }
+    }
+
+    /// Connections accepted so far.
+    package var connectionsAccepted: Int { state.withLock { $0.accepted } }
+
+    /// Refuses connections from now on and cuts those that are open.
+    package func stop() {
+        let wasRunning = state.withLock { state in
+            defer { state.stopped = true }
+            // The descriptors are closed by the threads that own them; under the lock none of them is stale.
+            for connection in state.connections { shutdown(connection, Int32(SHUT_RDWR)) }
+            return !state.stopped
+        }
+        guard wasRunning else { return }
+        // Refuses at once; the thread that accepts wakes up and closes it.
+        shutdown(listener, Int32(SHUT_RDWR))
+    }
+
+    private func enter(_ connection: Int32) -> Bool {
+        var on: Int32 = 1
+        _ = fcntl(connection, F_SETFD, FD_CLOEXEC)
+        setsockopt(connection, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
+        return state.withLock { state in
+            guard !state.stopped else { return false }
+            state.accepted += 1
+            state.connections.insert(connection)
+            return true
+        }
+    }
+
+    private func leave(_ connection: Int32) {
+        state.withLock { state in
+            state.connections.remove(connection)
+            close(connection)
+        }
+    }
+
+    private func converse(on connection: Int32) {
+        var reader = RequestReader(descriptor: connection)
+        while let request = reader.next() {
+            let answer = state.withLock { state in
+                let earlier = state.requests.count { $0.path == request.path }
+                state.requests.append(request)
+                let answers = script[request.path] ?? [.status(404)]
+                return earlier < answers.count ? answers[earlier] : (answers.last ?? .status(404))
+            }
+            let writer = AnswerWriter(descriptor: connection, request: request) { [self] count in
+                state.withLock { $0.bodyBytesSent[request.path, default: 0] += count }
+            }
+            guard writer.write(answer) else { return }
+        }
+    }
+}
+
+/// Reads requests off a connection, bodies included.
+private struct RequestReader {
+    let descriptor: Int32
+    private var pending: [UInt8] = []
+
+    init(descriptor: Int32) { self.descriptor = descriptor }
+
+    private mutating func fill() -> Bool {
+        var buffer = [UInt8](repeating: 0, count: 65536)
+        while true {
+            let got = recv(descriptor, &buffer, buffer.count, 0)
+            if got > 0 {
+                pending += buffer[..<got]
+                return true
+            }
+            if got == 0 || errno != EINTR { return false }
+        }
+    }
+
+    private mutating func line() -> String? {
+        while true {
+            if let end = pending.firstIndex(of: UInt8(ascii: "\n")) {
+                var text = pending[..<end]
+                if text.last == UInt8(ascii: "\r") { text.removeLast() }
+                let line = String(decoding: text, as: UTF8.self)
+                pending.removeSubrange(...end)
+                return line
+            }
+            guard pending.count < 1 << 20, fill() else { return nil }
+        }
+    }
+
+    private mutating func take(_ count: Int) -> [UInt8]? {
+        while pending.count < count { guard fill() else { return nil } }
+        let bytes = Array(pending[..<count])
+        pending.removeSubrange(..<count)
+        return bytes
+    }
+
+    /// - Returns: `nil` where the connection ends or what comes is no request.
+    mutating func next() -> ScriptedServer.Request? {
+        guard let first = line() else { return nil }
+        let words = first.split(separator: " ")
+        guard words.count == 3 else { return nil }
+        var headers: [(name: String, value: String)] = []
+        while let line = line() {
+            if line.isEmpty {
+                guard let body = body(headers) else { return nil }
+                return ScriptedServer.Request(
+                    method: String(words[0]), path: String(words[1]), headers: headers, body: body)
+            }
+            guard let colon = line.firstIndex(of: ":") else { return nil }
+            let value = line[line.index(after: colon)...].drop { $0 == " " }
+            headers.append((line[..<colon].lowercased(), String(value)))
+        }
+        return nil
+    }
+
+    private mutating func body(_ headers: [(name: String, value: String)]) -> [UInt8]? {
+        func header(_ name: String) -> String? { headers.first { $0.name == name }?.value.lowercased() }
+        let chunked = header("transfer-encoding") == "chunked"
+        let length = header("content-length").flatMap { Int($0) } ?? 0
+        if header("expect") == "100-continue", chunked || length > 0 {
+            _ = sendAll(descriptor, Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
+        }
+        guard chunked else { return take(length) }
+        var body: [UInt8] = []
+        while let size = line().flatMap({ Int($0.prefix { $0 != ";" }, radix: 16) }) {
+            if size == 0 {
+                while let trailer = line() { if trailer.isEmpty { return body } }
+                return nil
+            }
+            guard let piece = take(size), line() != nil else { return nil }
+            body += piece
+        }
+        return nil
+    }
+}

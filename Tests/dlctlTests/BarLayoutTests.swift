@@ -1,0 +1,93 @@
+import TaskModel
+import Testing
+
+@testable import dlctl
+
+@Suite struct BarLayoutTests {
+    private let plain = Terminal.Style(colour: false, unicode: true)
+    private func layout(_ width: Int) -> BarLayout { BarLayout(width: width, style: plain) }
+
+    @Test("a bar grows by eighths of a column")
+    func eighths() {
+        let bars = BarLayout(width: 80, style: plain)
+        #expect(bars.bar(fraction: 0, width: 4) == "░░░░")
+        #expect(bars.bar(fraction: 1.0 / 32, width: 4) == "▏░░░")
+        #expect(bars.bar(fraction: 0.5, width: 4) == "██░░")
+        #expect(bars.bar(fraction: 0.6, width: 4) == "██▍░")
+        #expect(bars.bar(fraction: 1, width: 4) == "████")
+        #expect(bars.bar(fraction: nil, width: 4) == "░░░░")
+    }
+
+    @Test("without UTF-8 a bar is of number signs")
+    func ascii() {
+        let bars = BarLayout(width: 80, style: Terminal.Style(colour: false, unicode: false))
+        #expect(bars.bar(fraction: 0.5, width: 6) == "[##  ]")
+    }
+
+    @Test("an active task shows percent, amount, rate and time left")
+    func active() {
+        var task = sampleTask(done: 128 << 20, of: 512 << 20)
+        task.rate = 12 << 20
+        task.eta = 32
+        let line = layout(120).line(task, now: 0)
+        for part in ["a.iso", "25%", "128 MiB/512 MiB", "12.0 MiB/s", "0:32"] { #expect(line.contains(part)) }
+    }
+
+    @Test("no line is wider than the terminal, whatever the name", arguments: [20, 39, 40, 61, 80, 200])
+    func fits(width: Int) {
+        var task = sampleTask(name: String(repeating: "長い名前", count: 20), done: 1 << 29, of: 1 << 30)
+        task.rate = 999 << 20
+        task.eta = 86_399
+        for state in [TaskState.active, .queued, .waiting, .paused] {
+            task.state = state
+            #expect(DisplayWidth.of(layout(width).line(task, now: 0)) <= width)
+        }
+        task.state = .completed
+        #expect(DisplayWidth.of(layout(width).ending(task, whole: false)) <= width)
+        let total = BarLayout.Total(
+            tasks: 99999, completed: 5, unsuccessful: 5, active: 16, bytes: 1 << 40, rate: 1 << 30)
+        #expect(DisplayWidth.of(layout(width).total(total)) <= width)
+    }
+
+    @Test("a file of no known length has no percentage")
+    func unknownLength() {
+        let line = layout(100).line(sampleTask(done: 2048), now: 0)
+        #expect(!line.contains("%"))
+        #expect(line.contains("2.0 KiB"))
+    }
+
+    @Test("an empty file is a full bar, not a division by zero")
+    func emptyFile() {
+        #expect(layout(100).line(sampleTask(done: 0, of: 0), now: 0).contains("██"))
+    }
+
+    @Test("a task that waits says for what, and for how long")
+    func waiting() {
+        var task = sampleTask(7, .waiting, reason: .retry)
+        task.notBefore = 12_400
+        #expect(layout(80).line(task, now: 10_000).contains("waiting: retry in 3 s"))
+    }
+
+    @Test("the last line of a completed task tells size, time and average rate")
+    func completed() {
+        var task = sampleTask(7, .completed, done: 100 << 20, of: 100 << 20)
+        task.startedAt = 1000
+        task.finishedAt = 11_000
+        task.verified = true
+        #expect(layout(80).ending(task, whole: true) == "✓ a.iso  100 MiB in 10 s, 10.0 MiB/s, checksum verified")
+    }
+
+    @Test("the last line of a failed task is not cut off")
+    func failed() {
+        let error = TaskFailure(code: .http(404), message: String(repeating: "long ", count: 40), httpStatus: 404)
+        let line = layout(40).ending(sampleTask(7, .failed, error: error), whole: true)
+        #expect(line.hasPrefix("✗ a.iso  task 7 failed: http-404: long"))
+        #expect(line.count > 200)
+    }
+
+    @Test("colour is an escape sequence that ends, and only where it is wanted")
+    func colour() {
+        let line = BarLayout(width: 80, style: Terminal.Style(colour: true, unicode: true)).bar(fraction: 0.5, width: 2)
+        #expect(line == "\u{1B}[36m█\u{1B}[0m\u{1B}[2m░\u{1B}[0m")
+    }
+}

@@ -1,0 +1,133 @@
+import ArgumentParser
+import ControlProtocol
+import TaskModel
+import Testing
+
+@testable import dlctl
+
+@Suite struct CommandLineTests {
+    private func parse<Command>(_ arguments: String..., as type: Command.Type) throws -> Command {
+        try #require(try Dlctl.parseAsRoot(arguments) as? Command)
+    }
+
+    @Test("--socket and --json may stand before or after the command")
+    func globalOptions() throws {
+        let before = try parse("--socket", "/s", "--json", "list", as: List.self)
+        #expect(before.outer.first?.socket == "/s")
+        #expect(before.outer.first?.json == true)
+        let after = try parse("list", "--json", "--socket=/s", as: List.self)
+        #expect(after.global.socket == "/s")
+        #expect(after.global.json)
+    }
+
+    @Test("... and before, between and after the words of queue apply")
+    func queueOptions() throws {
+        let command = try parse("--json", "queue", "--socket", "/q", "apply", "f.yaml", as: QueueApply.self)
+        #expect(command.root.global.json)
+        #expect(command.queue.global.socket == "/q")
+    }
+
+    @Test(
+        "wrong uses are refused",
+        arguments: [
+            ["add"], ["add", "-o", "x", "http://a/1", "http://a/2"], ["add", "--key", "k", "--input", "f"],
+            ["add", "--input", "f", "http://a/"], ["pause"], ["pause", "1", "--all"], ["pause", "abc"],
+            ["pause", "--", "-1"],
+            ["pause", "99999999999999999999"], ["pause", "+1"], ["list", "--state", "odd"], ["list", "--limit", "0"],
+            ["wait"], ["wait", "1", "--timeout", "nan"], ["wait", "1", "--timeout", "1e3"],
+            ["wait", "1", "--timeout=-1"],
+            ["add", "--max-size", "12Q", "http://a/"], ["add", "--priority", "urgent", "http://a/"], ["upload", "f"],
+        ])
+    func refused(arguments: [String]) {
+        #expect(throws: (any Error).self) { try Dlctl.parseAsRoot(arguments) }
+    }
+
+    @Test("a timeout may have a fraction")
+    func timeout() throws {
+        #expect(try parse("wait", "1", "--timeout", "0.25", as: Wait.self).timeout?.seconds == 0.25)
+    }
+
+    @Test("ids are told once each, in calls that fit into a line")
+    func selection() throws {
+        let ids = (1...25_000).map(String.init) + ["7"]
+        let command = try #require(try Dlctl.parseAsRoot(["pause"] + ids) as? Pause)
+        let calls = command.selection.calls()
+        #expect(calls.map { $0.ids?.count } == [10_000, 10_000, 5_000])
+        #expect(calls.allSatisfy { $0.filter == nil })
+    }
+
+    @Test("--all is a filter without conditions")
+    func all() throws {
+        let command = try parse("remove", "--all", "--delete-file", as: Remove.self)
+        let call = try #require(command.selection.calls(deleteFile: true).first)
+        #expect(call.filter == TaskFilter())
+        #expect(call.ids == nil)
+        #expect(call.deleteFile == true)
+    }
+
+    @Test("a refusal reads as one sentence about the task")
+    func sentences() {
+        func sentence(_ message: String) -> String {
+            Context.sentence(.init(id: TaskID(9), code: .invalid, message: message))
+        }
+        #expect(sentence("is completed; only …") == "task 9 is completed; only …")
+        #expect(sentence("no task has the id 9") == "no task has the id 9")
+        #expect(sentence("cannot be done 99 times") == "task 9: cannot be done 99 times")
+    }
+}
+
+@Suite struct TransferOptionsTests {
+    @Test("an entry of a file keeps its own values and takes the rest from the options")
+    func filled() {
+        var options = TaskSpecification(url: "")
+        options.directory = "isos"
+        options.priority = .low
+        options.batch = "night"
+        options.user = "me"
+        options.password = "secret"
+        var entry = TaskSpecification(url: "http://a/")
+        entry.directory = "own"
+        let task = entry.filled(from: options)
+        #expect(task.directory == "own")
+        #expect(task.priority == .low)
+        #expect(task.batch == "night")
+        #expect(task.password == "secret")
+        entry.user = "other"
+        #expect(entry.filled(from: options).password == nil)
+        entry.kind = .upload
+        entry.directory = nil
+        #expect(entry.filled(from: options).directory == nil)
+    }
+
+    @Test("a password needs a user beside it")
+    func passwordAlone() throws {
+        let command = try #require(try Dlctl.parseAsRoot(["add", "--password-file", "/f", "http://a/"]) as? Add)
+        var input = InputText()
+        #expect(throws: Failure.self) { try command.transfer.resolve(&input) }
+    }
+}
+
+@Suite struct QueueSubmissionTests {
+    @Test("entries are split by count and by size, and every one is in exactly one call")
+    func chunks() {
+        let small = Array(repeating: TaskSpecification(url: "http://a/"), count: 2500)
+        #expect(QueueSubmission.chunks(small, limit: 1 << 20, count: 1000) == [0..<1000, 1000..<2000, 2000..<2500])
+        var large = TaskSpecification(url: "http://a/")
+        large.caCertificates = String(repeating: "x", count: 300)
+        let three = [large, large, large]
+        #expect(QueueSubmission.chunks(three, limit: 2100, count: 1000) == [0..<2, 2..<3])
+        #expect(QueueSubmission.chunks(three, limit: 1, count: 1000) == [0..<1, 1..<2, 2..<3])
+        #expect(QueueSubmission.chunks([], limit: 1, count: 1) == [])
+    }
+
+    @Test("ranges of ids are spelt out; a broken one is left out")
+    func ids() {
+        let ranges = [[TaskID(3), TaskID(5)], [TaskID(9), TaskID(9)], [TaskID(8), TaskID(2)], []]
+        let result = QueueCommitResult(added: 4, updated: 0, unchanged: 0, pruned: 0, ids: ranges)
+        #expect(QueueSubmission.ids(of: result) == [3, 4, 5, 9].map { TaskID($0) })
+    }
+
+    @Test(
+        "a file's name gives its batch", arguments: [("q/nightly.yaml", "nightly"), ("a.b.yml", "a.b"), (".x", ".x")])
+    func batch(path: String, name: String) { #expect(TaskFileReader.batch(of: path) == name) }
+}

@@ -1,0 +1,77 @@
+import ArgumentParser
+import ControlClient
+import ControlProtocol
+import Glibc
+import TaskModel
+import Testing
+
+@testable import dlctl
+
+@Suite struct FailureTests {
+    @Test("every error of the client has its exit code")
+    func exitCodes() {
+        func status(_ error: ClientError) -> dlctl.ExitStatus { Failure(error).status }
+        #expect(status(.noDaemon(paths: ["/x"], errno: ENOENT)) == .noDaemon)
+        #expect(status(.connectionLost(path: "/x")) == .noDaemon)
+        #expect(status(.notPermitted(path: "/x")) == .notPermitted)
+        #expect(status(.timedOut) == .timedOut)
+        #expect(status(.unusablePath("")) == .usage)
+        #expect(status(.rpc(.unknownTask(TaskID(1)))) == .failed)
+        #expect(status(.rpc(.refused(.quota, "too many"))) == .failed)
+        #expect(status(.rpc(RPCError(code: RPCError.Number.unavailable, message: "x"))) == .failed)
+        #expect(status(.rpc(RPCError(code: RPCError.Number.notPermitted, message: "x"))) == .notPermitted)
+        #expect(status(.rpc(RPCError(FieldError(field: "url", message: "x")))) == .usage)
+        #expect(status(.rpc(RPCError(code: RPCError.Number.methodNotFound, message: "x"))) == .usage)
+    }
+
+    @Test("without a daemon the message says how to start one")
+    func noDaemon() {
+        let failure = Failure(.noDaemon(paths: ["/a", "/b"], errno: ECONNREFUSED))
+        #expect(failure.message.hasPrefix("no daemon answers on /a or /b (Connection refused); start it with `dld`"))
+        #expect(failure.code == "no-daemon")
+    }
+
+    @Test("a rejected field is named as it was typed")
+    func fields() {
+        let names = FieldNames(urls: ["http://a/1"])
+        let error = RPCError(FieldError(field: "tasks[0].maxSize", message: "must not be negative"))
+        let failure = Failure(.rpc(error), names: names)
+        #expect(failure.message == "--max-size: must not be negative")
+        #expect(failure.field == "--max-size")
+        #expect(failure.status == .usage)
+    }
+
+    @Test("of several URLs the one at fault is named")
+    func severalURLs() {
+        let names = FieldNames(urls: ["http://a/1", "ftpx://b"])
+        #expect(names.translate(field: "tasks[1].url", message: "is odd").message == "ftpx://b: is odd")
+        #expect(names.translate(field: "tasks[0].directory", message: "x").message == "--directory for http://a/1: x")
+        #expect(names.translate(field: "tasks[0].headers[2]", message: "x").field == "--header")
+    }
+
+    @Test("an empty URL is still called something")
+    func emptyURL() {
+        #expect(FieldNames(urls: [""]).translate(field: "url", message: "is empty").message == "URL: is empty")
+    }
+
+    @Test("the parser's complaint becomes one line that names the help to read")
+    func parserMessage() {
+        do {
+            _ = try Dlctl.parseAsRoot(["add", "--bogus", "http://a/"])
+            Issue.record("was accepted")
+        } catch {
+            let failure = Failure(parsing: Dlctl.message(for: error), full: Dlctl.fullMessage(for: error))
+            #expect(failure.message == "Unknown option '--bogus'; see 'dlctl add --help'")
+            #expect(failure.status == .usage)
+        }
+    }
+
+    @Test("a misspelt command is answered with the nearest one")
+    func misspeltCommand() {
+        let commands = ["list", "pause"]
+        #expect(
+            Failure(unknownCommandIn: ["--socket", "x", "lst"], among: commands)?.message.contains("'list'") == true)
+        #expect(Failure(unknownCommandIn: ["list", "lst"], among: commands) == nil)
+        #expect(Failure(unknownCommandIn: ["--json"], among: commands) == nil)
+    }
+}

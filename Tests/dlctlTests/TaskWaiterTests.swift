@@ -1,0 +1,195 @@
+import ControlClient
+import ControlProtocol
+import Glibc
+import TaskModel
+import Testing
+
+@testable import dlctl
+
+/// A daemon in memory: tasks, the events still to come, and what happens when they run out.
+private final class FakeSource: TaskSource {
+    var deadline = Deadline.never
+    var tasks: [TaskID: TaskStatus] = [:]
+    var calls: [String] = []
+    enum Step {
+        /// The tasks become these, and an event says so.
+        case event(TaskEvent, [TaskID: TaskStatus])
+        /// Nothing happens until the deadline.
+        case silence
+        case loss
+    }
+    /// What each request for the next event meets.
+    var script: [Step] = []
+    var whenSubscribed: () -> Void = {}
+
+    func subscribe(after: Int64?) -> Int64 {
+        calls.append("subscribe")
+        whenSubscribed()
+        return 0
+    }
+
+    func nextEvent(until deadline: Deadline) throws(ClientError) -> TaskEvent? {
+        guard !script.isEmpty else { throw .malformedAnswer("waited for more events than there were") }
+        switch script.removeFirst() {
+        case .event(let event, let tasks):
+            self.tasks = tasks
+            return event
+        case .silence: return nil
+        case .loss: throw .connectionLost(path: "/s")
+        }
+    }
+
+    func taskIfKnown(_ id: TaskID) -> TaskStatus? {
+        calls.append("get \(id)")
+        return tasks[id]
+    }
+
+    func page(_ parameters: TaskListParameters) -> TaskListResult { TaskListResult(tasks: [], next: nil) }
+
+    func forEachPage(
+        filter: TaskFilter?, limit: Int?, after: TaskID?, newest: Int?, _ body: ([TaskStatus]) throws -> Bool
+    ) throws {
+        calls.append("list")
+        _ = try body(tasks.values.sorted { $0.id < $1.id })
+    }
+
+    /// After the steps so far, the task becomes `task`.
+    func change(to task: TaskStatus, _ type: TaskEvent.Kind) {
+        var tasks = self.tasks
+        for case .event(_, let later) in script { tasks = later }
+        tasks[task.id] = type == .removed ? nil : task
+        script.append(.event(TaskEvent(sequence: 1, at: 0, type: type, id: task.id), tasks))
+    }
+}
+
+@Suite struct TaskWaiterTests {
+    private final class Reports {
+        var failures: [Failure] = []
+        var sleeps = 0
+    }
+    private let reports = Reports()
+
+    private func waiter(
+        _ ids: [Int64], _ source: FakeSource, deadline: Deadline = .never,
+        connect: @escaping () throws(ClientError) -> any TaskSource = { () throws(ClientError) in
+            throw .noDaemon(paths: ["/s"], errno: ENOENT)
+        }
+    ) -> TaskWaiter {
+        let reports = reports
+        return TaskWaiter(
+            ids.map { TaskID($0) }, client: source, deadline: deadline, connect: connect,
+            sleep: { _ in reports.sleeps += 1 }, report: { reports.failures.append($0) })
+    }
+
+    @Test("a task that ends between the subscription and the look is seen")
+    func noRace() throws {
+        let source = FakeSource()
+        source.tasks[TaskID(7)] = sampleTask(7, .active)
+        source.whenSubscribed = { source.tasks[TaskID(7)] = sampleTask(7, .completed) }
+        let waiter = waiter([7], source)
+        try waiter.run()
+        #expect(waiter.conclude())
+        #expect(source.calls == ["subscribe", "get 7"])
+    }
+
+    @Test("events of tasks bring the wait to its end, whatever order they end in")
+    func follows() throws {
+        let source = FakeSource()
+        for id in [1, 2] { source.tasks[TaskID(Int64(id))] = sampleTask(Int64(id), .queued) }
+        source.change(to: sampleTask(9, .completed), .completed)
+        source.change(to: sampleTask(2, .completed), .completed)
+        source.change(to: sampleTask(1, .completed), .completed)
+        let waiter = waiter([1, 2, 1], source)
+        try waiter.run()
+        #expect(waiter.settled.map(\.id) == [TaskID(1), TaskID(2)])
+        #expect(waiter.conclude())
+        #expect(reports.failures.isEmpty)
+    }
+
+    @Test("each task that did not complete has its line")
+    func failures() throws {
+        let source = FakeSource()
+        source.tasks[TaskID(1)] = sampleTask(1, .failed, error: TaskFailure(code: .http(404), message: "not found"))
+        source.tasks[TaskID(2)] = sampleTask(2, .active)
+        source.tasks[TaskID(3)] = sampleTask(3, .paused, reason: .auth)
+        source.change(to: sampleTask(2), .removed)
+        let waiter = waiter([1, 2, 3], source)
+        try waiter.run()
+        #expect(!waiter.conclude())
+        #expect(
+            reports.failures.map(\.message) == [
+                "task 1 failed: http-404: not found", "task 2 was removed", "task 3 is paused: auth",
+            ])
+    }
+
+    @Test("a task that its user paused is waited for")
+    func pausedByUser() throws {
+        let source = FakeSource()
+        source.tasks[TaskID(1)] = sampleTask(1, .active)
+        source.change(to: sampleTask(1, .paused, reason: .user), .paused)
+        source.change(to: sampleTask(1, .completed), .completed)
+        let waiter = waiter([1], source)
+        try waiter.run()
+        #expect(waiter.conclude())
+        #expect(source.script.isEmpty)
+    }
+
+    @Test("an unknown id ends the wait at once")
+    func unknown() throws {
+        let source = FakeSource()
+        source.tasks[TaskID(1)] = sampleTask(1, .active)
+        #expect(throws: Failure.unknown(TaskID(5))) { try waiter([1, 5], source).run() }
+    }
+
+    @Test("the deadline ends the wait with its own exit code")
+    func deadline() throws {
+        let source = FakeSource()
+        source.tasks[TaskID(1)] = sampleTask(1, .active)
+        source.script.append(.silence)
+        #expect(throws: Failure.waitedTooLong) { try waiter([1], source, deadline: .after(seconds: 0)).run() }
+        #expect(Failure.waitedTooLong.status == .timedOut)
+    }
+
+    @Test("a daemon that restarts is waited for, and what ended meanwhile is found out")
+    func restart() throws {
+        let first = FakeSource()
+        first.tasks = [TaskID(1): sampleTask(1, .active), TaskID(2): sampleTask(2, .active)]
+        first.script.append(.loss)
+        let second = FakeSource()
+        second.tasks = [TaskID(1): sampleTask(1, .completed)]
+        var attempts = 0
+        let waiter = waiter([1, 2], first) { () throws(ClientError) in
+            attempts += 1
+            if attempts < 3 { throw .noDaemon(paths: ["/s"], errno: ENOENT) }
+            return second
+        }
+        try waiter.run()
+        #expect(attempts == 3)
+        #expect(reports.sleeps == 2)
+        #expect(waiter.settled.map(\.id) == [TaskID(1)])
+        #expect(waiter.endings[TaskID(2)] == .removed)
+        #expect(reports.failures == [.daemonAway])
+    }
+
+    @Test("a gap in the events makes the waiter look again")
+    func gap() throws {
+        let source = FakeSource()
+        source.tasks[TaskID(1)] = sampleTask(1, .active)
+        let later = [TaskID(1): sampleTask(1, .completed)]
+        source.script.append(.event(TaskEvent(sequence: 9, at: 0, type: .gap), later))
+        let waiter = waiter([1], source)
+        try waiter.run()
+        #expect(waiter.conclude())
+    }
+
+    @Test("many neighbouring tasks are looked at by pages")
+    func many() throws {
+        let source = FakeSource()
+        let ids = Array(Int64(1)...500)
+        for id in ids { source.tasks[TaskID(id)] = sampleTask(id, .completed) }
+        let waiter = waiter(ids, source)
+        try waiter.run()
+        #expect(waiter.conclude())
+        #expect(source.calls == ["subscribe", "list"])
+    }
+}

@@ -1,0 +1,22 @@
+import Testing
+
+@testable import dlctl
+
+@Suite struct TerminalTests {
+    @Test("colour is left out for NO_COLOR, for a dumb terminal and for none")
+    func colour() {
+        #expect(Terminal.style(["TERM": "xterm"]).colour)
+        #expect(!Terminal.style(["TERM": "xterm", "NO_COLOR": "1"]).colour)
+        #expect(Terminal.style(["TERM": "xterm", "NO_COLOR": ""]).colour)
+        #expect(!Terminal.style(["TERM": "dumb"]).colour)
+        #expect(!Terminal.style([:]).colour)
+    }
+
+    @Test("the locale says whether UTF-8 may be drawn, LC_ALL before LC_CTYPE before LANG")
+    func unicode() {
+        #expect(Terminal.style(["LANG": "de_DE.UTF-8"]).unicode)
+        #expect(Terminal.style(["LANG": "C.utf8"]).unicode)
+        #expect(!Terminal.style(["LANG": "de_DE.UTF-8", "LC_ALL": "C"]).unicode)
+        #expect(!Terminal.style([:]).unicode)
+    }
+}

@@ -1,0 +1,106 @@
+import TaskModel
+import Testing
+
+@testable import dlctl
+
+@Suite struct EscapeTests {
+    @Test("control characters and marks that turn the direction of writing become visible")
+    func escapes() {
+        #expect(Escape.visible("a\u{1B}[2Jb") == "a\\u{1B}[2Jb")
+        #expect(Escape.visible("a\r\nb\tc") == "a\\r\\nb\\tc")
+        #expect(Escape.visible("x\u{202E}gpj.exe") == "x\\u{202E}gpj.exe")
+        #expect(Escape.visible("\u{9B}31m\u{7F}\u{0}") == "\\u{9B}31m\\u{7F}\\u{0}")
+        #expect(Escape.visible("Größe 日本 ✓") == "Größe 日本 ✓")
+    }
+}
+
+@Suite struct DisplayWidthTests {
+    @Test("wide characters take two columns, combining marks none")
+    func widths() {
+        #expect(DisplayWidth.of("abc") == 3)
+        #expect(DisplayWidth.of("日本") == 4)
+        #expect(DisplayWidth.of("e\u{301}") == 1)
+        #expect(DisplayWidth.of("🙂") == 2)
+    }
+
+    @Test("what is cut off is marked, and no wide character is halved")
+    func fit() {
+        #expect(DisplayWidth.fit("abcdef", 6) == "abcdef")
+        #expect(DisplayWidth.fit("abcdef", 5) == "abcd…")
+        #expect(DisplayWidth.fit("日本語", 4) == "日…")
+        #expect(DisplayWidth.fit("abc", 0) == "")
+    }
+}
+
+@Suite struct TableTests {
+    private let columns = [
+        Table.Column(title: "ID", alignsRight: true), Table.Column(title: "A"), Table.Column(title: "B"),
+    ]
+
+    @Test("columns align, and the titles stand once")
+    func pages() {
+        var table = Table(columns, width: nil)
+        #expect(
+            table.page([["1", "x", "long name"], ["22", "yyy", "b"]]) == [
+                "ID  A    B", " 1  x    long name", "22  yyy  b",
+            ])
+        #expect(table.page([["333", "z", "c"]]) == ["333  z    c"])
+    }
+
+    @Test("on a terminal the last column is cut to its width")
+    func cut() {
+        var table = Table(columns, width: 20)
+        let lines = table.page([["1", "x", "a name that is far too long"]])
+        #expect(lines.last == " 1  x  a name that …")
+    }
+}
+
+@Suite struct DescribeTests {
+    @Test(
+        "clock readings", arguments: [(0, "0:00"), (74, "1:14"), (3661, "1:01:01"), (90_000, "1d 01h"), (-5, "0:00")])
+    func clock(seconds: Int64, text: String) { #expect(Describe.clock(seconds: seconds) == text) }
+
+    @Test(
+        "spans",
+        arguments: [(0, "0 ms"), (999, "999 ms"), (1499, "1 s"), (125_000, "2 min 5 s"), (12_000_000, "3 h 20 min")])
+    func span(milliseconds: Int64, text: String) { #expect(Describe.span(milliseconds: milliseconds) == text) }
+
+    @Test("100 percent means all of it")
+    func percent() {
+        #expect(Describe.percent(999_999, of: 1_000_000) == 99)
+        #expect(Describe.percent(5, of: 5) == 100)
+        #expect(Describe.percent(9, of: 5) == 100)
+        #expect(Describe.percent(5, of: 0) == nil)
+    }
+
+    @Test("a state comes with what explains it")
+    func states() {
+        #expect(Describe.state(sampleTask(done: 43, of: 100), now: 0) == "active 43%")
+        let failed = sampleTask(7, .failed, error: TaskFailure(code: .dns, message: "no such host"))
+        #expect(Describe.state(failed, now: 0) == "failed: dns")
+        #expect(Describe.ending(failed) == "task 7 failed: dns: no such host")
+        #expect(Describe.state(sampleTask(7, .paused, reason: .user), now: 0) == "paused")
+        #expect(Describe.state(sampleTask(7, .paused, reason: .auth), now: 0) == "paused: auth")
+        #expect(Describe.ending(sampleTask(7, .paused, reason: .auth)) == "task 7 is paused: auth")
+    }
+
+    @Test("counts stand in the order of a task's life, without those that are none")
+    func counts() {
+        #expect(
+            Describe.counts(["completed": 2, "queued": 1, "failed": 0, "novel": 4]) == "1 queued, 2 completed, 4 novel")
+        #expect(Describe.counts([:]) == "none")
+    }
+}
+
+@Suite struct SecretTextTests {
+    @Test("header lines lose their line ends, and empty lines fall away")
+    func headers() {
+        #expect(SecretText.headers("A: b\r\nC: d\n\n\r\nE: f") == ["A: b", "C: d", "E: f"])
+    }
+
+    @Test("a password is the first line, with its spaces")
+    func password() {
+        #expect(SecretText.password(" geheim \r\nsecond\n") == " geheim ")
+        #expect(SecretText.password("") == "")
+    }
+}
