@@ -26,7 +26,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
     private var isBusy = false
     /// The client will send nothing more; it may still read.
     private var isInputClosed = false
-    /// No further line is taken.
+    /// No further line is taken; it ends with the request under way.
     private var isDraining = false
     /// Nothing more is written; the connection closes once everything has been taken from it.
     private var isEnding = false
@@ -36,7 +36,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
     private var writesUnderWay = 0
     private var halfLineDeadline: Scheduled<Void>?
     /// Which line that deadline is about.
-    private var lineOfDeadline = 0
+    private var lineOfDeadline: Int?
     private var stallDeadline: Scheduled<Void>?
     private var pump: Task<Void, Never>?
     /// The pump waits for this while the client leaves things unread.
@@ -168,19 +168,15 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
 
     /// The deadline stands only while half a line waits, so that an idle connection wakes nobody.
     private func watchHalfLine(_ context: ChannelHandlerContext) {
-        guard decoder.isMidLine, !isEnding, !isInputClosed else {
-            halfLineDeadline?.cancel()
-            halfLineDeadline = nil
-            return
-        }
-        if lineOfDeadline != decoder.linesTaken {
-            halfLineDeadline?.cancel()
-            halfLineDeadline = nil
-        }
-        guard halfLineDeadline == nil else { return }
-        lineOfDeadline = decoder.linesTaken
+        let line = isEnding || isInputClosed ? nil : decoder.growingLine
+        guard line != lineOfDeadline else { return }
+        lineOfDeadline = line
+        halfLineDeadline?.cancel()
+        halfLineDeadline = nil
+        guard line != nil else { return }
         halfLineDeadline = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(limits.halfLine)) {
-            self.close()
+            // Not at once: the whole lines before it have a right to their answers.
+            self.drain()
         }
     }
 

@@ -21,7 +21,7 @@ struct LineDecoder {
     private var lineEnd: Int?
     private var isOver = false
     /// Lines given out so far.
-    private(set) var linesTaken = 0
+    private var linesTaken = 0
 
     init(limit: Int = MessageLimits.lineLength) {
         self.limit = limit
@@ -36,8 +36,8 @@ struct LineDecoder {
     /// Whether ``next()`` has something to give.
     var hasItem: Bool { lineEnd != nil || scanned > limit }
 
-    /// Whether what waits is the beginning of a line and no more.
-    var isMidLine: Bool { !hasItem && scanned > 0 }
+    /// The number of the line, where what waits is the beginning of one and no more.
+    var growingLine: Int? { !hasItem && scanned > 0 ? linesTaken : nil }
 
     mutating func append(_ bytes: ByteBuffer) {
         guard !isOver else { return }

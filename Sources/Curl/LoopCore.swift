@@ -183,8 +183,8 @@ package final class LoopCore {
     private func fireTimers() {
         guard !timers.isEmpty else { return }
         for (id, timer) in timers where timer.deadline <= now {
-            timers[id] = nil
-            timer.action()
+            // One that fired before it may have cancelled it.
+            timers.removeValue(forKey: id)?.action()
         }
     }
 

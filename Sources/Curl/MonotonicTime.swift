@@ -20,8 +20,11 @@ package struct MonotonicTime: Comparable, Sendable {
         left.nanoseconds < right.nanoseconds
     }
 
+    /// What lies beyond the end of the clock is its end.
     package func advanced(milliseconds: Int64) -> MonotonicTime {
-        MonotonicTime(nanoseconds: nanoseconds &+ UInt64(max(0, milliseconds)) * 1_000_000)
+        let (distance, isTooFar) = UInt64(max(0, milliseconds)).multipliedReportingOverflow(by: 1_000_000)
+        let (sum, isBeyond) = nanoseconds.addingReportingOverflow(distance)
+        return MonotonicTime(nanoseconds: isTooFar || isBeyond ? .max : sum)
     }
 
     /// Milliseconds from `earlier` to here, 0 where it is later.
@@ -31,6 +34,8 @@ package struct MonotonicTime: Comparable, Sendable {
 
     /// Milliseconds until `later`, rounded up, 0 where it has passed: what a wait has to last.
     func milliseconds(until later: MonotonicTime) -> Int64 {
-        later.nanoseconds > nanoseconds ? Int64((later.nanoseconds - nanoseconds + 999_999) / 1_000_000) : 0
+        guard later.nanoseconds > nanoseconds else { return 0 }
+        let (whole, rest) = (later.nanoseconds - nanoseconds).quotientAndRemainder(dividingBy: 1_000_000)
+        return Int64(whole) + (rest > 0 ? 1 : 0)
     }
 }

@@ -56,9 +56,14 @@ package final class WorkerThreads: Sendable {
         state.withLock { state in
             guard state.next < state.work.count else { return nil }
             let work = state.work[state.next]
+            // What it holds must not live on until the queue runs empty, and neither may its place.
+            state.work[state.next] = {}
             state.next += 1
             if state.next == state.work.count {
                 state.work.removeAll(keepingCapacity: true)
+                state.next = 0
+            } else if state.next >= 1024, state.next * 2 >= state.work.count {
+                state.work.removeFirst(state.next)
                 state.next = 0
             }
             return work

@@ -1,4 +1,7 @@
 /// One component of a path: judged where a person wrote it, made safe where a server did.
+///
+/// Works on bytes and scalars, since a mark that combines makes one `Character` of itself and the slash or dot before
+/// it, which a file system goes by all the same.
 public enum FileName {
     /// The longest name that Linux file systems take, in bytes.
     public static let maximumLength = 255
@@ -9,8 +12,8 @@ public enum FileName {
     public static func check(_ name: String, field: String = "output") throws(FieldError) {
         func refuse(_ message: String) -> FieldError {
             FieldError(
-                field: field, code: name.utf8.contains(UInt8(ascii: "/")) ? .pathNotAllowed : .invalid, message: message
-            )
+                field: field, code: name.utf8.contains(UInt8(ascii: "/")) ? .pathNotAllowed : .invalid,
+                message: message)
         }
         let bytes = Array(name.utf8)
         guard !bytes.isEmpty else { throw refuse("is empty; give a file name or leave the option out") }
@@ -21,7 +24,7 @@ public enum FileName {
             throw refuse("is a path; give a name here and the place with --directory")
         }
         guard name != ".", name != ".." else { throw refuse("\(name) names a directory, not a file") }
-        guard !name.hasPrefix(".dld-") else { throw refuse("names that begin with .dld- are kept for part files") }
+        guard !bytes.starts(with: ".dld-".utf8) else { throw refuse("names that begin with .dld- are kept for part files") }
         guard bytes.count <= maximumLength else { throw refuse("is longer than \(maximumLength) bytes") }
     }
 
@@ -38,9 +41,11 @@ public enum FileName {
         guard !bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
             throw refuse("holds a control character, such as a line break")
         }
-        for component in directory.split(separator: "/") {
-            guard component != ".." else { throw refuse("must not climb with ..", code: .pathNotAllowed) }
-            guard component.utf8.count <= maximumLength else {
+        for component in bytes.split(separator: UInt8(ascii: "/")) {
+            guard !component.elementsEqual("..".utf8) else {
+                throw refuse("must not climb with ..", code: .pathNotAllowed)
+            }
+            guard component.count <= maximumLength else {
                 throw refuse("a component is longer than \(maximumLength) bytes")
             }
         }
@@ -58,25 +63,35 @@ public enum FileName {
         return makeSafe(String(decoding: percentDecoded(bytes[(slash + 1)...]), as: UTF8.self)) ?? "download"
     }
 
+    /// The last component of a path.
+    package static func last(of path: String) -> String {
+        let bytes = path.utf8
+        let start = bytes.lastIndex(of: UInt8(ascii: "/")).map(bytes.index(after:)) ?? bytes.startIndex
+        return String(path[start...])
+    }
+
     /// The last segment of `name`, without anything that a file system, a shell or an eye would trip over.
     ///
     /// - Returns: `nil` where nothing is left.
     public static func makeSafe(_ name: String) -> String? {
-        let separators: [Character] = ["/", "\\"]
-        let segment = name.split(omittingEmptySubsequences: false) { separators.contains($0) }.last ?? ""
-        var scalars = String.UnicodeScalarView()
-        for scalar in segment.unicodeScalars where !isHidden(scalar) {
-            scalars.append(scalar)
+        let segment = name.unicodeScalars.split(omittingEmptySubsequences: false) { $0 == "/" || $0 == "\\" }.last
+        var scalars = (segment ?? Substring.UnicodeScalarView()).filter { !isHidden($0) }[...]
+        while let first = scalars.first, first == "." || first == " " || first == "-" || first == "~" {
+            scalars.removeFirst()
         }
-        var safe = Substring(String(scalars))
-        while let first = safe.first, first == "." || first == " " || first == "-" || first == "~" {
-            safe.removeFirst()
-        }
-        while let last = safe.last, last == "." || last == " " { safe.removeLast() }
+        let safe = shorten(withoutTail(scalars))
         guard !safe.isEmpty else { return nil }
         let stem = safe.prefix { $0 != "." }.uppercased()
-        if reserved.contains(stem) { return shorten("_" + safe) }
-        return shorten(String(safe))
+        return reserved.contains(stem) ? shorten("_" + safe) : safe
+    }
+
+    /// Without the dots and spaces at its end.
+    private static func withoutTail(_ scalars: some BidirectionalCollection<Unicode.Scalar>) -> String {
+        var kept = scalars[...]
+        while let last = kept.last, last == "." || last == " " { kept.removeLast() }
+        var view = String.UnicodeScalarView()
+        view.append(contentsOf: kept)
+        return String(view)
     }
 
     /// `NAME (n).ext`: the name for the n-th file that wants `name`.
@@ -102,7 +117,7 @@ public enum FileName {
     private static func shorten(_ name: String) -> String {
         guard name.utf8.count > maximumLength else { return name }
         let (stem, suffix) = splitSuffix(name)
-        return cut(stem, to: maximumLength - suffix.utf8.count) + suffix
+        return withoutTail((cut(stem, to: maximumLength - suffix.utf8.count) + suffix).unicodeScalars)
     }
 
     /// `archive.tar.gz` → `archive`, `.tar.gz`; a suffix longer than 16 bytes is none.
@@ -116,14 +131,20 @@ public enum FileName {
         return (String(name[..<start]), String(name[start...]))
     }
 
-    /// As many whole characters as fit in `count` bytes.
+    /// As many whole characters as fit in `count` bytes; of one that is longer by itself, as much as fits.
     private static func cut(_ text: String, to count: Int) -> String {
         var kept = text
         while kept.utf8.count > count { kept.removeLast() }
-        return kept
+        guard kept.isEmpty else { return kept }
+        var length = 0
+        let fitting = text.unicodeScalars.prefix { scalar in
+            length += UTF8.width(scalar)
+            return length <= count
+        }
+        return String(Substring(fitting))
     }
 
-    private static func percentDecoded(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+    static func percentDecoded(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
         var decoded: [UInt8] = []
         var index = bytes.startIndex
         while index < bytes.endIndex {

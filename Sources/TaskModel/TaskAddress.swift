@@ -45,7 +45,9 @@ public struct TaskAddress: Sendable, Equatable {
         }
         let rest = bytes[(colon + 1)...]
         guard rest.starts(with: Array("//".utf8)) else { throw refuse("lacks // after \(scheme):") }
-        let authority = rest.dropFirst(2).prefix { !Array("/?#\\".utf8).contains($0) }
+        let authority = rest.dropFirst(2).prefix { !Array("/?#".utf8).contains($0) }
+        // Some end the host at a back-slash and some do not: what is judged here could be another than is asked.
+        guard !authority.contains(UInt8(ascii: "\\")) else { throw refuse("holds a back-slash before its path") }
         let at = authority.lastIndex(of: UInt8(ascii: "@"))
         let hostAndPort = at.map { authority[($0 + 1)...] } ?? authority
         let (host, port) = try Self.split(hostAndPort, refuse: { refuse($0) })
@@ -79,7 +81,8 @@ public struct TaskAddress: Sendable, Equatable {
                 portBytes = hostAndPort[(colon + 1)...]
             }
             guard hostBytes.count <= 253 else { throw refuse("the host name is longer than 253 bytes") }
-            let allowed = Array("-._~%".utf8)
+            // No percent sign: libcurl would decode it, and one host would go under many names.
+            let allowed = Array("-._~".utf8)
             guard hostBytes.allSatisfy({ $0.isLetterOrDigit || $0 >= 0x80 || allowed.contains($0) }) else {
                 throw refuse("the host name holds a character that no host name has")
             }
@@ -130,7 +133,8 @@ public struct TaskAddress: Sendable, Equatable {
         for (index, parameter) in parameters.enumerated() {
             if index > 0 { shown.append(UInt8(ascii: "&")) }
             if let equals = parameter.firstIndex(of: UInt8(ascii: "=")),
-                secretParameters.contains(String(decoding: parameter[..<equals], as: UTF8.self).lowercased())
+                secretParameters.contains(
+                    String(decoding: FileName.percentDecoded(parameter[..<equals]), as: UTF8.self).lowercased())
             {
                 shown += parameter[...equals]
                 shown += Array("REDACTED".utf8)

@@ -75,7 +75,7 @@ extension TaskSpecification {
             try Self.refuse(output, "output", "belongs to downloads")
             try Self.refuse(directory, "directory", "belongs to downloads")
             try Self.refuse(checksum, "checksum", "belongs to downloads")
-            guard let file, file.hasPrefix("/") else {
+            guard let file, file.utf8.first == UInt8(ascii: "/") else {
                 throw FieldError(field: "file", message: "give the absolute path of the file to upload")
             }
             try Self.checkText(file, "file", limit: 4095)
@@ -116,7 +116,7 @@ extension TaskSpecification {
         if let maxSize, maxSize < 0 {
             throw FieldError(field: "maxSize", message: "must not be negative")
         }
-        if let startAt, startAt < 0 || startAt > 253_402_300_800_000 {
+        if let startAt, startAt < 0 || startAt >= 253_402_300_800_000 {
             throw FieldError(field: "startAt", message: "must lie between 1970 and 9999, in milliseconds")
         }
         return address

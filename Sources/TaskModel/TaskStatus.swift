@@ -41,7 +41,7 @@ public struct TaskStatus: Sendable, Equatable {
         phase = nil
         url = record.specification.url
         path = record.path
-        name = record.path.map { String($0[($0.lastIndex(of: "/").map($0.index(after:)) ?? $0.startIndex)...]) }
+        name = record.path.map(FileName.last)
         owner = record.owner
         batch = record.specification.batch
         key = record.specification.key

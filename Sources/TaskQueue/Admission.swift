@@ -68,18 +68,29 @@ struct UploadPermission {
     /// - Parameter source: opened already, so that what is judged is what will be sent.
     func check(_ source: UploadSource, path: String) throws(TransferError) {
         if owner == settings.daemonUser || owner == 0 { return }
-        guard let real = realpath(path, nil) else {
+        guard let resolved = Self.resolve(path) else {
             throw TransferError(.permissionDenied, "\(path) cannot be looked at")
         }
-        defer { free(real) }
-        let resolved = String(cString: real)
+        var status = stat()
+        // The path may lead to another file by now than the one that was opened.
+        let isSame =
+            lstat(resolved, &status) == 0 && UInt64(status.st_dev) == source.identity.device
+            && UInt64(status.st_ino) == source.identity.inode
         let isBeneath = settings.uploadRoots.contains { root in
-            resolved.hasPrefix(root.hasSuffix("/") ? root : root + "/")
+            guard let root = Self.resolve(root) else { return false }
+            return resolved.utf8.starts(with: (root == "/" ? root : root + "/").utf8)
         }
-        guard isBeneath, source.owner == owner || source.mode & 0o004 != 0 else {
+        guard isSame, isBeneath, source.owner == owner || source.mode & 0o004 != 0 else {
             throw TransferError(
                 .permissionDenied,
                 "\(path) may not be uploaded by user \(owner): see uploads.roots in the daemon's configuration")
         }
+    }
+
+    /// Without links.
+    private static func resolve(_ path: String) -> String? {
+        guard let real = realpath(path, nil) else { return nil }
+        defer { free(real) }
+        return String(cString: real)
     }
 }

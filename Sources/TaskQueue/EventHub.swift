@@ -100,7 +100,10 @@ package actor EventHub {
         }
 
         private func gap() -> TaskEvent? {
-            guard let oldest = try? store.oldestEvent(), oldest > sequence + 1 else { return nil }
+            // A journal that was emptied goes on behind its last number.
+            guard let oldest = try? store.oldestEvent() ?? store.lastEvent() + 1, oldest > sequence + 1 else {
+                return nil
+            }
             return TaskEvent(sequence: oldest - 1, at: buffer.first?.at ?? 0, type: .gap)
         }
     }

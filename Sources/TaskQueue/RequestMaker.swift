@@ -17,7 +17,7 @@ struct RequestMaker {
         case download(DownloadRequest)
         case upload(UploadRequest)
         /// There is nothing to do: the file is there already, of so many bytes.
-        case done(path: String, size: Int64)
+        case done(path: String, size: Int64, isVerified: Bool)
     }
 
     /// - Throws: ``TransferError`` where the task cannot be begun.
@@ -79,14 +79,13 @@ struct RequestMaker {
         let policy = specification.onConflict ?? settings.onConflict
 
         // A file that an earlier life finished and could not note down any more.
-        let likely = record.path.flatMap { path in
-            path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) }
-        }
+        let likely = record.path.map(FileName.last)
         if let likely, let size = directory.publishedSize(of: likely, by: owner) {
-            return .done(path: directory.path(of: likely), size: size)
+            // It was verified before it got this name.
+            return .done(path: directory.path(of: likely), size: size, isVerified: specification.checksum != nil)
         }
         if let output = specification.output, directory.contains(output) {
-            if policy == .skip { return .done(path: directory.path(of: output), size: 0) }
+            if policy == .skip { return .done(path: directory.path(of: output), size: 0, isVerified: false) }
             if policy == .fail {
                 throw TransferError(.nameConflict, "there is a file \(directory.path(of: output)) already")
             }

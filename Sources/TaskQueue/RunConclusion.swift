@@ -19,6 +19,8 @@ struct RunConclusion {
         var attempts: Int
         /// Bytes of body that came or went in this run.
         var transferred: Int64
+        /// Bytes of the file that are there after it.
+        var bytesDone: Int64 = 0
         var isVerified = false
     }
 
@@ -54,7 +56,7 @@ struct RunConclusion {
         }
         switch RetryClass(error) {
         case .soon:
-            let failures = report.transferred > 0 ? 1 : record.failures + report.attempts
+            let failures = isFurther(report) ? 1 : record.failures + report.attempts
             guard failures < policy.attempts else { return conclusion(.fail, report, error: error) }
             let delay = policy.delay(failures: failures, retryAfter: error.retryAfter, using: &generator)
             return conclusion(.park(.retry, until: now + delay), report, error: error, failures: failures)
@@ -65,13 +67,19 @@ struct RunConclusion {
             let delay = min(Self.diskProbe, policy.maximumDelay)
             return conclusion(.park(.diskFull, until: now + delay), report, error: error, burns: false)
         case .whenAuthorised:
-            // What let us in before and does no longer has expired.
-            let worked = record.bytesFetched + report.transferred > 0
+            // What let us in before and does no longer has expired. What an upload sent says nothing of that.
+            let worked = record.specification.kind == .download && record.bytesFetched + report.transferred > 0
             let reason: TaskReason = error.httpStatus == 403 && worked ? .urlExpired : .auth
             return conclusion(.block(reason), report, error: error)
         case .whenSourceIsRight: return conclusion(.block(.sourceChanged), report, error: error)
         case .never: return conclusion(.fail, report, error: error)
         }
+    }
+
+    /// Whether the run brought the task nearer to its end. What was fetched or sent all over again did not: else a
+    /// server that always breaks off at the same place would be asked for ever.
+    private func isFurther(_ report: Report) -> Bool {
+        record.specification.kind == .download && report.bytesDone > record.bytesDone
     }
 
     private func conclusion(
@@ -85,9 +93,10 @@ struct RunConclusion {
         } catch {
             return nil
         }
+        let before = isFurther(report) ? 0 : record.failures
         return TaskConclusion(
             standing: standing, attempts: record.attempts + (burns ? report.attempts : 0),
-            failures: failures ?? (burns && error != nil ? record.failures + 1 : record.failures),
+            failures: failures ?? (burns && error != nil ? before + 1 : before),
             error: error.map(Self.failure), verified: isVerified,
             finishedAt: standing.state.isEnded ? now : nil)
     }

@@ -19,9 +19,8 @@ package actor Scheduler {
 
     private var slots: SlotTable
     private var running: [TaskID: RunningTask] = [:]
-    /// Ready tasks, in order, read ahead.
+    /// Ready tasks read ahead, the first of them last; those of a busy host stay until it has room.
     private var window: [TaskRecord] = []
-    private var windowStart = 0
     /// The last reading of ready tasks under the present circumstances found none.
     private var isDrained = false
     /// Tasks that a command is about: not to be started under its hands.
@@ -42,6 +41,8 @@ package actor Scheduler {
 
     /// Ready tasks read at a time.
     private static let windowSize = 128
+    /// Ready tasks kept at most; more are read again when their turn comes.
+    private static let windowLimit = 1_024
     /// Milliseconds between looks at what runs.
     private static let tickInterval: Milliseconds = 1_000
     /// Milliseconds after which what was written is checkpointed.
@@ -99,7 +100,6 @@ package actor Scheduler {
     package func wake() {
         isDrained = false
         window.removeAll(keepingCapacity: true)
-        windowStart = 0
         fill()
     }
 
@@ -111,26 +111,27 @@ package actor Scheduler {
     }
 
     private func nextReady() -> TaskRecord? {
-        var hasReloaded = false
-        while true {
-            while windowStart < window.count {
-                let record = window[windowStart]
-                windowStart += 1
-                if running[record.id] == nil, held[record.id] == nil, slots.mayStart(record.host) { return record }
-            }
-            guard !hasReloaded, !isDrained else { return nil }
-            hasReloaded = true
-            do throws(StoreError) {
-                window = try store.ready(
-                    limit: Self.windowSize, excludingHosts: slots.closedHosts,
-                    excluding: Set(running.keys).union(held.keys))
-                windowStart = 0
-                isDrained = window.isEmpty
-            } catch {
-                logger.error("cannot read ready tasks", metadata: ["error": "\(error)"])
-                isDrained = true
-            }
+        if let record = takeStartable() { return record }
+        guard !isDrained else { return nil }
+        do throws(StoreError) {
+            let more = try store.ready(
+                limit: Self.windowSize, excludingHosts: slots.closedHosts,
+                excluding: Set(running.keys).union(held.keys).union(window.map(\.id)))
+            isDrained = more.isEmpty
+            window = more.reversed() + window
+            if window.count > Self.windowLimit { window.removeLast(window.count - Self.windowLimit) }
+        } catch {
+            logger.error("cannot read ready tasks", metadata: ["error": "\(error)"])
+            isDrained = true
         }
+        return takeStartable()
+    }
+
+    private func takeStartable() -> TaskRecord? {
+        let index = window.lastIndex { record in
+            running[record.id] == nil && held[record.id] == nil && slots.mayStart(record.host)
+        }
+        return index.map { window.remove(at: $0) }
     }
 
     private func start(_ ready: TaskRecord) {
@@ -151,14 +152,18 @@ package actor Scheduler {
             made = try maker.make(work)
         } catch {
             enter(work, nil)
-            return post(Finished(id: record.id, report: .init(error: error, attempts: 1, transferred: 0)))
+            // What an earlier run left counts still.
+            return post(
+                Finished(
+                    id: record.id, report: .init(error: error, attempts: 1, transferred: 0),
+                    resumeData: work.resumeData.flatMap { ResumeData(bytes: $0) }))
         }
         switch made {
-        case .done(let path, let size):
+        case .done(let path, let size, let isVerified):
             enter(work, nil)
             post(
                 Finished(
-                    id: record.id, report: .init(attempts: 1, transferred: 0), path: path,
+                    id: record.id, report: .init(attempts: 1, transferred: 0, isVerified: isVerified), path: path,
                     size: max(size, record.bytesTotal ?? 0)))
         case .download(let request):
             enter(work, request)
@@ -265,6 +270,7 @@ package actor Scheduler {
         var report = ending.report
         if report.error == nil, ending.size == 0 { progress.bytesTotal = 0 }
         report.transferred = task.progress.transferredBytes
+        report.bytesDone = progress.bytesDone
         let conclusion = RunConclusion(record: record, policy: settings.retry, now: clock.now())
         guard let outcome = conclusion.conclude(report, order: task.order, using: &generator) else {
             return .checkpoint(record.id, progress)

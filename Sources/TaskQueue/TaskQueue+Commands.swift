@@ -69,7 +69,7 @@ extension TaskQueue {
     /// So many rows a commit: the checkpoints of what runs come in between.
     private static let partSize = 5_000
 
-    private static func parts(of ids: [TaskID]) -> [[TaskID]] {
+    static func parts(of ids: [TaskID]) -> [[TaskID]] {
         stride(from: 0, to: ids.count, by: partSize).map { Array(ids[$0..<min($0 + partSize, ids.count)]) }
     }
 
@@ -153,9 +153,9 @@ extension TaskQueue {
         else { return }
         try? directory.remove(RequestMaker.partName(record.id, identity: identity))
         if deletesFile, record.standing.state == .completed, let path = record.path,
-            let slash = path.lastIndex(of: "/"), path == directory.path(of: String(path[path.index(after: slash)...]))
+            path == directory.path(of: FileName.last(of: path))
         {
-            try? directory.remove(String(path[path.index(after: slash)...]))
+            try? directory.remove(FileName.last(of: path))
         }
     }
 }

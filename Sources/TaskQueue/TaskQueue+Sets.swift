@@ -48,15 +48,28 @@ extension TaskQueue {
             ids: outcome.idRanges)
         guard !dryRun else { return changes }
         note(added: outcome.added, by: caller.uid)
-        if !outcome.cancelled.isEmpty {
-            await scheduler.withStopped(outcome.cancelled, order: .cancel, owner: caller.uid) { _ in }
-        }
+        for part in Self.parts(of: outcome.cancelled) { try await stop(pruned: part, owner: caller.uid, now: now) }
         if !outcome.changed.isEmpty {
             // What runs begins again with what the entry says now.
             await scheduler.withStopped(outcome.changed, order: .release, owner: caller.uid) { _ in }
         }
         await changed()
         return changes
+    }
+
+    /// Ends the runs of tasks that are stored as cancelled already.
+    private func stop(pruned ids: [TaskID], owner: UInt32, now: Milliseconds) async throws(QueueError) {
+        let store = store
+        let result: Result<Void, StoreError> = await scheduler.withStopped(ids, order: .release, owner: owner) { _ in
+            do throws(StoreError) {
+                // Once more: a run that was ending by itself may have written over it.
+                _ = try await store.apply(.cancel, to: ids, owner: owner, now: now)
+                return .success(())
+            } catch {
+                return .failure(error)
+            }
+        }
+        try stored { () throws(StoreError) in try result.get() }
     }
 
     package func abortSet(_ set: Int64, by caller: Caller) async throws(QueueError) {

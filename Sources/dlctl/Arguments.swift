@@ -3,8 +3,8 @@ import TaskModel
 
 extension TaskID: ExpressibleByArgument {
     public init?(argument: String) {
-        guard let number = Int64(argument), number >= 0, argument.utf8.first != UInt8(ascii: "+") else { return nil }
-        self.init(number)
+        guard let id = TaskIDs.id(argument) else { return nil }
+        self = id
     }
 }
 

@@ -10,15 +10,15 @@ struct Dlctl: ParsableCommand {
         discussion: """
             EXAMPLES:
               dlctl add https://example.org/a.iso          queue a download, print its id
-              dlctl add --wait -o b.iso https://…/latest   queue it and watch until it is done
+              dlctl add --wait https://example.org/b.iso   queue it and watch it arrive
               dlctl list --state active                    what runs
               dlctl wait 7 8                               block until both have ended
 
-            The socket is --socket, else $DLD_SOCKET, else the user's own daemon if it answers, else
+            The socket is --socket, else $DLD_SOCKET, else the user's own daemon if it answers, else \
             /run/dld/dld.sock. --socket and --json may stand before or after the command.
 
-            EXIT STATUS: 0 done; 1 a task failed, an id is unknown, or the request was refused; 64 usage or a
-            rejected argument; 69 no daemon; 75 timed out; 77 not permitted; 130 Ctrl-C, which ends the waiting
+            EXIT STATUS: 0 done; 1 a task failed, an id is unknown, or the request was refused; 64 usage or a \
+            rejected argument; 69 no daemon; 75 timed out; 77 not permitted; 130 Ctrl-C, which ends the waiting \
             and never the task.
             """,
         groupedSubcommands: [
@@ -36,7 +36,7 @@ struct Dlctl: ParsableCommand {
         Terminal.handleInterrupts()
         let arguments = Array(CommandLine.arguments.dropFirst())
         do {
-            var command = try parseAsRoot(arguments)
+            var command = try parseAsRoot(ArgumentRuns.join(arguments))
             try command.run()
         } catch {
             end(with: error, json: arguments.prefix { $0 != "--" }.contains("--json"))

@@ -91,9 +91,8 @@ struct Failure: Error, Equatable {
     ///
     /// - Returns: `nil` where the first argument that is no option is a command.
     init?(unknownCommandIn arguments: [String], among commands: [String]) {
-        var rest = arguments[...]
-        while let first = rest.first, first.hasPrefix("-") { rest = rest.dropFirst(first == "--socket" ? 2 : 1) }
-        guard let word = rest.first, !commands.contains(word) else { return nil }
+        guard let index = ArgumentRuns.commandIndex(arguments), !commands.contains(arguments[index]) else { return nil }
+        let word = arguments[index]
         let nearest = NearestWord.to(word, among: commands).map { "did you mean '\($0)'?" }
         self.init(.usage, "there is no command '\(word)'; \(nearest ?? "see 'dlctl --help'")")
     }

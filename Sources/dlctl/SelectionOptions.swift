@@ -5,8 +5,8 @@ import TaskModel
 
 /// Which tasks `pause`, `resume`, `cancel`, `retry` and `remove` are about: ids, or a filter.
 struct SelectionOptions: ParsableArguments {
-    @Argument(help: "The tasks' ids.")
-    var ids: [TaskID] = []
+    @Argument(help: ArgumentHelp("The tasks' ids.", valueName: "id"))
+    var arguments: [TaskIDs] = []
 
     @Flag(help: "Every task that may be changed so.")
     var all = false
@@ -20,6 +20,8 @@ struct SelectionOptions: ParsableArguments {
     init() {}
 
     func validate() throws {
+        try arguments.validate()
+        let ids = arguments.ids
         let filtered = all || !states.isEmpty || batch != nil
         if ids.isEmpty && !filtered {
             throw ValidationError("Name the tasks: ID…, --all, --state STATE or --batch NAME.")
@@ -33,6 +35,7 @@ struct SelectionOptions: ParsableArguments {
 
     /// The calls to make: an id that stands twice is meant once, and no call outgrows a line.
     func calls(deleteFile: Bool? = nil) -> [TaskSelectionParameters] {
+        let ids = arguments.ids
         guard !ids.isEmpty else {
             let filter = TaskFilter(states: states.isEmpty ? nil : states, batch: batch)
             return [TaskSelectionParameters(filter: filter, deleteFile: deleteFile)]

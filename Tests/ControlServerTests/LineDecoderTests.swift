@@ -29,7 +29,7 @@ struct LineDecoderTests {
                 found += items(&decoder)
             }
             #expect(found == ["one", "", "two", "", "three\rfour"], "pieces of \(size)")
-            #expect(decoder.isMidLine)
+            #expect(decoder.growingLine == 5)
             #expect(decoder.count == 4)
         }
     }
@@ -41,10 +41,27 @@ struct LineDecoderTests {
         #expect(items(&decoder) == ["1234"])
         decoder.append(ByteBuffer(string: "1234"))
         #expect(decoder.next() == nil)
-        #expect(decoder.isMidLine)
+        #expect(decoder.growingLine == 1)
         decoder.append(ByteBuffer(string: "\n"))
         #expect(items(&decoder) == ["1234"])
-        #expect(decoder.linesTaken == 2)
+        #expect(decoder.growingLine == nil)
+    }
+
+    @Test("half a line is known by its number, so that the next one is told from it")
+    func growingLine() {
+        var decoder = LineDecoder()
+        #expect(decoder.growingLine == nil)
+        decoder.append(ByteBuffer(string: "a"))
+        #expect(decoder.growingLine == 0)
+        decoder.append(ByteBuffer(string: "b"))
+        #expect(decoder.growingLine == 0)
+        decoder.append(ByteBuffer(string: "\nc"))
+        #expect(decoder.growingLine == nil, "a whole line waits before it")
+        #expect(items(&decoder) == ["ab"])
+        #expect(decoder.growingLine == 1)
+        decoder.append(ByteBuffer(string: "\n"))
+        #expect(items(&decoder) == ["c"])
+        #expect(decoder.growingLine == nil)
     }
 
     @Test("a longer line is told once, whether its LF has come or not, and nothing comes after it")

@@ -28,6 +28,7 @@ struct CrashLoopTests {
         let ids = added.lines.compactMap { Int64($0) }.map { TaskID($0) }
         try #require(ids.count == 40)
 
+        var killsAtWork = 0
         for round in 1...25 {
             let pause = Int.random(in: 20...(round.isMultiple(of: 3) ? 3200 : 900), using: &random)
             try await Task.sleep(for: .milliseconds(pause))
@@ -35,9 +36,12 @@ struct CrashLoopTests {
                 let final = daemon.path("f\(index)")
                 if exists(final) { #expect(size(of: final) == resource.size, "seed \(seed), round \(round)") }
             }
+            if try daemon.tasks().contains(where: { $0.state == .active }) { killsAtWork += 1 }
             try await daemon.kill()
             try await daemon.start()
         }
+        // Otherwise the files were too small, or the line too fast, for what is to be shown.
+        #expect(killsAtWork >= 20, "seed \(seed)")
 
         for (id, resource) in zip(ids, resources.indices) {
             let task = try await daemon.settled(id, within: .seconds(120))

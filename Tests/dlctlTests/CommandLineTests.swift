@@ -50,7 +50,7 @@ import Testing
     @Test("ids are told once each, in calls that fit into a line")
     func selection() throws {
         let ids = (1...25_000).map(String.init) + ["7"]
-        let command = try #require(try Dlctl.parseAsRoot(["pause"] + ids) as? Pause)
+        let command = try #require(try Dlctl.parseAsRoot(ArgumentRuns.join(["pause"] + ids)) as? Pause)
         let calls = command.selection.calls()
         #expect(calls.map { $0.ids?.count } == [10_000, 10_000, 5_000])
         #expect(calls.allSatisfy { $0.filter == nil })
@@ -73,6 +73,33 @@ import Testing
         #expect(sentence("is completed; only …") == "task 9 is completed; only …")
         #expect(sentence("no task has the id 9") == "no task has the id 9")
         #expect(sentence("cannot be done 99 times") == "task 9: cannot be done 99 times")
+    }
+}
+
+@Suite struct ArgumentRunsTests {
+    @Test("rows of ids or URLs become one argument, and come apart again")
+    func rows() {
+        let joined = ArgumentRuns.join(["--socket", "s", "wait", "1", "2", "--timeout", "3", "4", "5", "--json", "6"])
+        #expect(joined == ["--socket", "s", "wait", "1\u{0}2", "--timeout", "3", "4\u{0}5", "--json", "6"])
+        #expect(ArgumentRuns.split("1\u{0}\u{0}2") == ["1", "", "2"])
+        #expect(ArgumentRuns.split("") == [""])
+    }
+
+    @Test("the arguments of other commands stay as they are")
+    func others() {
+        for arguments in [["upload", "f", "u"], ["rpc", "m", "{}"], ["queue", "apply", "f"], ["--json"], []] {
+            #expect(ArgumentRuns.join(arguments) == arguments)
+        }
+    }
+
+    @Test("a word in a row that is no id is named alone")
+    func fault() {
+        do {
+            _ = try Dlctl.parseAsRoot(ArgumentRuns.join(["wait", "1", "abc", "2"]))
+            Issue.record("was accepted")
+        } catch {
+            #expect(Dlctl.message(for: error).contains("'abc'"))
+        }
     }
 }
 

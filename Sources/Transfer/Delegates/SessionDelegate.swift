@@ -116,13 +116,14 @@ public final class SessionDelegate: Sendable {
         guard let retrier, error.code != .cancelled, error.code != .invalidated, !request.delegate.isCancelled else {
             return request.delegate.complete(error: error)
         }
-        Task {
+        let delay = Task {
             switch await retrier.retry(request, after: error) {
             case .doNotRetry: request.delegate.complete(error: error)
             case .retry(let milliseconds):
                 if milliseconds > 0 { try? await Task.sleep(for: .milliseconds(milliseconds)) }
-                request.startAttempt(isRetry: true, lastError: error)
+                request.startAttempt(isRetry: true)
             }
         }
+        request.delegate.wait(in: delay)
     }
 }

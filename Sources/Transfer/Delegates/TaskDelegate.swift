@@ -15,6 +15,8 @@ public class TaskDelegate: @unchecked Sendable {
         var error: TransferError?
         var retryCount = 0
         var isCancelled = false
+        /// Waits for the next attempt.
+        var delay: Task<Void, Never>?
     }
 
     private let state = Mutex(State())
@@ -52,28 +54,36 @@ public class TaskDelegate: @unchecked Sendable {
 
     /// - Returns: the task to cancel, where one is under way.
     func cancel() -> (any SessionTask)? {
-        state.withLock { state in
+        let (task, delay) = state.withLock { state in
             state.isCancelled = true
-            return state.task
+            return (state.task, state.delay)
         }
+        delay?.cancel()
+        return task
+    }
+
+    /// The next attempt waits in `delay`; cancelling the request cuts that short.
+    func wait(in delay: Task<Void, Never>) {
+        let isCancelled = state.withLock { state in
+            state.delay = delay
+            return state.isCancelled
+        }
+        if isCancelled { delay.cancel() }
     }
 
     func complete(error: TransferError?) {
-        // One after the other and outside the lock: an operation may add another.
-        var next = state.withLock { state -> [@Sendable () -> Void] in
-            state.error = state.error ?? error
-            defer { state.operations = [] }
-            return state.operations
-        }
-        while !next.isEmpty {
-            for operation in next { operation() }
-            next = state.withLock { state in
-                defer { state.operations = [] }
+        state.withLock { $0.error = $0.error ?? error }
+        // One after the other and outside the lock, since an operation may add another; complete only when none is
+        // left, so that one added meanwhile is not lost.
+        while true {
+            let next = state.withLock { state -> [@Sendable () -> Void] in
                 state.isComplete = state.operations.isEmpty
+                defer { state.operations = [] }
                 return state.operations
             }
+            if next.isEmpty { return }
+            for operation in next { operation() }
         }
-        state.withLock { $0.isComplete = true }
     }
 }
 

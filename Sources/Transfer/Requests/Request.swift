@@ -38,7 +38,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible {
     /// Starts the request; once, after its handlers are attached.
     public func resume() {
         guard delegate.task == nil else { return }
-        startAttempt(isRetry: false, lastError: nil)
+        startAttempt(isRetry: false)
     }
 
     /// Ends the request; its handlers hear ``TransferError/Code/cancelled``.
@@ -46,8 +46,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible {
         delegate.cancel()?.cancel()
     }
 
-    /// - Parameter lastError: what to complete with where there can be no new attempt.
-    func startAttempt(isRetry: Bool, lastError: TransferError?) {
+    func startAttempt(isRetry: Bool) {
         guard let adapter = manager.adapter else { return start(original, isRetry: isRetry) }
         Task {
             do throws(TransferError) {

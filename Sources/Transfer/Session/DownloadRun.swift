@@ -301,7 +301,8 @@ final class DownloadRun: LoopRun {
         if case .ended = phase { return }
         // Bytes that are in memory still may spare fetching them again; if the disk does not want them, so be it.
         if error.code != .remoteChanged { try? writer.flush() }
-        let (part, validator) = (writer.part, writer.validator)
+        let part = error.code == .remoteChanged ? nil : writer.part
+        let validator = writer.validator
         end()
         session.fail(task, error, part: part, validator: validator)
     }

@@ -12,14 +12,15 @@ struct Add: DaemonCommand {
 
             EXAMPLES:
               dlctl add https://example.org/a.iso
-              dlctl add -o latest.iso -d isos --checksum sha-256:… https://example.org/a.iso
+              dlctl add -o latest.iso -d isos https://example.org/a.iso
               dlctl add --wait https://example.org/a.iso https://example.org/b.iso
               dlctl add --input urls.txt --batch nightly      a second time adds nothing
-              dlctl add --user me --password-file ~/.secret --header @headers https://example.org/private
+              dlctl add --user me --password-file ~/.secret https://example.org/private
             """)
 
     @Argument(help: ArgumentHelp("What to download.", valueName: "url"))
-    var urls: [String] = []
+    var arguments: [String] = []
+    var urls: [String] { arguments.flatMap { ArgumentRuns.split($0) } }
 
     @Option(
         name: .customLong("input"),
@@ -55,6 +56,7 @@ struct Add: DaemonCommand {
     var outer: [GlobalOptions] { [root.global] }
 
     func validate() throws {
+        let urls = urls
         guard inputFile != nil || !urls.isEmpty else {
             throw ValidationError("Give a URL, or --input FILE.")
         }
@@ -104,6 +106,7 @@ struct Add: DaemonCommand {
     }
 
     private func tasks(_ options: TaskSpecification) throws(Failure) -> [TaskSpecification] {
+        let urls = urls
         let names = FieldNames(urls: urls)
         var tasks: [TaskSpecification] = []
         for (index, url) in urls.enumerated() {

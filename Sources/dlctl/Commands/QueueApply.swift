@@ -9,8 +9,8 @@ struct QueueApply: DaemonCommand {
         commandName: "apply",
         abstract: "Makes a batch match a queue file.",
         discussion: """
-            The file is checked whole first; a mistake in it is told by line and column, and nothing is queued.
-            Applied twice, a file adds nothing the second time: an entry is known by its key, otherwise by its
+            The file is checked whole first; a mistake in it is told by line and column, and nothing is queued. \
+            Applied twice, a file adds nothing the second time: an entry is known by its key, otherwise by its \
             kind, URL and output. The batch is --batch, else the file's own, else the file's name without suffix.
 
             EXAMPLES:

@@ -14,14 +14,17 @@ struct Show: DaemonCommand {
               dlctl show 7 --json | jq .bytesDone
             """)
 
-    @Argument(help: "The tasks' ids.")
-    var ids: [TaskID]
+    @Argument(help: ArgumentHelp("The tasks' ids.", valueName: "id"))
+    var arguments: [TaskIDs]
 
     @OptionGroup var global: GlobalOptions
     @ParentCommand var root: Dlctl
     var outer: [GlobalOptions] { [root.global] }
 
+    func validate() throws { try arguments.validate() }
+
     func perform(_ context: Context) throws {
+        let ids = arguments.ids
         let client = try context.connect()
         var tasks: [TaskStatus] = []
         var unknown: [TaskID] = []

@@ -17,7 +17,7 @@ struct Upload: DaemonCommand {
 
             EXAMPLES:
               dlctl upload report.tar https://example.org/in/report.tar
-              dlctl upload --method POST --content-type application/json --wait data.json https://example.org/api
+              dlctl upload --wait --method POST data.json https://example.org/api
             """)
 
     @Argument(help: "What to upload.")

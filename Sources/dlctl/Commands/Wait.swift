@@ -6,7 +6,7 @@ struct Wait: DaemonCommand {
     static let configuration = CommandConfiguration(
         abstract: "Blocks until tasks have ended.",
         discussion: """
-            A task has ended when it completed, failed or was cancelled or removed, or when it is paused and needs
+            A task has ended when it completed, failed or was cancelled or removed, or when it is paused and needs \
             a person who did not pause it. The waiting outlives a restart of the daemon.
 
             EXAMPLES:
@@ -14,8 +14,8 @@ struct Wait: DaemonCommand {
               dlctl wait 7 --timeout 60; [ $? -eq 75 ] && echo not yet
             """)
 
-    @Argument(help: "The tasks' ids.")
-    var ids: [TaskID]
+    @Argument(help: ArgumentHelp("The tasks' ids.", valueName: "id"))
+    var arguments: [TaskIDs]
 
     @Option(help: ArgumentHelp("Give up after so many seconds; fractions are allowed.", valueName: "seconds"))
     var timeout: SecondsArgument?
@@ -24,7 +24,10 @@ struct Wait: DaemonCommand {
     @ParentCommand var root: Dlctl
     var outer: [GlobalOptions] { [root.global] }
 
+    func validate() throws { try arguments.validate() }
+
     func perform(_ context: Context) throws {
+        let ids = arguments.ids
         let deadline = timeout.map { Deadline.after(seconds: $0.seconds) } ?? .never
         let waiter = context.waiter(ids, client: try context.connect(), deadline: deadline)
         try waiter.run()

@@ -1,0 +1,135 @@
+import Glibc
+import TestSupport
+
+@testable import Curl
+
+extension TransferLoop {
+    /// Runs `work` on the loop's thread and waits for what comes of it.
+    func run<Value: Sendable>(_ work: @escaping @Sendable (LoopCore) -> Value) async -> Value {
+        await withCheckedContinuation { continuation in
+            post { core in continuation.resume(returning: work(core)) }
+        }
+    }
+}
+
+/// How an exchange went, as values that may cross threads.
+struct ExchangeRecord: Sendable, Equatable {
+    var ending = ""
+    var systemError: Int32 = 0
+    var headerLines: [String] = []
+    var body: [UInt8] = []
+}
+
+/// Notes what an exchange says; lives on the loop's thread.
+final class RecordingHandler: ExchangeHandler {
+    private var record = ExchangeRecord()
+    /// How many pieces of the body are put off before one is taken.
+    private var pauses: Int
+    private let paused: (Exchange) -> Void
+    private let ended: @Sendable (ExchangeRecord) -> Void
+
+    init(
+        pauses: Int = 0, paused: @escaping (Exchange) -> Void = { _ in },
+        ended: @escaping @Sendable (ExchangeRecord) -> Void
+    ) {
+        self.pauses = pauses
+        self.paused = paused
+        self.ended = ended
+    }
+
+    func receiveHeader(_ line: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool {
+        record.headerLines.append(String(decoding: line.filter { $0 != 0x0D && $0 != 0x0A }, as: UTF8.self))
+        return true
+    }
+
+    func receive(_ bytes: UnsafeRawBufferPointer, on exchange: Exchange) -> BodyVerdict {
+        if pauses > 0 {
+            pauses -= 1
+            paused(exchange)
+            return .paused
+        }
+        record.body += bytes
+        return .accepted
+    }
+
+    func fill(_ space: UnsafeMutableRawBufferPointer, on exchange: Exchange) -> Int? { 0 }
+
+    func rewind(to offset: Int64) -> Bool { true }
+
+    func exchangeDidEnd(_ exchange: Exchange, _ ending: ExchangeEnding) {
+        record.ending =
+            switch ending {
+            case .finished: "finished"
+            case .failed(let error): "failed \(error.code)"
+            case .stalled: "stalled"
+            case .cancelled: "cancelled"
+            }
+        record.systemError = exchange.easy.systemError()
+        ended(record)
+    }
+}
+
+extension TransferLoop {
+    /// Fetches `url` and waits for the exchange's end.
+    func fetch(
+        _ url: String, stallTimeout: Int64 = 0, pausing milliseconds: Int64? = nil
+    ) async -> ExchangeRecord {
+        await withCheckedContinuation { continuation in
+            post { core in
+                let handler = RecordingHandler(pauses: milliseconds == nil ? 0 : 1) { exchange in
+                    _ = core.after(milliseconds: milliseconds ?? 0) { [id = exchange.id] in
+                        core.exchange(id)?.unpause()
+                    }
+                } ended: {
+                    continuation.resume(returning: $0)
+                }
+                core.begin(url, handler, stallTimeout: stallTimeout)
+            }
+        }
+    }
+}
+
+extension LoopCore {
+    func begin(_ url: String, _ handler: RecordingHandler, stallTimeout: Int64 = 0) {
+        _ = try? start(handler: handler) { (exchange: Exchange) throws(CurlError) in
+            try exchange.easy.set(.url, to: url)
+            try exchange.easy.set(.proxy, to: "")
+            exchange.stallTimeout = stallTimeout
+        }
+    }
+}
+
+/// A thread of this process, found by its name.
+struct ThreadProbe {
+    private let path: String
+
+    init?(name: String) {
+        guard let directory = opendir("/proc/self/task") else { return nil }
+        defer { closedir(directory) }
+        while let entry = readdir(directory) {
+            let id = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if Self.read("/proc/self/task/\(id)/comm") == name + "\n" {
+                path = "/proc/self/task/\(id)/status"
+                return
+            }
+        }
+        return nil
+    }
+
+    /// How often the thread has gone to sleep by itself, and so was woken again.
+    var voluntarySwitches: Int? {
+        let line = Self.read(path).split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches:") }
+        return line.flatMap { Int($0.drop { !$0.isNumber }) }
+    }
+
+    private static func read(_ path: String) -> String {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return "" }
+        defer { close(descriptor) }
+        var text = [UInt8](repeating: 0, count: 8192)
+        let count = Glibc.read(descriptor, &text, text.count)
+        return String(decoding: text.prefix(max(0, count)), as: UTF8.self)
+    }
+}

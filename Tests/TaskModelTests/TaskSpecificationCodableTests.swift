@@ -1,0 +1,91 @@
+import FoundationEssentials
+import TaskModel
+import Testing
+
+@Suite("A specification in JSON")
+struct TaskSpecificationCodableTests {
+    private static func decode(_ json: String) throws -> TaskSpecification {
+        try JSONDecoder().decode(TaskSpecification.self, from: Data(json.utf8))
+    }
+
+    private static func encode(_ specification: TaskSpecification) throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(specification), as: UTF8.self)
+    }
+
+    private static func error(_ json: String) -> FieldError? {
+        do {
+            _ = try decode(json)
+            return nil
+        } catch {
+            return error as? FieldError
+        }
+    }
+
+    static let full = """
+        {"batch":"b","caCertificates":"c","checksum":"md5:0","contentType":"t/t","directory":"d","file":"/f",\
+        "headers":["A: b"],"key":"k","kind":"upload","maxSize":9007199254740993,"method":"POST","noMtime":true,\
+        "onConflict":"skip","output":"o","password":"p","paused":true,"priority":"high","proxy":"http://p",\
+        "referer":"r","startAt":5,"url":"http://h/a","user":"u","userAgent":"a"}
+        """
+
+    @Test("every field comes back as it went")
+    func roundTrip() throws {
+        let specification = try Self.decode(Self.full)
+        #expect(try Self.encode(specification) == Self.full)
+        #expect(specification.maxSize == 9_007_199_254_740_993)
+        let fields = Mirror(reflecting: specification).children.count
+        #expect(Self.full.split(separator: "\":").count - 1 == fields, "a field is missing in this test")
+    }
+
+    @Test("what is as by default is left out, and absent or null is the default")
+    func defaults() throws {
+        let plain = TaskSpecification(url: "http://h/a")
+        #expect(try Self.encode(plain) == #"{"url":"http://h/a"}"#)
+        #expect(try Self.decode(#"{"url":"http://h/a"}"#) == plain)
+        #expect(
+            try Self.decode(#"{"url":"http://h/a","output":null,"headers":null,"paused":null,"kind":null}"#) == plain)
+    }
+
+    @Test(
+        "an unknown key is named, with the nearest that there is",
+        arguments: [
+            ("outptu", "output"), ("Checksum", "checksum"), ("header", "headers"), ("max_size", "maxSize"),
+            ("zzzzzzzz", nil),
+        ])
+    func unknownKey(key: String, nearest: String?) {
+        let error = Self.error(#"{"url":"http://h","\#(key)":1}"#)
+        #expect(error?.field == key)
+        #expect(error?.message == "is not a field of a task" + (nearest.map { "; did you mean \($0)?" } ?? ""))
+    }
+
+    @Test(
+        "a value of another type is named",
+        arguments: [
+            ("url", "1"), ("kind", "\"fetch\""), ("kind", "1"), ("headers", "\"A: b\""), ("headers", "[1]"),
+            ("maxSize", "\"1M\""), ("maxSize", "1.5"), ("startAt", "1e30"), ("noMtime", "1"), ("paused", "\"true\""),
+            ("priority", "3"), ("onConflict", "\"ask\""), ("key", "{}"), ("output", "[]"),
+        ])
+    func wrongType(field: String, value: String) {
+        let url = field == "url" ? "" : #""url":"http://h","#
+        let error = Self.error("{\(url)\"\(field)\":\(value)}")
+        #expect(error?.field == field)
+        #expect(error?.message.hasPrefix("must be ") == true)
+    }
+
+    @Test("a word that is not one lists those that are")
+    func words() {
+        #expect(Self.error(#"{"url":"http://h","priority":"top"}"#)?.message == "must be one of low, normal, high")
+    }
+
+    @Test("the URL must be there", arguments: ["{}", #"{"url":null}"#])
+    func noURL(json: String) {
+        #expect(Self.error(json) == FieldError(field: "url", message: "is missing"))
+    }
+
+    @Test("what is no object is no specification", arguments: ["[]", "1", "null", "\"http://h\""])
+    func noObject(json: String) {
+        #expect(throws: (any Error).self) { try Self.decode(json) }
+    }
+}

@@ -1,0 +1,103 @@
+import Glibc
+import Logging
+import TaskFiles
+import TaskModel
+import TaskStore
+import TestSupport
+import Transfer
+
+@testable import TaskQueue
+
+/// A queue with a store, a session and a download directory of one test's own.
+final class QueueFixture: Sendable {
+    let directory: TemporaryDirectory
+    let store: TaskStore
+    let settings: QueueSettings
+    let queue: TaskQueue
+    let downloads: String
+
+    static let me = Caller(uid: 1000, isAdministrator: false)
+    static let administrator = Caller(uid: 0, isAdministrator: true)
+
+    init(clock: QueueClock = .system, _ change: (inout QueueSettings) -> Void = { _ in }) async throws {
+        directory = try TemporaryDirectory()
+        downloads = try directory.makeDirectory("downloads")
+        store = try TaskStore(directory: directory.makeDirectory("state"))
+        settings = Self.settings(downloads: downloads, change)
+        queue = try Self.queue(store, settings, clock)
+        await queue.start()
+    }
+
+    static func settings(downloads: String, _ change: (inout QueueSettings) -> Void = { _ in }) -> QueueSettings {
+        var settings = QueueSettings(Configuration(), downloadDirectory: downloads, daemonUser: getuid())
+        settings.retry = RetryPolicy(attempts: 3, baseDelay: 1, maximumDelay: 5)
+        settings.minimumFree = 0
+        change(&settings)
+        return settings
+    }
+
+    static func queue(_ store: TaskStore, _ settings: QueueSettings, _ clock: QueueClock = .system) throws -> TaskQueue {
+        try TaskQueue(
+            store: store, settings: settings, session: SessionConfiguration(), agent: "dld-test", clock: clock,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    }
+
+    // MARK: Adding and asking
+
+    func add(
+        _ url: String, by caller: Caller = me, _ change: (inout TaskSpecification) -> Void = { _ in }
+    ) async throws -> TaskID {
+        var specification = TaskSpecification(url: url)
+        change(&specification)
+        let ids = try await queue.add([specification], by: caller)
+        guard let id = ids.first else { throw TimedOut(what: "an id", limit: .zero) }
+        return id
+    }
+
+    func status(_ id: TaskID) async throws -> TaskStatus {
+        guard let status = try await queue.status(of: id, for: Self.administrator) else {
+            throw TimedOut(what: "task \(id)", limit: .zero)
+        }
+        return status
+    }
+
+    /// The task's status after its first event of one of `kinds`; those before `sequence` do not count.
+    func status(
+        _ id: TaskID, once kinds: Set<TaskEvent.Kind>, after sequence: Int64 = 0, in queue: TaskQueue? = nil
+    ) async throws -> TaskStatus {
+        let queue = queue ?? self.queue
+        let (_, events) = try queue.events(after: sequence, for: Self.administrator)
+        try await withThrowingTaskGroup(of: Bool.self) { group in
+            group.addTask {
+                for await event in events where event.id == id && kinds.contains(event.type) { return true }
+                return false
+            }
+            group.addTask {
+                try await Task.sleep(for: .seconds(30))
+                return false
+            }
+            let came = try await group.next() ?? false
+            group.cancelAll()
+            guard came else { throw TimedOut(what: "\(kinds) of task \(id)", limit: .seconds(30)) }
+        }
+        guard let status = try await queue.status(of: id, for: Self.administrator) else {
+            throw TimedOut(what: "task \(id)", limit: .zero)
+        }
+        return status
+    }
+
+    func completed(_ id: TaskID) async throws -> TaskStatus { try await status(id, once: [.completed]) }
+
+    /// Until the task runs and so many bytes are there.
+    func running(_ id: TaskID, bytes: Int64) async throws {
+        try await eventually(that: "task \(id) gets \(bytes) bytes", every: .milliseconds(2)) {
+            let status = try await self.status(id)
+            return status.state == .active && status.bytesDone >= bytes
+        }
+    }
+
+    /// Names in the download directory.
+    var files: [String] { TemporaryDirectory.names(beneath: downloads).sorted() }
+
+    var parts: [String] { files.filter { $0.hasSuffix(".part") } }
+}

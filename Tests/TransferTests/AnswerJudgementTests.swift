@@ -1,0 +1,138 @@
+import Testing
+
+@testable import Transfer
+
+@Suite("What an answer means for a part file")
+struct AnswerJudgementTests {
+    enum Outcome: Sendable, Equatable {
+        case accept(offset: Int64, length: Int64?, total: Int64?)
+        case restart(length: Int64?)
+        case complete, askAgain
+        case fail(String, Int?)
+    }
+
+    struct Row: Sendable, CustomTestStringConvertible {
+        var testDescription: String
+        var askedFrom: Int64? = 100
+        var have: Int64 = 100
+        var tag: String? = "\"v1\""
+        var total: Int64? = 200
+        var path = "/a.iso"
+        var status: Int
+        var fields: [String]
+        var outcome: Outcome
+
+        init(
+            _ description: String, _ status: Int, _ fields: [String], _ outcome: Outcome,
+            _ change: (inout Row) -> Void = { _ in }
+        ) {
+            testDescription = description
+            (self.status, self.fields, self.outcome) = (status, fields, outcome)
+            change(&self)
+        }
+
+        static func fresh(_ row: inout Row) {
+            row.askedFrom = nil
+            row.have = 0
+            row.tag = nil
+            row.total = nil
+        }
+    }
+
+    private static let good = ["Content-Range: bytes 100-199/200", "Content-Length: 100", "ETag: \"v1\""]
+    private static let accepted = Outcome.accept(offset: 100, length: 100, total: 200)
+
+    static let rows: [Row] = [
+        // 206 as asked.
+        Row("206 of the rest", 206, good, accepted),
+        Row("206, the unit in capitals", 206, ["Content-Range: BYTES 100-199/200", "ETag: \"v1\""], accepted),
+        Row("206 without a tag", 206, ["Content-Range: bytes 100-199/200"], accepted),
+        Row("206, identity coding", 206, good + ["Content-Encoding: identity"], accepted),
+        Row("206, total not told", 206, ["Content-Range: bytes 100-199/*"], accepted),
+        Row(
+            "206 that begins earlier", 206, ["Content-Range: bytes 50-199/200"],
+            .accept(offset: 50, length: 150, total: 200)),
+        Row(
+            "206 that is shorter", 206, ["Content-Range: bytes 100-149/200"],
+            .accept(offset: 100, length: 50, total: 200)),
+        Row(
+            "206 of the whole file", 206, ["Content-Range: bytes 0-199/200"],
+            .accept(offset: 0, length: 200, total: 200)),
+        // 206 that must not be believed.
+        Row("206 that begins later", 206, ["Content-Range: bytes 101-199/200"], .askAgain),
+        Row("206 without Content-Range", 206, ["Content-Length: 100"], .askAgain),
+        Row("206 with an invalid Content-Range", 206, ["Content-Range: bytes 100-99/200"], .askAgain),
+        Row("206 with another total", 206, ["Content-Range: bytes 100-199/201"], .askAgain),
+        Row("206 in another unit", 206, ["Content-Range: lines 100-199/200"], .askAgain),
+        Row(
+            "206 in several parts", 206, good + ["Content-Type: Multipart/ByteRanges; boundary=x"], .askAgain),
+        Row("206 with another tag", 206, ["Content-Range: bytes 100-199/200", "ETag: \"v2\""], .askAgain),
+        Row("206 with the tag turned weak", 206, ["Content-Range: bytes 100-199/200", "ETag: W/\"v1\""], .askAgain),
+        Row("206 with a coding", 206, good + ["Content-Encoding: gzip"], .askAgain),
+        Row(
+            "206 whose length contradicts", 206, ["Content-Range: bytes 100-199/200", "Content-Length: 99"], .askAgain),
+        Row("206 past every number", 206, ["Content-Range: bytes 0-9223372036854775807/*"], .askAgain),
+        Row("206 that was not asked for", 206, ["Content-Range: bytes 0-199/200"], .askAgain, Row.fresh),
+        // 200.
+        Row("200 to a range", 200, ["Content-Length: 300", "ETag: \"v2\""], .restart(length: 300)),
+        Row("200 to a range, length not told", 200, [], .restart(length: nil)),
+        Row("200 afresh", 200, ["Content-Length: 7"], .restart(length: 7), Row.fresh),
+        Row("203 afresh", 203, ["Content-Length: 7"], .restart(length: 7), Row.fresh),
+        Row("200 with a length that is no number", 200, ["Content-Length: -7"], .restart(length: nil), Row.fresh),
+        Row("200 coded, to a range", 200, ["Content-Encoding: gzip"], .askAgain),
+        Row("200 coded, afresh", 200, ["Content-Encoding: gzip"], .fail("invalid", nil), Row.fresh),
+        Row("200 coded, of a .gz", 200, ["Content-Encoding: gzip", "Content-Length: 9"], .restart(length: 9)) {
+            Row.fresh(&$0)
+            $0.path = "/a.tar.GZ"
+        },
+        Row("200 with a Content-Range that fits", 200, good, accepted),
+        Row(
+            "200 with a Content-Range that does not fit", 200,
+            ["Content-Range: bytes 100-198/200", "Content-Length: 100"], .askAgain),
+        Row("200 with a fitting Content-Range of another version", 200, good.dropLast() + ["ETag: \"v2\""], .askAgain),
+        Row("204", 204, [], .restart(length: 0), Row.fresh),
+        // 416.
+        Row("416 and all is there", 416, ["Content-Range: bytes */100", "ETag: \"v1\""], .complete) { $0.total = 100 },
+        Row(
+            "416 and all is there, size unknown before", 416, ["Content-Range: bytes */100", "ETag: \"v1\""], .complete
+        ) { $0.total = nil },
+        Row("416 without the tag", 416, ["Content-Range: bytes */100"], .askAgain) { $0.total = 100 },
+        Row("416 with another tag", 416, ["Content-Range: bytes */100", "ETag: \"v2\""], .askAgain) { $0.total = 100 },
+        Row("416 with another size", 416, ["Content-Range: bytes */90", "ETag: \"v1\""], .askAgain) { $0.total = nil },
+        Row("416 without a size", 416, ["ETag: \"v1\""], .askAgain) { $0.total = 100 },
+        Row("416 that was not asked for", 416, [], .fail("http", 416), Row.fresh),
+        // The rest.
+        Row("412", 412, [], .askAgain),
+        Row("412 that was not asked for", 412, [], .fail("http", 412), Row.fresh),
+        Row("304", 304, [], .fail("http", 304)),
+        Row("404", 404, ["Content-Length: 9"], .fail("http", 404)),
+        Row("503", 503, [], .fail("http", 503)),
+    ]
+
+    @Test("one row for each answer", arguments: rows)
+    func table(row: Row) {
+        let judgement = AnswerJudgement(
+            askedFrom: row.askedFrom, have: row.have,
+            validator: row.have > 0 ? ResourceValidator(entityTag: row.tag) : nil, total: row.total,
+            pathSuffix: row.path)
+        let outcome: Outcome =
+            switch judgement.judge(head(row.status, row.fields), now: 0) {
+            case .accept(let offset, let length, let total): .accept(offset: offset, length: length, total: total)
+            case .restart(let length): .restart(length: length)
+            case .complete: .complete
+            case .askAgain: .askAgain
+            case .fail(let error): .fail(error.code.rawValue, error.httpStatus)
+            }
+        #expect(outcome == row.outcome)
+    }
+
+    @Test("a refusal brings the time that the server wants to be left alone")
+    func retryAfter() {
+        let judgement = AnswerJudgement(have: 0, pathSuffix: "/")
+        guard case .fail(let error) = judgement.judge(head(503, ["Retry-After: 7"]), now: 0) else {
+            Issue.record("a 503 is a failure")
+            return
+        }
+        #expect(error.retryAfter == 7)
+    }
+}

@@ -1,0 +1,42 @@
+import Testing
+
+@testable import Transfer
+
+@Suite("The name that a server suggests (RFC 6266)")
+struct ContentDispositionTests {
+    @Test(
+        "names",
+        arguments: [
+            ("attachment; filename=a.iso", "a.iso"), ("attachment; filename=\"a b.iso\"", "a b.iso"),
+            ("inline; FileName = a.iso ; size=5", "a.iso"),
+            (#"attachment; filename="a\"b\\c.iso""#, #"a"b\c.iso"#),
+            (#"attachment; filename="semi;colon.iso"; x=y"#, "semi;colon.iso"),
+            ("attachment; filename*=UTF-8''na%C3%AFve.txt", "naïve.txt"),
+            ("attachment; filename*=utf-8'de'a%20b.txt", "a b.txt"),
+            // The extended form wins, whichever comes first (section 4.3).
+            ("attachment; filename=plain.txt; filename*=UTF-8''better.txt", "better.txt"),
+            ("attachment; filename*=UTF-8''better.txt; filename=plain.txt", "better.txt"),
+            // An extended form that cannot be read leaves the plain one.
+            ("attachment; filename=plain.txt; filename*=ISO-8859-1''na%EFve.txt", "plain.txt"),
+            ("attachment; filename=plain.txt; filename*=UTF-8''%FF", "plain.txt"),
+            ("attachment; filename=plain.txt; filename*=UTF-8''%4", "plain.txt"),
+            ("attachment; filename=plain.txt; filename*=UTF-8''%+1", "plain.txt"),
+            ("attachment; filename=first.txt; filename=second.txt", "first.txt"),
+            // As sent: making it safe is another's work.
+            ("attachment; filename=\"../../etc/passwd\"", "../../etc/passwd"),
+            ("attachment; filename=\"unended", "unended"),
+        ])
+    func names(value: String, name: String) {
+        #expect(head(200, ["Content-Disposition: \(value)"]).suggestedFileName == name)
+    }
+
+    @Test("no name", arguments: ["attachment", "inline;", "attachment; name=x", "attachment; filename", "", ";;;;="])
+    func none(value: String) {
+        #expect(head(200, ["Content-Disposition: \(value)"]).suggestedFileName == nil)
+    }
+
+    @Test("a field of nothing but separators takes no longer than its length allows")
+    func long() {
+        #expect(ContentDisposition.fileName(String(repeating: ";=", count: 50_000)) == nil)
+    }
+}

@@ -1,0 +1,126 @@
+import Glibc
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Transfer
+
+/// A directory of a test's own to download into.
+struct Place {
+    let temporary: TemporaryDirectory
+    let directory: Directory
+
+    init() throws {
+        temporary = try TemporaryDirectory()
+        directory = try Directory.open(root: temporary.path)
+    }
+
+    static let partName = ".test.part"
+
+    func target(
+        _ name: String = "file", owner: String = "test-1", part: String = Place.partName,
+        conflict: FileDestination.Conflict = .fail, digest: FileDigest? = nil, modificationTime: Int64? = nil,
+        reservedSpace: Int64 = 0
+    ) -> DownloadTarget {
+        DownloadTarget(directory: directory, partName: part, owner: owner, reservedSpace: reservedSpace) {
+            (_: ResponseHead?) throws(TransferError) in
+            FileDestination(name: name, conflict: conflict, digest: digest, modificationTime: modificationTime)
+        }
+    }
+
+    /// Everything that lies here.
+    var names: Set<String> { Set(TemporaryDirectory.names(beneath: temporary.path)) }
+
+    func content(of name: String) throws -> [UInt8] { try bytes(ofFileAt: temporary.file(name)) }
+
+    func status(of name: String) throws -> stat {
+        var information = stat()
+        guard lstat(temporary.file(name), &information) == 0 else { throw SystemError("lstat \(name)") }
+        return information
+    }
+}
+
+func bytes(ofFileAt path: String) throws -> [UInt8] {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw SystemError("opening \(path)") }
+    defer { close(descriptor) }
+    var all: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 65536)
+    while true {
+        let count = read(descriptor, &buffer, buffer.count)
+        guard count > 0 else { return all }
+        all += buffer[..<count]
+    }
+}
+
+/// How often the process has something beneath `path` open.
+func openDescriptors(beneath path: String) -> Int {
+    (0..<4096).count { descriptor in
+        var target = [CChar](repeating: 0, count: 512)
+        let count = readlink("/proc/self/fd/\(descriptor)", &target, target.count)
+        return count > 0
+            && String(decoding: target[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self).hasPrefix(path)
+    }
+}
+
+extension SessionConfiguration {
+    /// One loop, and an end to waiting before a test's patience ends.
+    static func test(_ change: (inout SessionConfiguration) -> Void = { _ in }) -> SessionConfiguration {
+        var configuration = SessionConfiguration()
+        configuration.connectTimeout = 10_000
+        configuration.stallTimeout = 10_000
+        change(&configuration)
+        return configuration
+    }
+}
+
+extension DownloadRequest {
+    /// What the handlers hear.
+    var outcome: Response {
+        get async {
+            await withCheckedContinuation { continuation in response { continuation.resume(returning: $0) } }
+        }
+    }
+}
+
+extension UploadRequest {
+    var outcome: Response {
+        get async {
+            await withCheckedContinuation { continuation in response { continuation.resume(returning: $0) } }
+        }
+    }
+}
+
+extension Result where Failure == TransferError {
+    var error: TransferError? {
+        if case .failure(let error) = self { return error }
+        return nil
+    }
+}
+
+/// Tries again so many times, each time after `delay` milliseconds, and notes what it was asked.
+final class CountingRetrier: RequestRetrier {
+    let asked = Mutex<[(code: TransferError.Code, retryCount: Int)]>([])
+    private let limit: Int
+    private let delay: Int64
+
+    init(limit: Int, delay: Int64 = 0) {
+        self.limit = limit
+        self.delay = delay
+    }
+
+    func retry(_ request: Request, after error: TransferError) async -> RetryDecision {
+        let count = request.retryCount
+        asked.withLock { $0.append((error.code, count)) }
+        return count < limit ? .retry(after: delay) : .doNotRetry
+    }
+}
+
+/// A list that many threads add to.
+final class Notes<Element: Sendable>: Sendable {
+    private let list = Mutex<[Element]>([])
+
+    func add(_ element: Element) { list.withLock { $0.append(element) } }
+
+    var all: [Element] { list.withLock { $0 } }
+}

@@ -1,0 +1,29 @@
+import Testing
+
+@testable import Transfer
+
+@Suite("Dates of HTTP")
+struct HTTPDateTests {
+    @Test(
+        "the preferred form, in seconds since 1970",
+        arguments: [
+            ("Thu, 01 Jan 1970 00:00:00 GMT", 0), ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777),
+            ("Tue, 29 Feb 2000 23:59:59 GMT", 951_868_799), ("Wed, 01 Mar 2000 00:00:00 GMT", 951_868_800),
+            ("Mon, 01 Mar 2100 00:00:00 GMT", 4_107_542_400), ("Fri, 31 Dec 9999 23:59:59 GMT", 253_402_300_799),
+        ] as [(String, Int64)])
+    func good(text: String, seconds: Int64) {
+        #expect(HTTPDate.parse(text) == seconds)
+    }
+
+    @Test(
+        "anything else is none",
+        arguments: [
+            "", "Sun", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994", "Sun, 06 Nov 1994 08:49:37 CET",
+            "Sun, 32 Nov 1994 08:49:37 GMT", "Sun, 06 Now 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:49:37 GMT",
+            "Sun, 06 Nov 1994 08:60:37 GMT", "Sun, 06 Nov 1994 08:49 GMT", "Sun, 06 Nov 1900 08:49:37 GMT",
+            "Sun, 06 Nov 99999999999999999999 08:49:37 GMT",
+        ])
+    func bad(text: String) {
+        #expect(HTTPDate.parse(text) == nil)
+    }
+}

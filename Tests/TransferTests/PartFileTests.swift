@@ -1,0 +1,177 @@
+import Glibc
+import TestSupport
+import Testing
+
+@testable import Transfer
+
+@Suite("Part files")
+struct PartFileTests {
+    private let place: Place
+
+    init() throws { place = try Place() }
+
+    private func make(_ text: String = "0123456789") throws -> PartFile {
+        let part = try PartFile.make(in: place.directory, name: Place.partName, owner: "test-1")
+        try write(text, to: part, at: 0)
+        return part
+    }
+
+    private func write(_ text: String, to part: PartFile, at offset: Int64) throws {
+        try Array(text.utf8).withUnsafeBytes { try part.write($0, at: offset) }
+    }
+
+    private func resumeData(_ part: PartFile, _ ranges: ByteRangeSet? = nil) throws -> ResumeData {
+        ResumeData(
+            generation: part.generation, ranges: try ranges ?? part.synchronize(), validator: ResourceValidator(),
+            total: nil)
+    }
+
+    private func reopen(_ data: ResumeData) -> PartFile? {
+        PartFile.reopen(in: place.directory, name: Place.partName, resumeData: data)
+    }
+
+    @Test("a part is its owner's alone")
+    func permissions() throws {
+        _ = try make()
+        #expect(try place.status(of: Place.partName).st_mode == S_IFREG | 0o600)
+    }
+
+    @Test("what was written and synced is found again; what was only written is not counted")
+    func ranges() throws {
+        let part = try make()
+        #expect(part.unsynced == 10)
+        #expect(part.durable.ranges.isEmpty)
+        let data = try resumeData(part)
+        #expect(data.ranges.ranges == [0..<10])
+        #expect(part.unsynced == 0)
+        try write("abc", to: part, at: 10)
+        #expect(part.unsynced == 3)
+        #expect(part.durable.ranges == [0..<10])
+        let again = try #require(reopen(data))
+        #expect(again.durable.ranges == [0..<10])
+        #expect(try again.synchronize().ranges == [0..<10])
+    }
+
+    @Test("a part that is shorter than its resume data say is not trusted")
+    func truncated() throws {
+        let part = try make()
+        let data = try resumeData(part)
+        try part.truncate(to: 9)
+        #expect(reopen(data) == nil)
+        try part.truncate(to: 10)
+        #expect(reopen(data) != nil)
+    }
+
+    @Test("a part of another generation is not trusted, though it is long enough")
+    func generation() throws {
+        let data = try resumeData(make())
+        let newer = try make("ABCDEFGHIJKLMN")
+        #expect(newer.generation != data.generation)
+        #expect(reopen(data) == nil)
+        #expect(try reopen(resumeData(newer)) != nil)
+    }
+
+    @Test("no part, or resume data without ranges, is none")
+    func absent() throws {
+        let part = try make()
+        #expect(try reopen(resumeData(part, ByteRangeSet())) == nil)
+        let data = try resumeData(part)
+        try place.directory.remove(Place.partName)
+        #expect(reopen(data) == nil)
+    }
+
+    @Test("a file with a second name may be written elsewhere too: it is not trusted")
+    func hardLink() throws {
+        let data = try resumeData(make())
+        link(place.temporary.file(Place.partName), place.temporary.file("other"))
+        #expect(reopen(data) == nil)
+        try place.directory.remove("other")
+        #expect(reopen(data) != nil)
+    }
+
+    @Test("a link in a part's place is neither followed nor in the way")
+    func symbolicLink() throws {
+        let data = try resumeData(make())
+        rename(place.temporary.file(Place.partName), place.temporary.file("victim"))
+        symlink("victim", place.temporary.file(Place.partName))
+        #expect(reopen(data) == nil)
+        _ = try make("new")
+        #expect(try place.content(of: "victim") == Array("0123456789".utf8))
+        #expect(try place.status(of: Place.partName).st_mode & S_IFMT == S_IFREG)
+    }
+
+    @Test("a FIFO in a part's place holds nothing up and is replaced")
+    func fifo() throws {
+        let data = try resumeData(make())
+        try place.directory.remove(Place.partName)
+        #expect(mkfifo(place.temporary.file(Place.partName), 0o600) == 0)
+        #expect(reopen(data) == nil)
+        _ = try make()
+        #expect(try place.status(of: Place.partName).st_mode & S_IFMT == S_IFREG)
+    }
+
+    @Test("a directory in a part's place is an error")
+    func directory() throws {
+        try place.temporary.makeDirectory(Place.partName)
+        #expect(throws: TransferError.self) { _ = try make() }
+    }
+
+    /// Calls `body` while every sync of `part` fails, as on a disk that lost what it was given.
+    private func withFailingSync(of part: PartFile, _ body: () throws -> Void) throws {
+        let raw = part.descriptor.raw
+        let kept = dup(raw)
+        var pipe: [Int32] = [0, 0]
+        try #require(kept >= 0 && Glibc.pipe(&pipe) == 0)
+        // A pipe cannot be synced.
+        dup2(pipe[1], raw)
+        defer {
+            dup2(kept, raw)
+            for descriptor in [kept] + pipe { close(descriptor) }
+        }
+        try body()
+    }
+
+    @Test("after a failed sync only what an earlier one covered counts, whatever a later one says")
+    func failedSync() throws {
+        let part = try make()
+        _ = try part.synchronize()
+        try write("abc", to: part, at: 10)
+        try withFailingSync(of: part) {
+            #expect(throws: TransferError.self) { _ = try part.synchronize() }
+        }
+        #expect(part.durable.ranges == [0..<10])
+        #expect(throws: TransferError.self) { _ = try part.synchronize() }
+        try write("def", to: part, at: 13)
+        #expect(throws: TransferError.self) { _ = try part.synchronize() }
+        #expect(part.durable.ranges == [0..<10])
+    }
+
+    @Test("a part whose sync failed once is not published, alone or in company")
+    func failedSyncIsNotPublished() async throws {
+        let publisher = try Publisher()
+        defer { publisher.stop() }
+        for company in [0, 20] {
+            let part = try make()
+            try withFailingSync(of: part) {
+                #expect(throws: TransferError.self) { _ = try part.synchronize() }
+            }
+            for number in 0..<company {
+                let name = ".other-\(company)-\(number)"
+                let other = try PartFile.make(in: place.directory, name: name, owner: "test-2")
+                publisher.publish(
+                    Publisher.Item(
+                        part: other, destination: FileDestination(name: "o\(number)", conflict: .fail), owner: "test-2",
+                        size: 0
+                    ) { _ in }, isUrgent: false)
+            }
+            let result = await withCheckedContinuation { continuation in
+                publisher.publish(
+                    Publisher.Item(
+                        part: part, destination: FileDestination(name: "f", conflict: .fail), owner: "test-1", size: 10
+                    ) { continuation.resume(returning: $0) }, isUrgent: true)
+            }
+            #expect(result.error != nil)
+            #expect(!place.names.contains("f"))
+        }
+    }
+}

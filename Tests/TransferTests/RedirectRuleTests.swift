@@ -1,0 +1,78 @@
+import Curl
+import HTTPTypes
+import Testing
+
+@testable import Transfer
+
+@Suite("Where a redirect leads")
+struct RedirectRuleTests {
+    private func follow(
+        _ location: String, from text: String = "https://example.org/a/b", allowsDowngrade: Bool = false
+    ) throws -> TransferRequest {
+        var request = TransferRequest(
+            url: text,
+            headerFields: [.authorization: "Bearer x", .cookie: "a=b", .accept: "*/*", .acceptLanguage: "de"],
+            credential: Credential(user: "u", password: "p"))
+        request.headerFields.append(HTTPField(name: try #require(HTTPField.Name("X-Token")), value: "secret"))
+        request.allowsDowngrade = allowsDowngrade
+        return try RedirectRule.follow(
+            head(302, ["Location: \(location)"]), from: request, at: CurlURL(text), protocols: RequestOptions.protocols
+        ).request
+    }
+
+    @Test("within an origin everything goes along", arguments: ["/c", "c", "https://EXAMPLE.org:443/c"])
+    func sameOrigin(location: String) throws {
+        let next = try follow(location)
+        #expect(next.credential != nil)
+        #expect(next.headerFields.count == 5)
+        #expect(next.url.lowercased().contains("example.org"))
+    }
+
+    @Test(
+        "credentials, cookies and fields of one's own cross neither host nor port nor scheme",
+        arguments: [
+            "https://example.com/c", "https://example.org:8443/c", "https://www.example.org/c", "//example.net/c",
+        ])
+    func otherOrigin(location: String) throws {
+        let next = try follow(location)
+        #expect(next.credential == nil)
+        #expect(next.headerFields.map(\.name) == [.accept, .acceptLanguage])
+        #expect(next.url.hasSuffix("/c"))
+    }
+
+    @Test("the way up from http to https is another origin too")
+    func upgrade() throws {
+        let next = try follow("https://example.org/c", from: "http://example.org/a")
+        #expect(next.credential == nil)
+        #expect(next.headerFields[.authorization] == nil)
+    }
+
+    @Test("the way down from https to http is refused unless it was allowed")
+    func downgrade() throws {
+        #expect { try follow("http://example.org/c") } throws: { ($0 as? TransferError)?.code == .protocolNotAllowed }
+        let next = try follow("http://example.org/c", allowsDowngrade: true)
+        #expect(next.url == "http://example.org/c")
+        #expect(next.credential == nil)
+    }
+
+    @Test(
+        "other protocols, and what is no URL, are refused",
+        arguments: [
+            "file:///etc/passwd", "gopher://example.org/", "ftp://example.org/", "dict://example.org/",
+            "javascript:alert(1)",
+            "http://", "http://[::1/", "https://example.org:99999/", "https://exa\u{1}mple.org/",
+        ])
+    func refused(location: String) {
+        #expect { try follow(location) } throws: { ($0 as? TransferError)?.code == .protocolNotAllowed }
+    }
+
+    @Test("a redirect to nowhere is the status's failure")
+    func nowhere() {
+        #expect { try follow("") } throws: { ($0 as? TransferError)?.httpStatus == 302 }
+    }
+
+    @Test("redirects are these five and no other")
+    func statuses() {
+        #expect((300..<400).filter(RedirectRule.isRedirect) == [301, 302, 303, 307, 308])
+    }
+}

@@ -1,0 +1,112 @@
+import Testing
+
+@testable import Transfer
+
+@Suite("Heads of answers")
+struct ResponseHeadTests {
+    /// Feeds lines until a head is whole.
+    private func parse(_ lines: [String]) -> ResponseHeadParser.Progress {
+        var parser = ResponseHeadParser()
+        for line in lines {
+            let progress = Array(line.utf8).withUnsafeBytes { parser.add($0) }
+            if case .incomplete = progress { continue }
+            return progress
+        }
+        return .incomplete
+    }
+
+    private func whole(_ lines: [String]) -> ResponseHead? {
+        if case .complete(let head) = parse(lines) { return head }
+        return nil
+    }
+
+    @Test("status, version and fields; names in any case, the first value counts")
+    func fields() throws {
+        let head = try #require(
+            whole(["HTTP/1.1 200 OK\r\n", "Content-LENGTH:  12 \t\r\n", "etag:\"a\"\r\n", "ETag: \"b\"\r\n", "\r\n"]))
+        #expect(head.status == 200)
+        #expect(head.version == "1.1")
+        #expect(head.contentLength == 12)
+        #expect(head.value(of: "etag") == "\"a\"")
+        #expect(head.value(of: "content") == nil)
+        #expect(head.headerFields.count == 3)
+    }
+
+    @Test("informational answers are passed over, and nothing of theirs stays")
+    func informational() throws {
+        let head = try #require(
+            whole([
+                "HTTP/1.1 100 Continue\r\n", "\r\n", "HTTP/1.1 103 Early Hints\r\n", "ETag: \"early\"\r\n", "\r\n",
+                "HTTP/2 404 \r\n", "Content-Length: 0\r\n", "\r\n",
+            ]))
+        #expect(head.status == 404)
+        #expect(head.version == "2")
+        #expect(head.value(of: "etag") == nil)
+    }
+
+    @Test("informational answers without end are refused")
+    func manyHeads() {
+        let lines = [["HTTP/1.1 100 Continue\r\n", "\r\n"]].flatMap { $0 }
+        guard case .tooLong = parse(Array(repeating: lines, count: 100).flatMap { $0 }) else {
+            Issue.record("a hundred heads were taken")
+            return
+        }
+        let few = Array(repeating: lines, count: 31).flatMap { $0 } + ["HTTP/1.1 200 OK\r\n", "\r\n"]
+        #expect(whole(few)?.status == 200)
+    }
+
+    @Test("a head that is too long is refused, whether in one line or in many")
+    func tooLong() {
+        for lines in [
+            ["A: " + String(repeating: "x", count: 300_000) + "\r\n"],
+            Array(repeating: "A: " + String(repeating: "x", count: 1000) + "\r\n", count: 300),
+        ] {
+            guard case .tooLong = parse(["HTTP/1.1 200 OK\r\n"] + lines + ["\r\n"]) else {
+                Issue.record("a head of 300 kB was taken")
+                continue
+            }
+        }
+    }
+
+    @Test("folded lines, lines without a colon and bytes of no encoding harm nothing")
+    func garbage() throws {
+        var parser = ResponseHeadParser()
+        let lines: [[UInt8]] = [
+            Array("HTTP/1.1 200 OK\r\n".utf8), Array("A: b\r\n".utf8), Array("\t content-length: 7\r\n".utf8),
+            Array("no colon\r\n".utf8), [0xFF, 0x3A, 0xFE, 0x0D, 0x0A], Array(": nameless\r\n".utf8),
+            Array("Content-Length: 9".utf8), Array("\n".utf8),
+        ]
+        var found: ResponseHead?
+        for line in lines {
+            if case .complete(let head) = line.withUnsafeBytes({ parser.add($0) }) { found = head }
+        }
+        let head = try #require(found)
+        #expect(head.contentLength == 9)
+        #expect(head.value(of: "a") == "b")
+        _ = head.headerFields
+    }
+
+    @Test(
+        "status lines of no sense bring no head",
+        arguments: ["HTTP/1.1\r\n", "HTTP/1.1 abc\r\n", "HTTP/\r\n", "HTTP/1.1 99 x\r\n"])
+    func badStatus(line: String) {
+        #expect(whole([line, "\r\n"]) == nil)
+    }
+
+    @Test(
+        "Retry-After as seconds or as a date; garbage is none",
+        arguments: [
+            ("0", 0), ("120", 120), ("Thu, 01 Jan 1970 00:02:00 GMT", 20), ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
+            ("-5", nil), ("soon", nil), ("", nil), ("1.5", nil), ("99999999999999999999999", nil),
+        ] as [(String, Int64?)])
+    func retryAfter(text: String, seconds: Int64?) {
+        #expect(head(503, ["Retry-After: \(text)"]).retryAfter(now: 100) == seconds)
+    }
+
+    @Test("a coding is one unless it is identity")
+    func coding() {
+        #expect(head(200, ["Content-Encoding: GZIP"]).contentCoding == "gzip")
+        #expect(head(200, ["Content-Encoding: identity"]).contentCoding == nil)
+        #expect(head(200).contentCoding == nil)
+    }
+}
