@@ -67,8 +67,8 @@ lint:
 	done
 
 install: release
-	install -D -m 0755 '$(RELEASE_DIR)/dld' '$(DESTDIR)$(PREFIX)/bin/dld'
-	install -D -m 0755 '$(RELEASE_DIR)/dlctl' '$(DESTDIR)$(PREFIX)/bin/dlctl'
+	install -D -s -m 0755 '$(RELEASE_DIR)/dld' '$(DESTDIR)$(PREFIX)/bin/dld'
+	install -D -s -m 0755 '$(RELEASE_DIR)/dlctl' '$(DESTDIR)$(PREFIX)/bin/dlctl'
 	install -D -m 0644 systemd/dld.socket '$(DESTDIR)$(PREFIX)/lib/systemd/system/dld.socket'
 	sed 's|/usr/bin/dld|$(PREFIX)/bin/dld|' systemd/dld.service \
 		| install -D -m 0644 /dev/stdin '$(DESTDIR)$(PREFIX)/lib/systemd/system/dld.service'

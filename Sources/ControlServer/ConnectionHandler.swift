@@ -232,9 +232,9 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         let eventLoop = context.eventLoop
         let connection = NIOLoopBound(self, eventLoop: eventLoop)
         pump = Task {
-            for await event in subscription.events {
-                guard let line = RequestProcessor.line(EventNotification(event: event)) else { continue }
-                let room = eventLoop.flatSubmit { connection.value.sendEvent(line, on: eventLoop) }
+            for await page in subscription.pages {
+                let lines = RequestProcessor.lines(page)
+                let room = eventLoop.flatSubmit { connection.value.sendEvents(lines, on: eventLoop) }
                 if (try? await room.get()) == nil {
                     // The stream is asked once more, as a cancelled task: only so does its maker hear of the end.
                     withUnsafeCurrentTask { $0?.cancel() }
@@ -245,11 +245,11 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
     }
 
     /// - Returns: succeeds when there is room for another; fails when the connection is ending.
-    private func sendEvent(_ line: ByteBuffer, on eventLoop: any EventLoop) -> EventLoopFuture<Void> {
+    private func sendEvents(_ lines: ByteBuffer, on eventLoop: any EventLoop) -> EventLoopFuture<Void> {
         guard let context, !isEnding, !isDraining else {
             return eventLoop.makeFailedFuture(ChannelError.ioOnClosedChannel)
         }
-        send(line, context)
+        send(lines, context)
         guard !context.channel.isWritable else { return eventLoop.makeSucceededVoidFuture() }
         let promise = eventLoop.makePromise(of: Void.self)
         roomForEvents = promise

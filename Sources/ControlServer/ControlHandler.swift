@@ -23,10 +23,12 @@ package struct EventSubscription: Sendable {
     /// lost or doubled in between. It must be bounded. Its end closes the connection, since the subscriber would
     /// otherwise take silence for peace; it can come back with the last number that it saw. The server pulls from
     /// it no faster than the subscriber reads, and cancels the pulling task when the subscriber is gone.
-    package let events: AsyncStream<TaskEvent>
+    ///
+    /// In pages, none empty: events that come together go out together.
+    package let pages: any AsyncSequence<[TaskEvent], Never> & Sendable
 
-    package init(last: Int64, events: AsyncStream<TaskEvent>) {
+    package init(last: Int64, pages: any AsyncSequence<[TaskEvent], Never> & Sendable) {
         self.last = last
-        self.events = events
+        self.pages = pages
     }
 }

@@ -69,8 +69,8 @@ package struct QueueHandler: ControlHandler {
 
     package func events(after: Int64?, for peer: Peer) async -> Result<EventSubscription, RPCError> {
         do throws(QueueError) {
-            let (last, events) = try queue.events(after: after, for: caller(peer))
-            return .success(EventSubscription(last: last, events: events))
+            let (last, pages) = try queue.events(after: after, for: caller(peer))
+            return .success(EventSubscription(last: last, pages: pages))
         } catch {
             return .failure(Self.error(error))
         }

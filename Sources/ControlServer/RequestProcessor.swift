@@ -125,9 +125,16 @@ struct RequestProcessor: Sendable {
 
     // MARK: - Encoding
 
-    /// A notification as a line.
-    static func line(_ notification: EventNotification) -> ByteBuffer? {
-        (try? encoder().encode(notification)).map { line([$0], isBatch: false) }
+    /// Notifications, a line each.
+    static func lines(_ events: [TaskEvent]) -> ByteBuffer {
+        let encoder = encoder()
+        var buffer = ByteBuffer()
+        for event in events {
+            guard let text = try? encoder.encode(EventNotification(event: event)) else { continue }
+            buffer.writeBytes(text)
+            buffer.writeInteger(UInt8(ascii: "\n"))
+        }
+        return buffer
     }
 
     private static func success(_ id: RequestID?, _ value: some Encodable & Sendable) -> Data? {

@@ -24,7 +24,9 @@ public enum FileName {
             throw refuse("is a path; give a name here and the place with --directory")
         }
         guard name != ".", name != ".." else { throw refuse("\(name) names a directory, not a file") }
-        guard !bytes.starts(with: ".dld-".utf8) else { throw refuse("names that begin with .dld- are kept for part files") }
+        guard !bytes.starts(with: ".dld-".utf8) else {
+            throw refuse("names that begin with .dld- are kept for part files")
+        }
         guard bytes.count <= maximumLength else { throw refuse("is longer than \(maximumLength) bytes") }
     }
 

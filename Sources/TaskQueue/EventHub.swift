@@ -29,7 +29,7 @@ package actor EventHub {
     ///   - owner: whose tasks it may see; `nil`: everyone's.
     package nonisolated func subscribe(
         after sequence: Int64?, owner: UInt32?
-    ) throws(StoreError) -> (last: Int64, events: AsyncStream<TaskEvent>) {
+    ) throws(StoreError) -> (last: Int64, pages: AsyncStream<[TaskEvent]>) {
         let last = try store.lastEvent()
         let reader = EventReader(hub: self, store: store, after: sequence ?? last, owner: owner)
         return (last, AsyncStream { await reader.next() })
@@ -66,8 +66,6 @@ package actor EventHub {
         private let store: TaskStore
         private let owner: UInt32?
         private var sequence: Int64
-        private var buffer: [TaskEvent] = []
-        private var position = 0
         private var hasLookedForGap = false
 
         init(hub: EventHub, store: TaskStore, after sequence: Int64, owner: UInt32?) {
@@ -77,34 +75,31 @@ package actor EventHub {
             self.owner = owner
         }
 
-        func next() async -> TaskEvent? {
+        func next() async -> [TaskEvent]? {
             while !Task.isCancelled {
-                if position < buffer.count {
-                    defer { position += 1 }
-                    sequence = buffer[position].sequence
-                    return buffer[position]
-                }
                 let generation = await hub.currentGeneration
-                guard let more = try? store.events(after: sequence, limit: EventHub.page, owner: owner) else {
+                guard var page = try? store.events(after: sequence, limit: EventHub.page, owner: owner) else {
                     return nil
                 }
-                buffer = more
-                position = 0
                 if !hasLookedForGap {
                     hasLookedForGap = true
-                    if let gap = gap() { return gap }
+                    if let gap = gap(before: page.first) { page.insert(gap, at: 0) }
                 }
-                if more.isEmpty { _ = await hub.changed(since: generation) }
+                if let last = page.last {
+                    sequence = last.sequence
+                    return page
+                }
+                _ = await hub.changed(since: generation)
             }
             return nil
         }
 
-        private func gap() -> TaskEvent? {
+        private func gap(before first: TaskEvent?) -> TaskEvent? {
             // A journal that was emptied goes on behind its last number.
             guard let oldest = try? store.oldestEvent() ?? store.lastEvent() + 1, oldest > sequence + 1 else {
                 return nil
             }
-            return TaskEvent(sequence: oldest - 1, at: buffer.first?.at ?? 0, type: .gap)
+            return TaskEvent(sequence: oldest - 1, at: first?.at ?? 0, type: .gap)
         }
     }
 }

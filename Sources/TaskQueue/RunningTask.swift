@@ -22,6 +22,8 @@ struct RunningTask {
     /// A checkpoint that is under way: the conclusion is written after it.
     var checkpoint: Task<Void, Never>?
     var lastCheckpoint: Milliseconds
+    /// It counts among those that use the network.
+    var holdsSlot = true
     /// The network's part is over; the conclusion is being written.
     var isConcluding = false
 
@@ -50,7 +52,7 @@ struct RunningTask {
         if let rate = status.rate, rate > 0, let total = progress.totalBytes {
             status.eta = max(0, (total - progress.completedBytes + rate - 1) / rate)
         }
-        status.connections = isConcluding ? 0 : 1
+        status.connections = holdsSlot ? 1 : 0
         status.attempts = record.attempts + (request?.retryCount ?? 0) + 1
         status.startedAt = stored.startedAt ?? startedAt
         status.error = nil

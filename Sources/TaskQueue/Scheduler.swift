@@ -20,7 +20,7 @@ package actor Scheduler {
     private var slots: SlotTable
     private var running: [TaskID: RunningTask] = [:]
     /// Ready tasks read ahead, the first of them last; those of a busy host stay until it has room.
-    private var window: [TaskRecord] = []
+    private var window: [TaskWork] = []
     /// The last reading of ready tasks under the present circumstances found none.
     private var isDrained = false
     /// Tasks that a command is about: not to be started under its hands.
@@ -28,9 +28,16 @@ package actor Scheduler {
     private var isStopping = false
     private var ticker: Task<Void, Never>?
     private var alarm: (at: Milliseconds, task: Task<Void, Never>)?
-    private let finished = Mutex<[Finished]>([])
+    private let reports = Mutex<[Report]>([])
 
-    /// A run's end, as the engine reports it on a thread of its own.
+    /// What the engine says of a run, on a thread of its own.
+    private enum Report: Sendable {
+        /// Every byte is here: the network is free for another.
+        case received(TaskID)
+        case finished(Finished)
+    }
+
+    /// A run's end.
     private struct Finished: Sendable {
         var id: TaskID
         var report: RunConclusion.Report
@@ -41,6 +48,9 @@ package actor Scheduler {
 
     /// Ready tasks read at a time.
     private static let windowSize = 128
+    /// Tasks under way at most, those included whose bytes are all here and whose end is being written down: where the
+    /// disk cannot follow the network, the network waits.
+    private static let runningLimit = 4_096
     /// Ready tasks kept at most; more are read again when their turn comes.
     private static let windowLimit = 1_024
     /// Milliseconds between looks at what runs.
@@ -105,18 +115,18 @@ package actor Scheduler {
 
     private func fill() {
         guard !isStopping else { return }
-        while slots.hasRoom, let record = nextReady() { start(record) }
+        while slots.hasRoom, running.count < Self.runningLimit, let work = nextReady() { start(work) }
         if ticker == nil, !running.isEmpty { startTicker() }
         if running.isEmpty || isDrained { setAlarm() }
     }
 
-    private func nextReady() -> TaskRecord? {
-        if let record = takeStartable() { return record }
+    private func nextReady() -> TaskWork? {
+        if let work = takeStartable() { return work }
         guard !isDrained else { return nil }
         do throws(StoreError) {
             let more = try store.ready(
                 limit: Self.windowSize, excludingHosts: slots.closedHosts,
-                excluding: Set(running.keys).union(held.keys).union(window.map(\.id)))
+                excluding: Set(running.keys).union(held.keys).union(window.map(\.record.id)))
             isDrained = more.isEmpty
             window = more.reversed() + window
             if window.count > Self.windowLimit { window.removeLast(window.count - Self.windowLimit) }
@@ -127,21 +137,11 @@ package actor Scheduler {
         return takeStartable()
     }
 
-    private func takeStartable() -> TaskRecord? {
-        let index = window.lastIndex { record in
-            running[record.id] == nil && held[record.id] == nil && slots.mayStart(record.host)
+    private func takeStartable() -> TaskWork? {
+        let index = window.lastIndex { work in
+            running[work.record.id] == nil && held[work.record.id] == nil && slots.mayStart(work.record.host)
         }
         return index.map { window.remove(at: $0) }
-    }
-
-    private func start(_ ready: TaskRecord) {
-        let id = ready.id
-        do throws(StoreError) {
-            guard let work = try store.work(for: id), work.record.standing.state == .queued else { return }
-            start(work)
-        } catch {
-            logger.error("cannot read a task", metadata: ["task": "\(id)", "error": "\(error)"])
-        }
     }
 
     private func start(_ work: TaskWork) {
@@ -153,20 +153,21 @@ package actor Scheduler {
         } catch {
             enter(work, nil)
             // What an earlier run left counts still.
-            return post(
-                Finished(
-                    id: record.id, report: .init(error: error, attempts: 1, transferred: 0),
-                    resumeData: work.resumeData.flatMap { ResumeData(bytes: $0) }))
+            let ending = Finished(
+                id: record.id, report: .init(error: error, attempts: 1, transferred: 0),
+                resumeData: work.resumeData.flatMap { ResumeData(bytes: $0) })
+            return post(.finished(ending))
         }
         switch made {
         case .done(let path, let size, let isVerified):
             enter(work, nil)
-            post(
-                Finished(
-                    id: record.id, report: .init(attempts: 1, transferred: 0, isVerified: isVerified), path: path,
-                    size: max(size, record.bytesTotal ?? 0)))
+            let ending = Finished(
+                id: record.id, report: .init(attempts: 1, transferred: 0, isVerified: isVerified), path: path,
+                size: max(size, record.bytesTotal ?? 0))
+            post(.finished(ending))
         case .download(let request):
             enter(work, request)
+            request.onReceived { [weak self] in self?.post(.received(record.id)) }
             request.onCheckpointDue { [weak self] in
                 Task { await self?.checkpoint(record.id) }
             }
@@ -181,7 +182,7 @@ package actor Scheduler {
                     ending.report.error = error
                     ending.resumeData = response.resumeData
                 }
-                self?.post(ending)
+                self?.post(.finished(ending))
             }
             request.resume()
         case .upload(let request):
@@ -190,7 +191,7 @@ package actor Scheduler {
                 var ending = Finished(id: record.id, report: Self.report(request))
                 ending.report.error = response.error
                 if response.error == nil { ending.size = request.source.identity.size }
-                self?.post(ending)
+                self?.post(.finished(ending))
             }
             request.resume()
         }
@@ -202,44 +203,63 @@ package actor Scheduler {
 
     private func enter(_ work: TaskWork, _ request: Request?) {
         let now = clock.monotonic()
-        running[work.record.id] = RunningTask(
-            work: work, request: request, progress: request?.progress ?? TransferProgress(), startedAt: clock.now(),
-            lastMoved: now, lastCheckpoint: now)
-        slots.start(work.record.host)
+        let record = work.record
+        running[record.id] = RunningTask(
+            work: work, request: request,
+            progress: request?.progress
+                ?? TransferProgress(completedBytes: record.bytesDone, totalBytes: record.bytesTotal),
+            startedAt: clock.now(), lastMoved: now, lastCheckpoint: now)
+        slots.start(record.host)
     }
 
     // MARK: Ends
 
-    /// From a thread of the engine's: many ends that come together cost one turn of this actor.
-    private nonisolated func post(_ ending: Finished) {
-        let isFirst = finished.withLock { finished in
-            finished.append(ending)
-            return finished.count == 1
+    /// From a thread of the engine's: many reports that come together cost one turn of this actor.
+    private nonisolated func post(_ report: Report) {
+        let isFirst = reports.withLock { reports in
+            reports.append(report)
+            return reports.count == 1
         }
-        if isFirst { Task { await self.takeFinished() } }
+        if isFirst { Task { await self.takeReports() } }
     }
 
-    private func takeFinished() async {
-        let endings = finished.withLock { finished in
-            defer { finished.removeAll(keepingCapacity: true) }
-            return finished
+    private func takeReports() async {
+        let taken = reports.withLock { reports in
+            defer { reports.removeAll(keepingCapacity: true) }
+            return reports
         }
+        var endings: [Finished] = []
+        for report in taken {
+            switch report {
+            case .received(let id): releaseSlot(of: id)
+            case .finished(let ending): endings.append(ending)
+            }
+        }
+        if endings.isEmpty { fill() } else { await conclude(endings) }
+    }
+
+    private func releaseSlot(of id: TaskID) {
+        guard let task = running[id], task.holdsSlot else { return }
+        running[id]?.holdsSlot = false
+        running[id]?.isSilent = false
+        slots.end(task.record.host, wasSilent: task.isSilent)
+        isDrained = false
+    }
+
+    private func conclude(_ endings: [Finished]) async {
         var generator = SystemRandomNumberGenerator()
         var changes: [TaskChange] = []
         var ids: [TaskID] = []
         var checkpoints: [Task<Void, Never>] = []
         for ending in endings {
-            guard var task = running[ending.id], !task.isConcluding else { continue }
-            task.isConcluding = true
-            slots.end(task.record.host, wasSilent: task.isSilent)
-            task.isSilent = false
-            running[ending.id] = task
+            releaseSlot(of: ending.id)
+            guard let task = running[ending.id], !task.isConcluding else { continue }
+            running[ending.id]?.isConcluding = true
             ids.append(ending.id)
             if let checkpoint = task.checkpoint { checkpoints.append(checkpoint) }
             changes.append(change(for: task, ending, using: &generator))
         }
         // Others take the slots while this is being written down.
-        isDrained = false
         fill()
         for checkpoint in checkpoints { await checkpoint.value }
         await write(changes)
@@ -250,10 +270,8 @@ package actor Scheduler {
             for waiter in task.waiters { waiter.resume() }
         }
         eventsWritten()
-        if becomesReady || running.isEmpty {
-            isDrained = false
-            fill()
-        }
+        if becomesReady { isDrained = false }
+        fill()
         setAlarm()
     }
 
@@ -328,7 +346,7 @@ package actor Scheduler {
                 running[id]?.lastTransferred = transferred
                 running[id]?.lastMoved = now
             }
-            let isSilent = transferred == 0 && now - task.lastMoved >= Self.silence
+            let isSilent = task.holdsSlot && transferred == 0 && now - task.lastMoved >= Self.silence
             if isSilent != task.isSilent {
                 running[id]?.isSilent = isSilent
                 slots.setSilent(isSilent, task.record.host)

@@ -155,7 +155,7 @@ package final class TaskQueue: Sendable {
     /// - Parameter sequence: replay what came after it; `nil`: only what comes from now on.
     package func events(
         after sequence: Int64?, for caller: Caller
-    ) throws(QueueError) -> (last: Int64, events: AsyncStream<TaskEvent>) {
+    ) throws(QueueError) -> (last: Int64, pages: AsyncStream<[TaskEvent]>) {
         try stored { () throws(StoreError) in try hub.subscribe(after: sequence, owner: caller.scope) }
     }
 

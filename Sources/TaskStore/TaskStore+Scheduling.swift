@@ -8,11 +8,26 @@ package struct TaskWork: Sendable, Equatable {
     package var resumeData: [UInt8]?
 }
 
+extension TaskWork {
+    fileprivate static let columns = "\(TaskRecord.columns), json, data"
+    fileprivate static let joins = """
+        LEFT JOIN task_secret ON task_secret.task_id = id LEFT JOIN task_resume ON task_resume.task_id = id
+        """
+
+    fileprivate init(_ row: RowReader) throws {
+        let json = try row.textOrNil(TaskRecord.columnCount)
+        self.init(
+            record: try TaskRecord(row),
+            secrets: try json.map { try StoredJSON.decode(TaskSecrets.self, from: $0) } ?? TaskSecrets(),
+            resumeData: try row.bytesOrNil(TaskRecord.columnCount + 1))
+    }
+}
+
 /// The statements that run all the time. Each names its index: SQLite, which knows nothing of how many tasks are in
 /// which state, would otherwise go through all that wait, or all that are queued.
 enum SchedulingSQL {
     static let ready = """
-        SELECT \(TaskRecord.columns) FROM task INDEXED BY task_ready
+        SELECT \(TaskWork.columns) FROM task INDEXED BY task_ready \(TaskWork.joins)
         WHERE state = 'queued' AND id NOT IN (SELECT value FROM json_each(?))
             AND host NOT IN (SELECT value FROM json_each(?))
         ORDER BY priority DESC, position, id LIMIT ?
@@ -29,17 +44,17 @@ enum SchedulingSQL {
 }
 
 extension TaskStore {
-    /// Tasks that may start: higher priority first, then by place, then the older.
+    /// Tasks that may start, with all that it takes: higher priority first, then by place, then the older.
     ///
     /// - Parameters:
     ///   - excludingHosts: as in ``TaskRecord/host``.
     ///   - excluding: the tasks that run, since they are stored as ready.
     package func ready(
         limit: Int, excludingHosts: Set<String>, excluding: Set<TaskID>
-    ) throws(StoreError) -> [TaskRecord] {
+    ) throws(StoreError) -> [TaskWork] {
         let hosts = try StoredJSON.encode(excludingHosts.sorted())
         return try read { database in
-            try database.rows(SchedulingSQL.ready, [Self.list(excluding), hosts, limit], TaskRecord.init)
+            try database.rows(SchedulingSQL.ready, [Self.list(excluding), hosts, limit], TaskWork.init)
         }
     }
 
@@ -65,21 +80,11 @@ extension TaskStore {
         }
     }
 
+    /// A task with all that it takes to carry it out.
     package func work(for id: TaskID) throws(StoreError) -> TaskWork? {
         try read { database in
             try database.firstRow(
-                """
-                SELECT \(TaskRecord.columns), json, data FROM task
-                LEFT JOIN task_secret ON task_secret.task_id = id LEFT JOIN task_resume ON task_resume.task_id = id
-                WHERE id = ?
-                """, [id.rawValue]
-            ) { row in
-                let json = try row.textOrNil(TaskRecord.columnCount)
-                return TaskWork(
-                    record: try TaskRecord(row),
-                    secrets: try json.map { try StoredJSON.decode(TaskSecrets.self, from: $0) } ?? TaskSecrets(),
-                    resumeData: try row.bytesOrNil(TaskRecord.columnCount + 1))
-            }
+                "SELECT \(TaskWork.columns) FROM task \(TaskWork.joins) WHERE id = ?", [id.rawValue], TaskWork.init)
         }
     }
 

@@ -38,8 +38,8 @@ struct BatchRun: Sendable {
     /// - Returns: those that did not complete.
     func wait(on queue: TaskQueue) async throws -> [TaskStatus] {
         // Subscribed before the first look, so that no end falls between the two.
-        let (_, events) = try queue.events(after: nil, for: caller)
-        var iterator = events.makeAsyncIterator()
+        let (_, pages) = try queue.events(after: nil, for: caller)
+        var iterator = pages.makeAsyncIterator()
         while true {
             if try await !hasUnsettled(queue) { break }
             guard await iterator.next() != nil else { break }

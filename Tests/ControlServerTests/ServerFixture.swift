@@ -89,3 +89,10 @@ func request(_ id: Int) -> String { #"{"jsonrpc":"2.0","id":\#(id),"method":"dae
 
 /// What ``ScriptedHandler`` answers if nobody tells it otherwise.
 func acknowledgement(_ id: Int) -> String { #"{"id":\#(id),"jsonrpc":"2.0","result":{"ok":true}}"# }
+
+extension EventSubscription {
+    /// Events one by one.
+    init(last: Int64, events: AsyncStream<TaskEvent>) {
+        self.init(last: last, pages: events.map { [$0] })
+    }
+}

@@ -194,7 +194,7 @@ struct TransferLoopTests {
         let server = try ScriptedServer(["/f": [.serve(resource)]])
         let loop = try TransferLoop(name: "test-pause")
         defer { loop.stop() }
-        let record = await loop.fetch(server.url("/f"), stallTimeout: 100, pausing: 400)
+        let record = await loop.fetch(server.url("/f"), stallTimeout: 700, pausing: 1000)
         #expect(record.ending == "finished")
         #expect(record.body == resource.bytes)
     }

@@ -36,7 +36,8 @@ final class QueueFixture: Sendable {
         return settings
     }
 
-    static func queue(_ store: TaskStore, _ settings: QueueSettings, _ clock: QueueClock = .system) throws -> TaskQueue {
+    static func queue(_ store: TaskStore, _ settings: QueueSettings, _ clock: QueueClock = .system) throws -> TaskQueue
+    {
         try TaskQueue(
             store: store, settings: settings, session: SessionConfiguration(), agent: "dld-test", clock: clock,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
@@ -66,10 +67,12 @@ final class QueueFixture: Sendable {
         _ id: TaskID, once kinds: Set<TaskEvent.Kind>, after sequence: Int64 = 0, in queue: TaskQueue? = nil
     ) async throws -> TaskStatus {
         let queue = queue ?? self.queue
-        let (_, events) = try queue.events(after: sequence, for: Self.administrator)
+        let (_, pages) = try queue.events(after: sequence, for: Self.administrator)
         try await withThrowingTaskGroup(of: Bool.self) { group in
             group.addTask {
-                for await event in events where event.id == id && kinds.contains(event.type) { return true }
+                for await page in pages where page.contains(where: { $0.id == id && kinds.contains($0.type) }) {
+                    return true
+                }
                 return false
             }
             group.addTask {

@@ -16,7 +16,7 @@ struct TaskStoreSchedulingTests {
             .sample("https://example.org/5", priority: .high, standing: TaskStanding(paused: true)))
         let store = fixture.store
         func ready(_ limit: Int, hosts: Set<String> = [], tasks: Set<TaskID> = []) throws -> [TaskID] {
-            try store.ready(limit: limit, excludingHosts: hosts, excluding: tasks).map(\.id)
+            try store.ready(limit: limit, excludingHosts: hosts, excluding: tasks).map(\.record.id)
         }
         #expect(try ready(10) == [ids[2], ids[4], ids[1], ids[3], ids[0]])
         #expect(try ready(2) == [ids[2], ids[4]])

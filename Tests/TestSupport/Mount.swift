@@ -3,8 +3,13 @@ import Glibc
 /// A file system that a test mounted, detached when the last reference goes. Needs root.
 package final class Mount: Sendable {
     package let path: String
+    /// The file that holds the file system, where a loop device does the rest.
+    private let image: String?
 
-    private init(path: String) { self.path = path }
+    private init(path: String, image: String? = nil) {
+        self.path = path
+        self.image = image
+    }
 
     deinit { umount2(path, Int32(MNT_DETACH)) }
 
@@ -22,7 +27,7 @@ package final class Mount: Sendable {
     /// The ext4 in the file `image`, through a loop device.
     package static func ext4(image: String, at path: String) async throws -> Mount {
         try await mount(["-t", "ext4", "-o", "loop", image, path])
-        return Mount(path: path)
+        return Mount(path: path, image: image)
     }
 
     /// Makes an empty ext4 of so many bytes in a file.
@@ -31,8 +36,17 @@ package final class Mount: Sendable {
         try await check(["mkfs.ext4", "-q", "-F", image])
     }
 
-    /// Unmounts, and fails where something beneath is still open.
-    package func unmount() async throws { try await Self.check(["umount", path]) }
+    /// Unmounts, fails where something beneath is still open, and returns once the file system is gone.
+    ///
+    /// A mount namespace that another test made meanwhile holds a copy of the mount. While it lives, mounting the
+    /// image again would only bring back the same file system, shut down as it is.
+    package func unmount() async throws {
+        try await Self.check(["umount", path])
+        guard let image else { return }
+        try await eventually(that: "\(image) is without a loop device") {
+            try await Self.check(["losetup", "--associated", image]).output.isEmpty
+        }
+    }
 
     /// Ends the file system as a power cut does: from this moment nothing reaches the device, and what had not
     /// reached it is lost.
@@ -48,10 +62,12 @@ package final class Mount: Sendable {
 
     private static func mount(_ arguments: [String]) async throws { try await check(["mount"] + arguments) }
 
-    private static func check(_ command: [String]) async throws {
+    @discardableResult
+    private static func check(_ command: [String]) async throws -> Outcome {
         let outcome = try await run(command, environment: ["PATH": "/usr/sbin:/usr/bin:/sbin:/bin"])
         guard outcome.succeeded else {
             throw Unusable(reason: "\(command.joined(separator: " ")): \(outcome.error)")
         }
+        return outcome
     }
 }

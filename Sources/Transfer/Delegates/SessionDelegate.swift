@@ -17,6 +17,8 @@ public final class SessionDelegate: Sendable {
         public var downloadTaskDidResume: (@Sendable (DownloadTask, _ offset: Int64) -> Void)?
         /// Bytes that were there no longer count.
         public var downloadTaskDidRestart: (@Sendable (DownloadTask, _ reason: String) -> Void)?
+        /// Every byte is here; the file is about to be synced, verified and named.
+        public var downloadTaskDidReceiveAll: (@Sendable (DownloadTask) -> Void)?
         public var downloadTaskWantsCheckpoint: (@Sendable (DownloadTask) -> Void)?
 
         public init() {}
@@ -79,6 +81,11 @@ public final class SessionDelegate: Sendable {
 
     func downloadTask(_ task: DownloadTask, didRestartBecause reason: String) {
         overrides.downloadTaskDidRestart?(task, reason)
+    }
+
+    func downloadTaskDidReceiveAll(_ task: DownloadTask) {
+        if let closure = overrides.downloadTaskDidReceiveAll { return closure(task) }
+        (self[task]?.delegate as? DownloadTaskDelegate)?.received?()
     }
 
     func downloadTaskWantsCheckpoint(_ task: DownloadTask) {

@@ -14,6 +14,7 @@ public class TaskDelegate: @unchecked Sendable {
         var isComplete = false
         var error: TransferError?
         var retryCount = 0
+        var isStarted = false
         var isCancelled = false
         /// Waits for the next attempt.
         var delay: Task<Void, Never>?
@@ -38,6 +39,14 @@ public class TaskDelegate: @unchecked Sendable {
             return state.isComplete
         }
         if isComplete { operation() }
+    }
+
+    /// - Returns: whether this was the first to start the request.
+    func claimStart() -> Bool {
+        state.withLock { state in
+            defer { state.isStarted = true }
+            return !state.isStarted
+        }
     }
 
     /// A new attempt begins.
@@ -93,6 +102,7 @@ public final class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
         var resumeData: ResumeData?
         var file: PublishedFile?
         var wantsCheckpoint: (@Sendable () -> Void)?
+        var received: (@Sendable () -> Void)?
     }
 
     private let state: Mutex<State>
@@ -112,6 +122,12 @@ public final class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
     public var wantsCheckpoint: (@Sendable () -> Void)? {
         get { state.withLock { $0.wantsCheckpoint } }
         set { state.withLock { $0.wantsCheckpoint = newValue } }
+    }
+
+    /// Called on a loop's thread when every byte is here: what follows uses the disk alone.
+    public var received: (@Sendable () -> Void)? {
+        get { state.withLock { $0.received } }
+        set { state.withLock { $0.received = newValue } }
     }
 
     func note(_ outcome: DownloadOutcome) {

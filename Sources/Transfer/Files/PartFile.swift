@@ -18,8 +18,8 @@ public final class PartFile: Sendable {
         var written: ByteRangeSet
         /// Bytes that a sync has brought to the disk.
         var durable: ByteRangeSet
-        /// A sync failed: what the kernel held is gone, whatever a later sync says.
-        var isBroken = false
+        /// Why a sync failed: what the kernel held is gone, whatever a later sync says.
+        var failure: TransferError?
     }
 
     private let state: Mutex<State>
@@ -102,7 +102,7 @@ public final class PartFile: Sendable {
 
     /// Bytes written and not yet known to be on disk.
     var unsynced: Int64 {
-        state.withLock { $0.isBroken ? 0 : $0.written.count - $0.durable.count }
+        state.withLock { $0.failure == nil ? $0.written.count - $0.durable.count : 0 }
     }
 
     /// Ranges known to be on disk.
@@ -111,25 +111,34 @@ public final class PartFile: Sendable {
     /// Brings to the disk what has been written so far. Blocks; never on a loop's thread.
     ///
     /// - Returns: the ranges that are on disk now.
-    /// - Throws: where the sync failed: only what an earlier one covered counts from then on.
+    /// - Throws: where this sync or one before it failed: only what an earlier one covered counts from then on.
     func synchronize() throws(TransferError) -> ByteRangeSet {
-        let (snapshot, durable, isBroken) = state.withLock { ($0.written, $0.durable, $0.isBroken) }
-        if snapshot == durable || isBroken { return durable }
+        let (snapshot, durable, failure) = state.withLock { ($0.written, $0.durable, $0.failure) }
+        if let failure { throw failure }
+        if snapshot == durable { return durable }
         do {
             try descriptor.synchronize()
         } catch {
-            state.withLock { $0.isBroken = true }
+            state.withLock { $0.failure = $0.failure ?? error }
             throw error
         }
-        return state.withLock { state in
-            if !state.isBroken { state.durable = snapshot }
-            return state.durable
-        }
+        try note(snapshot)
+        return snapshot
     }
 
     /// After a sync of the whole file system that covered this file.
-    func markSynchronized() {
-        state.withLock { if !$0.isBroken { $0.durable = $0.written } }
+    ///
+    /// - Throws: where a sync before it failed.
+    func markSynchronized() throws(TransferError) {
+        try note(state.withLock { $0.written })
+    }
+
+    private func note(_ synced: ByteRangeSet) throws(TransferError) {
+        let failure = state.withLock { state in
+            if state.failure == nil { state.durable = synced }
+            return state.failure
+        }
+        if let failure { throw failure }
     }
 
     /// Cuts off what lies behind `length`: bytes of an attempt that went further than the file is long.

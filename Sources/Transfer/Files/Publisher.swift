@@ -130,12 +130,12 @@ final class Publisher: Sendable {
             }
         }
         return batch.map { item -> TransferError? in
-            if coveredDevices.contains(item.part.directory.device) {
-                item.part.markSynchronized()
-                return nil
-            }
             do throws(TransferError) {
-                _ = try item.part.synchronize()
+                if coveredDevices.contains(item.part.directory.device) {
+                    try item.part.markSynchronized()
+                } else {
+                    _ = try item.part.synchronize()
+                }
                 return nil
             } catch {
                 return error
@@ -176,7 +176,10 @@ final class Publisher: Sendable {
             case .rename(let next): name = next(wanted, number)
             case .skip:
                 try directory.remove(part.name)
-                return published(name)
+                var file = published(name)
+                // The digest was of our bytes, and it is another file that has the name.
+                file.isVerified = false
+                return file
             case .fail, .overwrite:
                 throw TransferError(.nameConflict, "there is a file \(directory.path(of: wanted)) already")
             }

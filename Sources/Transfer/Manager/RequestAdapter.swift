@@ -1,3 +1,5 @@
+import Synchronization
+
 /// Changes a request before each of its attempts: a place for tokens that expire.
 public protocol RequestAdapter: Sendable {
     /// - Throws: why there can be no attempt; it counts as the attempt's failure and may be retried.
@@ -15,4 +17,14 @@ public enum RetryDecision: Sendable, Equatable {
     case doNotRetry
     /// After so many milliseconds. A download resumes where it can.
     case retry(after: Int64)
+}
+
+/// The adapter that a manager and its requests share.
+final class AdapterHolder: Sendable {
+    private let held = Mutex<(any RequestAdapter)?>(nil)
+
+    var adapter: (any RequestAdapter)? {
+        get { held.withLock { $0 } }
+        set { held.withLock { $0 = newValue } }
+    }
 }

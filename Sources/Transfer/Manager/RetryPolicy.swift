@@ -25,12 +25,14 @@ public struct RetryPolicy: Sendable, Equatable {
     public func delay(
         failures: Int, retryAfter: Int64? = nil, using generator: inout some RandomNumberGenerator
     ) -> Int64 {
-        let exponent = min(max(0, failures - 1), 40)
+        let exponent = min(max(1, failures) - 1, 40)
         let (product, overflow) = baseDelay.multipliedReportingOverflow(by: Int64(1) << Int64(exponent))
         let ceiling = overflow ? maximumDelay : min(maximumDelay, product)
         let jitter = Int64.random(in: 0...max(0, ceiling), using: &generator)
         guard let retryAfter else { return jitter }
-        return min(retryAfter, Self.longestHold / 1000) * 1000 + jitter
+        let (sum, isBeyond) = (min(max(0, retryAfter), Self.longestHold / 1000) * 1000)
+            .addingReportingOverflow(jitter)
+        return isBeyond ? .max : sum
     }
 }
 

@@ -1,15 +1,14 @@
-import Synchronization
-
 /// Makes requests on a session: what most callers deal with.
 ///
-/// Releasing the manager, once no request holds it, cancels what is left and lets every completion run.
+/// Releasing the manager cancels what is left and lets every completion run: no request holds it, so keep it as long
+/// as its requests are to go on.
 public final class SessionManager: Sendable {
     public let session: Session
     public let delegate: SessionDelegate
     /// Whether a request starts as it is made; otherwise its `resume()` does, once its handlers are attached.
     public let startRequestsImmediately: Bool
 
-    private let currentAdapter = Mutex<(any RequestAdapter)?>(nil)
+    let adapters = AdapterHolder()
 
     public init(
         configuration: SessionConfiguration = .default, delegate: SessionDelegate = SessionDelegate(),
@@ -32,8 +31,8 @@ public final class SessionManager: Sendable {
 
     /// Asked before each attempt.
     public var adapter: (any RequestAdapter)? {
-        get { currentAdapter.withLock { $0 } }
-        set { currentAdapter.withLock { $0 = newValue } }
+        get { adapters.adapter }
+        set { adapters.adapter = newValue }
     }
 
     /// Asked after each failure; it lives in the delegate.

@@ -59,9 +59,9 @@ enum ContentDisposition {
                 decoded.append(byte)
                 continue
             }
-            guard rest.count >= 2, let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16) else {
-                return nil
-            }
+            guard rest.count >= 2, rest.first != UInt8(ascii: "+"),
+                let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
+            else { return nil }
             decoded.append(value)
             rest = rest.dropFirst(2)
         }

@@ -20,11 +20,13 @@ public struct ResourceValidator: Sendable, Equatable, Codable {
         }
     }
 
-    /// An entity tag that changes with every byte; never one with `W/`.
+    /// An entity tag that changes with every byte; never one with `W/`, nor one that could not be sent back just as
+    /// it came.
     public var strongEntityTag: String? {
-        guard let entityTag, entityTag.hasPrefix("\""), entityTag.hasSuffix("\""), entityTag.utf8.count >= 2 else {
-            return nil
-        }
+        guard let bytes = entityTag?.utf8, bytes.count >= 2, bytes.first == UInt8(ascii: "\""),
+            bytes.last == UInt8(ascii: "\""),
+            bytes.dropFirst().dropLast().allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "\"") })
+        else { return nil }
         return entityTag
     }
 

@@ -19,11 +19,18 @@ public struct ResponseHead: Sendable {
     /// The first value of a field; its name in any letter case.
     public func value(of name: StaticString) -> String? {
         name.withUTF8Buffer { name in
-            for line in lines.split(separator: UInt8(ascii: "\n")) {
-                guard line.count > name.count, line[line.startIndex + name.count] == UInt8(ascii: ":"),
-                    zip(line, name).allSatisfy({ $0 | 0x20 == $1 | 0x20 })
-                else { continue }
-                return Self.text(line.dropFirst(name.count + 1))
+            var start = 0
+            while start < lines.count {
+                var index = 0
+                while index < name.count, start + index < lines.count, lines[start + index] | 0x20 == name[index] | 0x20
+                {
+                    index += 1
+                }
+                let end = lines[(start + index)...].firstIndex(of: UInt8(ascii: "\n")) ?? lines.count
+                if index == name.count, start + index < end, lines[start + index] == UInt8(ascii: ":") {
+                    return Self.text(lines[(start + index + 1)..<end])
+                }
+                start = end + 1
             }
             return nil
         }

@@ -8,8 +8,9 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     ) {
         self.target = target
         let delegate = DownloadTaskDelegate(resumeData: resumeData)
-        super.init(original, delegate: delegate, progress: progress, manager: manager) { request in
-            manager.session.downloadTask(
+        super.init(original, delegate: delegate, progress: progress, manager: manager) {
+            [session = manager.session] request in
+            session.downloadTask(
                 with: request, target: target, resumeData: delegate.resumeData, progress: progress)
         }
     }
@@ -49,6 +50,13 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         if let file = downloadDelegate?.file { return Response(head: response, result: .success(file)) }
         let error = delegate.error ?? TransferError(.internal, "the download ended without a word")
         return Response(head: response, result: .failure(error), resumeData: resumeData)
+    }
+
+    /// Called when every byte is here, before the file is synced, verified and named.
+    @discardableResult
+    public func onReceived(_ closure: @escaping @Sendable () -> Void) -> Self {
+        downloadDelegate?.received = closure
+        return self
     }
 
     /// Called whenever the session's `checkpointInterval` has been written.

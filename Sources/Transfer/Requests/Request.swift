@@ -11,7 +11,8 @@ public class Request: @unchecked Sendable, CustomStringConvertible {
     public let delegate: TaskDelegate
     /// One value for all attempts.
     public let progress: TransferProgress
-    let manager: SessionManager
+    private let session: Session
+    private let adapters: AdapterHolder
     /// Makes the task of an attempt, from the request as it was adapted.
     private let makeTask: @Sendable (TransferRequest) -> any SessionTask
 
@@ -23,7 +24,9 @@ public class Request: @unchecked Sendable, CustomStringConvertible {
         self.original = original
         self.delegate = delegate
         self.progress = progress
-        self.manager = manager
+        // Not the manager itself: releasing it is how everything is cancelled.
+        session = manager.session
+        adapters = manager.adapters
     }
 
     public var task: (any SessionTask)? { delegate.task }
@@ -37,17 +40,18 @@ public class Request: @unchecked Sendable, CustomStringConvertible {
 
     /// Starts the request; once, after its handlers are attached.
     public func resume() {
-        guard delegate.task == nil else { return }
+        guard delegate.claimStart() else { return }
         startAttempt(isRetry: false)
     }
 
     /// Ends the request; its handlers hear ``TransferError/Code/cancelled``.
     public func cancel() {
-        delegate.cancel()?.cancel()
+        guard let task = delegate.cancel() else { return delegate.complete(error: .cancelled) }
+        task.cancel()
     }
 
     func startAttempt(isRetry: Bool) {
-        guard let adapter = manager.adapter else { return start(original, isRetry: isRetry) }
+        guard let adapter = adapters.adapter, !delegate.isCancelled else { return start(original, isRetry: isRetry) }
         Task {
             do throws(TransferError) {
                 start(try await adapter.adapt(original), isRetry: isRetry)
@@ -61,7 +65,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible {
         let task = makeTask(request)
         guard delegate.begin(task, isRetry: isRetry) else { return delegate.complete(error: .cancelled) }
         // Known before it can complete: however quick, it finds its request.
-        manager.delegate[task] = self
+        session.delegate[task] = self
         task.resume()
         // Cancelled between `begin` and `resume`.
         if delegate.isCancelled { task.cancel() }

@@ -4,8 +4,9 @@ public final class UploadRequest: Request, @unchecked Sendable {
 
     init(_ original: TransferRequest, source: UploadSource, progress: TransferProgress, manager: SessionManager) {
         self.source = source
-        super.init(original, delegate: UploadTaskDelegate(), progress: progress, manager: manager) { request in
-            manager.session.uploadTask(with: request, from: source, progress: progress)
+        super.init(original, delegate: UploadTaskDelegate(), progress: progress, manager: manager) {
+            [session = manager.session] request in
+            session.uploadTask(with: request, from: source, progress: progress)
         }
     }
 

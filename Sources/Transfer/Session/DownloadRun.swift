@@ -193,9 +193,12 @@ final class DownloadRun: LoopRun {
 
     func receive(_ bytes: UnsafeRawBufferPointer, on exchange: Exchange) -> BodyVerdict {
         switch phase {
-        case .receiving:
+        case .receiving(let end):
             bodyBegun = true
             do throws(TransferError) {
+                if let end, writer.position + Int64(bytes.count) > end {
+                    throw TransferError(.remoteChanged, "the server sends more than the \(end) bytes it spoke of")
+                }
                 try writer.append(bytes)
                 if let maximum = request.maximumBodySize, writer.position > maximum {
                     throw TransferError(.tooLarge, "the file grew past the \(maximum) bytes allowed")

@@ -3,6 +3,7 @@ import Curl
 /// Who runs on a loop and is found there by its task's identifier.
 protocol LoopRun: ExchangeHandler {
     var launcher: ExchangeLauncher { get }
+    func start()
     /// A person or the session wants it to end.
     func cancel()
 }

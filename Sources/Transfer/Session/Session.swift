@@ -82,7 +82,7 @@ public final class Session: Sendable {
     /// Takes no new tasks, and cancels those there are.
     public func invalidateAndCancel() {
         let tasks = state.withLock { state in
-            state.phase = .finishing
+            if state.phase == .open { state.phase = .finishing }
             return Array(state.tasks.values)
         }
         for task in tasks { task.cancel() }
@@ -121,7 +121,7 @@ public final class Session: Sendable {
         loop(for: task.identifier).post { [self] core in
             let run = DownloadRun(task: task, session: self, core: core)
             core.adopt(run, as: task.identifier)
-            run.start()
+            begin(run, task.state)
         }
     }
 
@@ -131,8 +131,13 @@ public final class Session: Sendable {
         loop(for: task.identifier).post { [self] core in
             let run = UploadRun(task: task, session: self, core: core)
             core.adopt(run, as: task.identifier)
-            run.start()
+            begin(run, task.state)
         }
+    }
+
+    /// A task that was cancelled on its way to the loop was looked for there in vain.
+    private func begin(_ run: any LoopRun, _ state: SessionTaskState) {
+        if state == .canceling { run.cancel() } else { run.start() }
     }
 
     func cancel(_ identifier: Int) {
@@ -159,6 +164,7 @@ public final class Session: Sendable {
 
     func publish(_ task: DownloadTask, _ part: PartFile, size: Int64, destination: FileDestination) {
         task.progress.setPhase(destination.digest == nil ? .publishing : .verifying)
+        delegate.downloadTaskDidReceiveAll(task)
         let remaining = running.wrappingSubtract(1, ordering: .relaxed).newValue
         let item = Publisher.Item(part: part, destination: destination, owner: task.target.owner, size: size) {
             [self] result in

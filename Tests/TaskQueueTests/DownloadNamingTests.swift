@@ -1,0 +1,69 @@
+import TaskFiles
+import TaskModel
+import TestSupport
+import Testing
+
+@testable import TaskQueue
+@testable import Transfer
+
+@Suite("How a download gets its name")
+struct DownloadNamingTests {
+    private let directory: TemporaryDirectory
+    private let place: Directory
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        place = try Directory.open(root: directory.path)
+    }
+
+    private func destination(
+        suggested: String? = nil, hasHead: Bool = true, known: String? = nil,
+        _ change: (inout TaskSpecification) -> Void = { _ in }
+    ) throws -> FileDestination {
+        var specification = TaskSpecification(url: "http://h/url.iso?x")
+        change(&specification)
+        let lines =
+            (suggested.map { "Content-Disposition: attachment; filename=\"\($0)\"\n" } ?? "")
+            + "Last-Modified: Thu, 01 Jan 1970 00:00:09 GMT\n"
+        let head = hasHead ? ResponseHead(status: 200, version: "1.1", lines: Array(lines.utf8)) : nil
+        let settings = QueueSettings(Configuration(), downloadDirectory: directory.path, daemonUser: 0)
+        return try DownloadNaming(specification: specification, settings: settings)
+            .destination(head, in: place, known: known)
+    }
+
+    @Test("the person's word goes before the server's, and that before the URL's")
+    func order() throws {
+        #expect(try destination(suggested: "server.iso") { $0.output = "mine" }.name == "mine")
+        #expect(try destination(suggested: "server.iso", known: "known").name == "server.iso")
+        #expect(try destination(suggested: "../../x/evil.sh").name == "evil.sh")
+        #expect(try destination(suggested: "..", known: "known").name == "url.iso")
+        #expect(try destination(known: "known").name == "url.iso")
+        #expect(try destination(hasHead: false, known: "known").name == "known")
+        #expect(try destination(hasHead: false).name == "url.iso")
+    }
+
+    @Test("a taken name is refused before a byte is fetched, where that is the policy")
+    func conflict() throws {
+        try directory.write("", to: "server.iso")
+        #expect {
+            try destination(suggested: "server.iso") { $0.onConflict = .fail }
+        } throws: {
+            ($0 as? TransferError)?.code == .nameConflict
+        }
+        #expect(try destination(suggested: "other.iso") { $0.onConflict = .fail }.name == "other.iso")
+        guard case .rename(let next) = try destination(suggested: "server.iso").conflict else {
+            Issue.record("the configuration says rename")
+            return
+        }
+        #expect(next("server.iso", 2) == "server (2).iso")
+    }
+
+    @Test("the checksum is handed on, and the server's time unless it is not wanted")
+    func conditions() throws {
+        let destination = try destination { $0.checksum = "MD5:D41D8CD98F00B204E9800998ECF8427E" }
+        #expect(destination.digest?.hex == "d41d8cd98f00b204e9800998ecf8427e")
+        #expect(destination.modificationTime == 9)
+        #expect(try self.destination { $0.noMtime = true }.modificationTime == nil)
+        #expect(try self.destination().digest == nil)
+    }
+}

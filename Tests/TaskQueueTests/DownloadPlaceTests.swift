@@ -1,0 +1,48 @@
+import TaskFiles
+import TaskModel
+import Testing
+
+@testable import TaskQueue
+
+@Suite("Where a download goes")
+struct DownloadPlaceTests {
+    private static func settings(home: String = "/home/me/dl", roots: [String] = ["/srv", "/srv/big/"]) -> QueueSettings
+    {
+        var settings = QueueSettings(Configuration(), downloadDirectory: home, daemonUser: 1)
+        settings.downloadRoots = roots
+        return settings
+    }
+
+    @Test(
+        "a directory is found beneath the longest root, a relative one beneath the daemon's own",
+        arguments: [
+            (nil, "/home/me/dl", "", true), ("", "/home/me/dl", "", true), ("isos", "/home/me/dl", "isos", true),
+            ("./isos//x/", "/home/me/dl", "isos/x", true), (".", "/home/me/dl", "", true), ("/srv", "/srv", "", false),
+            ("/srv/", "/srv", "", false), ("//srv/./a//b/", "/srv", "a/b", false),
+            ("/srv/big/a", "/srv/big", "a", false), ("/srv/bigger", "/srv", "bigger", false),
+            ("/home/me/dl/x", "/home/me/dl", "x", true), ("/srv/\u{301}a", "/srv", "\u{301}a", false),
+        ])
+    func place(directory: String?, root: String, subdirectory: String, makesRoot: Bool) throws {
+        let place = try DownloadPlace(directory: directory, settings: Self.settings())
+        #expect((place.root, place.subdirectory, place.makesRoot) == (root, subdirectory, makesRoot))
+        #expect(place.path(of: "f") == root + (subdirectory.isEmpty ? "" : "/") + subdirectory + "/f")
+    }
+
+    @Test("what lies beneath no root is refused", arguments: ["/", "/etc", "/srvx", "/home/me", "/home/me/dlx/a"])
+    func refused(directory: String) {
+        #expect { try DownloadPlace(directory: directory, settings: Self.settings()) } throws: { error in
+            (error as? FieldError)?.field == "directory" && (error as? FieldError)?.code == .pathNotAllowed
+        }
+    }
+
+    @Test("a root may be everything, or end with a slash")
+    func slashes() throws {
+        let everything = try DownloadPlace(directory: "/etc/x", settings: Self.settings(roots: ["/"]))
+        #expect((everything.root, everything.subdirectory) == ("/", "etc/x"))
+        #expect(everything.path(of: "f") == "/etc/x/f")
+        let root = try DownloadPlace(directory: "/", settings: Self.settings(roots: ["/"]))
+        #expect(root.path(of: "f") == "/f")
+        let home = try DownloadPlace(directory: nil, settings: Self.settings(home: "/home/me/dl//"))
+        #expect(home.path(of: "f") == "/home/me/dl/f")
+    }
+}

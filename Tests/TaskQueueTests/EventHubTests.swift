@@ -1,0 +1,91 @@
+import TaskModel
+import TestSupport
+import Testing
+
+@testable import TaskQueue
+@testable import TaskStore
+
+@Suite("Events")
+struct EventHubTests {
+    private static func take(_ count: Int, of pages: AsyncStream<[TaskEvent]>) async -> [TaskEvent] {
+        var taken: [TaskEvent] = []
+        for await page in pages {
+            #expect(!page.isEmpty)
+            taken += page
+            if taken.count >= count { break }
+        }
+        return taken
+    }
+
+    /// A queue in which three tasks were added, paused, and two events came of each.
+    private static func fixture() async throws -> QueueFixture {
+        let fixture = try await QueueFixture()
+        for _ in 0..<3 {
+            let id = try await fixture.add("http://127.0.0.1:9/a") { $0.paused = true }
+            _ = try await fixture.queue.change(.cancel, [id], by: QueueFixture.me)
+        }
+        return fixture
+    }
+
+    @Test("what happened is told in order, from any place on")
+    func replay() async throws {
+        let fixture = try await Self.fixture()
+        let (last, pages) = try fixture.queue.events(after: 0, for: QueueFixture.administrator)
+        #expect(last == 6)
+        let all = await Self.take(6, of: pages)
+        #expect(all.map(\.sequence) == Array(1...6))
+        #expect(all.map(\.type) == [.added, .cancelled, .added, .cancelled, .added, .cancelled])
+        let tail = await Self.take(2, of: try fixture.queue.events(after: 4, for: QueueFixture.administrator).pages)
+        #expect(tail == Array(all[4...]))
+    }
+
+    @Test("replay and what comes live are one, for many listeners")
+    func live() async throws {
+        let fixture = try await Self.fixture()
+        let queue = fixture.queue
+        let told = try await withThrowingTaskGroup(of: [Int64].self) { group in
+            for start in [Int64?.none, 0, 3, 6] {
+                let (last, pages) = try queue.events(after: start, for: QueueFixture.administrator)
+                let count = Int(46 - (start ?? last))
+                group.addTask { await Self.take(count, of: pages).map(\.sequence) }
+            }
+            for _ in 0..<40 { _ = try await fixture.add("http://127.0.0.1:9/a") { $0.paused = true } }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(told.count == 4)
+        for sequences in told { #expect(sequences == Array(((sequences.first ?? 0)...46))) }
+        #expect(Set(told.map { $0.first ?? 0 }) == [1, 4, 7])
+    }
+
+    @Test("a place that the journal has left behind brings one gap first", .timeLimit(.minutes(1)), arguments: [3, 6])
+    func gap(deleted: Int64) async throws {
+        let fixture = try await Self.fixture()
+        try await fixture.store.writes.perform { try $0.run("DELETE FROM event WHERE sequence <= \(deleted)") }
+        let (_, pages) = try fixture.queue.events(after: 1, for: QueueFixture.administrator)
+        let told = await Self.take(Int(7 - deleted), of: pages)
+        #expect(told.first?.type == .gap && told.first?.sequence == deleted)
+        #expect(told.dropFirst().map(\.sequence) == (1...6).filter { $0 > deleted })
+        _ = try await fixture.add("http://127.0.0.1:9/a") { $0.paused = true }
+        #expect(await Self.take(1, of: pages).map(\.sequence) == [7])
+        let after = await Self.take(1, of: try fixture.queue.events(after: deleted, for: QueueFixture.me).pages)
+        #expect(after.first?.type != .gap)
+    }
+
+    @Test("of another user's tasks nothing is told")
+    func owners() async throws {
+        let fixture = try await Self.fixture()
+        let other = Caller(uid: 1001, isAdministrator: false)
+        let (_, pages) = try fixture.queue.events(after: 0, for: other)
+        let id = try await fixture.add("http://127.0.0.1:9/a", by: other) { $0.paused = true }
+        #expect(await Self.take(1, of: pages).map(\.id) == [id])
+    }
+
+    @Test("a listener that goes away is let go")
+    func cancellation() async throws {
+        let fixture = try await QueueFixture()
+        let (_, pages) = try fixture.queue.events(after: nil, for: QueueFixture.me)
+        let listener = Task { await Self.take(1, of: pages) }
+        listener.cancel()
+        #expect(await listener.value.isEmpty)
+    }
+}

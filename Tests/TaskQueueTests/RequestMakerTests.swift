@@ -1,0 +1,86 @@
+import FoundationEssentials
+import Glibc
+import TaskModel
+import TestSupport
+import Testing
+
+@testable import TaskQueue
+
+@Suite("Names, conflicts and what an earlier life left")
+struct RequestMakerTests {
+    private let body = Resource(size: 200_000)
+
+    @Test("two tasks with one name end with two files")
+    func sameName() async throws {
+        let other = Resource(size: 200_000, seed: 2)
+        let server = try ScriptedServer(["/1/a.iso": [.serve(body)], "/2/a.iso": [.serve(other)]])
+        let fixture = try await QueueFixture()
+        let ids = try await fixture.queue.add(
+            ["/1/a.iso", "/2/a.iso"].map { TaskSpecification(url: server.url($0)) }, by: QueueFixture.me)
+        let names = [try await fixture.completed(ids[0]).name, try await fixture.completed(ids[1]).name]
+        #expect(fixture.files == ["a (1).iso", "a.iso"])
+        #expect(names.compactMap { $0 }.sorted() == fixture.files)
+        #expect(body.difference(fromFileAt: fixture.downloads + "/" + (names[0] ?? "")) == nil)
+        #expect(other.difference(fromFileAt: fixture.downloads + "/" + (names[1] ?? "")) == nil)
+    }
+
+    @Test("a name that is taken is treated as asked", arguments: ConflictPolicy.allCases)
+    func conflict(policy: ConflictPolicy) async throws {
+        let server = try ScriptedServer(["/a": [.status(200, body: "new")]])
+        let fixture = try await QueueFixture()
+        try fixture.directory.write("old", to: "downloads/taken")
+        let id = try await fixture.add(server.url("/a")) { task in
+            task.output = "taken"
+            task.onConflict = policy
+        }
+        let status = try await fixture.status(id, once: [.completed, .failed])
+        func content(_ name: String) -> String? {
+            try? String(decoding: Data(contentsOf: URL(filePath: fixture.downloads + "/" + name)), as: UTF8.self)
+        }
+        #expect(fixture.files == (policy == .rename ? ["taken", "taken (1)"] : ["taken"]))
+        #expect(content("taken") == (policy == .overwrite ? "new" : "old"))
+        #expect(status.state == (policy == .fail ? .failed : .completed))
+        #expect(status.error?.code == (policy == .fail ? .nameConflict : nil))
+        #expect(server.requests().isEmpty == (policy == .skip || policy == .fail))
+        if policy == .rename { #expect(content("taken (1)") == "new" && status.name == "taken (1)") }
+    }
+
+    @Test("a file that was published just before a crash is known again and not fetched")
+    func published() async throws {
+        let checksum = "md5:5d41402abc4b2a76b9719d911017c592"
+        let server = try ScriptedServer([
+            "/a": [.serveThenCut(body, after: 100_000), .serveThenCut(body, after: 0)]
+        ])
+        let fixture = try await QueueFixture()
+        let id = try await fixture.add(server.url("/a")) { $0.checksum = checksum }
+        // Some bytes came; then it waits with a part that bears the task's mark.
+        _ = try await fixture.status(id, once: [.waiting, .failed])
+        _ = try await fixture.queue.change(.pause, [id], by: QueueFixture.me)
+        await fixture.queue.stop()
+        let part = try #require(fixture.parts.first)
+        let asked = server.requests().count
+        try body.write(to: fixture.downloads + "/" + part)
+        try #require(rename(fixture.downloads + "/" + part, fixture.downloads + "/a") == 0)
+
+        let next = try QueueFixture.queue(fixture.store, fixture.settings)
+        await next.start()
+        _ = try await next.change(.resume, [id], by: QueueFixture.me)
+        _ = try await next.change(.retry, [id], by: QueueFixture.me)
+        let status = try await fixture.status(id, once: [.completed], in: next)
+        #expect(server.requests().count == asked)
+        #expect(status.bytesDone == body.size && status.bytesTotal == body.size)
+        #expect(status.path == fixture.downloads + "/a" && status.verified)
+        #expect(fixture.files == ["a"])
+        await next.stop()
+    }
+
+    @Test("a stranger's file of the same name is not taken for one's own")
+    func stranger() async throws {
+        let server = try ScriptedServer(["/a": [.serve(body)]])
+        let fixture = try await QueueFixture()
+        try Resource(size: 200_000, seed: 9).write(to: fixture.downloads + "/a")
+        let id = try await fixture.add(server.url("/a"))
+        #expect(try await fixture.completed(id).name == "a (1)")
+        #expect(body.difference(fromFileAt: fixture.downloads + "/a (1)") == nil)
+    }
+}

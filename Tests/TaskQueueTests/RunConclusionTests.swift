@@ -1,0 +1,178 @@
+import TaskModel
+import TaskStore
+import TestSupport
+import Testing
+import Transfer
+
+@testable import TaskQueue
+
+@Suite("What a run comes to")
+struct RunConclusionTests {
+    private static let now: Milliseconds = 1_000_000
+
+    private static func record(kind: TaskKind = .download, attempts: Int = 4, failures: Int = 2) -> TaskRecord {
+        var record = TaskRecord(
+            id: TaskID(1), specification: TaskSpecification(kind: kind, url: "http://h/a"), owner: 1, host: "h",
+            standing: TaskStanding(), createdAt: 0)
+        record.attempts = attempts
+        record.failures = failures
+        record.bytesDone = 100
+        return record
+    }
+
+    private static func conclude(
+        _ error: TransferError?, order: RunConclusion.Order? = nil, record: TaskRecord = record(), attempts: Int = 1,
+        transferred: Int64 = 0, bytesDone: Int64 = 100, isVerified: Bool = false
+    ) -> TaskConclusion? {
+        var generator = SeededGenerator(seed: 1)
+        let policy = RetryPolicy(attempts: 10, baseDelay: 100, maximumDelay: 100_000)
+        let report = RunConclusion.Report(
+            error: error, attempts: attempts, transferred: transferred, bytesDone: bytesDone, isVerified: isVerified)
+        return RunConclusion(record: record, policy: policy, now: now)
+            .conclude(report, order: order, using: &generator)
+    }
+
+    /// Error, state, reason, code; whether the attempt counts.
+    private static let table: [(TransferError, TaskState, TaskReason?, String, burns: Bool)] = [
+        (TransferError(.invalidRequest, "m"), .failed, nil, "invalid", true),
+        (TransferError(.unknownHost, "m"), .waiting, .retry, "dns", true),
+        (TransferError(.resolverUnavailable, "m"), .waiting, .network, "dns", false),
+        (TransferError(.unreachable, "m"), .waiting, .network, "connect", false),
+        (TransferError(.cannotConnect, "m"), .waiting, .retry, "connect", true),
+        (TransferError(.tls, "m"), .failed, nil, "tls", true),
+        (TransferError(.timedOut, "m"), .waiting, .retry, "timeout", true),
+        (TransferError(.stalled, "m"), .waiting, .retry, "stalled", true),
+        (TransferError(.truncated, "m"), .waiting, .retry, "truncated", true),
+        (TransferError(.tooManyRedirects, "m"), .failed, nil, "too-many-redirects", true),
+        (TransferError(.protocolNotAllowed, "m"), .failed, nil, "protocol-not-allowed", true),
+        (TransferError(.checksumMismatch, "m"), .failed, nil, "checksum-mismatch", true),
+        (TransferError(.remoteChanged, "m"), .waiting, .retry, "remote-changed", true),
+        (TransferError(.nameConflict, "m"), .failed, nil, "name-conflict", true),
+        (TransferError(.pathNotAllowed, "m"), .failed, nil, "path-not-allowed", true),
+        (TransferError(.diskFull, "m"), .waiting, .diskFull, "disk-full", false),
+        (TransferError(.permissionDenied, "m"), .failed, nil, "permission-denied", true),
+        (TransferError(.io, "m"), .waiting, .retry, "io", true),
+        (TransferError(.sourceChanged, "m"), .paused, .sourceChanged, "source-changed", true),
+        (TransferError(.tooLarge, "m"), .failed, nil, "too-large", true),
+        (TransferError(.invalidated, "m"), .failed, nil, "internal", true),
+        (TransferError(.internal, "m"), .failed, nil, "internal", true),
+        (TransferError(.httpStatus, "m", httpStatus: 401), .paused, .auth, "http-401", true),
+        (TransferError(.httpStatus, "m", httpStatus: 403), .paused, .auth, "http-403", true),
+        (TransferError(.httpStatus, "m", httpStatus: 407), .paused, .auth, "http-407", true),
+        (TransferError(.httpStatus, "m", httpStatus: 404), .failed, nil, "http-404", true),
+        (TransferError(.httpStatus, "m", httpStatus: 410), .failed, nil, "http-410", true),
+        (TransferError(.httpStatus, "m", httpStatus: 408), .waiting, .retry, "http-408", true),
+        (TransferError(.httpStatus, "m", httpStatus: 429), .waiting, .retry, "http-429", true),
+        (TransferError(.httpStatus, "m", httpStatus: 500), .waiting, .retry, "http-500", true),
+        (TransferError(.httpStatus, "m", httpStatus: 501), .failed, nil, "http-501", true),
+        (TransferError(.httpStatus, "m", httpStatus: 503), .waiting, .retry, "http-503", true),
+    ]
+
+    @Test("every error leads to one standing, one word and one count")
+    func errors() throws {
+        for (error, state, reason, code, burns) in Self.table {
+            let conclusion = try #require(Self.conclude(error), "\(code)")
+            #expect(conclusion.standing.state == state, "\(code)")
+            #expect(conclusion.standing.reason == reason, "\(code)")
+            #expect(
+                conclusion.error
+                    == TaskFailure(code: ErrorCode(rawValue: code), message: "m", httpStatus: error.httpStatus))
+            #expect(conclusion.attempts == (burns ? 5 : 4), "\(code)")
+            #expect(conclusion.failures == (burns ? 3 : 2), "\(code)")
+            #expect(conclusion.finishedAt == (state == .failed ? Self.now : nil), "\(code)")
+            #expect((conclusion.standing.notBefore != nil) == (state == .waiting), "\(code)")
+            if let until = conclusion.standing.notBefore { #expect(until >= Self.now && until <= Self.now + 30_000) }
+        }
+    }
+
+    @Test("an order stands, whatever error came before it")
+    func orders() throws {
+        for (error, _, _, code, _) in Self.table {
+            let paused = try #require(Self.conclude(error, order: .pause))
+            #expect((paused.standing.state, paused.standing.reason) == (.paused, .user), "\(code)")
+            #expect(paused.error?.code.rawValue == code && paused.attempts == 5)
+            for order in [RunConclusion.Order.cancel, .remove] {
+                let cancelled = try #require(Self.conclude(error, order: order))
+                #expect(cancelled.standing.state == .cancelled && cancelled.finishedAt == Self.now, "\(code)")
+            }
+            #expect(Self.conclude(error, order: .release) == nil, "the daemon's end burns nothing")
+        }
+    }
+
+    @Test("a run that was stopped burns no attempt and has no error")
+    func stopped() throws {
+        let stop = TransferError(.cancelled, "cancelled")
+        for (order, state) in [
+            (RunConclusion.Order.pause, TaskState.paused), (.cancel, .cancelled), (.remove, .cancelled),
+        ] {
+            let conclusion = try #require(Self.conclude(stop, order: order, attempts: 3))
+            #expect(conclusion.standing.state == state && conclusion.error == nil)
+            #expect((conclusion.attempts, conclusion.failures) == (4, 2))
+        }
+        #expect(Self.conclude(stop, order: .release, attempts: 3) == nil)
+        #expect(Self.conclude(stop) == nil)
+    }
+
+    @Test("success is success, whatever was ordered too late")
+    func success() throws {
+        for order in [nil, RunConclusion.Order.pause, .cancel, .remove, .release] {
+            let conclusion = try #require(Self.conclude(nil, order: order, attempts: 2, isVerified: true))
+            #expect(conclusion.standing.state == .completed && conclusion.verified && conclusion.error == nil)
+            #expect((conclusion.attempts, conclusion.finishedAt) == (6, Self.now))
+        }
+        #expect(Self.conclude(nil)?.verified == false)
+    }
+
+    @Test("attempts in a row without progress are counted to the limit")
+    func limit() {
+        let error = TransferError(.timedOut, "m")
+        #expect(Self.conclude(error, record: Self.record(failures: 8))?.standing.state == .waiting)
+        #expect(Self.conclude(error, record: Self.record(failures: 9))?.standing.state == .failed)
+        #expect(Self.conclude(error, record: Self.record(failures: 7), attempts: 3)?.standing.state == .failed)
+        #expect(Self.conclude(error, record: Self.record(failures: 0), attempts: 3)?.failures == 3)
+    }
+
+    @Test("with progress the count starts again")
+    func progress() {
+        let record = Self.record(failures: 9)
+        let truncated = Self.conclude(
+            TransferError(.truncated, "m"), record: record, attempts: 3, transferred: 50, bytesDone: 150)
+        #expect(truncated?.standing.state == .waiting && truncated?.failures == 1 && truncated?.attempts == 7)
+        let full = Self.conclude(TransferError(.diskFull, "m"), record: record, transferred: 50, bytesDone: 150)
+        #expect(full?.failures == 0)
+        let paused = Self.conclude(
+            TransferError(.cancelled, "m"), order: .pause, record: record, transferred: 50, bytesDone: 150)
+        #expect(paused?.failures == 0)
+    }
+
+    @Test("bytes fetched or sent all over again are no progress", arguments: [TaskKind.download, .upload])
+    func noProgress(kind: TaskKind) {
+        let record = Self.record(kind: kind, failures: 9)
+        let error = TransferError(.httpStatus, "m", httpStatus: 500)
+        let conclusion = Self.conclude(
+            error, record: record, transferred: 100, bytesDone: kind == .upload ? 1_000 : 100)
+        #expect(conclusion?.standing.state == .failed)
+    }
+
+    @Test("access that worked once has expired, access that never did is missing")
+    func expired() {
+        let error = TransferError(.httpStatus, "m", httpStatus: 403)
+        var record = Self.record()
+        #expect(Self.conclude(error, record: record)?.standing.reason == .auth)
+        #expect(Self.conclude(error, record: record, transferred: 1)?.standing.reason == .urlExpired)
+        record.bytesFetched = 1
+        #expect(Self.conclude(error, record: record)?.standing.reason == .urlExpired)
+        let upload = Self.conclude(error, record: Self.record(kind: .upload), transferred: 1)
+        #expect(upload?.standing.reason == .auth, "what was sent says nothing of what was let in")
+    }
+
+    @Test("Retry-After is waited for, the jitter above it")
+    func retryAfter() throws {
+        let error = TransferError(.httpStatus, "m", httpStatus: 503, retryAfter: 7)
+        let until = try #require(Self.conclude(error)?.standing.notBefore)
+        #expect((Self.now + 7_000...Self.now + 7_000 + 400).contains(until))
+        let hostile = TransferError(.httpStatus, "m", httpStatus: 503, retryAfter: .max)
+        let longest = try #require(Self.conclude(hostile)?.standing.notBefore)
+        #expect(longest <= Self.now + 86_400_000 + 400)
+    }
+}

@@ -1,0 +1,126 @@
+import TaskModel
+import TestSupport
+import Testing
+
+@testable import TaskQueue
+
+@Suite("Commands")
+struct TaskQueueCommandsTests {
+    private let body = Resource(size: 16_000_000)
+
+    /// Slow at first, as fast as can be afterwards.
+    private func server() throws -> ScriptedServer {
+        try ScriptedServer(["/a": [.drip(body, bytesPerSecond: 2_000_000), .serve(body)]])
+    }
+
+    private func checkResumed(_ status: TaskStatus, _ fixture: QueueFixture, _ server: ScriptedServer) {
+        #expect(body.difference(fromFileAt: fixture.downloads + "/a") == nil)
+        #expect(status.bytesFetched - body.size < 200_000, "what was there was not fetched again")
+        #expect(server.requests(for: "/a").count == 2)
+        #expect(server.requests(for: "/a").last?.header("range") != nil)
+        #expect(fixture.files == ["a"])
+    }
+
+    @Test("once pause returns nothing moves, and resume goes on from there")
+    func pause() async throws {
+        let server = try server()
+        let fixture = try await QueueFixture()
+        let id = try await fixture.add(server.url("/a"))
+        try await fixture.running(id, bytes: 500_000)
+        #expect(try await fixture.queue.change(.pause, [id], by: QueueFixture.me).changed == 1)
+        let paused = try await fixture.status(id)
+        #expect((paused.state, paused.reason, paused.attempts) == (.paused, .user, 0))
+        #expect(paused.bytesDone >= 500_000 && paused.bytesFetched >= paused.bytesDone)
+        for _ in 0..<20 {
+            try await Task.sleep(for: .milliseconds(5))
+            #expect(try await fixture.status(id) == paused)
+        }
+        #expect(try await fixture.queue.change(.pause, [id], by: QueueFixture.me).changed == 0)
+
+        #expect(try await fixture.queue.change(.resume, [id], by: QueueFixture.me).changed == 1)
+        let status = try await fixture.completed(id)
+        checkResumed(status, fixture, server)
+        #expect(status.attempts == 1)
+        #expect(
+            try await fixture.queue.change(.pause, [id], by: QueueFixture.me).refused.first?.transition?.state
+                == .completed)
+    }
+
+    @Test("cancel keeps the part, and retry goes on with it")
+    func cancel() async throws {
+        let server = try server()
+        let fixture = try await QueueFixture()
+        let id = try await fixture.add(server.url("/a"))
+        try await fixture.running(id, bytes: 500_000)
+        #expect(try await fixture.queue.change(.cancel, [id], by: QueueFixture.me).changed == 1)
+        let cancelled = try await fixture.status(id)
+        #expect(cancelled.state == .cancelled && cancelled.finishedAt != nil && fixture.parts.count == 1)
+        #expect(try await fixture.queue.change(.resume, [id], by: QueueFixture.me).refused.count == 1)
+        #expect(try await fixture.queue.change(.retry, [id], by: QueueFixture.me).changed == 1)
+        checkResumed(try await fixture.completed(id), fixture, server)
+    }
+
+    @Test("remove takes the task and its part away, even while it runs")
+    func removeRunning() async throws {
+        let server = try server()
+        let fixture = try await QueueFixture()
+        let id = try await fixture.add(server.url("/a"))
+        try await fixture.running(id, bytes: 100_000)
+        #expect(fixture.parts.count == 1)
+        let outcome = try await fixture.queue.remove([id, TaskID(99)], deletesFiles: false, by: QueueFixture.me)
+        #expect(outcome.changed == 1 && outcome.refused.map(\.id) == [TaskID(99)])
+        #expect(fixture.files.isEmpty)
+        #expect(try await fixture.queue.status(of: id, for: QueueFixture.me) == nil)
+        #expect(try await fixture.queue.change(.resume, [id], by: QueueFixture.me).refused.first?.transition == nil)
+    }
+
+    @Test("remove of a paused task takes its part away")
+    func removePaused() async throws {
+        let server = try server()
+        let fixture = try await QueueFixture()
+        let id = try await fixture.add(server.url("/a"))
+        try await fixture.running(id, bytes: 100_000)
+        _ = try await fixture.queue.change(.pause, [id], by: QueueFixture.me)
+        #expect(fixture.parts.count == 1)
+        _ = try await fixture.queue.remove([id], deletesFiles: false, by: QueueFixture.me)
+        #expect(fixture.files.isEmpty)
+    }
+
+    @Test("the finished file goes only where that is asked for", arguments: [nil, "x", "./x//y/"])
+    func removeFinished(directory: String?) async throws {
+        let server = try ScriptedServer(["/a": [.status(200, body: "a")], "/b": [.status(200, body: "b")]])
+        let fixture = try await QueueFixture()
+        let kept = try await fixture.add(server.url("/a")) { $0.directory = directory }
+        let deleted = try await fixture.add(server.url("/b")) { $0.directory = directory }
+        let keptPath = try await fixture.completed(kept).path
+        _ = try await fixture.completed(deleted)
+        #expect(try await fixture.queue.remove([kept], deletesFiles: false, by: QueueFixture.me).changed == 1)
+        #expect(try await fixture.queue.remove([deleted], deletesFiles: true, by: QueueFixture.me).changed == 1)
+        let names = fixture.files.filter { $0.hasSuffix("a") || $0.hasSuffix("b") }
+        #expect(names.map { fixture.downloads + "/" + $0 } == [keptPath])
+    }
+
+    @Test("a filter's command finds what runs and what does not, and passes over what it cannot happen to")
+    func filter() async throws {
+        let server = try ScriptedServer(["/a": [.hang], "/c": [.status(200)]])
+        let fixture = try await QueueFixture()
+        let running = try await fixture.add(server.url("/a")) { $0.batch = "b" }
+        let waiting = try await fixture.add(server.url("/a")) {
+            $0.batch = "b"; $0.startAt = 253_402_300_000_000
+        }
+        let elsewhere = try await fixture.add(server.url("/a")) { $0.batch = "c" }
+        let done = try await fixture.add(server.url("/c")) { $0.batch = "b" }
+        _ = try await fixture.completed(done)
+        let outcome = try await fixture.queue.change(.pause, matching: TaskFilter(batch: "b"), by: QueueFixture.me)
+        #expect(outcome.changed == 2 && outcome.refused.isEmpty)
+        for id in [running, waiting] { #expect(try await fixture.status(id).state == .paused) }
+        #expect(try await fixture.status(elsewhere).state == .active)
+        let cancelled = try await fixture.queue.change(
+            .cancel, matching: TaskFilter(states: [.active]), by: QueueFixture.me)
+        #expect(cancelled.changed == 1)
+        #expect(try await fixture.status(elsewhere).state == .cancelled)
+        let removed = try await fixture.queue.remove(
+            matching: TaskFilter(states: [.paused, .completed]), deletesFiles: true, by: QueueFixture.me)
+        #expect(removed.changed == 3 && fixture.files.isEmpty)
+    }
+}

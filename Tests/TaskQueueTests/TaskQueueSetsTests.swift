@@ -1,0 +1,115 @@
+import TaskModel
+import TaskStore
+import TestSupport
+import Testing
+
+@testable import TaskQueue
+
+@Suite("Sets")
+struct TaskQueueSetsTests {
+    private static func apply(
+        _ entries: [TaskSpecification], batch: String? = "b", prune: Bool = false, dryRun: Bool = false,
+        _ fixture: QueueFixture
+    ) async throws -> SetChanges {
+        let set = try await fixture.queue.beginSet(batch: batch, by: QueueFixture.me)
+        #expect(try await fixture.queue.put(set, entries, by: QueueFixture.me) == entries.count)
+        return try await fixture.queue.commitSet(set, prune: prune, dryRun: dryRun, by: QueueFixture.me)
+    }
+
+    private static func entry(_ url: String, _ change: (inout TaskSpecification) -> Void = { _ in })
+        -> TaskSpecification
+    {
+        var entry = TaskSpecification(url: url)
+        change(&entry)
+        return entry
+    }
+
+    @Test("a set is nothing until it is committed, and adds nothing a second time")
+    func commit() async throws {
+        let server = try ScriptedServer(["/a": [.status(200, body: "a")], "/b": [.status(200, body: "b")]])
+        let fixture = try await QueueFixture()
+        let entries = [Self.entry(server.url("/a")), Self.entry(server.url("/b"))]
+        let dry = try await Self.apply(entries, dryRun: true, fixture)
+        #expect((dry.added, dry.ids) == (2, []))
+        #expect(try await fixture.queue.counts(for: QueueFixture.me).values.reduce(0, +) == 0)
+        let changes = try await Self.apply(entries, fixture)
+        #expect((changes.added, changes.updated, changes.unchanged, changes.pruned) == (2, 0, 0, 0))
+        let ids = changes.ids.flatMap { Array($0) }.map { TaskID($0) }
+        for id in ids { #expect(try await fixture.completed(id).batch == "b") }
+        let again = try await Self.apply(entries, prune: true, fixture)
+        #expect((again.added, again.updated, again.unchanged, again.pruned) == (0, 0, 2, 0))
+        #expect(try fixture.queue.batches(for: QueueFixture.me).map(\.batch) == ["b"])
+        #expect(server.requests().count == 2)
+    }
+
+    @Test("prune ends what the set no longer names, even while it runs")
+    func prune() async throws {
+        let server = try ScriptedServer(["/a": [.hang], "/b": [.hang]])
+        let fixture = try await QueueFixture()
+        let first = try await Self.apply(["/a", "/b"].map { Self.entry(server.url($0)) }, fixture)
+        let ids = first.ids.flatMap { Array($0) }.map { TaskID($0) }
+        for id in ids { try await fixture.running(id, bytes: 0) }
+        let changes = try await Self.apply([Self.entry(server.url("/a"))], prune: true, fixture)
+        #expect((changes.unchanged, changes.pruned) == (1, 1))
+        #expect(try await fixture.status(ids[0]).state == .active)
+        let pruned = try await fixture.status(ids[1])
+        #expect(pruned.state == .cancelled && pruned.finishedAt != nil)
+        let events = try fixture.store.events(after: 0, limit: 99).filter { $0.id == ids[1] }
+        #expect(events.map(\.type) == [.added, .cancelled], "told once")
+    }
+
+    @Test("a changed entry restarts its task with what it says now, and keeps its bytes")
+    func changed() async throws {
+        let body = Resource(size: 16_000_000)
+        let server = try ScriptedServer(["/a": [.drip(body, bytesPerSecond: 2_000_000), .serve(body)]])
+        let fixture = try await QueueFixture()
+        let first = try await Self.apply([Self.entry(server.url("/a"))], fixture)
+        let id = TaskID(try #require(first.ids.first).lowerBound)
+        try await fixture.running(id, bytes: 500_000)
+        let changes = try await Self.apply([Self.entry(server.url("/a")) { $0.headers = ["X-New: 1"] }], fixture)
+        #expect((changes.added, changes.updated) == (0, 1))
+        let status = try await fixture.completed(id)
+        #expect(server.requests().map { $0.header("x-new") } == [nil, "1"])
+        #expect(status.bytesFetched - body.size < 200_000 && status.attempts == 1)
+        #expect(body.difference(fromFileAt: fixture.downloads + "/a") == nil)
+    }
+
+    @Test("a set belongs to who began it, and is gone once it was aborted or committed")
+    func ownership() async throws {
+        let fixture = try await QueueFixture()
+        let other = Caller(uid: 1001, isAdministrator: false)
+        let set = try await fixture.queue.beginSet(batch: nil, by: QueueFixture.me)
+        func isUnknown(_ error: any Error) -> Bool {
+            guard case .field(let error)? = error as? QueueError else { return false }
+            return error.field == "queue"
+        }
+        await #expect { try await fixture.queue.put(set, [Self.entry("http://h/a")], by: other) } throws: {
+            isUnknown($0)
+        }
+        await #expect { try await fixture.queue.abortSet(set, by: other) } throws: { isUnknown($0) }
+        try await fixture.queue.abortSet(set, by: QueueFixture.me)
+        await #expect {
+            try await fixture.queue.commitSet(set, prune: false, dryRun: false, by: QueueFixture.me)
+        } throws: {
+            isUnknown($0)
+        }
+    }
+
+    @Test("a wrong entry or batch is named")
+    func wrong() async throws {
+        let fixture = try await QueueFixture()
+        let set = try await fixture.queue.beginSet(batch: "b", by: QueueFixture.me)
+        await #expect {
+            try await fixture.queue.put(set, [Self.entry("http://h/a"), Self.entry("h")], by: QueueFixture.me)
+        } throws: { error in
+            guard case .field(let error)? = error as? QueueError else { return false }
+            return error.field == "entries[1].url"
+        }
+        await #expect {
+            try await fixture.queue.beginSet(batch: "", by: QueueFixture.me)
+        } throws: { error in
+            guard case .field(let error)? = error as? QueueError else { return false }
+            return error.field == "batch"
+        }
+    }
+}

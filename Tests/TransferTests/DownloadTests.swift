@@ -1,0 +1,230 @@
+import Curl
+import Glibc
+import TestSupport
+import Testing
+
+@testable import Transfer
+
+@Suite("Downloads from the first byte to the name")
+struct DownloadTests {
+    private let place: Place
+    private let manager: SessionManager
+
+    init() throws {
+        place = try Place()
+        manager = try SessionManager(configuration: .test())
+    }
+
+    private func download(_ url: String, _ target: DownloadTarget? = nil) async -> DownloadRequest.Response {
+        await manager.download(TransferRequest(url: url), to: target ?? place.target()).outcome
+    }
+
+    @Test(
+        "files of every size arrive byte for byte",
+        arguments: [0, 1, 262_143, 262_144, 262_145, 5_000_000] as [Int64])
+    func sizes(size: Int64) async throws {
+        let resource = Resource(size: size)
+        let server = try ScriptedServer(["/f": [.serve(resource)], "/chunked": [.chunked(resource)]])
+        for path in ["/f", "/chunked"] {
+            let target = place.target(String(path.dropFirst()))
+            let request = manager.download(TransferRequest(url: server.url(path)), to: target)
+            let file = try await request.outcome.result.get()
+            #expect(file.size == size)
+            #expect(resource.difference(fromFileAt: file.path) == nil)
+            #expect(request.progress.completedBytes == size)
+            #expect(request.progress.totalBytes == size)
+            #expect(request.progress.transferredBytes == size)
+        }
+        #expect(place.names == ["f", "chunked"])
+        #expect(
+            server.requests().allSatisfy { $0.header("accept-encoding") == "identity" && $0.header("range") == nil })
+    }
+
+    @Test(
+        "a status that is no success leaves no file, and its body is nobody's",
+        arguments: [401, 403, 404, 410, 500, 503])
+    func refusals(status: Int) async throws {
+        let server = try ScriptedServer(["/f": [.status(status, body: "<html>an error page</html>")]])
+        let outcome = await download(server.url("/f"))
+        #expect(outcome.result.error?.code == .httpStatus)
+        #expect(outcome.result.error?.httpStatus == status)
+        #expect(outcome.head?.status == status)
+        #expect(outcome.resumeData == nil)
+        #expect(place.names.isEmpty)
+        #expect(server.requests(for: "/f").count == 1)
+    }
+
+    @Test("an error page does not become part of a file that was begun")
+    func errorPageInTheMiddle() async throws {
+        let resource = Resource(size: 600_000)
+        let server = try ScriptedServer([
+            "/f": [
+                .serveThenCut(resource, after: 300_000), .status(503, body: String(repeating: "x", count: 70_000)),
+                .serve(resource),
+            ]
+        ])
+        manager.retrier = CountingRetrier(limit: 2)
+        let outcome = await download(server.url("/f"))
+        #expect(resource.difference(fromFileAt: try outcome.result.get().path) == nil)
+        #expect(server.requests(for: "/f").count == 3)
+        #expect(server.requests(for: "/f")[2].header("range") != nil)
+    }
+
+    @Test("a body shorter than its length is no file")
+    func truncated() async throws {
+        let resource = Resource(size: 50_000)
+        let server = try ScriptedServer(["/f": [.claim(resource, length: 60_000)]])
+        let outcome = await download(server.url("/f"))
+        #expect(outcome.result.error?.code == .truncated)
+        #expect(!place.names.contains("file"))
+    }
+
+    @Test("a body longer than its length is no file")
+    func tooMuch() async throws {
+        let answer =
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n8\r\n01234567\r\n0\r\n\r\n"
+        let server = try RawServer([Array(answer.utf8)])
+        let outcome = await download(server.url())
+        #expect(outcome.result.error?.code == .remoteChanged)
+        #expect(!place.names.contains("file"))
+    }
+
+    @Test("a digest is checked before the file gets its name, and the part of a wrong one is gone")
+    func digest() async throws {
+        let server = try ScriptedServer(["/f": [.status(200, body: "abc")]])
+        let right = FileDigest(algorithm: .md5, hex: "900150983cd24fb0d6963f7d28e17f72")
+        let wrong = FileDigest(algorithm: .md5, hex: "00000000000000000000000000000000")
+        #expect(try await download(server.url("/f"), place.target("a", digest: right)).result.get().isVerified)
+        let outcome = await download(server.url("/f"), place.target("b", digest: wrong))
+        #expect(outcome.result.error?.code == .checksumMismatch)
+        #expect(outcome.resumeData == nil)
+        #expect(place.names == ["a"])
+    }
+
+    @Test("a redirect is followed; the credential stays within its origin")
+    func redirect() async throws {
+        let resource = Resource(size: 1000)
+        let other = try ScriptedServer(["/f": [.serve(resource)]])
+        let server = try ScriptedServer(["/away": [.redirect(other.url("/f"))], "/near": [.redirect("/away")]])
+        let request = TransferRequest(url: server.url("/near"), credential: Credential(user: "u", password: "p"))
+        let outcome = await manager.download(request, to: place.target()).outcome
+        #expect(resource.difference(fromFileAt: try outcome.result.get().path) == nil)
+        #expect(server.requests().map { $0.header("authorization") != nil } == [true, true])
+        #expect(other.requests().map { $0.header("authorization") == nil } == [true])
+    }
+
+    @Test("redirects without end are refused")
+    func redirectLoop() async throws {
+        let server = try ScriptedServer(["/a": [.redirect("/b")], "/b": [.redirect("/a")]])
+        #expect(await download(server.url("/a")).result.error?.code == .tooManyRedirects)
+        #expect(server.requests().count == manager.session.configuration.maximumRedirects + 1)
+    }
+
+    @Test("a redirect to a local file is refused")
+    func redirectToFile() async throws {
+        let server = try ScriptedServer(["/f": [.redirect("file:///etc/passwd")]])
+        #expect(await download(server.url("/f")).result.error?.code == .protocolNotAllowed)
+        #expect(place.names.isEmpty)
+    }
+
+    @Test("a port that nobody listens on")
+    func refusedConnection() async throws {
+        let outcome = await download("http://127.0.0.1:\(try FreePort.next())/f")
+        #expect(outcome.result.error?.code == .cannotConnect)
+    }
+
+    @Test("a name that does not exist, and one of which nothing is known")
+    func names() async throws {
+        let resolver = Resolver { $0 == "unknown.example" ? .failure(.unknownName) : .failure(.unavailable) }
+        let delegate = SessionDelegate()
+        let session = try Session(configuration: .test(), delegate: delegate, resolver: resolver)
+        let manager = try #require(SessionManager(session: session, delegate: delegate))
+        let codes = await [
+            manager.download(TransferRequest(url: "http://unknown.example/"), to: place.target()).outcome,
+            manager.download(TransferRequest(url: "http://silent.example/"), to: place.target()).outcome,
+        ].map { $0.result.error?.code }
+        #expect(codes == [.unknownHost, .resolverUnavailable])
+        withExtendedLifetime(manager) {}
+    }
+
+    @Test("the address that the resolver gave is the one that is connected to")
+    func pinnedAddress() async throws {
+        let server = try ScriptedServer(["/f": [.status(200, body: "abc")]])
+        let delegate = SessionDelegate()
+        let session = try Session(
+            configuration: .test(), delegate: delegate, resolver: Resolver { _ in .success(["127.0.0.1"]) })
+        let manager = try #require(SessionManager(session: session, delegate: delegate))
+        let url = "http://pinned.example:\(server.port)/f"
+        let outcome = await manager.download(TransferRequest(url: url), to: place.target()).outcome
+        #expect(try outcome.result.get().size == 3)
+        #expect(server.requests().first?.header("host") == "pinned.example:\(server.port)")
+        withExtendedLifetime(manager) {}
+    }
+
+    @Test("a server that says nothing has stalled, before its head and within its body")
+    func stalls() async throws {
+        let manager = try SessionManager(configuration: .test { $0.stallTimeout = 150 })
+        let server = try ScriptedServer(["/hang": [.hang]])
+        let silent = await manager.download(TransferRequest(url: server.url("/hang")), to: place.target()).outcome
+        #expect(silent.result.error?.code == .stalled)
+        // So slow that its first pieces come and the next does not.
+        let drip = try ScriptedServer(["/f": [.drip(Resource(size: 1_000_000), bytesPerSecond: 1)]])
+        let slow = await manager.download(TransferRequest(url: drip.url("/f")), to: place.target()).outcome
+        #expect(slow.result.error?.code == .stalled)
+        withExtendedLifetime(manager) {}
+    }
+
+    @Test("a file larger than allowed is refused, told beforehand or found out")
+    func tooLarge() async throws {
+        let resource = Resource(size: 300_000)
+        let server = try ScriptedServer(["/f": [.serve(resource)], "/chunked": [.chunked(resource)]])
+        for path in ["/f", "/chunked"] {
+            var request = TransferRequest(url: server.url(path))
+            request.maximumBodySize = 299_999
+            let outcome = await manager.download(request, to: place.target()).outcome
+            #expect(outcome.result.error?.code == .tooLarge)
+            #expect(!place.names.contains("file"))
+        }
+    }
+
+    @Test("without room for it a file is not begun")
+    func noRoom() async throws {
+        let server = try ScriptedServer(["/f": [.serve(Resource(size: 1000))]])
+        let outcome = await download(server.url("/f"), place.target(reservedSpace: .max))
+        #expect(outcome.result.error?.code == .diskFull)
+        #expect(place.names.isEmpty)
+    }
+
+    @Test(
+        "a disk that runs full in the middle ends the download with what was written, and with room it goes on",
+        .enabled(if: geteuid() == 0))
+    func diskFull() async throws {
+        let temporary = try TemporaryDirectory()
+        guard let mount = try? await Mount.tmpfs(at: temporary.path, bytes: 1 << 20) else { return }
+        let directory = try Directory.open(root: temporary.path)
+        let resource = Resource(size: 3 << 20)
+        let server = try ScriptedServer(["/f": [.chunked(resource), .serve(resource)]])
+        var target = place.target()
+        target.directory = directory
+        let first = await download(server.url("/f"), target)
+        #expect(first.result.error?.code == .diskFull)
+        #expect(TemporaryDirectory.names(beneath: temporary.path) == [Place.partName])
+        try await mount.resize(bytes: 8 << 20)
+        let second = await manager.download(
+            TransferRequest(url: server.url("/f")), to: target, resumingWith: first.resumeData
+        ).outcome
+        #expect(resource.difference(fromFileAt: try second.result.get().path) == nil)
+    }
+
+    @Test(
+        "protocols that the engine does not speak, and what is no URL",
+        arguments: [
+            "ftp://127.0.0.1/f", "file:///etc/passwd", "gopher://127.0.0.1/", "", "not a URL", "http://",
+            "http://a\r\nb/",
+        ])
+    func badURLs(url: String) async {
+        let error = await download(url).result.error
+        #expect(error?.code == .protocolNotAllowed || error?.code == .invalidRequest)
+        #expect(place.names.isEmpty)
+    }
+}

@@ -1,0 +1,273 @@
+import Glibc
+import TestSupport
+import Testing
+
+@testable import Transfer
+
+@Suite("Downloads that go on where they stopped")
+struct ResumingTests {
+    private let place: Place
+    private let manager: SessionManager
+    private let restarts = Notes<String>()
+    private let resumes = Notes<Int64>()
+
+    init() throws {
+        place = try Place()
+        manager = try SessionManager(configuration: .test())
+        manager.delegate.overrides.downloadTaskDidRestart = { [restarts] _, reason in restarts.add(reason) }
+        manager.delegate.overrides.downloadTaskDidResume = { [resumes] _, offset in resumes.add(offset) }
+    }
+
+    private func download(
+        _ url: String, _ resumeData: ResumeData? = nil, target: DownloadTarget? = nil
+    ) async -> DownloadRequest.Response {
+        await manager.download(TransferRequest(url: url), to: target ?? place.target(), resumingWith: resumeData)
+            .outcome
+    }
+
+    /// A download of `resource` that was cut after so many bytes, then again by the answers that follow.
+    private func interrupted(
+        _ resource: Resource, after: Int64, then answers: [ScriptedAnswer]
+    ) async throws -> (server: ScriptedServer, resumeData: ResumeData) {
+        let server = try ScriptedServer(["/f": [.serveThenCut(resource, after: after)] + answers])
+        let first = await download(server.url("/f"))
+        #expect(first.result.error?.code == .truncated)
+        #expect(!place.names.contains("file"))
+        let resumeData = try #require(first.resumeData)
+        // Through its written form, as in another life.
+        return (server, try #require(ResumeData(bytes: resumeData.bytes)))
+    }
+
+    @Test("the same version goes on with the next byte", arguments: [1, 1000, 262_144, 700_001] as [Int64])
+    func sameVersion(offset: Int64) async throws {
+        let resource = Resource(size: 1_000_000)
+        let (server, resumeData) = try await interrupted(resource, after: offset, then: [.serve(resource)])
+        #expect(resumeData.ranges.contiguousEnd == offset)
+        let file = try await download(server.url("/f"), resumeData).result.get()
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+        #expect(server.requests()[1].header("range") == "bytes=\(offset)-")
+        #expect(server.requests()[1].header("if-range") == resource.entityTag)
+        #expect(server.bodyBytesSent(for: "/f") == resource.size)
+        #expect(resumes.all == [offset])
+        #expect(place.names == ["file"])
+    }
+
+    @Test("a retry within one request resumes too")
+    func retry() async throws {
+        let resource = Resource(size: 900_000)
+        let server = try ScriptedServer([
+            "/f": [
+                .serveThenCut(resource, after: 300_000), .serveThenCut(resource, after: 300_000, .reset),
+                .serve(resource),
+            ]
+        ])
+        manager.retrier = CountingRetrier(limit: 5)
+        let request = manager.download(TransferRequest(url: server.url("/f")), to: place.target())
+        #expect(resource.difference(fromFileAt: try await request.value.path) == nil)
+        #expect(request.retryCount == 2)
+        // A reset may take with it what was under way.
+        #expect(request.progress.transferredBytes <= resource.size + 300_000)
+        #expect(server.requests()[1].header("range") == "bytes=300000-")
+    }
+
+    @Test("another version is taken whole, never joined")
+    func changed() async throws {
+        let (server, resumeData) = try await interrupted(
+            Resource(size: 1_000_000, seed: 1), after: 700_000, then: [.serve(Resource(size: 900_000, seed: 2))])
+        let file = try await download(server.url("/f"), resumeData).result.get()
+        #expect(Resource(size: 900_000, seed: 2).difference(fromFileAt: file.path) == nil)
+        #expect(restarts.all.count == 1)
+        #expect(server.requests().count == 2)
+    }
+
+    @Test("another version that is shorter than what is here leaves nothing of the old one")
+    func changedAndShorter() async throws {
+        let (server, resumeData) = try await interrupted(
+            Resource(size: 1_000_000, seed: 1), after: 700_000, then: [.serve(Resource(size: 5, seed: 2))])
+        let file = try await download(server.url("/f"), resumeData).result.get()
+        #expect(Resource(size: 5, seed: 2).difference(fromFileAt: file.path) == nil)
+    }
+
+    @Test("a server that ignores ranges sends the whole again, and it is taken")
+    func ignoresRanges() async throws {
+        let resource = Resource(size: 600_000)
+        let (server, resumeData) = try await interrupted(resource, after: 400_000, then: [.chunked(resource)])
+        let file = try await download(server.url("/f"), resumeData).result.get()
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+    }
+
+    /// A resource without a validator.
+    private func bare(_ size: Int64, seed: UInt64) -> Resource {
+        var resource = Resource(size: size, seed: seed)
+        resource.entityTag = nil
+        return resource
+    }
+
+    @Test("without a validator an overlap is fetched and compared")
+    func overlap() async throws {
+        let resource = bare(1_000_000, seed: 1)
+        let (server, resumeData) = try await interrupted(resource, after: 700_000, then: [.serve(resource)])
+        let file = try await download(server.url("/f"), resumeData).result.get()
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+        #expect(server.requests()[1].header("range") == "bytes=\(700_000 - 262_144)-")
+        #expect(server.requests()[1].header("if-range") == nil)
+        #expect(restarts.all.isEmpty)
+    }
+
+    @Test("where the overlap differs everything is fetched anew")
+    func overlapDiffers() async throws {
+        let other = bare(1_000_000, seed: 2)
+        let (server, resumeData) = try await interrupted(
+            bare(1_000_000, seed: 1), after: 700_000, then: [.serve(other)])
+        let file = try await download(server.url("/f"), resumeData).result.get()
+        #expect(other.difference(fromFileAt: file.path) == nil)
+        #expect(restarts.all.count == 1)
+        #expect(server.requests().last?.header("range") == nil)
+    }
+
+    @Test("with too little there for an overlap everything is fetched anew")
+    func overlapTooShort() async throws {
+        let resource = bare(500_000, seed: 1)
+        let (server, resumeData) = try await interrupted(resource, after: 100_000, then: [.serve(resource)])
+        let file = try await download(server.url("/f"), resumeData).result.get()
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+        #expect(server.requests()[1].header("range") == nil)
+    }
+
+    @Test(
+        "an answer that lies is not believed, and asked for once more the whole comes right",
+        arguments: [
+            (206, ["Content-Range: bytes 701-999/1000"]), (206, ["Content-Range: bytes 700-999/1001"]), (206, []),
+            (206, ["Content-Range: bytes 700-999/1000", "ETag: \"other\""]),
+            (206, ["Content-Range: lines 700-999/1000"]),
+            (206, ["Content-Range: bytes 700-999/1000", "Content-Encoding: gzip"]),
+            (206, ["Content-Type: multipart/byteranges; boundary=b", "Content-Range: bytes 700-999/1000"]),
+            (206, ["Content-Range: bytes 0-9223372036854775807/*"]), (412, []), (416, ["Content-Range: bytes */700"]),
+            (416, []), (200, ["Content-Range: bytes 5-9/1000"]), (200, ["Content-Encoding: gzip"]),
+        ])
+    func lies(status: Int, fields: [String]) async throws {
+        let resource = Resource(size: 1000)
+        let lie = ScriptedAnswer.status(status, headers: fields, body: String(repeating: "x", count: 300))
+        let (server, resumeData) = try await interrupted(resource, after: 700, then: [lie, .serve(resource)])
+        let file = try await download(server.url("/f"), resumeData).result.get()
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+        #expect(server.requests().count == 3)
+        #expect(server.requests()[2].header("range") == nil)
+        #expect(restarts.all.count == 1)
+    }
+
+    @Test("a server that never stops lying is given up, and nothing gets the name")
+    func endlessLies() async throws {
+        let lie = ScriptedAnswer.status(206, headers: ["Content-Range: bytes 5-9/10"], body: "xxxxx")
+        let (server, resumeData) = try await interrupted(Resource(size: 1000), after: 700, then: [lie])
+        let outcome = await download(server.url("/f"), resumeData)
+        #expect(outcome.result.error?.code == .remoteChanged)
+        #expect(!place.names.contains("file"))
+        #expect(server.requests().count < 6)
+    }
+
+    @Test("a part whose body goes on past its range is not believed")
+    func partTooLong() async throws {
+        let resource = Resource(size: 1000)
+        let (_, resumeData) = try await interrupted(resource, after: 700, then: [.hang])
+        let tag = try #require(resource.entityTag)
+        let long = Array(
+            ("HTTP/1.1 206 Partial Content\r\nETag: \(tag)\r\nContent-Range: bytes 700-999/1000\r\n"
+                + "Transfer-Encoding: chunked\r\n\r\n190\r\n").utf8)
+        let honest = Array("HTTP/1.1 200 OK\r\nETag: \(tag)\r\nContent-Length: 1000\r\n\r\n".utf8)
+        let server = try RawServer([
+            long + resource.bytes(700..<1000) + [UInt8](repeating: 0x78, count: 100) + Array("\r\n0\r\n\r\n".utf8),
+            honest + resource.bytes,
+        ])
+        let file = try await download(server.url(), resumeData).result.get()
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+        #expect(server.requests.count == 2)
+    }
+
+    @Test("a part shorter than was asked for is taken, and the rest asked for")
+    func shortPart() async throws {
+        let resource = Resource(size: 1000)
+        let (_, resumeData) = try await interrupted(resource, after: 700, then: [.hang])
+        let tag = try #require(resource.entityTag)
+        func part(_ range: Range<Int64>) -> [UInt8] {
+            Array(
+                ("HTTP/1.1 206 Partial Content\r\nETag: \(tag)\r\nContent-Length: \(range.count)\r\n"
+                    + "Content-Range: bytes \(range.lowerBound)-\(range.upperBound - 1)/1000\r\n\r\n").utf8)
+                + resource.bytes(range)
+        }
+        let server = try RawServer([part(700..<800), part(750..<900), part(900..<1000)])
+        let file = try await download(server.url(), resumeData).result.get()
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+        #expect(server.requests.count == 3)
+        #expect(server.requests[1].contains("Range: bytes=800-\r\n"))
+        #expect(restarts.all.isEmpty)
+    }
+
+    @Test("what was whole when its life ended is published without asking anyone")
+    func wholeAlready() async throws {
+        let resource = Resource(size: 5000)
+        let part = try PartFile.make(in: place.directory, name: Place.partName, owner: "test-1")
+        try resource.bytes.withUnsafeBytes { try part.write($0, at: 0) }
+        let resumeData = ResumeData(
+            generation: part.generation, ranges: try part.synchronize(),
+            validator: ResourceValidator(entityTag: resource.entityTag), total: 5000)
+        let file = try await download("http://127.0.0.1:\(try FreePort.next())/f", resumeData).result.get()
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+    }
+
+    @Test("resume data of a part that is gone, cut or another's bring the whole file")
+    func unusableParts() async throws {
+        let resource = Resource(size: 100_000)
+        for harm in 0..<3 {
+            let (server, resumeData) = try await interrupted(resource, after: 50_000, then: [.serve(resource)])
+            let path = place.temporary.file(Place.partName)
+            switch harm {
+            case 0: unlink(path)
+            case 1: truncate(path, 49_999)
+            default: _ = try PartFile.make(in: place.directory, name: Place.partName, owner: "test-2")
+            }
+            let file = try await download(server.url("/f"), resumeData).result.get()
+            #expect(resource.difference(fromFileAt: file.path) == nil)
+            #expect(server.requests()[1].header("range") == nil)
+            try place.directory.remove("file")
+        }
+    }
+
+    @Test("a cancelled download brings resume data, and the next one goes on from there")
+    func cancel() async throws {
+        let resource = Resource(size: 4_000_000)
+        let server = try ScriptedServer(["/f": [.drip(resource, bytesPerSecond: 8_000_000), .serve(resource)]])
+        let delegate = manager.delegate
+        delegate.overrides.downloadTaskDidWrite = { [weak delegate] task, _ in delegate?[task]?.cancel() }
+        let first = manager.download(TransferRequest(url: server.url("/f")), to: place.target())
+        let outcome = await first.outcome
+        #expect(outcome.result.error?.code == .cancelled)
+        let resumeData = try #require(outcome.resumeData)
+        let offset = resumeData.ranges.contiguousEnd
+        #expect(offset > 0 && offset < resource.size)
+        #expect(first.resumeData == resumeData)
+        delegate.overrides.downloadTaskDidWrite = nil
+        let second = manager.download(
+            TransferRequest(url: server.url("/f")), to: place.target(), resumingWith: resumeData)
+        #expect(resource.difference(fromFileAt: try await second.value.path) == nil)
+        #expect(second.progress.transferredBytes == resource.size - offset)
+    }
+
+    @Test("a checkpoint is asked for at its interval and brings resume data for what is written")
+    func checkpoint() async throws {
+        let manager = try SessionManager(configuration: .test { $0.checkpointInterval = 1 << 20 })
+        let resource = Resource(size: 4 << 20)
+        let server = try ScriptedServer(["/f": [.drip(resource, bytesPerSecond: 16 << 20), .hang]])
+        let due = Notes<Bool>()
+        let request = manager.download(TransferRequest(url: server.url("/f")), to: place.target())
+            .onCheckpointDue { due.add(true) }
+        try await eventually(that: "a checkpoint is due") { !due.all.isEmpty }
+        let resumeData = try #require(try await request.checkpoint())
+        #expect(resumeData.ranges.contiguousEnd >= 1 << 20)
+        #expect(resumeData.total == resource.size)
+        #expect(resumeData.validator.entityTag == resource.entityTag)
+        _ = try await request.value
+        #expect(due.all.count == 4)
+        withExtendedLifetime(manager) {}
+    }
+}

@@ -1,0 +1,171 @@
+import Glibc
+import HTTPTypes
+import TestSupport
+import Testing
+
+@testable import Transfer
+
+@Suite("Uploads")
+struct UploadTests {
+    private let place: Place
+    private let manager: SessionManager
+
+    init() throws {
+        place = try Place()
+        manager = try SessionManager(configuration: .test())
+    }
+
+    private func source(_ resource: Resource) throws -> UploadSource {
+        try resource.write(to: place.temporary.file("source"))
+        return try UploadSource(path: place.temporary.file("source"))
+    }
+
+    @Test(
+        "a file arrives byte for byte with its length, by PUT and by POST",
+        arguments: [0, 1, 262_145, 3_000_000] as [Int64], [HTTPRequest.Method.put, .post])
+    func exact(size: Int64, method: HTTPRequest.Method) async throws {
+        let resource = Resource(size: size)
+        let server = try ScriptedServer(["/in": [.status(201)]])
+        let request = manager.upload(
+            try source(resource), with: TransferRequest(url: server.url("/in"), method: method))
+        #expect(try await request.value?.status == 201)
+        let seen = try #require(server.requests().first)
+        #expect(seen.method == method.rawValue)
+        #expect(seen.header("content-length") == "\(size)")
+        #expect(seen.header("transfer-encoding") == nil)
+        #expect(seen.header("content-type") == (method == .post ? "application/octet-stream" : nil))
+        #expect(seen.body == resource.bytes)
+        #expect(request.progress.completedBytes == size)
+        #expect(request.progress.transferredBytes == size)
+        #expect(request.progress.totalBytes == size)
+    }
+
+    @Test("a content type of one's own stands")
+    func contentType() async throws {
+        let server = try ScriptedServer(["/in": [.status(200)]])
+        var request = TransferRequest(url: server.url("/in"), method: .post)
+        request.headerFields[.contentType] = "text/plain"
+        _ = try await manager.upload(try source(Resource(size: 10)), with: request).value
+        #expect(server.requests().first?.headers.filter { $0.name == "content-type" }.map(\.value) == ["text/plain"])
+    }
+
+    @Test("a file that changes while it is sent never makes a complete request", arguments: 0..<3)
+    func sourceChanges(harm: Int) async throws {
+        let server = try ScriptedServer(["/in": [.status(201)]])
+        let path = place.temporary.file("source")
+        let source = try source(Resource(size: 5_000_000))
+        let sent = Notes<Int64>()
+        manager.delegate.overrides.taskDidSend = { _, bytes in
+            if sent.all.isEmpty {
+                switch harm {
+                case 0: truncate(path, 3_000_000)
+                case 1: truncate(path, 6_000_000)
+                default:
+                    // The same size and another time: what a rewrite leaves.
+                    var times = [timespec(tv_sec: 1, tv_nsec: 0), timespec(tv_sec: 1, tv_nsec: 0)]
+                    utimensat(AT_FDCWD, path, &times, 0)
+                }
+            }
+            sent.add(bytes)
+        }
+        let outcome = await manager.upload(source, with: TransferRequest(url: server.url("/in"), method: .put)).outcome
+        #expect(outcome.error?.code == .sourceChanged)
+        #expect(!sent.all.isEmpty)
+        #expect(server.requests().isEmpty)
+    }
+
+    @Test("a file that changed before it is sent is not begun")
+    func sourceChangedBefore() async throws {
+        let server = try ScriptedServer(["/in": [.status(201)]])
+        let source = try source(Resource(size: 1000))
+        truncate(place.temporary.file("source"), 0)
+        let outcome = await manager.upload(source, with: TransferRequest(url: server.url("/in"), method: .put)).outcome
+        #expect(outcome.error?.code == .sourceChanged)
+        #expect(server.connectionsAccepted == 0)
+    }
+
+    @Test("a redirect that keeps the method sends the whole body again", arguments: [307, 308])
+    func redirect(status: Int) async throws {
+        let resource = Resource(size: 500_000)
+        let server = try ScriptedServer([
+            "/in": [.status(status, headers: ["Location: /there"])], "/there": [.status(204)],
+        ])
+        let request = manager.upload(
+            try source(resource), with: TransferRequest(url: server.url("/in"), method: .post))
+        #expect(try await request.value?.status == 204)
+        #expect(server.requests(for: "/there").first?.body == resource.bytes)
+        #expect(server.requests(for: "/there").first?.method == "POST")
+    }
+
+    @Test("a redirect to another origin takes no credential along")
+    func redirectAway() async throws {
+        let other = try ScriptedServer(["/in": [.status(201)]])
+        let server = try ScriptedServer(["/in": [.status(307, headers: ["Location: \(other.url("/in"))"])]])
+        let request = TransferRequest(
+            url: server.url("/in"), method: .put, credential: Credential(user: "u", password: "p"))
+        _ = try await manager.upload(try source(Resource(size: 10)), with: request).value
+        #expect(server.requests().first?.header("authorization") == "Basic dTpw")
+        #expect(other.requests().first?.header("authorization") == nil)
+    }
+
+    @Test("an answer after a POST that points elsewhere is a success: the request has been acted on")
+    func seeOther() async throws {
+        let server = try ScriptedServer(["/in": [.status(303, headers: ["Location: /there"])]])
+        let request = manager.upload(
+            try source(Resource(size: 10)), with: TransferRequest(url: server.url("/in"), method: .post))
+        #expect(try await request.value?.status == 303)
+        #expect(server.requests(for: "/there").isEmpty)
+    }
+
+    @Test("a refusal is the status's failure", arguments: [401, 403, 404, 413, 500, 507])
+    func refusal(status: Int) async throws {
+        let server = try ScriptedServer(["/in": [.status(status)]])
+        let outcome = await manager.upload(
+            try source(Resource(size: 100_000)), with: TransferRequest(url: server.url("/in"), method: .put)
+        ).outcome
+        #expect(outcome.error?.code == .httpStatus)
+        #expect(outcome.error?.httpStatus == status)
+        #expect(outcome.head?.status == status)
+    }
+
+    @Test("a retry sends the whole file again")
+    func retry() async throws {
+        let resource = Resource(size: 200_000)
+        let server = try ScriptedServer(["/in": [.status(503), .status(201)]])
+        manager.retrier = CountingRetrier(limit: 3)
+        let request = manager.upload(
+            try source(resource), with: TransferRequest(url: server.url("/in"), method: .put))
+        #expect(try await request.value?.status == 201)
+        #expect(server.requests().map { $0.body == resource.bytes } == [true, true])
+        #expect(request.retryCount == 1)
+    }
+
+    @Test("a cancelled upload completes as cancelled")
+    func cancel() async throws {
+        let server = try ScriptedServer(["/in": [.hang]])
+        let request = manager.upload(
+            try source(Resource(size: 10)), with: TransferRequest(url: server.url("/in"), method: .put))
+        try await eventually(that: "the server has the request") { !server.requests().isEmpty }
+        request.cancel()
+        #expect(await request.outcome.error?.code == .cancelled)
+        #expect(manager.delegate.requestCount == 0)
+    }
+
+    @Test("only a regular file can be sent, and a FIFO holds nothing up")
+    func sources() throws {
+        func code(_ name: String) -> TransferError.Code? {
+            do {
+                _ = try UploadSource(path: place.temporary.file(name))
+                return nil
+            } catch {
+                return error.code
+            }
+        }
+        mkfifo(place.temporary.file("fifo"), 0o600)
+        try place.temporary.makeDirectory("directory")
+        #expect(code("none") == .sourceChanged)
+        #expect(code("fifo") == .invalidRequest)
+        #expect(code("directory") == .invalidRequest)
+        #expect(code("fifo/none") == .sourceChanged)
+    }
+}
