@@ -19,6 +19,8 @@ final class TaskWaiter {
     private var client: (any TaskSource)?
     private var isSubscribed = false
     private var pending: Set<TaskID>
+    /// Heard to have completed, and not yet looked at: of many tasks, pages at the end cost less than a question each.
+    private var unread: Set<TaskID> = []
     private var wasSeen = false
     /// When the patience with an absent daemon ends; `nil` while it answers.
     private var patience: Deadline?
@@ -73,6 +75,10 @@ final class TaskWaiter {
                     }
                 }
                 if wasSeen { try follow(client) }
+                if pending.isEmpty, !unread.isEmpty {
+                    swap(&pending, &unread)
+                    try look(client).forEach { end($0, .removed) }
+                }
             } catch {
                 try recover(from: error)
             }
@@ -207,6 +213,9 @@ final class TaskWaiter {
         }
         guard let id = event.id, pending.contains(id) else { return }
         switch event.type {
+        case .completed where view == nil && ids.count >= Scan.minimum:
+            pending.remove(id)
+            unread.insert(id)
         case .completed, .failed, .cancelled, .paused, .removed:
             if let task = try client.taskIfKnown(id) { note(task) } else { end(id, .removed) }
         case .added, .updated, .resumed, .waiting, .retried, .gap: break
