@@ -55,7 +55,8 @@ test-integration: setup debug
 	$(SWIFT) test --skip-build --filter '^Integration\.'
 
 test-tsan: setup
-	$(SWIFT) test --scratch-path .build-tsan --sanitize thread --skip '^Integration\.'
+	TSAN_OPTIONS='suppressions=$(CURDIR)/Tests/thread-sanitizer.supp' \
+		$(SWIFT) test --scratch-path .build-tsan --sanitize thread --skip '^Integration\.'
 
 bench: setup-bench release
 	@DLD_BIN_DIR='$(RELEASE_DIR)' RUNS='$(RUNS)' Tests/Benchmarks/bench.sh

@@ -101,7 +101,9 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "TaskQueueTests",
-            dependencies: ["TaskQueue", "TaskStore", "TaskModel", "TaskFiles", "Transfer", "TestSupport"],
+            dependencies: [
+                "TaskQueue", "TaskStore", "TaskModel", "TaskFiles", "Transfer", "TestSupport", .logging,
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "ControlProtocolTests", dependencies: ["ControlProtocol", "TaskModel"], swiftSettings: strict),
@@ -113,7 +115,9 @@ let package = Package(
             name: "ControlClientTests",
             dependencies: ["ControlClient", "ControlProtocol", "TaskModel", "TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "dlctlTests", dependencies: ["dlctl", "ControlClient", "TaskModel"], swiftSettings: strict),
+            name: "dlctlTests",
+            dependencies: ["dlctl", "ControlClient", "ControlProtocol", "TaskModel", .argumentParser],
+            swiftSettings: strict),
         .testTarget(
             name: "Integration",
             dependencies: ["TestSupport", "ControlClient", "ControlProtocol", "TaskModel", "CLinux", "dld", "dlctl"],

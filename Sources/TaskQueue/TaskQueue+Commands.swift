@@ -152,10 +152,13 @@ extension TaskQueue {
             let directory = try? Directory.open(existing: place.root, subdirectory: place.subdirectory)
         else { return }
         try? directory.remove(RequestMaker.partName(record.id, identity: identity))
-        if deletesFile, record.standing.state == .completed, let path = record.path,
-            path == directory.path(of: FileName.last(of: path))
-        {
-            try? directory.remove(FileName.last(of: path))
-        }
+        guard deletesFile, record.standing.state == .completed, let path = record.path else { return }
+        let name = FileName.last(of: path)
+        guard path == directory.path(of: name) else { return }
+        // What `skip` found there is somebody else's, unless it carries the task's mark.
+        let owner = RequestMaker.owner(of: record, identity: identity)
+        let mayBeForeign = (record.specification.onConflict ?? settings.onConflict) == .skip
+        guard !mayBeForeign || directory.publishedSize(of: name, by: owner) != nil else { return }
+        try? directory.remove(name)
     }
 }

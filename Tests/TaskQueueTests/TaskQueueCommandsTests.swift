@@ -1,3 +1,4 @@
+import Glibc
 import TaskModel
 import TestSupport
 import Testing
@@ -84,6 +85,23 @@ struct TaskQueueCommandsTests {
         #expect(fixture.parts.count == 1)
         _ = try await fixture.queue.remove([id], deletesFiles: false, by: QueueFixture.me)
         #expect(fixture.files.isEmpty)
+    }
+
+    @Test("a file that a task skipped is somebody else's and stays, even where files are to go")
+    func keepsSkipped() async throws {
+        let server = try ScriptedServer(["/a": [.status(200, body: "a")]])
+        let fixture = try await QueueFixture()
+        let foreign = fixture.downloads + "/mine"
+        let descriptor = open(foreign, O_WRONLY | O_CREAT, 0o644)
+        _ = write(descriptor, "mine", 4)
+        close(descriptor)
+        let id = try await fixture.add(server.url("/a")) { specification in
+            specification.output = "mine"
+            specification.onConflict = .skip
+        }
+        _ = try await fixture.completed(id)
+        #expect(try await fixture.queue.remove([id], deletesFiles: true, by: QueueFixture.me).changed == 1)
+        #expect(access(foreign, F_OK) == 0)
     }
 
     @Test("the finished file goes only where that is asked for", arguments: [nil, "x", "./x//y/"])

@@ -30,15 +30,16 @@ public final class Directory: Sendable {
         let rootDescriptor = Glibc.open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard rootDescriptor >= 0 else { throw .file(errno, doing: "open the directory \(root)") }
         var owner = FileDescriptorOwner(rootDescriptor)
-        let components = subdirectory.split(separator: "/").filter { $0 != "." }
+        // By bytes: a mark that combines with a slash makes one `Character` of both.
+        let components = subdirectory.utf8.split(separator: UInt8(ascii: "/")).map { String(Substring($0)) }
+            .filter { $0 != "." }
         guard !components.isEmpty else { return try Directory(descriptor: owner, path: root) }
         let path = root + (root.hasSuffix("/") ? "" : "/") + components.joined(separator: "/")
         // In one step where all is there already.
         let whole = linux_openat_beneath(
             owner.raw, components.joined(separator: "/"), O_RDONLY | O_DIRECTORY, 0)
         if whole >= 0 { return try Directory(descriptor: FileDescriptorOwner(whole), path: path) }
-        for component in components {
-            let name = String(component)
+        for name in components {
             if mkdirat(owner.raw, name, 0o777) == 0 {
                 // The new entry must outlive a power cut as surely as the file that will lie in it.
                 fsync(owner.raw)
