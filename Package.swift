@@ -93,7 +93,9 @@ let package = Package(
         // Tests mirror the sources.
         .target(name: "TestSupport", dependencies: ["CLinux"], path: "Tests/TestSupport", swiftSettings: strict),
         .testTarget(name: "CurlTests", dependencies: ["Curl", "TestSupport"], swiftSettings: strict),
-        .testTarget(name: "TransferTests", dependencies: ["Transfer", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "TransferTests", dependencies: ["Transfer", "Curl", "CLinux", "TestSupport", .httpTypes],
+            swiftSettings: strict),
         .testTarget(name: "TaskModelTests", dependencies: ["TaskModel", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "TaskFilesTests", dependencies: ["TaskFiles", "TaskModel"], swiftSettings: strict),
         .testTarget(

@@ -8,6 +8,9 @@
 # medians: between two invocations the same machine may differ threefold, so only the ratios mean anything. What a
 # tool brought is compared with the source after each run, or the run does not count.
 #
+# ext4 passes over inodes that were deleted within the last minutes, and everyone creates files at a fraction of the
+# speed then: small files are deleted at the very end, and the next invocation had better be five minutes later.
+#
 # dld is timed from `dlctl add` to the end of its wait, when every file is durable; a peer as it is, and again with
 # a sync of what it wrote.
 #
@@ -51,7 +54,8 @@ fail() {
 }
 
 start_nginx() {
-    while port=$((20000 + RANDOM % 20000)) && (: </dev/tcp/127.0.0.1/$port) 2>/dev/null; do :; done
+    # Below the ports that the kernel gives to outgoing connections, which could hold one that nobody listens on.
+    while port=$((20000 + RANDOM % 12000)) && (: </dev/tcp/127.0.0.1/$port) 2>/dev/null; do :; done
     [ "$(id -u)" -ne 0 ] || echo 'user root;' >"$place/nginx.conf"
     cat >>"$place/nginx.conf" <<CONF
 daemon off;
@@ -137,7 +141,7 @@ measure() {
     synced=$EPOCHREALTIME
     if [ "$kind" = large ]; then
         cmp "$place/source/large.bin" "$directory/large.bin" || fail "$tool brought other bytes"
-        # Two or three at a time fill a small disk; one large file a directory leaves no trail of freed inodes.
+        # Kept to the end they would fill the disk; a single inode does not matter.
         rm "$directory/large.bin"
     else
         diff -rq "$place/source/small" "$directory" || fail "$tool brought other bytes"
@@ -234,6 +238,6 @@ fi
 {
     cat "$place/report"
     printf '\n%s cores, %s, Linux %s; nginx with two workers on the same machine. ' \
-        "$(nproc)" "$(stat -f -c %T "$place")" "$(uname -r)"
+        "$(nproc)" "$(findmnt -n -o FSTYPE -T "$place")" "$(uname -r)"
     printf 'Made by `make bench`. A peer "with sync" is timed until its files are on the disk, where dld’s always are.\n'
 } | tee "$report"

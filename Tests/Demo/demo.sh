@@ -49,7 +49,8 @@ start_daemon() {
 }
 
 start_nginx() {
-    while port=$((20000 + RANDOM % 20000)) && (: </dev/tcp/127.0.0.1/$port) 2>/dev/null; do :; done
+    # Below the ports that the kernel gives to outgoing connections, which could hold one that nobody listens on.
+    while port=$((20000 + RANDOM % 12000)) && (: </dev/tcp/127.0.0.1/$port) 2>/dev/null; do :; done
     mkdir -p "$place"/nginx/{files,in}
     [ "$(id -u)" -ne 0 ] || echo 'user root;' >"$place/nginx/nginx.conf"
     cat >>"$place/nginx/nginx.conf" <<CONF

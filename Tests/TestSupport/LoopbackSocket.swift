@@ -69,11 +69,20 @@ package struct StreamSocket: ~Copyable {
 
 /// Ports of this machine that nobody listens on.
 package enum FreePort {
-    /// A port that was free a moment ago, and that the kernel does not hand out again soon.
+    /// A port that was free a moment ago. It lies below those that the kernel gives to outgoing connections
+    /// (ip(7), `ip_local_port_range`), one of which might take it meanwhile.
     package static func next() throws -> Int {
-        let (descriptor, port) = try listenOnLoopback(backlog: 1)
-        close(descriptor)
-        return port
+        var refusal: any Error = SystemError("looking for a port", number: EADDRINUSE)
+        for _ in 0..<100 {
+            do {
+                let (descriptor, port) = try listenOnLoopback(port: .random(in: 20_000..<32_000), backlog: 1)
+                close(descriptor)
+                return port
+            } catch {
+                refusal = error
+            }
+        }
+        throw refusal
     }
 }
 

@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 import TestSupport
 import Testing
@@ -23,6 +24,29 @@ struct DirectoryTests {
         #expect(TemporaryDirectory.names(beneath: place.path).contains("a/b/c"))
         #expect(try Directory.open(root: place.path, subdirectory: "a/b/c").path == made.path)
         #expect(made.path(of: "f") == place.file("a/b/c/f"))
+    }
+
+    @Test("where the kernel has no openat2, steps of one component follow no link and lead nowhere outside either")
+    func stepwise() throws {
+        let place = try TemporaryDirectory()
+        _ = try Directory.open(root: place.path, subdirectory: "a/b")
+        #expect(symlink("a", place.file("link")) == 0)
+        let root = open(place.path, O_RDONLY | O_DIRECTORY)
+        defer { close(root) }
+        func attempt(_ path: String, _ flags: Int32) -> Int32 {
+            let descriptor = linux_openat_stepwise(root, path, flags, 0o600)
+            guard descriptor >= 0 else { return errno }
+            close(descriptor)
+            return 0
+        }
+        #expect(attempt("a/b/file", O_RDWR | O_CREAT | O_EXCL) == 0)
+        #expect(attempt("a//b/./file", O_RDONLY) == 0)
+        #expect(attempt("a/b", O_RDONLY | O_DIRECTORY) == 0)
+        #expect(attempt("link", O_RDONLY) == ELOOP)
+        #expect(attempt("link/b/file", O_RDONLY) == ENOTDIR)
+        #expect(attempt("a/../a/b/file", O_RDONLY) == EXDEV)
+        #expect(attempt("/etc/passwd", O_RDONLY) == EXDEV)
+        #expect(attempt("a/none", O_RDONLY) == ENOENT)
     }
 
     @Test("a missing root is an error unless it is to be made")

@@ -28,8 +28,11 @@ int linux_eventfd(int semaphore);
 
 int linux_syncfs(int fd);
 
-// openat2 beneath dirfd: no symlink, no magic link, no step outside. Falls back to nothing: ENOSYS is reported.
+// openat2 beneath dirfd: no symlink, no magic link, no step outside.
 int linux_openat_beneath(int dirfd, const char *path, int flags, mode_t mode);
+
+// The same without openat2: what linux_openat_beneath falls back to.
+int linux_openat_stepwise(int dirfd, const char *path, int flags, mode_t mode);
 
 // renameat2 with RENAME_NOREPLACE.
 int linux_rename_noreplace(int olddir, const char *oldpath, int newdir, const char *newpath);
