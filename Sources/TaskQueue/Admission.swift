@@ -83,7 +83,7 @@ struct UploadPermission {
         guard isSame, isBeneath, source.owner == owner || source.mode & 0o004 != 0 else {
             throw TransferError(
                 .permissionDenied,
-                "\(path) may not be uploaded by user \(owner): see uploads.roots in the daemon's configuration")
+                "user \(owner) may not upload it: see uploads.roots in the daemon's configuration")
         }
     }
 

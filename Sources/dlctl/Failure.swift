@@ -61,7 +61,7 @@ struct Failure: Error, Equatable {
         let plain =
             answer.message.hasPrefix(field + ": ") ? answer.message.dropFirst(field.count + 2) : "\(answer.message)"
         let (option, message) = names.translate(field: field, message: String(plain))
-        self.init(.usage, code: code, field: option, message)
+        self.init(code == .permissionDenied ? .notPermitted : .usage, code: code, field: option, message)
     }
 
     /// What an error number of the protocol means to the shell.

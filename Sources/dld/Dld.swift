@@ -91,7 +91,7 @@ struct Dld: AsyncParsableCommand {
         var logger = Self.makeLogger(surroundings)
         logger.logLevel = logLevel.flatMap(Logger.Level.init(rawValue:)) ?? Self.level(configuration)
 
-        let lock = try Self.reporting(Exit.busy) { try StateLock(directory: plan.stateDirectory) }
+        let lock = try Self.lock(plan.stateDirectory)
         let daemon = try Self.reporting(ExitCode(Exit.failure)) { try Daemon(plan: plan, logger: logger) }
         let status = try await Self.serve(daemon, batch, exitWhenDone: exitWhenDone, logger)
         withExtendedLifetime(lock) {}
@@ -153,11 +153,22 @@ struct Dld: AsyncParsableCommand {
                 status = 1
             }
         } catch let error as QueueError {
-            report(text(of: error))
+            // Where a signal ended the daemon first, that has been said.
+            if error != .store(.closed) { report(text(of: error)) }
             status = 1
         }
         if exitWhenDone || status != 0 { daemon.stopRequest.request() }
         return status
+    }
+
+    private static func lock(_ directory: String) throws -> StateLock {
+        do throws(StateLock.Failure) {
+            return try StateLock(directory: directory)
+        } catch {
+            report("\(error)")
+            if case .held = error { throw Exit.busy }
+            throw ExitCode(Exit.failure)
+        }
     }
 
     // MARK: What there is to go by

@@ -91,6 +91,10 @@ struct AnswerJudgementTests {
             ["Content-Range: bytes 100-198/200", "Content-Length: 100"], .askAgain),
         Row("200 with a fitting Content-Range of another version", 200, good.dropLast() + ["ETag: \"v2\""], .askAgain),
         Row("204", 204, [], .restart(length: 0), Row.fresh),
+        Row(
+            "a length past all numbers", 200, ["Content-Length: 99999999999999999999"], .fail("truncated", nil),
+            Row.fresh),
+        Row("a length that is none", 200, ["Content-Length: -5"], .fail("truncated", nil), Row.fresh),
         // 416.
         Row("416 and all is there", 416, ["Content-Range: bytes */100", "ETag: \"v1\""], .complete) { $0.total = 100 },
         Row(

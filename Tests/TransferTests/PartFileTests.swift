@@ -22,8 +22,8 @@ struct PartFileTests {
 
     private func resumeData(_ part: PartFile, _ ranges: ByteRangeSet? = nil) throws -> ResumeData {
         ResumeData(
-            generation: part.generation, ranges: try ranges ?? part.synchronize(), validator: ResourceValidator(),
-            total: nil)
+            generation: part.generation, resource: "r", ranges: try ranges ?? part.synchronize(),
+            validator: ResourceValidator(), total: nil)
     }
 
     private func reopen(_ data: ResumeData) -> PartFile? {

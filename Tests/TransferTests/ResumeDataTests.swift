@@ -9,7 +9,8 @@ struct ResumeDataTests {
         let validator = ResourceValidator(entityTag: "\"é\\\"", lastModified: "Sun, 06 Nov 1994 08:49:37 GMT")
         for total in [nil, 0, Int64.max] {
             let data = ResumeData(
-                generation: "owner-1", ranges: ByteRangeSet([0..<5, 9..<12]), validator: validator, total: total)
+                generation: "owner-1", resource: "r", ranges: ByteRangeSet([0..<5, 9..<12]), validator: validator,
+                total: total)
             #expect(ResumeData(bytes: data.bytes) == data)
         }
     }
@@ -29,7 +30,8 @@ struct ResumeDataTests {
     @Test("every beginning of resume data is none")
     func truncated() {
         let data = ResumeData(
-            generation: "g", ranges: ByteRangeSet([0..<5]), validator: ResourceValidator(entityTag: "\"a\""), total: 9)
+            generation: "g", resource: "r", ranges: ByteRangeSet([0..<5]),
+            validator: ResourceValidator(entityTag: "\"a\""), total: 9)
         for length in 0..<data.bytes.count { #expect(ResumeData(bytes: Array(data.bytes[..<length])) == nil) }
     }
 }

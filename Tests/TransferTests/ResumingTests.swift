@@ -52,6 +52,17 @@ struct ResumingTests {
         #expect(place.names == ["file"])
     }
 
+    @Test("bytes of one URL are never joined to those of another, whatever their validators say")
+    func anotherURL() async throws {
+        var (one, other) = (Resource(size: 600_000, seed: 1), Resource(size: 600_000, seed: 2))
+        (one.entityTag, other.entityTag) = ("\"1\"", "\"1\"")
+        let server = try ScriptedServer(["/one": [.serveThenCut(one, after: 300_000)], "/other": [.serve(other)]])
+        let first = await download(server.url("/one"))
+        #expect(first.resumeData?.ranges.contiguousEnd == 300_000)
+        let file = try await download(server.url("/other"), first.resumeData).result.get()
+        #expect(other.difference(fromFileAt: file.path) == nil)
+    }
+
     @Test("a retry within one request resumes too")
     func retry() async throws {
         let resource = Resource(size: 900_000)
@@ -208,10 +219,11 @@ struct ResumingTests {
         let resource = Resource(size: 5000)
         let part = try PartFile.make(in: place.directory, name: Place.partName, owner: "test-1")
         try resource.bytes.withUnsafeBytes { try part.write($0, at: 0) }
+        let url = "http://127.0.0.1:\(try FreePort.next())/f"
         let resumeData = ResumeData(
-            generation: part.generation, ranges: try part.synchronize(),
+            generation: part.generation, resource: ResumeData.resource(of: url), ranges: try part.synchronize(),
             validator: ResourceValidator(entityTag: resource.entityTag), total: 5000)
-        let file = try await download("http://127.0.0.1:\(try FreePort.next())/f", resumeData).result.get()
+        let file = try await download(url, resumeData).result.get()
         #expect(resource.difference(fromFileAt: file.path) == nil)
     }
 

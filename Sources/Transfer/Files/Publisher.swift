@@ -103,6 +103,8 @@ final class Publisher: Sendable {
                 outcomes.append(.success(try name(item)))
                 directories[ObjectIdentifier(item.part.directory)] = item.part.directory
             } catch {
+                // A part that stays one is its owner's alone again.
+                fchmod(item.part.descriptor.raw, 0o600)
                 outcomes.append(.failure(error))
             }
         }
@@ -158,6 +160,9 @@ final class Publisher: Sendable {
         }
         if case .overwrite = item.destination.conflict {
             guard renameat(directory.descriptor.raw, part.name, directory.descriptor.raw, wanted) == 0 else {
+                if errno == EISDIR {
+                    throw TransferError(.nameConflict, "\(directory.path(of: wanted)) is a directory")
+                }
                 throw .file(errno, doing: "give the file its name \(wanted)")
             }
             return published(wanted)

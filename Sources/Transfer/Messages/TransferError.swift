@@ -89,7 +89,8 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
     static func exchange(_ error: CurlError, bodyBegun: Bool, host: String) -> TransferError {
         // The numbers are those of libcurl's public interface (libcurl-errors).
         switch error.code {
-        case 1: TransferError(.protocolNotAllowed, "the protocol is not supported by the system's libcurl")
+        // A scheme that libcurl lacks never gets here; what does is an answer in no known version of HTTP.
+        case 1, 8: TransferError(.truncated, "what \(host) sent is no HTTP answer: \(error.message)")
         case 3: TransferError(.invalidRequest, "libcurl cannot read the URL")
         case 5: TransferError(.unknownHost, "the proxy's name does not resolve")
         case 6: TransferError(.unknownHost, "the name \(host) does not resolve")

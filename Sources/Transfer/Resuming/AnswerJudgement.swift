@@ -24,6 +24,14 @@ struct AnswerJudgement {
     }
 
     func judge(_ head: ResponseHead, now: Int64) -> Verdict {
+        if (200...299).contains(head.status), head.contentLength == nil, head.value(of: "content-length") != nil {
+            // libcurl passes over a number that is too large; then nothing would say where the body ends.
+            return .fail(TransferError(.truncated, "the server states a length that is none"))
+        }
+        return judgeStatus(head, now: now)
+    }
+
+    private func judgeStatus(_ head: ResponseHead, now: Int64) -> Verdict {
         switch head.status {
         case 206: partial(head)
         case 200, 203: whole(head)

@@ -1,3 +1,4 @@
+import Crypto
 import FoundationEssentials
 
 /// What a download needs to go on where it stopped: which bytes of its part file are known to be on disk, and
@@ -8,16 +9,25 @@ public struct ResumeData: Sendable, Equatable, Codable {
     /// The part file's generation: made anew whenever a part begins from nothing, and written on the part itself,
     /// so that an old note never speaks for a new part.
     public var generation: String
+    /// Which URL the bytes came from, as a digest, since URLs hold secrets. A validator tells versions of one resource
+    /// apart and says nothing across two (RFC 9110, section 8.8.3).
+    var resource: String
     public var ranges: ByteRangeSet
     public var validator: ResourceValidator
     /// Bytes of the whole resource, where known.
     public var total: Int64?
 
-    init(generation: String, ranges: ByteRangeSet, validator: ResourceValidator, total: Int64?) {
+    init(generation: String, resource: String, ranges: ByteRangeSet, validator: ResourceValidator, total: Int64?) {
         self.generation = generation
+        self.resource = resource
         self.ranges = ranges
         self.validator = validator
         self.total = total
+    }
+
+    /// What ``resource`` is for a URL.
+    static func resource(of url: String) -> String {
+        String(SHA256.hash(data: Array(url.utf8)).prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }, radix: 16)
     }
 
     /// - Returns: `nil` where `bytes` are not resume data of this form: the download then starts afresh.

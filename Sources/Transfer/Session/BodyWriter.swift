@@ -32,7 +32,9 @@ final class BodyWriter {
     /// Takes up what an earlier attempt left, where it is still what the resume data say.
     func reopen(_ resumeData: ResumeData) {
         let target = task.target
-        guard let found = PartFile.reopen(in: target.directory, name: target.partName, resumeData: resumeData) else {
+        guard resumeData.resource == ResumeData.resource(of: task.originalRequest.url),
+            let found = PartFile.reopen(in: target.directory, name: target.partName, resumeData: resumeData)
+        else {
             return startOver()
         }
         part = found

@@ -117,7 +117,8 @@ public final class DownloadTask: SessionTask {
     func resumeData(for part: PartFile, _ validator: ResourceValidator, ranges: ByteRangeSet) -> ResumeData? {
         guard !ranges.ranges.isEmpty else { return nil }
         return ResumeData(
-            generation: part.generation, ranges: ranges, validator: validator, total: progress.totalBytes)
+            generation: part.generation, resource: ResumeData.resource(of: originalRequest.url), ranges: ranges,
+            validator: validator, total: progress.totalBytes)
     }
 }
 
