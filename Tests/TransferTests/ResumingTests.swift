@@ -180,7 +180,7 @@ struct ResumingTests {
     @Test("a part whose body goes on past its range is not believed")
     func partTooLong() async throws {
         let resource = Resource(size: 1000)
-        let (_, resumeData) = try await interrupted(resource, after: 700, then: [.hang])
+        var (_, resumeData) = try await interrupted(resource, after: 700, then: [.hang])
         let tag = try #require(resource.entityTag)
         let long = Array(
             ("HTTP/1.1 206 Partial Content\r\nETag: \(tag)\r\nContent-Range: bytes 700-999/1000\r\n"
@@ -190,6 +190,7 @@ struct ResumingTests {
             long + resource.bytes(700..<1000) + [UInt8](repeating: 0x78, count: 100) + Array("\r\n0\r\n\r\n".utf8),
             honest + resource.bytes,
         ])
+        resumeData.resource = ResumeData.resource(of: server.url())
         let file = try await download(server.url(), resumeData).result.get()
         #expect(resource.difference(fromFileAt: file.path) == nil)
         #expect(server.requests.count == 2)
@@ -198,7 +199,7 @@ struct ResumingTests {
     @Test("a part shorter than was asked for is taken, and the rest asked for")
     func shortPart() async throws {
         let resource = Resource(size: 1000)
-        let (_, resumeData) = try await interrupted(resource, after: 700, then: [.hang])
+        var (_, resumeData) = try await interrupted(resource, after: 700, then: [.hang])
         let tag = try #require(resource.entityTag)
         func part(_ range: Range<Int64>) -> [UInt8] {
             Array(
@@ -207,6 +208,7 @@ struct ResumingTests {
                 + resource.bytes(range)
         }
         let server = try RawServer([part(700..<800), part(750..<900), part(900..<1000)])
+        resumeData.resource = ResumeData.resource(of: server.url())
         let file = try await download(server.url(), resumeData).result.get()
         #expect(resource.difference(fromFileAt: file.path) == nil)
         #expect(server.requests.count == 3)
