@@ -12,7 +12,6 @@ let strict: [SwiftSetting] = [
 
 extension Target.Dependency {
     static let argumentParser = product(name: "ArgumentParser", package: "swift-argument-parser")
-    static let collections = product(name: "Collections", package: "swift-collections")
     static let crypto = product(name: "Crypto", package: "swift-crypto")
     static let grdb = product(name: "GRDB", package: "GRDB.swift")
     static let httpTypes = product(name: "HTTPTypes", package: "swift-http-types")
@@ -35,7 +34,6 @@ let package = Package(
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
-        .package(url: "https://github.com/apple/swift-collections", from: "1.1.0"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.0.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.0.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.3.0"),
@@ -56,7 +54,7 @@ let package = Package(
         .target(name: "Curl", dependencies: ["CCurl", "CLinux", .systemPackage], swiftSettings: strict),
         .target(
             name: "Transfer",
-            dependencies: ["Curl", "CLinux", .httpTypes, .crypto, .logging, .collections, .systemPackage],
+            dependencies: ["Curl", "CLinux", .httpTypes, .crypto],
             swiftSettings: strict),
 
         // The queue.

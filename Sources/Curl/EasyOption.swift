@@ -6,15 +6,11 @@ package enum EasyOption {
         let option: CURLoption
         package static let url = Text(option: CURLOPT_URL)
         package static let method = Text(option: CURLOPT_CUSTOMREQUEST)
-        package static let range = Text(option: CURLOPT_RANGE)
-        package static let userAgent = Text(option: CURLOPT_USERAGENT)
         package static let user = Text(option: CURLOPT_USERNAME)
         package static let password = Text(option: CURLOPT_PASSWORD)
         package static let proxy = Text(option: CURLOPT_PROXY)
-        package static let noProxy = Text(option: CURLOPT_NOPROXY)
         package static let protocols = Text(option: CURLOPT_PROTOCOLS_STR)
         package static let caFile = Text(option: CURLOPT_CAINFO)
-        package static let referer = Text(option: CURLOPT_REFERER)
     }
 
     package struct Number: Sendable {
@@ -29,20 +25,14 @@ package enum EasyOption {
         package static let upload = Number(option: CURLOPT_UPLOAD)
         package static let post = Number(option: CURLOPT_POST)
         package static let tcpKeepAlive = Number(option: CURLOPT_TCP_KEEPALIVE)
-        package static let noProgress = Number(option: CURLOPT_NOPROGRESS)
-        package static let fresh = Number(option: CURLOPT_FRESH_CONNECT)
         package static let http09 = Number(option: CURLOPT_HTTP09_ALLOWED)
         package static let suppressConnectHeaders = Number(option: CURLOPT_SUPPRESS_CONNECT_HEADERS)
-        package static let skipTrailers = Number(option: CURLOPT_HTTP_TRANSFER_DECODING)
         package static let netrc = Number(option: CURLOPT_NETRC)
-        package static let dnsCacheTimeout = Number(option: CURLOPT_DNS_CACHE_TIMEOUT)
-        package static let maximumAge = Number(option: CURLOPT_MAXAGE_CONN)
     }
 
     package struct Offset: Sendable {
         let option: CURLoption
         package static let uploadSize = Offset(option: CURLOPT_INFILESIZE_LARGE)
         package static let postSize = Offset(option: CURLOPT_POSTFIELDSIZE_LARGE)
-        package static let resumeFrom = Offset(option: CURLOPT_RESUME_FROM_LARGE)
     }
 }

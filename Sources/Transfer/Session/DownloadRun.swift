@@ -226,21 +226,10 @@ final class DownloadRun: LoopRun {
             if failure.code == .remoteChanged { return go(.askAgain(reason: failure.message)) }
             return fail(failure)
         }
-        switch ending {
-        case .cancelled: fail(.cancelled)
-        case .stalled:
-            fail(TransferError(.stalled, "no byte for \(session.configuration.stallTimeout / 1000) seconds"))
-        case .failed(let error):
-            let host = url?.host ?? "the server"
-            let systemError = exchange.easy.systemError()
-            if error.code == 7 {
-                if let url { launcher.forgetAddresses(of: url) }
-                if systemError == ENETUNREACH || systemError == EHOSTUNREACH {
-                    return fail(TransferError(.unreachable, "no way to \(host) from this machine"))
-                }
-            }
-            fail(.exchange(error, bodyBegun: bodyBegun, host: host))
-        case .finished: bodyEnded()
+        if let error = launcher.error(for: ending, of: exchange, bodyBegun: bodyBegun) {
+            fail(error)
+        } else {
+            bodyEnded()
         }
     }
 

@@ -1,4 +1,5 @@
 import Curl
+import Glibc
 
 /// Who runs on a loop and is found there by its task's identifier.
 protocol LoopRun: ExchangeHandler {
@@ -28,6 +29,8 @@ final class ExchangeLauncher {
     private var timer: Int?
     private var proceed: ((Resolver.Answer?) -> Void)?
     private var exchangeID: Int?
+    /// Of the newest exchange.
+    private var url: CurlURL?
 
     init(core: LoopCore, session: Session, number: Int) {
         self.core = core
@@ -38,6 +41,7 @@ final class ExchangeLauncher {
     /// - Parameter failed: called where there will be no exchange.
     func launch(_ plan: Plan, handler: any ExchangeHandler, failed: @escaping (TransferError) -> Void) {
         attempt += 1
+        url = plan.url
         let connectTo: (host: String, port: Int)
         do throws(CurlError) {
             connectTo = try Self.peer(of: plan, configuration: session.configuration)
@@ -106,9 +110,28 @@ final class ExchangeLauncher {
         return true
     }
 
-    /// Nothing answered at the addresses: the next attempt looks the name up anew.
-    func forgetAddresses(of url: CurlURL) {
-        session.resolver.forget(url.host)
+    /// Why an exchange ended as it did; `nil` where libcurl is content.
+    ///
+    /// - Parameter bodyBegun: whether bytes of a body had come or gone.
+    func error(for ending: ExchangeEnding, of exchange: Exchange, bodyBegun: Bool) -> TransferError? {
+        switch ending {
+        case .finished: return nil
+        case .cancelled: return .cancelled
+        case .stalled:
+            return TransferError(.stalled, "no byte for \(session.configuration.stallTimeout / 1000) seconds")
+        case .failed(let error):
+            let host = url?.host ?? "the server"
+            // CURLE_COULDNT_CONNECT
+            if error.code == 7 {
+                // Nothing answered at the addresses: the next attempt looks the name up anew.
+                if let url { session.resolver.forget(url.host) }
+                let systemError = exchange.easy.systemError()
+                if systemError == ENETUNREACH || systemError == EHOSTUNREACH {
+                    return TransferError(.unreachable, "no way to \(host) from this machine")
+                }
+            }
+            return .exchange(error, bodyBegun: bodyBegun, host: host)
+        }
     }
 
     /// Whom libcurl connects to: the server, or the proxy before it.

@@ -138,23 +138,9 @@ final class UploadRun: LoopRun {
         if let failure { return fail(failure) }
         // A server that refuses need not read the body first; its answer counts even if the sending broke.
         if let head, head.status >= 300 || sent == size { return judge(head) }
-        switch ending {
-        case .cancelled: fail(.cancelled)
-        case .stalled:
-            fail(TransferError(.stalled, "no byte for \(session.configuration.stallTimeout / 1000) seconds"))
-        case .failed(let error):
-            let host = url?.host ?? "the server"
-            let systemError = exchange.easy.systemError()
-            if error.code == 7 {
-                if let url { launcher.forgetAddresses(of: url) }
-                if systemError == ENETUNREACH || systemError == EHOSTUNREACH {
-                    return fail(TransferError(.unreachable, "no way to \(host) from this machine"))
-                }
-            }
-            fail(.exchange(error, bodyBegun: sent > 0, host: host))
-        case .finished:
-            fail(TransferError(.truncated, "the server answered before it had the whole file"))
-        }
+        fail(
+            launcher.error(for: ending, of: exchange, bodyBegun: sent > 0)
+                ?? TransferError(.truncated, "the server answered before it had the whole file"))
     }
 
     private func judge(_ head: ResponseHead) {
