@@ -111,11 +111,14 @@ extension ControlClient {
 
     /// `events.subscribe`; afterwards ``nextEvent(until:)`` brings them.
     ///
-    /// - Parameter after: replays what came after this sequence number; `nil` for only what comes from now on.
+    /// - Parameters:
+    ///   - after: replays what came after this sequence number; `nil` for only what comes from now on.
+    ///   - types: only these, and gaps; `nil` for all.
     /// - Returns: the number of the newest event at this moment.
     @discardableResult
-    public func subscribe(after: Int64? = nil) throws(ClientError) -> Int64 {
-        let result: EventsSubscribeResult = try call(.eventsSubscribe, EventsSubscribeParameters(after: after))
+    public func subscribe(after: Int64? = nil, types: [TaskEvent.Kind]? = nil) throws(ClientError) -> Int64 {
+        let result: EventsSubscribeResult = try call(
+            .eventsSubscribe, EventsSubscribeParameters(after: after, types: types))
         return result.last
     }
 }

@@ -22,7 +22,7 @@ public final class ControlClient {
 
     private let channel: LineChannel
     private var lastID: Int64 = 0
-    private var pendingEvents: [TaskEvent] = []
+    private var pendingEvents: ArraySlice<TaskEvent> = []
     private let encoder = JSONEncoder()
     private let decoder = JSONDecoder()
 
@@ -117,7 +117,7 @@ public final class ControlClient {
     ///
     /// - Returns: `nil` where none came until `deadline`.
     public func nextEvent(until deadline: Deadline) throws(ClientError) -> TaskEvent? {
-        if !pendingEvents.isEmpty { return pendingEvents.removeFirst() }
+        if let event = pendingEvents.popFirst() { return event }
         do throws(ClientError) {
             while true {
                 if case .event(let event) = try next(JSONValue.self, until: deadline) { return event }

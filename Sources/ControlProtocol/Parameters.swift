@@ -146,11 +146,16 @@ public struct QueueAbortParameters: MethodParameters {
 
 /// `events.subscribe`
 public struct EventsSubscribeParameters: MethodParameters {
-    public static let keys = ["after"]
+    public static let keys = ["after", "types"]
     /// Replay what came after this sequence number. Absent: only what comes from now on.
     public var after: Int64?
+    /// Only events of these types, and gaps. Absent: all.
+    public var types: [TaskEvent.Kind]?
 
-    public init(after: Int64? = nil) { self.after = after }
+    public init(after: Int64? = nil, types: [TaskEvent.Kind]? = nil) {
+        self.after = after
+        self.types = types
+    }
 }
 
 /// Methods that take none.

@@ -12,7 +12,7 @@ package protocol ControlHandler: Sendable {
     /// `events.subscribe`: begins a stream for one subscriber.
     ///
     /// - Parameter after: first replay what came after this number. `nil`: only what comes from now on.
-    func events(after: Int64?, for peer: Peer) async -> Result<EventSubscription, RPCError>
+    func events(_ parameters: EventsSubscribeParameters, for peer: Peer) async -> Result<EventSubscription, RPCError>
 }
 
 /// A stream of events for one subscriber.

@@ -67,9 +67,12 @@ package struct QueueHandler: ControlHandler {
         }
     }
 
-    package func events(after: Int64?, for peer: Peer) async -> Result<EventSubscription, RPCError> {
+    package func events(
+        _ parameters: EventsSubscribeParameters, for peer: Peer
+    ) async -> Result<EventSubscription, RPCError> {
         do throws(QueueError) {
-            let (last, pages) = try queue.events(after: after, for: caller(peer))
+            let (last, pages) = try queue.events(
+                after: parameters.after, types: parameters.types.map(Set.init), for: caller(peer))
             return .success(EventSubscription(last: last, pages: pages))
         } catch {
             return .failure(Self.error(error))

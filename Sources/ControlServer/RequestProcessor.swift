@@ -108,7 +108,7 @@ struct RequestProcessor: Sendable {
             guard !isSubscribed, reply.subscription == nil else {
                 return Self.failure(request.id, .refused(.invalid, "this connection is subscribed already"))
             }
-            switch await handler.events(after: parameters.after, for: peer) {
+            switch await handler.events(parameters, for: peer) {
             case .success(let subscription):
                 reply.subscription = subscription
                 return Self.success(request.id, EventsSubscribeResult(last: subscription.last))

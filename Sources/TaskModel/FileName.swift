@@ -59,8 +59,8 @@ public enum FileName {
         if let end = bytes.firstIndex(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }) {
             bytes = bytes[..<end]
         }
-        guard let authority = bytes.firstRange(of: "://".utf8)?.upperBound,
-            let slash = bytes[authority...].lastIndex(of: UInt8(ascii: "/"))
+        guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), bytes[colon...].starts(with: "://".utf8),
+            let slash = bytes[(colon + 3)...].lastIndex(of: UInt8(ascii: "/"))
         else { return "download" }
         return makeSafe(String(decoding: percentDecoded(bytes[(slash + 1)...]), as: UTF8.self)) ?? "download"
     }
@@ -76,6 +76,7 @@ public enum FileName {
     ///
     /// - Returns: `nil` where nothing is left.
     public static func makeSafe(_ name: String) -> String? {
+        if isPlain(name) { return name }
         let segment = name.unicodeScalars.split(omittingEmptySubsequences: false) { $0 == "/" || $0 == "\\" }.last
         var scalars = (segment ?? Substring.UnicodeScalarView()).filter { !isHidden($0) }[...]
         while let first = scalars.first, first == "." || first == " " || first == "-" || first == "~" {
@@ -85,6 +86,18 @@ public enum FileName {
         guard !safe.isEmpty else { return nil }
         let stem = safe.prefix { $0 != "." }.uppercased()
         return reserved.contains(stem) ? shorten("_" + safe) : safe
+    }
+
+    /// Whether nothing of `name` needs a second look, as with most names there are.
+    private static func isPlain(_ name: String) -> Bool {
+        let bytes = name.utf8
+        guard bytes.count <= maximumLength, let first = bytes.first, let last = bytes.last,
+            first.isLetterOrDigit || first == UInt8(ascii: "_"), last.isLetterOrDigit,
+            bytes.allSatisfy({ (0x20..<0x7F).contains($0) && $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "\\") })
+        else { return false }
+        // The reserved ones are of three or four letters.
+        let stem = bytes.prefix { $0 != UInt8(ascii: ".") }.count
+        return !(3...4).contains(stem)
     }
 
     /// Without the dots and spaces at its end.

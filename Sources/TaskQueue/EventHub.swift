@@ -26,12 +26,13 @@ package actor EventHub {
 
     /// - Parameters:
     ///   - sequence: what the subscriber has seen; `nil`: only what comes from now on.
+    ///   - types: only these, and gaps; `nil`: all.
     ///   - owner: whose tasks it may see; `nil`: everyone's.
     package nonisolated func subscribe(
-        after sequence: Int64?, owner: UInt32?
+        after sequence: Int64?, types: Set<TaskEvent.Kind>? = nil, owner: UInt32?
     ) throws(StoreError) -> (last: Int64, pages: AsyncStream<[TaskEvent]>) {
         let last = try store.lastEvent()
-        let reader = EventReader(hub: self, store: store, after: sequence ?? last, owner: owner)
+        let reader = EventReader(hub: self, store: store, after: sequence ?? last, types: types, owner: owner)
         return (last, AsyncStream { await reader.next() })
     }
 
@@ -64,23 +65,27 @@ package actor EventHub {
     private actor EventReader {
         private let hub: EventHub
         private let store: TaskStore
+        private let types: Set<TaskEvent.Kind>?
         private let owner: UInt32?
         private var sequence: Int64
         private var hasLookedForGap = false
 
-        init(hub: EventHub, store: TaskStore, after sequence: Int64, owner: UInt32?) {
+        init(
+            hub: EventHub, store: TaskStore, after sequence: Int64, types: Set<TaskEvent.Kind>?, owner: UInt32?
+        ) {
             self.hub = hub
             self.store = store
             self.sequence = sequence
+            self.types = types
             self.owner = owner
         }
 
         func next() async -> [TaskEvent]? {
             while !Task.isCancelled {
                 let generation = await hub.currentGeneration
-                guard var page = try? store.events(after: sequence, limit: EventHub.page, owner: owner) else {
-                    return nil
-                }
+                guard let newest = try? store.lastEvent(),
+                    var page = try? store.events(after: sequence, limit: EventHub.page, types: types, owner: owner)
+                else { return nil }
                 if !hasLookedForGap {
                     hasLookedForGap = true
                     if let gap = gap(before: page.first) { page.insert(gap, at: 0) }
@@ -89,6 +94,8 @@ package actor EventHub {
                     sequence = last.sequence
                     return page
                 }
+                // None of these is this one's to hear; the next reading begins behind them.
+                sequence = max(sequence, newest)
                 _ = await hub.changed(since: generation)
             }
             return nil

@@ -152,11 +152,13 @@ package final class TaskQueue: Sendable {
         try stored { () throws(StoreError) in try store.lastEvent() }
     }
 
-    /// - Parameter sequence: replay what came after it; `nil`: only what comes from now on.
+    /// - Parameters:
+    ///   - sequence: replay what came after it; `nil`: only what comes from now on.
+    ///   - types: only these, and gaps; `nil`: all.
     package func events(
-        after sequence: Int64?, for caller: Caller
+        after sequence: Int64?, types: Set<TaskEvent.Kind>? = nil, for caller: Caller
     ) throws(QueueError) -> (last: Int64, pages: AsyncStream<[TaskEvent]>) {
-        try stored { () throws(StoreError) in try hub.subscribe(after: sequence, owner: caller.scope) }
+        try stored { () throws(StoreError) in try hub.subscribe(after: sequence, types: types, owner: caller.scope) }
     }
 
     // MARK: Errors

@@ -39,16 +39,21 @@ extension TaskStore {
 
     /// The events with larger numbers than `sequence`, in order, `limit` at most.
     ///
-    /// - Parameter owner: only those of this user's tasks, removed ones included; `nil`: everyone's.
+    /// - Parameters:
+    ///   - types: only these; `nil`: all.
+    ///   - owner: only those of this user's tasks, removed ones included; `nil`: everyone's.
     package func events(
-        after sequence: Int64, limit: Int, owner: UInt32? = nil
+        after sequence: Int64, limit: Int, types: Set<TaskEvent.Kind>? = nil, owner: UInt32? = nil
     ) throws(StoreError) -> [TaskEvent] {
-        try read { database in
+        let types = try types.map { types throws(StoreError) in try StoredJSON.encode(types.map(\.rawValue)) }
+        return try read { database in
             try database.rows(
                 """
                 SELECT sequence, at, type, task_id, state, reason, error_code, error_message, http_status
-                FROM event WHERE sequence > ?1 AND (?2 IS NULL OR owner = ?2) ORDER BY sequence LIMIT ?3
-                """, [sequence, owner, limit]
+                FROM event WHERE sequence > ?1 AND (?2 IS NULL OR owner = ?2)
+                    AND (?3 IS NULL OR type IN (SELECT value FROM json_each(?3)))
+                ORDER BY sequence LIMIT ?4
+                """, [sequence, owner, types, limit]
             ) { row in
                 TaskEvent(
                     sequence: try row.integer(0), at: try row.integer(1), type: try row.word(2), id: try row.id(3),

@@ -11,6 +11,7 @@ extension Schema {
             url TEXT NOT NULL,
             url_mark INTEGER,
             output TEXT,
+            directory TEXT,
             priority INTEGER NOT NULL,
             batch TEXT,
             key TEXT,

@@ -8,6 +8,7 @@ struct StoredEntry: Equatable {
     /// Tells apart URLs that look the same without their secrets.
     var urlMark: Int64?
     var output: String?
+    var directory: String?
     var priority: Int
     var batch: String?
     var key: String?
@@ -16,8 +17,8 @@ struct StoredEntry: Equatable {
     var host: String
 
     /// The columns, in the order of ``arguments`` and ``init(_:at:)``.
-    static let columns = "kind, url, url_mark, output, priority, batch, key, specification, host"
-    static let columnCount = 9
+    static let columns = "kind, url, url_mark, output, directory, priority, batch, key, specification, host"
+    static let columnCount = 10
 
     /// - Parameter identity: the store's, which salts the mark.
     init(_ task: NewTask, identity: String) throws(StoreError) {
@@ -26,12 +27,14 @@ struct StoredEntry: Equatable {
         url = rest.url
         urlMark = task.secrets.url.map { Self.mark(of: $0, identity: identity) }
         output = rest.output
+        directory = rest.directory
         priority = rest.priority.rank
         batch = rest.batch
         key = rest.key
         rest.kind = .download
         rest.url = ""
         rest.output = nil
+        rest.directory = nil
         rest.priority = .normal
         rest.batch = nil
         rest.key = nil
@@ -46,15 +49,16 @@ struct StoredEntry: Equatable {
         url = try row.text(first + 1)
         urlMark = try row.integerOrNil(first + 2)
         output = try row.textOrNil(first + 3)
-        priority = try row.int(first + 4)
-        batch = try row.textOrNil(first + 5)
-        key = try row.textOrNil(first + 6)
-        specification = try row.textOrNil(first + 7)
-        host = try row.text(first + 8)
+        directory = try row.textOrNil(first + 4)
+        priority = try row.int(first + 5)
+        batch = try row.textOrNil(first + 6)
+        key = try row.textOrNil(first + 7)
+        specification = try row.textOrNil(first + 8)
+        host = try row.text(first + 9)
     }
 
     var arguments: [(any DatabaseValueConvertible)?] {
-        [kind, url, urlMark, output, priority, batch, key, specification, host]
+        [kind, url, urlMark, output, directory, priority, batch, key, specification, host]
     }
 
     /// The specification put together again.
@@ -71,6 +75,7 @@ struct StoredEntry: Equatable {
         whole.kind = kind
         whole.url = url
         whole.output = output
+        whole.directory = directory
         whole.priority = priority
         whole.batch = batch
         whole.key = key

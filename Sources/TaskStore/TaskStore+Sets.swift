@@ -31,7 +31,7 @@ extension TaskStore {
                     """
                     INSERT INTO staged_entry
                         (\(StoredEntry.columns), path, state, reason, not_before, secrets, set_id)
-                    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                     """,
                     StatementArguments(columns + [entry.path] + entry.standing.arguments + [secrets, set]))
             }

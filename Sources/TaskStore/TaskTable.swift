@@ -68,7 +68,7 @@ extension Database {
         try run(
             """
             INSERT INTO task (\(StoredEntry.columns), path, state, reason, not_before, owner, created_at)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             StatementArguments(entry.arguments + [path] + standing.arguments + [owner, now]))
         let id = TaskID(lastInsertedRowID)

@@ -13,6 +13,15 @@ extension Context {
         }
     }
 
+    /// Listens on `client` for the ends of tasks that it has yet to add.
+    func follow(_ client: ControlClient) throws(Failure) {
+        do throws(ClientError) {
+            try client.subscribe(types: TaskWaiter.eventTypes)
+        } catch {
+            throw Failure(error)
+        }
+    }
+
     private struct Added: Encodable {
         var ids: [TaskID]
         var tasks: [TaskStatus]?
@@ -20,8 +29,12 @@ extension Context {
 
     /// Prints the ids and, where asked to, waits.
     ///
-    /// - Parameter wait: the tasks to wait for; `nil` for none.
-    func conclude(_ ids: [TaskID], wait: [TaskID]?, client: ControlClient) throws {
+    /// - Parameters:
+    ///   - wait: the tasks to wait for; `nil` for none.
+    ///   - isFollowing: ``follow(_:)`` came before all of them.
+    func conclude(
+        _ ids: [TaskID], wait: [TaskID]?, client: ControlClient, isFollowing: Bool = false
+    ) throws {
         if !json {
             for id in ids { output.line(id.description) }
             // The ids are the caller's before the waiting begins.
@@ -30,7 +43,7 @@ extension Context {
             output.json(Added(ids: ids))
         }
         guard let wait else { return }
-        let waiter = waiter(wait, client: client)
+        let waiter = waiter(wait, client: client, isFollowing: isFollowing)
         try waiter.run()
         if json { output.json(Added(ids: ids, tasks: waiter.settled)) }
         guard waiter.conclude() else { throw ExitStatus.failed }

@@ -6,7 +6,7 @@ import TaskModel
 /// What a waiter asks the daemon for.
 protocol TaskSource: AnyObject {
     var deadline: Deadline { get set }
-    func subscribe(after: Int64?) throws(ClientError) -> Int64
+    func subscribe(after: Int64?, types: [TaskEvent.Kind]?) throws(ClientError) -> Int64
     func nextEvent(until deadline: Deadline) throws(ClientError) -> TaskEvent?
     func taskIfKnown(_ id: TaskID) throws(ClientError) -> TaskStatus?
     func page(_ parameters: TaskListParameters) throws(ClientError) -> TaskListResult
@@ -19,10 +19,14 @@ extension ControlClient: TaskSource {}
 
 extension Context {
     /// A waiter that shows bars on a terminal.
-    func waiter(_ ids: [TaskID], client: ControlClient, deadline: Deadline = .never) -> TaskWaiter {
+    ///
+    /// - Parameter isFollowing: see ``TaskWaiter/init(_:client:isFollowing:wantsDetails:deadline:view:connect:sleep:report:)``.
+    func waiter(
+        _ ids: [TaskID], client: ControlClient, isFollowing: Bool = false, deadline: Deadline = .never
+    ) -> TaskWaiter {
         let showsBars = !json && Terminal.isTerminal(STDERR_FILENO)
         return TaskWaiter(
-            ids, client: client, deadline: deadline,
+            ids, client: client, isFollowing: isFollowing, wantsDetails: json || showsBars, deadline: deadline,
             view: showsBars ? ProgressView(style: Terminal.style(Environment.variables)) : nil,
             connect: { () throws(ClientError) in try self.connect() }, report: { self.report($0) })
     }

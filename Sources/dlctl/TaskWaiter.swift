@@ -6,22 +6,28 @@ import TaskModel
 /// Waits until tasks have settled, through restarts of the daemon: the tasks outlive it, and so does the waiting.
 final class TaskWaiter {
     enum Ending: Equatable {
+        /// Nobody wants to know more.
+        case completed
         case settled(TaskStatus)
         case removed
     }
 
+    /// The events that can end a wait.
+    static let eventTypes: [TaskEvent.Kind] = [.completed, .failed, .cancelled, .paused, .removed]
+
     private let ids: [TaskID]
+    private let wantsDetails: Bool
     private let deadline: Deadline
     private let view: ProgressView?
     private let connect: () throws(ClientError) -> any TaskSource
     private let sleep: (_ seconds: Double) -> Void
     private let report: (Failure) -> Void
     private var client: (any TaskSource)?
-    private var isSubscribed = false
+    private var isSubscribed: Bool
     private var pending: Set<TaskID>
     /// Heard to have completed, and not yet looked at: of many tasks, pages at the end cost less than a question each.
     private var unread: Set<TaskID> = []
-    private var wasSeen = false
+    private var wasSeen: Bool
     /// When the patience with an absent daemon ends; `nil` while it answers.
     private var patience: Deadline?
     /// What was last heard of tasks that have not settled; kept for the bars alone.
@@ -31,10 +37,14 @@ final class TaskWaiter {
     /// - Parameters:
     ///   - ids: an id that stands twice is waited for once.
     ///   - client: a connection to begin with.
+    ///   - isFollowing: `client` was subscribed to ``eventTypes`` before the tasks came to be, so that no look at
+    ///     them is needed.
+    ///   - wantsDetails: what became of a task that completed is asked for.
     ///   - connect: makes another, where that one ends.
     ///   - report: says what does not end the waiting.
     init(
-        _ ids: [TaskID], client: any TaskSource, deadline: Deadline = .never, view: ProgressView? = nil,
+        _ ids: [TaskID], client: any TaskSource, isFollowing: Bool = false, wantsDetails: Bool = true,
+        deadline: Deadline = .never, view: ProgressView? = nil,
         connect: @escaping () throws(ClientError) -> any TaskSource,
         sleep: @escaping (_ seconds: Double) -> Void = { usleep(UInt32($0 * 1_000_000)) },
         report: @escaping (Failure) -> Void
@@ -43,6 +53,9 @@ final class TaskWaiter {
         self.ids = ids.filter { seen.insert($0).inserted }
         pending = seen
         self.client = client
+        isSubscribed = isFollowing
+        wasSeen = isFollowing
+        self.wantsDetails = wantsDetails
         self.deadline = deadline
         self.view = view
         self.connect = connect
@@ -64,7 +77,7 @@ final class TaskWaiter {
                 let client = try connected()
                 if !isSubscribed {
                     // Events first, then the tasks: what happens between the two is heard.
-                    _ = try client.subscribe(after: nil)
+                    _ = try client.subscribe(after: nil, types: Self.eventTypes)
                     isSubscribed = true
                     strangers = try look(client)
                     patience = nil
@@ -101,6 +114,7 @@ final class TaskWaiter {
             let message: String
             var code = ErrorCode.invalid
             switch endings[id] {
+            case .completed: continue
             case .settled(let task) where task.state == .completed: continue
             case .settled(let task):
                 message = Describe.ending(task)
@@ -213,6 +227,7 @@ final class TaskWaiter {
         }
         guard let id = event.id, pending.contains(id) else { return }
         switch event.type {
+        case .completed where !wantsDetails: end(id, .completed)
         case .completed where view == nil && ids.count >= Scan.minimum:
             pending.remove(id)
             unread.insert(id)
@@ -250,6 +265,7 @@ final class TaskWaiter {
         view.draw(
             ids.map { id in
                 switch endings[id] {
+                case .completed: "task \(id)"
                 case .settled(let task): layout.ending(task, whole: isLast)
                 case .removed: layout.removed(id)
                 case nil: latest[id].map { layout.line($0, now: now) } ?? "task \(id)"
@@ -260,9 +276,12 @@ final class TaskWaiter {
     private var total: BarLayout.Total {
         var total = BarLayout.Total(tasks: ids.count, active: latest.count)
         for ending in endings.values {
-            if case .settled(let task) = ending {
+            switch ending {
+            case .completed: total.completed += 1
+            case .settled(let task):
                 total.bytes += task.bytesDone
                 if task.state == .completed { total.completed += 1 }
+            case .removed: break
             }
         }
         total.unsuccessful = endings.count - total.completed

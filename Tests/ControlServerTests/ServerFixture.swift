@@ -18,8 +18,10 @@ struct ScriptedHandler: ControlHandler {
         await commands(command, peer)
     }
 
-    func events(after: Int64?, for peer: Peer) async -> Result<EventSubscription, RPCError> {
-        await subscriptions(after, peer)
+    func events(
+        _ parameters: EventsSubscribeParameters, for peer: Peer
+    ) async -> Result<EventSubscription, RPCError> {
+        await subscriptions(parameters.after, peer)
     }
 }
 

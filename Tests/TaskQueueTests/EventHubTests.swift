@@ -80,6 +80,18 @@ struct EventHubTests {
         #expect(await Self.take(1, of: pages).map(\.id) == [id])
     }
 
+    @Test("a listener that wants certain events hears only those, and passes the others over once")
+    func types() async throws {
+        let fixture = try await Self.fixture()
+        let (_, pages) = try fixture.queue.events(after: 0, types: [.cancelled], for: QueueFixture.me)
+        #expect(await Self.take(3, of: pages).map(\.sequence) == [2, 4, 6])
+        let id = try await fixture.add("http://127.0.0.1:9/a") { $0.paused = true }
+        _ = try await fixture.queue.change(.cancel, [id], by: QueueFixture.me)
+        let more = await Self.take(1, of: pages)
+        #expect(more.map(\.sequence) == [8])
+        #expect(more.map(\.id) == [id])
+    }
+
     @Test("a listener that goes away is let go")
     func cancellation() async throws {
         let fixture = try await QueueFixture()

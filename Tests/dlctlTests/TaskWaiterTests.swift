@@ -22,7 +22,7 @@ private final class FakeSource: TaskSource {
     var script: [Step] = []
     var whenSubscribed: () -> Void = {}
 
-    func subscribe(after: Int64?) -> Int64 {
+    func subscribe(after: Int64?, types: [TaskEvent.Kind]?) -> Int64 {
         calls.append("subscribe")
         whenSubscribed()
         return 0
@@ -70,14 +70,16 @@ private final class FakeSource: TaskSource {
     private let reports = Reports()
 
     private func waiter(
-        _ ids: [Int64], _ source: FakeSource, deadline: Deadline = .never,
+        _ ids: [Int64], _ source: FakeSource, isFollowing: Bool = false, wantsDetails: Bool = true,
+        deadline: Deadline = .never,
         connect: @escaping () throws(ClientError) -> any TaskSource = { () throws(ClientError) in
             throw .noDaemon(paths: ["/s"], errno: ENOENT)
         }
     ) -> TaskWaiter {
         let reports = reports
         return TaskWaiter(
-            ids.map { TaskID($0) }, client: source, deadline: deadline, connect: connect,
+            ids.map { TaskID($0) }, client: source, isFollowing: isFollowing, wantsDetails: wantsDetails, deadline: deadline,
+            connect: connect,
             sleep: { _ in reports.sleeps += 1 }, report: { reports.failures.append($0) })
     }
 
@@ -180,6 +182,33 @@ private final class FakeSource: TaskSource {
         let waiter = waiter([1], source)
         try waiter.run()
         #expect(waiter.conclude())
+    }
+
+    @Test("of tasks that were followed from before they came, nothing is asked")
+    func following() throws {
+        let source = FakeSource()
+        for id in [1, 2] { source.tasks[TaskID(Int64(id))] = sampleTask(Int64(id), .queued) }
+        source.change(to: sampleTask(2, .completed), .completed)
+        source.change(to: sampleTask(1, .failed, error: TaskFailure(code: .dns, message: "no such name")), .failed)
+        let waiter = waiter([1, 2], source, isFollowing: true, wantsDetails: false)
+        try waiter.run()
+        #expect(!waiter.conclude())
+        #expect(waiter.endings[TaskID(2)] == .completed)
+        #expect(reports.failures.map(\.message) == ["task 1 failed: dns: no such name"])
+        // Why a task failed is told by the task alone.
+        #expect(source.calls == ["get 1"])
+    }
+
+    @Test("followed tasks whose daemon restarts are looked at")
+    func followingRestart() throws {
+        let first = FakeSource()
+        first.script.append(.loss)
+        let second = FakeSource()
+        second.tasks = [TaskID(1): sampleTask(1, .completed)]
+        let waiter = waiter([1, 2], first, isFollowing: true, wantsDetails: false) { () throws(ClientError) in second }
+        try waiter.run()
+        #expect(second.calls == ["subscribe", "get 1", "get 2"])
+        #expect(waiter.endings[TaskID(2)] == .removed)
     }
 
     @Test("many neighbouring tasks are looked at by pages")

@@ -73,6 +73,8 @@ struct Add: DaemonCommand {
         let client: ControlClient
         let ids: [TaskID]
         var waitedFor: [TaskID]
+        // Who names no key and no batch gets tasks that nobody has seen before.
+        var isFollowing = false
         if let inputFile {
             let submission = try read(inputFile, options, &input, context)
             client = submission.queue.client
@@ -82,16 +84,20 @@ struct Add: DaemonCommand {
                 waitedFor = transfer.wait ? try unfinished(of: batch, client) : []
                 waitedFor += ids
             } else {
+                isFollowing = transfer.wait && submission.queue.entries.allSatisfy { $0.specification.key == nil }
+                if isFollowing { try context.follow(client) }
                 ids = try submission.queue.add()
                 waitedFor = ids
             }
         } else {
             let tasks = try tasks(options)
             client = try context.connect()
+            isFollowing = transfer.wait && transfer.key == nil
+            if isFollowing { try context.follow(client) }
             ids = try context.add(tasks, names: FieldNames(urls: urls), client: client)
             waitedFor = ids
         }
-        try context.conclude(ids, wait: transfer.wait ? waitedFor : nil, client: client)
+        try context.conclude(ids, wait: transfer.wait ? waitedFor : nil, client: client, isFollowing: isFollowing)
     }
 
     private func resolve(_ input: inout InputText) throws(Failure) -> TaskSpecification {
