@@ -23,9 +23,17 @@ struct Admission {
     let settings: QueueSettings
     let caller: Caller
     let now: Milliseconds
+    /// The place that the task before this one goes to: mostly they go to the same.
+    private var last: (directory: String?, place: DownloadPlace)?
+
+    init(settings: QueueSettings, caller: Caller, now: Milliseconds) {
+        self.settings = settings
+        self.caller = caller
+        self.now = now
+    }
 
     /// - Throws: ``FieldError`` under the JSON name of the field at fault.
-    func admit(_ asked: TaskSpecification) throws(FieldError) -> NewTask {
+    mutating func admit(_ asked: TaskSpecification) throws(FieldError) -> NewTask {
         var specification = asked
         let address = try specification.check()
         guard address.scheme == "http" || address.scheme == "https" else {
@@ -35,8 +43,7 @@ struct Admission {
         let path: String
         switch specification.kind {
         case .download:
-            let place = try DownloadPlace(directory: specification.directory, settings: settings)
-            path = place.path(of: specification.output ?? FileName.fromURL(specification.url))
+            path = try place(specification.directory).path(of: specification.output ?? FileName.fromURL(specification.url))
         case .upload:
             path = specification.file ?? ""
             try checkSource(path)
@@ -46,6 +53,13 @@ struct Admission {
         return NewTask(
             specification: specification, secrets: secrets, owner: caller.uid, host: address.hostKey,
             standing: standing, path: path)
+    }
+
+    private mutating func place(_ directory: String?) throws(FieldError) -> DownloadPlace {
+        if let last, last.directory == directory { return last.place }
+        let place = try DownloadPlace(directory: directory, settings: settings)
+        last = (directory, place)
+        return place
     }
 
     private func checkSource(_ path: String) throws(FieldError) {

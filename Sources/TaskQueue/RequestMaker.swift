@@ -3,12 +3,24 @@ import TaskModel
 import TaskStore
 import Transfer
 
-/// Turns a stored task into a request of the engine.
+/// Turns stored tasks into requests of the engine, for the length of one turn of the scheduler.
 struct RequestMaker {
     let manager: SessionManager
     let settings: QueueSettings
     /// The store's, in the names of part files.
     let identity: String
+    /// Later tasks cannot have been finished by a life of the daemon that ended before it could note that down.
+    let newestOfEarlierLives: TaskID
+
+    /// Tasks that start in the same turn share their directories.
+    private var directories: [String?: Directory] = [:]
+
+    init(manager: SessionManager, settings: QueueSettings, store: TaskStore) {
+        self.manager = manager
+        self.settings = settings
+        identity = store.identity
+        newestOfEarlierLives = store.newestTaskAtOpening
+    }
 
     /// The name of a task's part file, in the directory of its destination.
     static func partName(_ id: TaskID, identity: String) -> String { ".dld-\(identity)-\(id).part" }
@@ -21,7 +33,7 @@ struct RequestMaker {
     }
 
     /// - Throws: ``TransferError`` where the task cannot be begun.
-    func make(_ work: TaskWork) throws(TransferError) -> Made {
+    mutating func make(_ work: TaskWork) throws(TransferError) -> Made {
         var specification = work.record.specification
         specification.restore(work.secrets)
         let request = try transferRequest(specification)
@@ -62,33 +74,25 @@ struct RequestMaker {
         return manager.upload(source, with: request)
     }
 
-    private func download(
+    private mutating func download(
         _ request: TransferRequest, _ specification: TaskSpecification, _ work: TaskWork
     ) throws(TransferError) -> Made {
         let record = work.record
-        let place: DownloadPlace
-        do throws(FieldError) {
-            place = try DownloadPlace(directory: specification.directory, settings: settings)
-        } catch {
-            throw TransferError(.pathNotAllowed, error.message)
-        }
-        let directory = try Directory.open(
-            root: place.root, subdirectory: place.subdirectory, makesRoot: place.makesRoot)
+        let directory = try self.directory(specification.directory)
         let owner = Self.owner(of: record, identity: identity)
         let naming = DownloadNaming(specification: specification, settings: settings)
         let policy = specification.onConflict ?? settings.onConflict
 
         // A file that an earlier life finished and could not note down any more.
         let likely = record.path.map(FileName.last)
-        if let likely, let size = directory.publishedSize(of: likely, by: owner) {
+        let hasPast = record.id <= newestOfEarlierLives || record.attempts > 0 || record.startedAt != nil
+        if hasPast, let likely, let size = directory.publishedSize(of: likely, by: owner) {
             // It was verified before it got this name.
             return .done(path: directory.path(of: likely), size: size, isVerified: specification.checksum != nil)
         }
-        if let output = specification.output, directory.contains(output) {
+        if policy == .skip || policy == .fail, let output = specification.output, directory.contains(output) {
             if policy == .skip { return .done(path: directory.path(of: output), size: 0, isVerified: false) }
-            if policy == .fail {
-                throw TransferError(.nameConflict, "there is a file \(directory.path(of: output)) already")
-            }
+            throw TransferError(.nameConflict, "there is a file \(directory.path(of: output)) already")
         }
         let target = DownloadTarget(
             directory: directory, partName: Self.partName(record.id, identity: identity), owner: owner,
@@ -99,6 +103,20 @@ struct RequestMaker {
         let resumeData = work.resumeData.flatMap { ResumeData(bytes: $0) }
         let progress = TransferProgress(completedBytes: record.bytesDone, totalBytes: record.bytesTotal)
         return .download(manager.download(request, to: target, resumingWith: resumeData, progress: progress))
+    }
+
+    private mutating func directory(_ asked: String?) throws(TransferError) -> Directory {
+        if let directory = directories[asked] { return directory }
+        let place: DownloadPlace
+        do throws(FieldError) {
+            place = try DownloadPlace(directory: asked, settings: settings)
+        } catch {
+            throw TransferError(.pathNotAllowed, error.message)
+        }
+        let directory = try Directory.open(
+            root: place.root, subdirectory: place.subdirectory, makesRoot: place.makesRoot)
+        directories[asked] = directory
+        return directory
     }
 
     /// What names a task on its part file: no other task of any database has it, not even one that took over the

@@ -115,7 +115,8 @@ package actor Scheduler {
 
     private func fill() {
         guard !isStopping else { return }
-        while slots.hasRoom, running.count < Self.runningLimit, let work = nextReady() { start(work) }
+        var maker = RequestMaker(manager: manager, settings: settings, store: store)
+        while slots.hasRoom, running.count < Self.runningLimit, let work = nextReady() { start(work, &maker) }
         if ticker == nil, !running.isEmpty { startTicker() }
         if running.isEmpty || isDrained { setAlarm() }
     }
@@ -144,9 +145,8 @@ package actor Scheduler {
         return index.map { window.remove(at: $0) }
     }
 
-    private func start(_ work: TaskWork) {
+    private func start(_ work: TaskWork, _ maker: inout RequestMaker) {
         let record = work.record
-        let maker = RequestMaker(manager: manager, settings: settings, identity: store.identity)
         let made: RequestMaker.Made
         do throws(TransferError) {
             made = try maker.make(work)

@@ -65,7 +65,7 @@ package final class TaskQueue: Sendable {
     func admit(
         _ specifications: [TaskSpecification], by caller: Caller, list: String, now: Milliseconds
     ) throws(QueueError) -> [NewTask] {
-        let admission = Admission(settings: settings, caller: caller, now: now)
+        var admission = Admission(settings: settings, caller: caller, now: now)
         var tasks: [NewTask] = []
         tasks.reserveCapacity(specifications.count)
         for (index, specification) in specifications.enumerated() {

@@ -1,4 +1,5 @@
 import GRDB
+import TaskModel
 
 /// The tasks, their secrets and the journal of events, in the SQLite database `dld.db`.
 ///
@@ -15,6 +16,8 @@ package final class TaskStore: Sendable {
 
     /// 8 hexadecimal digits made with the database; they stand in the names of part files.
     package let identity: String
+    /// The newest task that there was when the store was opened: later ones have known no other life of the daemon.
+    package let newestTaskAtOpening: TaskID
 
     let pool: DatabasePool
     let writes: WriteQueue
@@ -37,14 +40,16 @@ package final class TaskStore: Sendable {
                 try database.execute(sql: "PRAGMA secure_delete = ON; PRAGMA journal_size_limit = \(Self.logLimit)")
             }
             try Schema.migrator.migrate(pool)
-            identity = try pool.writeWithoutTransaction { database in
+            (identity, newestTaskAtOpening) = try pool.writeWithoutTransaction { database in
                 // Nobody can commit a set that was begun before the daemon's last end.
                 try database.execute(sql: "DELETE FROM staged_set")
                 let sql = "SELECT value FROM meta WHERE name = 'identity'"
                 guard let identity = try String.fetchOne(database, sql: sql), identity.utf8.count == 8 else {
                     throw StoreError.corrupt("it has no identity")
                 }
-                return identity
+                let newest = try Int64.fetchOne(
+                    database, sql: "SELECT seq FROM sqlite_sequence WHERE name = 'task'")
+                return (identity, TaskID(newest ?? 0))
             }
         } catch {
             throw StoreError(error, path: file.path)

@@ -17,13 +17,16 @@ struct AdmissionTests {
         return settings
     }
 
-    private static func admission(_ settings: QueueSettings = settings(), uid: UInt32 = 1000) -> Admission {
-        Admission(settings: settings, caller: Caller(uid: uid, isAdministrator: false), now: 5)
+    private static func admit(
+        _ specification: TaskSpecification, _ settings: QueueSettings = settings(), uid: UInt32 = 1000
+    ) throws(FieldError) -> NewTask {
+        var admission = Admission(settings: settings, caller: Caller(uid: uid, isAdministrator: false), now: 5)
+        return try admission.admit(specification)
     }
 
     private static func refusal(of specification: TaskSpecification) -> FieldError? {
         do throws(FieldError) {
-            _ = try admission().admit(specification)
+            _ = try admit(specification)
             return nil
         } catch {
             return error
@@ -35,14 +38,14 @@ struct AdmissionTests {
         var specification = TaskSpecification(url: "https://u:p@Example.org/a%20b.iso?sig=x")
         specification.directory = "isos"
         specification.startAt = 9
-        let task = try Self.admission().admit(specification)
+        let task = try Self.admit(specification)
         #expect(task.path == "/home/me/dl/isos/a b.iso")
         #expect(task.host == "https://example.org:443" && task.owner == 1000)
         #expect(task.specification.url == "https://Example.org/a%20b.iso?sig=REDACTED")
         #expect(task.secrets.url == specification.url)
         #expect(task.standing == TaskStanding(startAt: 9, now: 5))
         specification.output = "named"
-        #expect(try Self.admission().admit(specification).path == "/home/me/dl/isos/named")
+        #expect(try Self.admit(specification).path == "/home/me/dl/isos/named")
     }
 
     @Test(
@@ -67,7 +70,7 @@ struct AdmissionTests {
             var specification = TaskSpecification(kind: .upload, url: "http://h/a")
             specification.file = path
             #expect {
-                try Self.admission(Self.settings(daemonUser: 1000)).admit(specification)
+                try Self.admit(specification, Self.settings(daemonUser: 1000))
             } throws: { error in
                 (error as? FieldError)?.field == "file"
             }

@@ -26,8 +26,11 @@ public final class Directory: Sendable {
     public static func open(
         root: String, subdirectory: String = "", makesRoot: Bool = false
     ) throws(TransferError) -> Directory {
-        if makesRoot { makePath(root) }
-        let rootDescriptor = Glibc.open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        var rootDescriptor = Glibc.open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        if rootDescriptor < 0, errno == ENOENT, makesRoot {
+            makePath(root)
+            rootDescriptor = Glibc.open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        }
         guard rootDescriptor >= 0 else { throw .file(errno, doing: "open the directory \(root)") }
         var owner = FileDescriptorOwner(rootDescriptor)
         // By bytes: a mark that combines with a slash makes one `Character` of both.
