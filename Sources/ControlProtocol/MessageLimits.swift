@@ -9,6 +9,11 @@ public enum MessageLimits {
 
     /// - Returns: whether arrays and objects nest deeper than allowed; brackets inside strings do not count.
     public static func nestsTooDeep(_ line: some Sequence<UInt8>) -> Bool {
+        // One by one only what is not in one piece.
+        line.withContiguousStorageIfAvailable { nests(tooDeep: $0) } ?? nests(tooDeep: line)
+    }
+
+    private static func nests(tooDeep line: some Sequence<UInt8>) -> Bool {
         var depth = 0
         var inString = false
         var escaped = false

@@ -13,53 +13,58 @@ extension TaskSpecification: Codable {
         init?(intValue: Int) { nil }
     }
 
-    private static let known = Set(Field.allCases.map(\.rawValue))
-
     /// - Throws: ``FieldError`` for a key that is not known or a value of another type.
     public init(from decoder: any Decoder) throws {
-        for key in try decoder.container(keyedBy: AnyKey.self).allKeys where !Self.known.contains(key.stringValue) {
-            let nearest = NearestWord.to(key.stringValue, among: Self.known)
-            throw FieldError(
-                field: key.stringValue,
-                message: "is not a field of a task" + (nearest.map { "; did you mean \($0)?" } ?? ""))
-        }
-        let container = try decoder.container(keyedBy: Field.self)
-        func value<Value: Decodable>(_ field: Field, _ expected: String) throws -> Value? {
+        let container = try decoder.container(keyedBy: AnyKey.self)
+        func value<Value: Decodable>(_ key: AnyKey, _ expected: String) throws -> Value? {
             do {
-                return try container.decodeIfPresent(Value.self, forKey: field)
+                return try container.decodeIfPresent(Value.self, forKey: key)
             } catch {
-                throw FieldError(field: field.rawValue, message: "must be \(expected)")
+                throw FieldError(field: key.stringValue, message: "must be \(expected)")
             }
         }
-        func word<Value: Decodable & CaseIterable & RawRepresentable<String>>(_ field: Field) throws -> Value? {
-            let words = Value.allCases.map(\.rawValue).joined(separator: ", ")
-            return try value(field, "one of \(words)")
+        func word<Value: Decodable & CaseIterable & RawRepresentable<String>>(_ key: AnyKey) throws -> Value? {
+            try value(key, "one of " + Value.allCases.map(\.rawValue).joined(separator: ", "))
         }
-        guard let url: String = try value(.url, "a string") else {
-            throw FieldError(field: "url", message: "is missing")
+        self.init(url: "")
+        var hasURL = false
+        // Most tasks have few of the fields.
+        for key in container.allKeys {
+            switch Field(rawValue: key.stringValue) {
+            case .kind: kind = try word(key) ?? kind
+            case .url:
+                guard let text: String = try value(key, "a string") else { continue }
+                url = text
+                hasURL = true
+            case .output: output = try value(key, "a string")
+            case .directory: directory = try value(key, "a string")
+            case .file: file = try value(key, "a string")
+            case .method: method = try value(key, "a string")
+            case .contentType: contentType = try value(key, "a string")
+            case .checksum: checksum = try value(key, "a string")
+            case .headers: headers = try value(key, "an array of strings") ?? []
+            case .user: user = try value(key, "a string")
+            case .password: password = try value(key, "a string")
+            case .userAgent: userAgent = try value(key, "a string")
+            case .referer: referer = try value(key, "a string")
+            case .proxy: proxy = try value(key, "a string")
+            case .caCertificates: caCertificates = try value(key, "a string")
+            case .priority: priority = try word(key) ?? priority
+            case .maxSize: maxSize = try value(key, "a whole number of bytes")
+            case .startAt: startAt = try value(key, "a whole number of milliseconds since 1970")
+            case .onConflict: onConflict = try word(key)
+            case .noMtime: noMtime = try value(key, "true or false") ?? false
+            case .batch: batch = try value(key, "a string")
+            case .key: self.key = try value(key, "a string")
+            case .paused: paused = try value(key, "true or false") ?? false
+            case nil:
+                let nearest = NearestWord.to(key.stringValue, among: Field.allCases.map(\.rawValue))
+                throw FieldError(
+                    field: key.stringValue,
+                    message: "is not a field of a task" + (nearest.map { "; did you mean \($0)?" } ?? ""))
+            }
         }
-        self.init(kind: try word(.kind) ?? .download, url: url)
-        output = try value(.output, "a string")
-        directory = try value(.directory, "a string")
-        file = try value(.file, "a string")
-        method = try value(.method, "a string")
-        contentType = try value(.contentType, "a string")
-        checksum = try value(.checksum, "a string")
-        headers = try value(.headers, "an array of strings") ?? []
-        user = try value(.user, "a string")
-        password = try value(.password, "a string")
-        userAgent = try value(.userAgent, "a string")
-        referer = try value(.referer, "a string")
-        proxy = try value(.proxy, "a string")
-        caCertificates = try value(.caCertificates, "a string")
-        priority = try word(.priority) ?? .normal
-        maxSize = try value(.maxSize, "a whole number of bytes")
-        startAt = try value(.startAt, "a whole number of milliseconds since 1970")
-        onConflict = try word(.onConflict)
-        noMtime = try value(.noMtime, "true or false") ?? false
-        batch = try value(.batch, "a string")
-        key = try value(.key, "a string")
-        paused = try value(.paused, "true or false") ?? false
+        guard hasURL else { throw FieldError(field: "url", message: "is missing") }
     }
 
     /// Writes only what differs from the default.

@@ -22,6 +22,17 @@ extension Database {
     }
 }
 
+extension Database {
+    /// As ``journal(_:of:error:at:)`` for tasks that this transaction added.
+    func journalAdded(_ ids: ClosedRange<Int64>, at now: Milliseconds) throws {
+        try run(
+            """
+            INSERT INTO event (at, type, task_id, owner, state, reason)
+            SELECT ?, ?, id, owner, state, reason FROM task WHERE id BETWEEN ? AND ? ORDER BY id
+            """, [now, TaskEvent.Kind.added.rawValue, ids.lowerBound, ids.upperBound])
+    }
+}
+
 extension TaskStore {
     /// The number of the newest event ever written; 0 before the first.
     package func lastEvent() throws(StoreError) -> Int64 {

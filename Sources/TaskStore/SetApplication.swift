@@ -63,6 +63,7 @@ struct SetApplication {
     }
 
     func run(in database: Database, prune: Bool) throws -> SetOutcome {
+        if batch == nil, let outcome = try addAll(in: database) { return outcome }
         var outcome = SetOutcome()
         var last: Int64 = 0
         while true {
@@ -82,6 +83,35 @@ struct SetApplication {
         }
         if prune, let batch { try self.prune(batch, in: database, to: &outcome) }
         return outcome
+    }
+
+    /// Adds every entry as a new task, without a look at any of them.
+    ///
+    /// - Returns: `nil` where an entry has a key, by which it may be known.
+    private func addAll(in database: Database) throws -> SetOutcome? {
+        let (count, keys) = try database.firstRow(
+            "SELECT count(*), count(key) FROM staged_entry WHERE set_id = ?", [set]
+        ) { (try $0.int(0), try $0.int(1)) } ?? (0, 0)
+        guard keys == 0 else { return nil }
+        guard count > 0 else { return SetOutcome() }
+        try database.run(
+            """
+            INSERT INTO task (\(StoredEntry.columns), path, state, reason, not_before, owner, created_at)
+            SELECT \(StoredEntry.columns), path, state, reason, not_before, ?, ? FROM staged_entry
+            WHERE set_id = ? ORDER BY id
+            """, [owner, now, set])
+        // One transaction writes at a time: its tasks have consecutive numbers.
+        let last = database.lastInsertedRowID
+        let first = last - Int64(count) + 1
+        try database.run(
+            """
+            INSERT INTO task_secret (task_id, json)
+            SELECT task_id, secrets FROM (
+                SELECT ? - 1 + row_number() OVER (ORDER BY id) AS task_id, secrets FROM staged_entry WHERE set_id = ?)
+            WHERE secrets IS NOT NULL
+            """, [first, set])
+        try database.journalAdded(first...last, at: now)
+        return SetOutcome(added: count, idRanges: [first...last])
     }
 
     /// - Returns: the task that the entry names from now on.

@@ -28,17 +28,18 @@ extension TaskStore {
                 let columns = try StoredEntry(entry, identity: identity).arguments
                 let secrets = try StoredJSON.encode(secrets: entry.secrets)
                 try database.run(
-                    """
-                    INSERT INTO staged_entry
-                        (\(StoredEntry.columns), path, state, reason, not_before, secrets, set_id)
-                    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-                    """,
+                    Self.stageEntry,
                     StatementArguments(columns + [entry.path] + entry.standing.arguments + [secrets, set]))
             }
             try database.run("UPDATE staged_set SET entries = entries + ? WHERE id = ?", [entries.count, set])
             return staged.entries + entries.count
         }
     }
+
+    private static let stageEntry = """
+        INSERT INTO staged_entry (\(StoredEntry.columns), path, state, reason, not_before, secrets, set_id)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        """
 
     /// Applies a set in one transaction, all or nothing, and forgets it; a dry run tells what would happen,
     /// changes nothing and keeps the set.
