@@ -43,7 +43,8 @@ struct Admission {
         let path: String
         switch specification.kind {
         case .download:
-            path = try place(specification.directory).path(of: specification.output ?? FileName.fromURL(specification.url))
+            path = try place(specification.directory).path(
+                of: specification.output ?? FileName.fromURL(specification.url))
         case .upload:
             path = specification.file ?? ""
             try checkSource(path)

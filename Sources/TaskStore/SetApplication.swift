@@ -89,9 +89,10 @@ struct SetApplication {
     ///
     /// - Returns: `nil` where an entry has a key, by which it may be known.
     private func addAll(in database: Database) throws -> SetOutcome? {
-        let (count, keys) = try database.firstRow(
-            "SELECT count(*), count(key) FROM staged_entry WHERE set_id = ?", [set]
-        ) { (try $0.int(0), try $0.int(1)) } ?? (0, 0)
+        let (count, keys) =
+            try database.firstRow(
+                "SELECT count(*), count(key) FROM staged_entry WHERE set_id = ?", [set]
+            ) { (try $0.int(0), try $0.int(1)) } ?? (0, 0)
         guard keys == 0 else { return nil }
         guard count > 0 else { return SetOutcome() }
         try database.run(

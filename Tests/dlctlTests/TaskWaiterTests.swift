@@ -78,7 +78,8 @@ private final class FakeSource: TaskSource {
     ) -> TaskWaiter {
         let reports = reports
         return TaskWaiter(
-            ids.map { TaskID($0) }, client: source, isFollowing: isFollowing, wantsDetails: wantsDetails, deadline: deadline,
+            ids.map { TaskID($0) }, client: source, isFollowing: isFollowing, wantsDetails: wantsDetails,
+            deadline: deadline,
             connect: connect,
             sleep: { _ in reports.sleeps += 1 }, report: { reports.failures.append($0) })
     }
