@@ -149,7 +149,7 @@ public final class Session: Sendable {
     /// Bytes of receive buffer for the next exchange.
     var receiveBuffer: Int {
         switch running.load(ordering: .relaxed) {
-        case ...4: 512 * 1024
+        // Larger ones leave no room in the processor's cache for what is written from them.
         case ...16: 128 * 1024
         default: 32 * 1024
         }
