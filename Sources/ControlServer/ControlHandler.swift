@@ -11,7 +11,8 @@ package protocol ControlHandler: Sendable {
 
     /// `events.subscribe`: begins a stream for one subscriber.
     ///
-    /// - Parameter after: first replay what came after this number. `nil`: only what comes from now on.
+    /// - Parameter parameters: where it begins (`after`: first replay what came after this number; `nil`: only what
+    ///   comes from now on) and which `types` of event it has (`nil`: all).
     func events(_ parameters: EventsSubscribeParameters, for peer: Peer) async -> Result<EventSubscription, RPCError>
 }
 

@@ -90,9 +90,14 @@ struct RequestMaker {
             // It was verified before it got this name.
             return .done(path: directory.path(of: likely), size: size, isVerified: specification.checksum != nil)
         }
-        if policy == .skip || policy == .fail, let output = specification.output, directory.contains(output) {
-            if policy == .skip { return .done(path: directory.path(of: output), size: 0, isVerified: false) }
-            throw TransferError(.nameConflict, "there is a file \(directory.path(of: output)) already")
+        if let output = specification.output {
+            switch policy {
+            case .skip where directory.contains(output):
+                return .done(path: directory.path(of: output), size: 0, isVerified: false)
+            case .fail where directory.contains(output):
+                throw TransferError(.nameConflict, "there is a file \(directory.path(of: output)) already")
+            default: break
+            }
         }
         let target = DownloadTarget(
             directory: directory, partName: Self.partName(record.id, identity: identity), owner: owner,

@@ -20,9 +20,7 @@ extension Database {
             sequence: lastInsertedRowID, at: now, type: type, id: task.id,
             state: standing.state == .active ? .queued : standing.state, reason: standing.reason, error: error)
     }
-}
 
-extension Database {
     /// As ``journal(_:of:error:at:)`` for tasks that this transaction added.
     func journalAdded(_ ids: ClosedRange<Int64>, at now: Milliseconds) throws {
         try run(

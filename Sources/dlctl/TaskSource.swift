@@ -20,7 +20,7 @@ extension ControlClient: TaskSource {}
 extension Context {
     /// A waiter that shows bars on a terminal.
     ///
-    /// - Parameter isFollowing: see ``TaskWaiter/init(_:client:isFollowing:wantsDetails:deadline:view:connect:sleep:report:)``.
+    /// - Parameter isFollowing: whether the client already listens to the ends of these tasks.
     func waiter(
         _ ids: [TaskID], client: ControlClient, isFollowing: Bool = false, deadline: Deadline = .never
     ) -> TaskWaiter {
