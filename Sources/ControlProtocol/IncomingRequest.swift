@@ -62,7 +62,7 @@ public struct IncomingRequest: Decodable, Sendable {
         } catch let error as DecodingError {
             return .failure(RPCError(fieldError(error)))
         } catch {
-            return .failure(RPCError(FieldError(field: "params", message: "cannot be read")))
+            return .failure(RPCError(FieldError(field: "params", message: "holds a number out of range")))
         }
     }
 

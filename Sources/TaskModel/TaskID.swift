@@ -19,7 +19,15 @@ public struct TaskID: RawRepresentable, Hashable, Comparable, Sendable, CustomSt
 
 extension TaskID: Codable {
     public init(from decoder: any Decoder) throws {
-        rawValue = try decoder.singleValueContainer().decode(Int64.self)
+        let container = try decoder.singleValueContainer()
+        do {
+            rawValue = try container.decode(Int64.self)
+        } catch let error as DecodingError {
+            throw error
+        } catch {
+            // Foundation's decoder says of 1.5 that it does not fit, and not where it stands.
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "is not a whole number")
+        }
     }
 
     public func encode(to encoder: any Encoder) throws {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import ControlProtocol
 import Glibc
 
 /// The command line: what a person and a script say to the daemon.
@@ -21,6 +22,7 @@ struct Dlctl: ParsableCommand {
             rejected argument; 69 no daemon; 75 timed out; 77 not permitted; 130 Ctrl-C, which ends the waiting \
             and never the task.
             """,
+        version: Release.version,
         groupedSubcommands: [
             CommandGroup(name: "Adding", subcommands: [Add.self, Upload.self, Queue.self]),
             CommandGroup(name: "Looking", subcommands: [List.self, Show.self, Wait.self]),

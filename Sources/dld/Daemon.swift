@@ -1,3 +1,4 @@
+import ControlProtocol
 import ControlServer
 import Glibc
 import Logging
@@ -32,8 +33,6 @@ struct Daemon: Service {
     /// Ends the daemon as SIGTERM would.
     let stopRequest: StopRequest
 
-    static let version = "0.1.0"
-
     init(plan: DaemonPlan, logger: Logger) throws {
         self.plan = plan
         self.logger = logger
@@ -42,7 +41,7 @@ struct Daemon: Service {
         let settings = QueueSettings(
             plan.configuration, downloadDirectory: plan.downloadDirectory, daemonUser: plan.uid)
         var session = SessionConfiguration()
-        session.userAgent = "dld/\(Self.version)"
+        session.userAgent = "dld/\(Release.version)"
         session.connectTimeout = plan.configuration.timeouts.connect
         session.stallTimeout = plan.configuration.timeouts.stall
         session.proxy = plan.configuration.network.proxy
@@ -59,7 +58,7 @@ struct Daemon: Service {
         logger.info(
             "ready",
             metadata: [
-                "version": "\(Self.version)", "socket": "\(plan.socket ?? "from systemd")",
+                "version": "\(Release.version)", "socket": "\(plan.socket ?? "from systemd")",
                 "state": "\(plan.stateDirectory)", "downloads": "\(queue.downloadDirectory)",
             ])
         await stopRequest.wait()
@@ -84,7 +83,7 @@ struct Daemon: Service {
             queue: queue, isAdministrator: access.isAdministrator,
             about: {
                 QueueHandler.About(
-                    version: Self.version, pid: getpid(), uptime: QueueClock.system.monotonic() - started,
+                    version: Release.version, pid: getpid(), uptime: QueueClock.system.monotonic() - started,
                     socket: plan.socket ?? "from systemd", stateDirectory: plan.stateDirectory,
                     downloadDirectory: queue.downloadDirectory, libcurl: Session.libraryVersion)
             },

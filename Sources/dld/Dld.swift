@@ -1,4 +1,5 @@
 import ArgumentParser
+import ControlProtocol
 import ControlServer
 import Glibc
 import Logging
@@ -28,7 +29,7 @@ struct Dld: AsyncParsableCommand {
 
             SIGTERM or SIGINT ends it with all progress written down.
             """,
-        version: Daemon.version)
+        version: Release.version)
 
     @Option(help: ArgumentHelp("The configuration file.", valueName: "file"))
     var config: String?
