@@ -101,7 +101,7 @@ struct RequestMaker {
         }
         let target = DownloadTarget(
             directory: directory, partName: Self.partName(record.id, identity: identity), owner: owner,
-            reservedSpace: directory.reserve(settings.minimumFree),
+            reservedSpace: directory.reserve(settings.minimumFree), isReadBack: specification.checksum != nil,
             destination: { (head: ResponseHead?) throws(TransferError) in
                 try naming.destination(head, in: directory, known: likely)
             })

@@ -52,6 +52,38 @@ struct PartFileTests {
         #expect(try again.synchronize().ranges == [0..<10])
     }
 
+    @Test("what is on disk leaves the page cache when told to; what is not stays, and every byte with it")
+    func pageCache() throws {
+        let bytes = [UInt8](repeating: 7, count: 4 << 20)
+        let part = try make()
+        try bytes.withUnsafeBytes { try part.write($0, at: 0) }
+        #expect(try cachedBytes(of: part) == bytes.count)
+        let data = try resumeData(part)
+        part.leavePageCache()
+        // On tmpfs the page cache is the disk.
+        if try isOnDevice(part) { #expect(try cachedBytes(of: part) == 0) }
+        #expect(try #require(reopen(data)).durable.count == Int64(bytes.count))
+        var found = [UInt8](repeating: 0, count: bytes.count)
+        #expect(try found.withUnsafeMutableBytes { try part.descriptor.read(into: $0, at: 0) } == bytes.count)
+        #expect(found == bytes)
+    }
+
+    private func cachedBytes(of part: PartFile) throws -> Int {
+        let count = Int(try part.descriptor.status().st_size)
+        let memory = mmap(nil, count, PROT_READ, MAP_SHARED, part.descriptor.raw, 0)
+        let start = try #require(memory == MAP_FAILED ? nil : memory)
+        defer { munmap(start, count) }
+        let page = Int(getpagesize())
+        var pages = [UInt8](repeating: 0, count: (count + page - 1) / page)
+        try #require(mincore(start, count, &pages) == 0)
+        return pages.count { $0 & 1 == 1 } * page
+    }
+
+    /// File systems without a device have the major number 0.
+    private func isOnDevice(_ part: PartFile) throws -> Bool {
+        try part.descriptor.status().st_dev >> 8 != 0
+    }
+
     @Test("a part that is shorter than its resume data say is not trusted")
     func truncated() throws {
         let part = try make()

@@ -126,6 +126,14 @@ public final class PartFile: Sendable {
         return snapshot
     }
 
+    /// Takes the bytes that are on disk out of the page cache, and begins to write those that are not.
+    ///
+    /// What passes through much faster than it is read would otherwise push out of memory what other programs use,
+    /// and each page that it fills had to be found free first.
+    func leavePageCache() {
+        posix_fadvise(descriptor.raw, 0, 0, POSIX_FADV_DONTNEED)
+    }
+
     /// After a sync of the whole file system that covered this file.
     ///
     /// - Throws: where a sync before it failed.

@@ -14,15 +14,18 @@ public struct DownloadTarget: Sendable {
 
     /// Bytes to leave free on the file system.
     public var reservedSpace: Int64
+    /// Whether the whole file is read as soon as it is there, as for its digest: it stays in the page cache then.
+    public var isReadBack: Bool
 
     public init(
-        directory: Directory, partName: String, owner: String, reservedSpace: Int64 = 0,
+        directory: Directory, partName: String, owner: String, reservedSpace: Int64 = 0, isReadBack: Bool = false,
         destination: @escaping @Sendable (ResponseHead?) throws(TransferError) -> FileDestination
     ) {
         self.directory = directory
         self.partName = partName
         self.owner = owner
         self.reservedSpace = reservedSpace
+        self.isReadBack = isReadBack
         self.destination = destination
     }
 }
@@ -80,7 +83,10 @@ public final class DownloadTask: SessionTask {
         }
     }
 
-    /// Brings what is written so far to the disk.
+    /// Bytes between two checkpoints from which on a download is one of those that leave the page cache.
+    private static let cachedShare: Int64 = 16 << 20
+
+    /// Brings what is written so far to the disk; a large and fast file's bytes leave the page cache with that.
     ///
     /// - Returns: resume data for it; `nil` where nothing has been written.
     /// - Throws: where the sync failed: then only earlier resume data count.
@@ -88,10 +94,14 @@ public final class DownloadTask: SessionTask {
         guard let (part, validator) = mutable.withLock({ state in state.part.map { ($0, state.validator) } }) else {
             return nil
         }
+        let staysCached = target.isReadBack
         let outcome: Result<ByteRangeSet, TransferError> = await withCheckedContinuation { continuation in
             session.diskThreads.perform {
+                let before = part.durable.count
                 do throws(TransferError) {
-                    continuation.resume(returning: .success(try part.synchronize()))
+                    let ranges = try part.synchronize()
+                    continuation.resume(returning: .success(ranges))
+                    if !staysCached, ranges.count - before >= Self.cachedShare { part.leavePageCache() }
                 } catch {
                     continuation.resume(returning: .failure(error))
                 }
