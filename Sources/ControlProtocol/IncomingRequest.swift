@@ -6,13 +6,6 @@ public struct IncomingRequest: Decodable, Sendable {
     public let id: RequestID?
     public let command: Result<Command, RPCError>
 
-    private struct AnyKey: CodingKey {
-        var stringValue: String
-        var intValue: Int? { nil }
-        init(stringValue: String) { self.stringValue = stringValue }
-        init?(intValue: Int) { nil }
-    }
-
     private enum Field: String, CodingKey {
         case jsonrpc, id, method, params
     }

@@ -43,7 +43,8 @@ public struct TaskChangeResult: Codable, Sendable, Equatable {
     }
 
     public var changed: Int
-    /// The ids that could not be changed; the others were.
+    /// The ids that could not be changed, and those of removed tasks whose file was left since it is not theirs any
+    /// more; the others were changed.
     public var errors: [Refusal]
 
     public init(changed: Int, errors: [Refusal] = []) {

@@ -206,10 +206,16 @@ package struct QueueHandler: ControlHandler {
         TaskChangeResult(
             changed: outcome.changed,
             errors: outcome.refused.map { refusal in
-                TaskChangeResult.Refusal(
-                    id: refusal.id, code: .invalid,
-                    message: refusal.transition.map { "task \(refusal.id) \($0)" }
-                        ?? RPCError.unknownTask(refusal.id).message)
+                switch refusal.reason {
+                case .unknown:
+                    .init(id: refusal.id, code: .invalid, message: RPCError.unknownTask(refusal.id).message)
+                case .transition(let transition):
+                    .init(id: refusal.id, code: .invalid, message: "task \(refusal.id) \(transition)")
+                case .foreignFile(let path):
+                    .init(
+                        id: refusal.id, code: .nameConflict,
+                        message: "task \(refusal.id) is removed; \(path) is not the file that it brought, and stays")
+                }
             })
     }
 

@@ -14,4 +14,24 @@ public struct TaskFilter: Codable, Sendable, Equatable {
         self.search = search
         self.owner = owner
     }
+
+    private enum CodingKeys: String, CodingKey, CaseIterable {
+        case states, batch, search, owner
+    }
+
+    /// - Throws: ``FieldError`` for a key that is none: a condition left out by a slip of the pen would mean every task.
+    public init(from decoder: any Decoder) throws {
+        for key in try decoder.container(keyedBy: AnyKey.self).allKeys
+        where CodingKeys(rawValue: key.stringValue) == nil {
+            let nearest = NearestWord.to(key.stringValue, among: CodingKeys.allCases.map(\.rawValue))
+            throw FieldError(
+                field: "filter." + key.stringValue,
+                message: "is not a condition of a filter" + (nearest.map { "; did you mean \($0)?" } ?? ""))
+        }
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        states = try container.decodeIfPresent([TaskState].self, forKey: .states)
+        batch = try container.decodeIfPresent(String.self, forKey: .batch)
+        search = try container.decodeIfPresent(String.self, forKey: .search)
+        owner = try container.decodeIfPresent(UInt32.self, forKey: .owner)
+    }
 }

@@ -5,14 +5,6 @@ extension TaskSpecification: Codable {
         case batch, key, paused
     }
 
-    /// A key as it stands in the JSON, known or not.
-    private struct AnyKey: CodingKey {
-        var stringValue: String
-        var intValue: Int? { nil }
-        init(stringValue: String) { self.stringValue = stringValue }
-        init?(intValue: Int) { nil }
-    }
-
     /// - Throws: ``FieldError`` for a key that is not known or a value of another type.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: AnyKey.self)

@@ -5,9 +5,16 @@ import Transfer
 /// What became of a command on several tasks.
 package struct ChangeOutcome: Sendable {
     package struct Refusal: Sendable {
+        package enum Reason: Sendable {
+            /// No task has the id, or none that the caller may see.
+            case unknown
+            case transition(IllegalTransition)
+            /// The task is removed; what now lies under its file's name is not what it brought, and stays.
+            case foreignFile(path: String)
+        }
+
         package var id: TaskID
-        /// `nil` where no task has the id, or none that the caller may see.
-        package var transition: IllegalTransition?
+        package var reason: Reason
     }
 
     package var changed = 0
@@ -47,9 +54,9 @@ extension TaskQueue {
     ) async throws(QueueError) -> ChangeOutcome {
         var outcome = ChangeOutcome()
         for part in Self.parts(of: ids) {
-            let removed = try await remove(part: part, deletesFiles: deletesFiles, by: caller)
+            let (removed, foreign) = try await remove(part: part, deletesFiles: deletesFiles, by: caller)
             outcome.changed += removed.count
-            outcome.refused += part.filter { !removed.contains($0) }.map { ChangeOutcome.Refusal(id: $0) }
+            outcome.refused += part.filter { !removed.contains($0) }.map { .init(id: $0, reason: .unknown) } + foreign
         }
         return outcome
     }
@@ -59,7 +66,9 @@ extension TaskQueue {
     ) async throws(QueueError) -> ChangeOutcome {
         var outcome = ChangeOutcome()
         try await eachPart(matching: filter, by: caller) { ids throws(QueueError) in
-            outcome.changed += try await remove(part: ids, deletesFiles: deletesFiles, by: caller).count
+            let (removed, foreign) = try await remove(part: ids, deletesFiles: deletesFiles, by: caller)
+            outcome.changed += removed.count
+            outcome.refused += foreign
         }
         return outcome
     }
@@ -117,48 +126,62 @@ extension TaskQueue {
         let changed = Set(outcome.changed).union(stopped.subtracting(refused))
         return ChangeOutcome(
             changed: changed.count,
-            refused: outcome.refused.map { .init(id: $0.0, transition: $0.1) } + outcome.unknown.map { .init(id: $0) })
+            refused: outcome.refused.map { .init(id: $0.0, reason: .transition($0.1)) }
+                + outcome.unknown.map { .init(id: $0, reason: .unknown) })
     }
 
     private func remove(
         part ids: [TaskID], deletesFiles: Bool, by caller: Caller
-    ) async throws(QueueError) -> Set<TaskID> {
+    ) async throws(QueueError) -> (removed: Set<TaskID>, foreign: [ChangeOutcome.Refusal]) {
         let (store, now, settings) = (store, clock.now(), settings)
-        let result: Result<[TaskRecord], StoreError> = await scheduler.withStopped(
+        typealias Removed = (tasks: [TaskRecord], foreign: [ChangeOutcome.Refusal])
+        let result: Result<Removed, StoreError> = await scheduler.withStopped(
             ids, order: .remove, owner: caller.scope
         ) { _ in
             do throws(StoreError) {
+                var foreign: [ChangeOutcome.Refusal] = []
                 // The files first: a part without a task would stay for ever, a task without a part begins anew.
                 for id in ids {
                     guard let record = try store.record(id, owner: caller.scope) else { continue }
-                    Self.removeFiles(of: record, deletesFile: deletesFiles, settings: settings, store.identity)
+                    Self.removePart(of: id, record.specification, settings: settings, store.identity)
+                    guard deletesFiles,
+                        let path = Self.removeFile(of: record, settings: settings, store.identity)
+                    else { continue }
+                    foreign.append(.init(id: id, reason: .foreignFile(path: path)))
                 }
-                return .success(try await store.remove(ids, owner: caller.scope, now: now))
+                return .success((try await store.remove(ids, owner: caller.scope, now: now), foreign))
             } catch {
                 return .failure(error)
             }
         }
         await changed()
-        let removed = try stored { () throws(StoreError) in try result.get() }
+        let (removed, foreign) = try stored { () throws(StoreError) in try result.get() }
         for record in removed { note(added: -1, by: record.owner) }
-        return Set(removed.map(\.id))
+        return (Set(removed.map(\.id)), foreign)
     }
 
-    private static func removeFiles(
-        of record: TaskRecord, deletesFile: Bool, settings: QueueSettings, _ identity: String
+    /// - Parameter specification: what it was when the part was made.
+    static func removePart(
+        of id: TaskID, _ specification: TaskSpecification, settings: QueueSettings, _ identity: String
     ) {
-        guard record.specification.kind == .download,
-            let place = try? DownloadPlace(directory: record.specification.directory, settings: settings),
-            let directory = try? Directory.open(existing: place.root, subdirectory: place.subdirectory)
-        else { return }
-        try? directory.remove(RequestMaker.partName(record.id, identity: identity))
-        guard deletesFile, record.standing.state == .completed, let path = record.path else { return }
+        guard specification.kind == .download else { return }
+        try? directory(of: specification, settings: settings)?.remove(RequestMaker.partName(id, identity: identity))
+    }
+
+    /// - Returns: the path of a file that is not the task's, though it has the name of what the task brought.
+    private static func removeFile(of record: TaskRecord, settings: QueueSettings, _ identity: String) -> String? {
+        guard record.specification.kind == .download, record.standing.state == .completed, let path = record.path,
+            let directory = directory(of: record.specification, settings: settings)
+        else { return nil }
         let name = FileName.last(of: path)
-        guard path == directory.path(of: name) else { return }
-        // What `skip` found there is somebody else's, unless it carries the task's mark.
+        guard path == directory.path(of: name) else { return path }
         let owner = RequestMaker.owner(of: record, identity: identity)
-        let mayBeForeign = (record.specification.onConflict ?? settings.onConflict) == .skip
-        guard !mayBeForeign || directory.publishedSize(of: name, by: owner) != nil else { return }
-        try? directory.remove(name)
+        let isRemoved = (try? directory.removePublished(name, by: owner, size: record.bytesDone)) ?? false
+        return isRemoved ? nil : path
+    }
+
+    private static func directory(of specification: TaskSpecification, settings: QueueSettings) -> Directory? {
+        guard let place = try? DownloadPlace(directory: specification.directory, settings: settings) else { return nil }
+        return try? Directory.open(existing: place.root, subdirectory: place.subdirectory)
     }
 }

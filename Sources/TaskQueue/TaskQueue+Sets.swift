@@ -49,12 +49,33 @@ extension TaskQueue {
         guard !dryRun else { return changes }
         note(added: outcome.added, by: caller.uid)
         for part in Self.parts(of: outcome.cancelled) { try await stop(pruned: part, owner: caller.uid, now: now) }
-        if !outcome.changed.isEmpty {
-            // What runs begins again with what the entry says now.
-            await scheduler.withStopped(outcome.changed, order: .release, owner: caller.uid) { _ in }
+        // What runs begins again with what the entry says now.
+        for part in Self.parts(of: outcome.changed) {
+            try await restart(part, moved: outcome.moved, owner: caller.uid)
         }
         await changed()
         return changes
+    }
+
+    /// - Parameter moved: what was asked before of those that now belong in another directory.
+    private func restart(
+        _ ids: [TaskID], moved: [TaskID: TaskSpecification], owner: UInt32
+    ) async throws(QueueError) {
+        let (store, settings) = (store, settings)
+        let result: Result<Void, StoreError> = await scheduler.withStopped(ids, order: .release, owner: owner) { _ in
+            let leaving = ids.filter { moved[$0] != nil }
+            guard !leaving.isEmpty else { return .success(()) }
+            for id in leaving {
+                if let before = moved[id] { Self.removePart(of: id, before, settings: settings, store.identity) }
+            }
+            do throws(StoreError) {
+                // Once more: a run that was ending wrote down how far it had come.
+                return .success(try await store.forgetBytes(of: leaving))
+            } catch {
+                return .failure(error)
+            }
+        }
+        try stored { () throws(StoreError) in try result.get() }
     }
 
     /// Ends the runs of tasks that are stored as cancelled already.

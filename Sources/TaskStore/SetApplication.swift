@@ -13,6 +13,9 @@ package struct SetOutcome: Sendable, Equatable {
     package var cancelled: [TaskID] = []
     /// The updated tasks: those among them that run go by what was asked before.
     package var changed: [TaskID] = []
+    /// Those of the updated tasks that belong in another directory now, with what was asked before: what they have
+    /// fetched lies in the old one.
+    package var moved: [TaskID: TaskSpecification] = [:]
 }
 
 /// One set of staged entries as it meets the tasks that are there.
@@ -47,9 +50,10 @@ struct SetApplication {
         var stored: StoredEntry
         var head: TaskHead
         var secrets: String?
+        var startedAt: Milliseconds?
 
         static let query = """
-            SELECT \(StoredEntry.columns), id, owner, state, reason, not_before, json FROM task
+            SELECT \(StoredEntry.columns), id, owner, state, reason, not_before, json, started_at FROM task
             LEFT JOIN task_secret ON task_id = id
             """
 
@@ -59,6 +63,7 @@ struct SetApplication {
             head = TaskHead(
                 id: try row.id(first), owner: try row.owner(first + 1), standing: try row.standing(first + 2))
             secrets = try row.textOrNil(first + 5)
+            startedAt = try row.integerOrNil(first + 6)
         }
     }
 
@@ -131,9 +136,10 @@ struct SetApplication {
         if isSame || batch == nil || known.head.standing.state == .completed {
             outcome.unchanged += 1
         } else {
-            try update(known, to: entry, in: database)
+            let before = try update(known, to: entry, in: database)
             outcome.updated += 1
             outcome.changed.append(known.head.id)
+            if let before { outcome.moved[known.head.id] = before }
         }
         return known.head.id
     }
@@ -157,20 +163,50 @@ struct SetApplication {
             entry.stored, path: entry.path, standing: entry.standing, secrets: entry.secrets, owner: owner, now: now)
     }
 
-    private func update(_ known: Known, to entry: Entry, in database: Database) throws {
+    /// - Returns: what was asked before, where what was fetched lies in another directory than from now on.
+    private func update(
+        _ known: Known, to entry: Entry, in database: Database
+    ) throws -> TaskSpecification? {
         let id = known.head.id
         // The path is where the task's bytes are: it changes only with the place that was asked for.
         let before = try known.stored.decoded()
         let after = try entry.stored.decoded()
-        let isMoved =
-            before.kind != after.kind || before.directory != after.directory || before.output != after.output
-            || before.file != after.file
+        let leavesDirectory = before.kind != after.kind || before.directory != after.directory
+        let isMoved = leavesDirectory || before.output != after.output || before.file != after.file
         let columns = StoredEntry.columns.split(separator: ", ").map { "\($0) = ?" }.joined(separator: ", ")
         try database.run(
             "UPDATE task SET \(columns) WHERE id = ?", StatementArguments(entry.stored.arguments + [id.rawValue]))
         if isMoved { try database.run("UPDATE task SET path = ? WHERE id = ?", [entry.path, id.rawValue]) }
+        if leavesDirectory { try database.forgetBytes(of: id) }
         try database.setSecrets(of: id, to: entry.secrets)
-        try database.journal(.updated, of: known.head, at: now)
+        var head = known.head
+        if let standing = standing(of: known, before, after, asNew: entry.standing) {
+            if head.standing.state.isEnded { try database.apply(.retry, to: head, now: now) }
+            head.standing = standing
+            try database.setStanding(of: id, to: standing)
+        }
+        try database.journal(.updated, of: head, at: now)
+        return leavesDirectory ? before : nil
+    }
+
+    /// Where an updated task stands from now on; `nil`: where it stood.
+    ///
+    /// What failed, or waits for a person, is tried with what the entry says now; what was cancelled stays so. A time
+    /// to start says nothing any more to what has started, and nothing takes back what a person paused but the
+    /// file's own `paused`.
+    private func standing(
+        of known: Known, _ before: TaskSpecification, _ after: TaskSpecification, asNew: TaskStanding
+    ) -> TaskStanding? {
+        let current = known.head.standing
+        switch current.state {
+        case .completed, .cancelled: return nil
+        case .failed: return asNew
+        case _ where before.paused != after.paused: return asNew
+        case .paused: return current.reason == .user ? nil : asNew
+        case .waiting where current.reason == .scheduled, .queued where known.startedAt == nil:
+            return before.startAt == after.startAt ? nil : asNew
+        case .waiting, .queued, .active: return nil
+        }
     }
 
     private func prune(_ batch: String, in database: Database, to outcome: inout SetOutcome) throws {

@@ -67,6 +67,13 @@ extension TaskStore {
         }
     }
 
+    /// What these tasks had fetched counts no longer; what they are and where they stand stays.
+    package func forgetBytes(of ids: [TaskID]) async throws(StoreError) {
+        try await writes.perform(weight: ids.count) { database in
+            for id in ids { try database.forgetBytes(of: id) }
+        }
+    }
+
     /// Forgets a set.
     ///
     /// - Parameter owner: whose set it must be; `nil`: anyone's.

@@ -93,6 +93,12 @@ extension Database {
             StatementArguments(standing.arguments + [id.rawValue]))
     }
 
+    /// What a task had fetched counts no longer.
+    func forgetBytes(of id: TaskID) throws {
+        try run("UPDATE task SET bytes_done = 0, bytes_total = NULL WHERE id = ?", [id.rawValue])
+        try setResumeData(of: id, to: nil)
+    }
+
     /// - Parameter json: `nil` erases.
     func setSecrets(of id: TaskID, to json: String?) throws {
         if let json {

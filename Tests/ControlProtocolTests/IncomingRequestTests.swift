@@ -178,6 +178,15 @@ struct IncomingRequestTests {
         #expect(error.message.contains("did you mean limit?"))
     }
 
+    @Test("a misspelt condition of a filter selects nothing: it would have meant every task")
+    func unknownCondition() throws {
+        for method in ["task.remove", "task.cancel", "task.pause", "task.list"] {
+            let error = try error(method, #"{"filter":{"state":"failed"}}"#)
+            #expect(error.data == .init(code: .invalid, field: "filter.state"), "\(method)")
+            #expect(error.message.contains("did you mean states?"), "\(method)")
+        }
+    }
+
     @Test("parameters that are missing, or no object, are told")
     func missingParameters() throws {
         for method in ["task.add", "task.get", "task.pause", "queue.put", "queue.commit", "queue.abort"] {

@@ -104,3 +104,10 @@ final class QueueFixture: Sendable {
 
     var parts: [String] { files.filter { $0.hasSuffix(".part") } }
 }
+
+extension ChangeOutcome.Refusal {
+    var transition: IllegalTransition? {
+        guard case .transition(let transition) = reason else { return nil }
+        return transition
+    }
+}

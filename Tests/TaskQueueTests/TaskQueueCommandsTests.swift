@@ -118,6 +118,25 @@ struct TaskQueueCommandsTests {
         #expect(names.map { fixture.downloads + "/" + $0 } == [keptPath])
     }
 
+    @Test("what has taken the finished file's name is not the task's to delete, a link no more than a file")
+    func removeReplaced() async throws {
+        let server = try ScriptedServer(["/a": [.status(200, body: "a")], "/b": [.status(200, body: "b")]])
+        let fixture = try await QueueFixture()
+        var ids: [TaskID] = []
+        for name in ["/a", "/b"] {
+            let id = try await fixture.add(server.url(name))
+            _ = try await fixture.completed(id)
+            #expect(unlink(fixture.downloads + name) == 0)
+            ids.append(id)
+        }
+        let file = fixture.downloads + "/a"
+        try #require(close(open(file, O_CREAT | O_WRONLY, 0o644)) == 0)
+        #expect(symlink("a", fixture.downloads + "/b") == 0)
+        let outcome = try await fixture.queue.remove(ids, deletesFiles: true, by: QueueFixture.me)
+        #expect(outcome.changed == 2 && outcome.refused.map(\.id) == ids)
+        #expect(fixture.files.count == 2)
+    }
+
     @Test("a filter's command finds what runs and what does not, and passes over what it cannot happen to")
     func filter() async throws {
         let server = try ScriptedServer(["/a": [.hang], "/c": [.status(200)]])

@@ -74,6 +74,26 @@ struct TaskQueueSetsTests {
         #expect(body.difference(fromFileAt: fixture.downloads + "/a") == nil)
     }
 
+    @Test("an entry that names another directory takes its task there, and leaves no part behind")
+    func moved() async throws {
+        let body = Resource(size: 16_000_000)
+        let server = try ScriptedServer(["/a": [.drip(body, bytesPerSecond: 2_000_000), .serve(body)]])
+        let fixture = try await QueueFixture()
+        let first = try await Self.apply([Self.entry(server.url("/a"))], fixture)
+        let id = TaskID(try #require(first.ids.first).lowerBound)
+        try await fixture.running(id, bytes: 500_000)
+        #expect(try await fixture.queue.change(.pause, [id], by: QueueFixture.me).changed == 1)
+        let changes = try await Self.apply([Self.entry(server.url("/a")) { $0.directory = "moved" }], fixture)
+        #expect(changes.updated == 1)
+        let paused = try await fixture.status(id)
+        #expect(paused.state == .paused && paused.bytesDone == 0 && fixture.parts.isEmpty)
+        #expect(paused.path == fixture.downloads + "/moved/a")
+        #expect(try await fixture.queue.change(.resume, [id], by: QueueFixture.me).changed == 1)
+        let status = try await fixture.completed(id)
+        #expect(status.path == fixture.downloads + "/moved/a" && fixture.parts.isEmpty)
+        #expect(body.difference(fromFileAt: fixture.downloads + "/moved/a") == nil)
+    }
+
     @Test("a set belongs to who began it, and is gone once it was aborted or committed")
     func ownership() async throws {
         let fixture = try await QueueFixture()

@@ -82,7 +82,7 @@ struct TaskStoreSetsTests {
     }
 
     @Test(
-        "ended tasks: a completed one is unchanged whatever the entry says; a failed or cancelled one takes it and stays",
+        "ended tasks: a completed one is unchanged whatever the entry says, a cancelled one takes it, a failed one is tried",
         arguments: [TaskState.completed, .failed, .cancelled])
     func ended(state: TaskState) async throws {
         let fixture = try StoreFixture()
@@ -95,7 +95,60 @@ struct TaskStoreSetsTests {
         #expect(
             outcome
                 == (state == .completed ? SetOutcome(unchanged: 1) : SetOutcome(updated: 1, changed: [TaskID(1)])))
-        #expect(try fixture.states([TaskID(1)]) == [state])
+        #expect(try fixture.states([TaskID(1)]) == [state == .failed ? .queued : state])
+        let record = try #require(try fixture.store.record(TaskID(1), owner: nil))
+        #expect((record.finishedAt == nil) == (state == .failed))
+    }
+
+    @Test(
+        "when a task runs follows its entry: paused or not, and the time to start until it has started",
+        arguments: [
+            (false, true, nil, nil, false, TaskState.paused), (true, false, nil, nil, false, .queued),
+            (true, false, nil, 9_000, false, .waiting), (false, false, nil, 9_000, false, .waiting),
+            (false, false, 9_000, nil, false, .queued), (false, false, nil, 9_000, true, .queued),
+            (true, true, nil, 9_000, false, .paused),
+        ] as [(Bool, Bool, Milliseconds?, Milliseconds?, Bool, TaskState)])
+    func standing(
+        wasPaused: Bool, isPaused: Bool, before: Milliseconds?, after: Milliseconds?, hasStarted: Bool,
+        state: TaskState
+    ) async throws {
+        let fixture = try StoreFixture()
+        func entry(_ paused: Bool, _ startAt: Milliseconds?) -> NewTask {
+            var entry = three[0]
+            entry.specification.paused = paused
+            entry.specification.startAt = startAt
+            entry.standing = TaskStanding(paused: paused, startAt: startAt, now: 1)
+            return entry
+        }
+        try await apply([entry(wasPaused, before)], to: fixture)
+        if hasStarted {
+            let progress = TaskProgress(bytesDone: 1, bytesTotal: nil, bytesFetched: 1, startedAt: 1)
+            _ = try await fixture.store.write([.checkpoint(TaskID(1), progress)], now: 1)
+        }
+        #expect(try await apply([entry(isPaused, after)], to: fixture).updated == 1)
+        let record = try #require(try fixture.store.record(TaskID(1), owner: nil))
+        #expect(record.standing.state == state)
+        #expect(record.standing.notBefore == (state == .waiting ? after : nil))
+        #expect(try fixture.store.events(after: 1, limit: 9).map(\.state) == [state])
+    }
+
+    @Test("what waits for a person is tried with what the entry says now; what a person paused stays paused")
+    func blocked() async throws {
+        let fixture = try StoreFixture()
+        try await apply([three[0], three[1]], to: fixture)
+        let progress = TaskProgress(bytesDone: 0, bytesTotal: nil, bytesFetched: 0)
+        for (id, reason) in [(TaskID(1), TaskReason.auth), (TaskID(2), .user)] {
+            _ = try await fixture.store.write(
+                [
+                    .concluded(
+                        id, progress,
+                        TaskConclusion(
+                            standing: try #require(TaskStanding(state: .paused, reason: reason, notBefore: nil)),
+                            attempts: 1, failures: 0))
+                ], now: 1)
+        }
+        try await apply([three[0].with(password: "new"), three[1].with(password: "new")], to: fixture)
+        #expect(try fixture.states([TaskID(1), TaskID(2)]) == [.queued, .paused])
     }
 
     @Test("a completed entry with a secret in its URL is known again, though the secret is erased")

@@ -100,6 +100,19 @@ public final class Directory: Sendable {
         }
     }
 
+    /// Removes the finished file `name`, if it is the one that the download called `owner` brought, `size` bytes long.
+    ///
+    /// - Returns: `false` where something else has that name by now: that stays.
+    public func removePublished(_ name: String, by owner: String, size: Int64) throws(TransferError) -> Bool {
+        switch PartFile.isOwn(name, in: self, of: owner, size: size) {
+        case nil: return true
+        case false?: return false
+        case true?:
+            try remove(name)
+            return true
+        }
+    }
+
     public func path(of name: String) -> String { path + (path.hasSuffix("/") ? "" : "/") + name }
 
     /// The size of the finished file `name` where the download called `owner` gave it that name.

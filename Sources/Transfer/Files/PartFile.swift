@@ -94,6 +94,19 @@ public final class PartFile: Sendable {
         return Int64(information.st_size)
     }
 
+    /// Whether the finished file `name` is the one that `owner` published; where the file system keeps no marks, its
+    /// `size` has to tell.
+    ///
+    /// - Returns: `nil` where there is nothing of that name.
+    static func isOwn(_ name: String, in directory: Directory, of owner: String, size: Int64) -> Bool? {
+        let raw = linux_openat_beneath(directory.descriptor.raw, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0)
+        guard raw >= 0 else { return errno == ENOENT ? nil : false }
+        let descriptor = FileDescriptorOwner(raw)
+        if let mark = attribute(of: raw) { return mark.hasPrefix(owner + "-") }
+        guard errno == ENOTSUP, let information = try? descriptor.status() else { return false }
+        return information.st_mode & S_IFMT == S_IFREG && Int64(information.st_size) == size
+    }
+
     /// - Parameter bytes: go to `offset`, all of them.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(TransferError) {
         try descriptor.write(bytes, at: offset)
