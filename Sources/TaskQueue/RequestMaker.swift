@@ -86,9 +86,14 @@ struct RequestMaker {
         // A file that an earlier life finished and could not note down any more.
         let likely = record.path.map(FileName.last)
         let hasPast = record.id <= newestOfEarlierLives || record.attempts > 0 || record.startedAt != nil
-        if hasPast, let likely, let size = directory.publishedSize(of: likely, by: owner) {
-            // It was verified before it got this name.
-            return .done(path: directory.path(of: likely), size: size, isVerified: specification.checksum != nil)
+        let resumeData = work.resumeData.flatMap { ResumeData(bytes: $0) }
+        if hasPast {
+            let suggested = resumeData?.suggestedFileName.flatMap(FileName.makeSafe)
+            let names = [likely, specification.output == nil ? suggested : nil].compactMap(\.self)
+            if let (name, size) = Self.published(names, by: owner, in: directory, policy) {
+                // It was verified before it got this name.
+                return .done(path: directory.path(of: name), size: size, isVerified: specification.checksum != nil)
+            }
         }
         if let output = specification.output {
             switch policy {
@@ -102,12 +107,26 @@ struct RequestMaker {
         let target = DownloadTarget(
             directory: directory, partName: Self.partName(record.id, identity: identity), owner: owner,
             reservedSpace: directory.reserve(settings.minimumFree), isReadBack: specification.checksum != nil,
-            destination: { (head: ResponseHead?) throws(TransferError) in
-                try naming.destination(head, in: directory, known: likely)
+            destination: { (resource: ResourceMetadata) throws(TransferError) in
+                try naming.destination(resource, in: directory, known: likely)
             })
-        let resumeData = work.resumeData.flatMap { ResumeData(bytes: $0) }
         let progress = TransferProgress(completedBytes: record.bytesDone, totalBytes: record.bytesTotal)
         return .download(manager.download(request, to: target, resumingWith: resumeData, progress: progress))
+    }
+
+    /// Looks for a finished file of `owner`, also under the names that are tried where one is taken.
+    private static func published(
+        _ names: [String], by owner: String, in directory: Directory, _ policy: ConflictPolicy
+    ) -> (name: String, size: Int64)? {
+        for wanted in names {
+            var name = wanted
+            for number in 1...100 {
+                if let size = directory.publishedSize(of: name, by: owner) { return (name, size) }
+                guard policy == .rename, directory.contains(name) else { break }
+                name = FileName.numbered(wanted, number)
+            }
+        }
+        return nil
     }
 
     private mutating func directory(_ asked: String?) throws(TransferError) -> Directory {
@@ -137,14 +156,13 @@ struct DownloadNaming: Sendable {
     let settings: QueueSettings
 
     /// - Parameters:
-    ///   - head: of the answer; `nil` where every byte is there already.
-    ///   - known: the name that an earlier attempt came to.
+    ///   - known: the name that an earlier attempt came to, for where there is no answer to name it.
     func destination(
-        _ head: ResponseHead?, in directory: Directory, known: String?
+        _ resource: ResourceMetadata, in directory: Directory, known: String?
     ) throws(TransferError) -> FileDestination {
-        let suggested = head?.suggestedFileName.flatMap(FileName.makeSafe)
+        let suggested = resource.suggestedFileName.flatMap(FileName.makeSafe)
         let name =
-            specification.output ?? suggested ?? (head == nil ? known : nil)
+            specification.output ?? suggested ?? (resource.head == nil ? known : nil)
             ?? FileName.fromURL(specification.url)
         let conflict: FileDestination.Conflict =
             switch specification.onConflict ?? settings.onConflict {
@@ -162,7 +180,7 @@ struct DownloadNaming: Sendable {
         {
             destination.digest = FileDigest(algorithm: algorithm, hex: checksum.hex)
         }
-        if !specification.noMtime { destination.modificationTime = head?.lastModified }
+        if !specification.noMtime { destination.modificationTime = resource.lastModified }
         return destination
     }
 }

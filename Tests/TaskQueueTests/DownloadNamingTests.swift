@@ -28,7 +28,10 @@ struct DownloadNamingTests {
         let head = hasHead ? ResponseHead(status: 200, version: "1.1", lines: Array(lines.utf8)) : nil
         let settings = QueueSettings(Configuration(), downloadDirectory: directory.path, daemonUser: 0)
         return try DownloadNaming(specification: specification, settings: settings)
-            .destination(head, in: place, known: known)
+            .destination(
+                ResourceMetadata(
+                    head: head, suggestedFileName: head?.suggestedFileName, lastModified: head?.lastModified),
+                in: place, known: known)
     }
 
     @Test("the person's word goes before the server's, and that before the URL's")

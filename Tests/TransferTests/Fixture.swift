@@ -24,7 +24,7 @@ struct Place {
         reservedSpace: Int64 = 0
     ) -> DownloadTarget {
         DownloadTarget(directory: directory, partName: part, owner: owner, reservedSpace: reservedSpace) {
-            (_: ResponseHead?) throws(TransferError) in
+            (_: ResourceMetadata) throws(TransferError) in
             FileDestination(name: name, conflict: conflict, digest: digest, modificationTime: modificationTime)
         }
     }

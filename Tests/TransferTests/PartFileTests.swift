@@ -23,7 +23,7 @@ struct PartFileTests {
     private func resumeData(_ part: PartFile, _ ranges: ByteRangeSet? = nil) throws -> ResumeData {
         ResumeData(
             generation: part.generation, resource: "r", ranges: try ranges ?? part.synchronize(),
-            validator: ResourceValidator(), total: nil)
+            version: ResourceVersion())
     }
 
     private func reopen(_ data: ResumeData) -> PartFile? {

@@ -9,8 +9,9 @@ struct ResumeDataTests {
         let validator = ResourceValidator(entityTag: "\"é\\\"", lastModified: "Sun, 06 Nov 1994 08:49:37 GMT")
         for total in [nil, 0, Int64.max] {
             let data = ResumeData(
-                generation: "owner-1", resource: "r", ranges: ByteRangeSet([0..<5, 9..<12]), validator: validator,
-                total: total)
+                generation: "owner-1", resource: "r", ranges: ByteRangeSet([0..<5, 9..<12]),
+                version: ResourceVersion(
+                    validator: validator, origin: "o", total: total, suggestedFileName: "a \"name\""))
             #expect(ResumeData(bytes: data.bytes) == data)
         }
     }
@@ -31,7 +32,7 @@ struct ResumeDataTests {
     func truncated() {
         let data = ResumeData(
             generation: "g", resource: "r", ranges: ByteRangeSet([0..<5]),
-            validator: ResourceValidator(entityTag: "\"a\""), total: 9)
+            version: ResourceVersion(validator: ResourceValidator(entityTag: "\"a\""), total: 9))
         for length in 0..<data.bytes.count { #expect(ResumeData(bytes: Array(data.bytes[..<length])) == nil) }
     }
 }

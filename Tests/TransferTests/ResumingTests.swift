@@ -190,7 +190,7 @@ struct ResumingTests {
             long + resource.bytes(700..<1000) + [UInt8](repeating: 0x78, count: 100) + Array("\r\n0\r\n\r\n".utf8),
             honest + resource.bytes,
         ])
-        resumeData.resource = ResumeData.resource(of: server.url())
+        resumeData.move(to: server.url())
         let file = try await download(server.url(), resumeData).result.get()
         #expect(resource.difference(fromFileAt: file.path) == nil)
         #expect(server.requests.count == 2)
@@ -208,12 +208,148 @@ struct ResumingTests {
                 + resource.bytes(range)
         }
         let server = try RawServer([part(700..<800), part(750..<900), part(900..<1000)])
-        resumeData.resource = ResumeData.resource(of: server.url())
+        resumeData.move(to: server.url())
         let file = try await download(server.url(), resumeData).result.get()
         #expect(resource.difference(fromFileAt: file.path) == nil)
         #expect(server.requests.count == 3)
         #expect(server.requests[1].contains("Range: bytes=800-\r\n"))
         #expect(restarts.all.isEmpty)
+    }
+
+    /// An answer as it goes over the wire.
+    private func answer(_ status: String, _ fields: [String], _ body: [UInt8] = []) -> [UInt8] {
+        Array((["HTTP/1.1 \(status)"] + fields + ["", ""]).joined(separator: "\r\n").utf8) + body
+    }
+
+    @Test("a validator that comes with an overlap vouches for nothing until the overlap has been compared")
+    func validatorBeforeOverlap() async throws {
+        let (old, new) = (Resource(size: 1_000_000, seed: 1), Resource(size: 1_000_000, seed: 2))
+        func begin(_ resource: Resource, _ count: Int64) -> [UInt8] { resource.bytes(0..<count) }
+        let server = try RawServer([
+            // No validator, cut in the middle.
+            answer("200 OK", ["Content-Length: 1000000"], begin(old, 600_000)),
+            // The next version's tag, and the end before a byte of the overlap.
+            answer(
+                "206 Partial Content",
+                ["ETag: \"two\"", "Content-Length: 662144", "Content-Range: bytes 337856-999999/1000000"]),
+            // The overlap of the version that is there now.
+            answer(
+                "206 Partial Content",
+                ["ETag: \"two\"", "Content-Length: 662144", "Content-Range: bytes 337856-999999/1000000"],
+                new.bytes(337_856..<1_000_000)),
+            answer("200 OK", ["ETag: \"two\"", "Content-Length: 1000000"], new.bytes),
+        ])
+        var resumeData: ResumeData?
+        for _ in 0..<2 {
+            let outcome = await download(server.url(), resumeData)
+            #expect(outcome.result.error?.code == .truncated)
+            resumeData = outcome.resumeData
+            #expect(resumeData?.validator.entityTag == nil)
+        }
+        let file = try await download(server.url(), resumeData).result.get()
+        #expect(new.difference(fromFileAt: file.path) == nil)
+        #expect(!server.requests[2].contains("If-Range"))
+        #expect(restarts.all.count == 1)
+    }
+
+    @Test("a validator vouches for the URL that sent it: where a redirect leads elsewhere the overlap is compared")
+    func redirectElsewhere() async throws {
+        var (one, other) = (Resource(size: 600_000, seed: 1), Resource(size: 600_000, seed: 2))
+        (one.entityTag, other.entityTag) = ("\"same\"", "\"same\"")
+        let server = try ScriptedServer([
+            "/f": [.redirect("/1"), .redirect("/2")], "/1": [.serveThenCut(one, after: 300_000)],
+            "/2": [.serve(other)],
+        ])
+        let first = await download(server.url("/f"))
+        let file = try await download(server.url("/f"), first.resumeData).result.get()
+        #expect(other.difference(fromFileAt: file.path) == nil)
+    }
+
+    @Test("where the redirect leads elsewhere and the bytes are the same, they are kept")
+    func redirectToMirror() async throws {
+        let resource = Resource(size: 600_000)
+        let server = try ScriptedServer([
+            "/f": [.redirect("/1"), .redirect("/2")], "/1": [.serveThenCut(resource, after: 300_000)],
+            "/2": [.serve(resource)],
+        ])
+        let first = await download(server.url("/f"))
+        let file = try await download(server.url("/f"), first.resumeData).result.get()
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+        #expect(restarts.all.isEmpty && server.bodyBytesSent(for: "/2") == 300_000 + 262_144)
+    }
+
+    @Test("of a resource whose length nobody says, a part is no end: the rest is asked for until there is no more")
+    func unknownLength() async throws {
+        let resource = Resource(size: 1000)
+        let tag = try #require(resource.entityTag)
+        let chunks = Array("2bc\r\n".utf8) + resource.bytes(0..<700) + Array("\r\n".utf8)
+        let server = try RawServer([
+            answer("200 OK", ["ETag: \(tag)", "Transfer-Encoding: chunked"], chunks),
+            answer(
+                "206 Partial Content", ["ETag: \(tag)", "Content-Length: 100", "Content-Range: bytes 700-799/*"],
+                resource.bytes(700..<800)),
+            answer(
+                "206 Partial Content", ["ETag: \(tag)", "Content-Length: 200", "Content-Range: bytes 800-999/*"],
+                resource.bytes(800..<1000)),
+            answer(
+                "416 Range Not Satisfiable",
+                ["ETag: \(tag)", "Content-Length: 0", "Content-Range: bytes */1000"]),
+        ])
+        let first = await download(server.url())
+        #expect(first.result.error?.code == .truncated)
+        let file = try await download(server.url(), first.resumeData).result.get()
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+        #expect(server.requests.count == 4 && restarts.all.isEmpty)
+    }
+
+    @Test("every byte came, and the end of it did not: a 416 that says so makes the file whole")
+    func completeBy416() async throws {
+        let resource = Resource(size: 1000)
+        let tag = try #require(resource.entityTag)
+        let chunk = Array("3e8\r\n".utf8) + resource.bytes + Array("\r\n".utf8)
+        let server = try RawServer([
+            answer("200 OK", ["ETag: \(tag)", "Transfer-Encoding: chunked"], chunk),
+            answer(
+                "416 Range Not Satisfiable",
+                ["ETag: \(tag)", "Content-Length: 0", "Content-Range: bytes */1000"]),
+        ])
+        let first = await download(server.url())
+        let file = try await download(server.url(), first.resumeData).result.get()
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+    }
+
+    @Test("no content in answer to a range says that the file has changed, not that it is empty and whole")
+    func noContent() async throws {
+        let resource = Resource(size: 1000)
+        let (server, resumeData) = try await interrupted(resource, after: 700, then: [.status(204), .serve(resource)])
+        let file = try await download(server.url("/f"), resumeData).result.get()
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+    }
+
+    @Test("the name and the date that the server gave are remembered with the bytes")
+    func remembered() async throws {
+        let url = "http://127.0.0.1:\(try FreePort.next())/f"
+        let part = try PartFile.make(in: place.directory, name: Place.partName, owner: "test-1")
+        try Array("0123456789".utf8).withUnsafeBytes { try part.write($0, at: 0) }
+        let version = ResourceVersion(
+            validator: ResourceValidator(lastModified: "Sun, 06 Nov 1994 08:49:37 GMT"), total: 10,
+            suggestedFileName: "named.iso")
+        let resumeData = try #require(
+            ResumeData(
+                bytes: ResumeData(
+                    generation: part.generation, resource: ResumeData.resource(of: url),
+                    ranges: try part.synchronize(), version: version
+                ).bytes))
+        let asked = Notes<ResourceMetadata>()
+        var target = place.target()
+        target.destination = { resource in
+            asked.add(resource)
+            return FileDestination(name: "file", conflict: .fail)
+        }
+        _ = try await download(url, resumeData, target: target).result.get()
+        #expect(asked.all.map(\.suggestedFileName) == ["named.iso"])
+        #expect(asked.all.map(\.lastModified) == [784_111_777])
+        #expect(asked.all.allSatisfy { $0.head == nil })
     }
 
     @Test("what was whole when its life ended is published without asking anyone")
@@ -224,7 +360,7 @@ struct ResumingTests {
         let url = "http://127.0.0.1:\(try FreePort.next())/f"
         let resumeData = ResumeData(
             generation: part.generation, resource: ResumeData.resource(of: url), ranges: try part.synchronize(),
-            validator: ResourceValidator(entityTag: resource.entityTag), total: 5000)
+            version: ResourceVersion(validator: ResourceValidator(entityTag: resource.entityTag), total: 5000))
         let file = try await download(url, resumeData).result.get()
         #expect(resource.difference(fromFileAt: file.path) == nil)
     }
@@ -283,5 +419,13 @@ struct ResumingTests {
         _ = try await request.value
         #expect(due.all.count == 4)
         withExtendedLifetime(manager) {}
+    }
+}
+
+extension ResumeData {
+    /// As if the same bytes had come from another URL.
+    fileprivate mutating func move(to url: String) {
+        resource = ResumeData.resource(of: url)
+        origin = resource
     }
 }

@@ -7,6 +7,8 @@ struct AnswerJudgement {
     var have: Int64
     /// Of the version that the part was begun from.
     var validator: ResourceValidator?
+    /// Whether the validator came from the URL that was asked: then its being the same says something.
+    var isVouched = true
     var total: Int64?
     /// The last segment of the URL's path: tells a coded file from a coded transfer.
     var pathSuffix: String
@@ -35,7 +37,8 @@ struct AnswerJudgement {
         switch head.status {
         case 206: partial(head)
         case 200, 203: whole(head)
-        case 204, 205: .restart(length: 0)
+        case 204, 205:
+            askedFrom == nil ? .restart(length: 0) : .askAgain(reason: "the server has no content any more (204)")
         case 416 where askedFrom != nil: unsatisfiable(head)
         case 412 where askedFrom != nil: .askAgain(reason: "the server says that the file has changed (412)")
         default: .fail(Self.failure(head, now: now))
@@ -80,7 +83,7 @@ struct AnswerJudgement {
             // Some servers say 200 and mean 206; only numbers that fit make it one.
             if let askedFrom, let range = ContentRange(text), let bounds = range.bounds,
                 bounds.lowerBound == askedFrom, bounds.upperBound - bounds.lowerBound + 1 == head.contentLength,
-                range.total == total, total != nil, validator?.agrees(with: head.validator) ?? false
+                range.total == total, total != nil, isVouched, validator?.agrees(with: head.validator) ?? false
             {
                 return .accept(offset: bounds.lowerBound, length: head.contentLength, total: total)
             }
@@ -92,7 +95,7 @@ struct AnswerJudgement {
     private func unsatisfiable(_ head: ResponseHead) -> Verdict {
         if let text = head.value(of: "content-range"), let range = ContentRange(text), range.bounds == nil,
             let theirs = range.total, theirs == have, total == nil || total == have,
-            let validator, validator.strongEntityTag != nil, validator.strongEntityTag == head.validator.strongEntityTag
+            isVouched, let validator, validator.strongEntityTag != nil, validator.strongEntityTag == head.validator.strongEntityTag
         {
             return .complete
         }

@@ -16,13 +16,24 @@ public struct ResumeData: Sendable, Equatable, Codable {
     public var validator: ResourceValidator
     /// Bytes of the whole resource, where known.
     public var total: Int64?
+    /// See ``ResourceVersion/origin``.
+    var origin: String?
+    /// As `Content-Disposition` has it; not made safe.
+    public var suggestedFileName: String?
 
-    init(generation: String, resource: String, ranges: ByteRangeSet, validator: ResourceValidator, total: Int64?) {
+    init(generation: String, resource: String, ranges: ByteRangeSet, version: ResourceVersion) {
         self.generation = generation
         self.resource = resource
         self.ranges = ranges
-        self.validator = validator
-        self.total = total
+        validator = version.validator
+        total = version.total
+        origin = version.origin
+        suggestedFileName = version.suggestedFileName
+    }
+
+    var version: ResourceVersion {
+        ResourceVersion(
+            validator: validator, origin: origin, total: total, suggestedFileName: suggestedFileName)
     }
 
     /// What ``resource`` is for a URL.

@@ -12,8 +12,10 @@ final class BodyWriter {
     private let checkpointInterval: Int64
 
     private(set) var part: PartFile?
-    private(set) var validator = ResourceValidator()
-    private(set) var total: Int64?
+    /// What is known of the version that the bytes in the part are of.
+    private(set) var version = ResourceVersion()
+    /// What the answer under way says of its version: that of the part's bytes once they are seen to be the same.
+    private var claimed: ResourceVersion?
     /// Bytes at the front that are there, of this version.
     private(set) var have: Int64 = 0
     /// Where the next byte of the body belongs.
@@ -38,43 +40,54 @@ final class BodyWriter {
             return startOver()
         }
         part = found
-        validator = resumeData.validator
-        total = resumeData.total
+        version = resumeData.version
         have = resumeData.ranges.contiguousEnd
         position = have
-        task.progress.setTotal(total)
+        task.progress.setTotal(version.total)
         task.progress.setCompleted(have)
-        task.setPart(found, validator: validator)
+        task.setPart(found, version)
     }
 
     /// Forgets all that is there: the next body begins a new generation.
     func startOver() {
         part = nil
-        validator = ResourceValidator()
-        total = nil
+        version = ResourceVersion()
+        claimed = nil
         have = 0
         position = 0
         filled = 0
-        task.setPart(nil, validator: validator)
+        task.setPart(nil, version)
         task.progress.setTotal(nil)
         task.progress.setCompleted(0)
     }
 
     /// A body begins whose first byte is that of `offset`.
-    func begin(at offset: Int64, total: Int64?, validator: ResourceValidator) {
+    ///
+    /// - Parameter claimed: what its head says. Where the body overlaps what is there, that counts only when the
+    ///   overlap has been compared: until then nothing tells that both are of one version.
+    func begin(at offset: Int64, of claimed: ResourceVersion) {
         position = offset
         filled = 0
-        self.total = total
-        self.validator = validator
-        task.setPart(part, validator: validator)
-        task.progress.setTotal(total)
+        self.claimed = claimed
+        task.progress.setTotal(claimed.total)
+        adoptVersion()
+    }
+
+    private func adoptVersion() {
+        guard position >= have, let claimed else { return }
+        version = version.continued(by: claimed)
+        self.claimed = nil
+        task.setPart(part, version)
     }
 
     /// - Throws: where the disk refuses, or the bytes are not those that are there (`remoteChanged`).
     func append(_ bytes: UnsafeRawBufferPointer) throws(TransferError) {
         task.progress.transferred(bytes.count)
         var rest = bytes
-        if position < have { rest = try compare(rest) }
+        if position < have {
+            rest = try compare(rest)
+            adoptVersion()
+        }
         while !rest.isEmpty {
             let space = buffer ?? core.buffers.take()
             buffer = space
@@ -133,7 +146,7 @@ final class BodyWriter {
         let target = task.target
         let made = try PartFile.make(in: target.directory, name: target.partName, owner: target.owner)
         part = made
-        task.setPart(made, validator: validator)
+        task.setPart(made, version)
         return made
     }
 

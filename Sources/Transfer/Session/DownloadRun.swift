@@ -37,8 +37,12 @@ final class DownloadRun: LoopRun {
     private var redirects = 0
     private var restarts = 0
     private var askedFrom: Int64?
+    /// Bytes that were there when it was asked.
+    private var haveBefore: Int64 = 0
     private var discarded = 0
     private var bodyBegun = false
+    /// The body is a part of the resource and not the whole.
+    private var isPart = false
     /// Set before we break an exchange off ourselves: the reason outranks libcurl's.
     private var failure: TransferError?
     private var destination: FileDestination?
@@ -60,15 +64,8 @@ final class DownloadRun: LoopRun {
 
     func start() {
         if let resumeData = task.resumeData { writer.reopen(resumeData) }
-        if let total = writer.total, writer.have == total, total > 0 {
-            // Every byte came in an earlier life.
-            do throws(TransferError) {
-                destination = try task.target.destination(nil)
-            } catch {
-                return fail(error)
-            }
-            return finish()
-        }
+        // Every byte came in an earlier life.
+        if let total = writer.version.total, writer.have == total, total > 0 { return finish() }
         do throws(CurlError) {
             let url = try CurlURL(request.url)
             ask(url)
@@ -91,8 +88,9 @@ final class DownloadRun: LoopRun {
         }
         var fields = ["Accept-Encoding: identity"]
         askedFrom = nil
+        haveBefore = writer.have
         if writer.have > 0 {
-            let ifRange = writer.validator.ifRange
+            let ifRange = isVouched ? writer.version.validator.ifRange : nil
             // Bytes that nothing vouches for are fetched once more and compared.
             let from = ifRange == nil ? max(0, writer.have - Self.overlap) : writer.have
             if from > 0 {
@@ -103,6 +101,12 @@ final class DownloadRun: LoopRun {
         }
         let plan = ExchangeLauncher.Plan(request: request, url: url, engineFields: fields)
         launcher.launch(plan, handler: self) { [unowned self] error in fail(error) }
+    }
+
+    /// Whether the validator is one that this very URL sent, so that the server can be asked by it.
+    private var isVouched: Bool {
+        guard let url, let origin = writer.version.origin else { return false }
+        return origin == ResumeData.resource(of: url.text)
     }
 
     func cancel() {
@@ -132,16 +136,18 @@ final class DownloadRun: LoopRun {
             return true
         }
         let judgement = AnswerJudgement(
-            askedFrom: askedFrom, have: writer.have, validator: writer.have > 0 ? writer.validator : nil,
-            total: writer.total, pathSuffix: url.path)
+            askedFrom: askedFrom, have: writer.have, validator: writer.have > 0 ? writer.version.validator : nil,
+            isVouched: isVouched, total: writer.version.total, pathSuffix: url.path)
         switch judgement.judge(head, now: Int64(time(nil))) {
         case .accept(let offset, let length, let total):
+            isPart = true
             return receive(head, from: offset, end: length.map { offset + $0 }, total: total)
         case .restart(let length):
             if writer.have > 0 {
                 session.delegate.downloadTask(task, didRestartBecause: "the server sent the whole file")
             }
             writer.startOver()
+            isPart = false
             return receive(head, from: 0, end: length, total: length)
         case .complete: phase = .discarding(.finish)
         case .askAgain(let reason): phase = .discarding(.askAgain(reason: reason))
@@ -169,6 +175,9 @@ final class DownloadRun: LoopRun {
     }
 
     private func receive(_ head: ResponseHead, from offset: Int64, end: Int64?, total: Int64?) -> Bool {
+        let claimed = ResourceVersion(
+            validator: head.validator, origin: url.map { ResumeData.resource(of: $0.text) }, total: total,
+            suggestedFileName: head.suggestedFileName)
         do throws(TransferError) {
             if let maximum = request.maximumBodySize, let total, total > maximum {
                 throw TransferError(.tooLarge, "the file has \(total) bytes, more than the \(maximum) allowed")
@@ -179,12 +188,13 @@ final class DownloadRun: LoopRun {
                 throw TransferError(
                     .diskFull, "\(task.target.directory.path) has no room for \(total - writer.have) bytes more")
             }
-            destination = try task.target.destination(head)
+            destination = try task.target.destination(
+                ResourceMetadata(head, offset == 0 ? claimed : writer.version.continued(by: claimed)))
         } catch {
             failure = error
             return false
         }
-        writer.begin(at: offset, total: total, validator: head.validator)
+        writer.begin(at: offset, of: claimed)
         if writer.have > 0 { session.delegate.downloadTask(task, didResumeAt: writer.have) }
         task.progress.setPhase(.transferring)
         phase = .receiving(end: end)
@@ -264,9 +274,11 @@ final class DownloadRun: LoopRun {
         if let end, writer.position < end {
             return fail(TransferError(.truncated, "the body ended at \(writer.position) of \(end) bytes"))
         }
-        if let total = writer.total, writer.position < total {
-            // A part shorter than what was asked for is legal: ask for the rest, as long as it brings something.
-            guard bodyBegun, let url else {
+        // A part shorter than what was asked for is legal: ask for the rest, as long as it brings something.
+        if writer.version.total.map({ writer.position < $0 }) ?? isPart {
+            guard writer.position > haveBefore, let url else {
+                // Nobody says how long it is, and nothing follows what is here.
+                if writer.version.total == nil, bodyBegun { return finish() }
                 return fail(TransferError(.truncated, "the server sends nothing after byte \(writer.position)"))
             }
             do throws(TransferError) { try writer.flush() } catch { return fail(error) }
@@ -280,6 +292,9 @@ final class DownloadRun: LoopRun {
     private func finish() {
         do throws(TransferError) {
             let (part, size) = try writer.complete()
+            if destination == nil {
+                destination = try task.target.destination(ResourceMetadata(nil, writer.version))
+            }
             guard let destination else { throw TransferError(.internal, "a file without a destination") }
             end()
             task.progress.setTotal(size)
@@ -294,9 +309,9 @@ final class DownloadRun: LoopRun {
         // Bytes that are in memory still may spare fetching them again; if the disk does not want them, so be it.
         if error.code != .remoteChanged { try? writer.flush() }
         let part = error.code == .remoteChanged ? nil : writer.part
-        let validator = writer.validator
+        let version = writer.version
         end()
-        session.fail(task, error, part: part, validator: validator)
+        session.fail(task, error, part: part, version: version)
     }
 
     private func end() {

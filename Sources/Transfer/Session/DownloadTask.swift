@@ -10,7 +10,7 @@ public struct DownloadTarget: Sendable {
     public var owner: String
     /// Final name and conditions, asked for once the head of the answer is judged; without a head where every
     /// byte is there already. An error refuses the download before a byte is taken.
-    public var destination: @Sendable (ResponseHead?) throws(TransferError) -> FileDestination
+    public var destination: @Sendable (ResourceMetadata) throws(TransferError) -> FileDestination
 
     /// Bytes to leave free on the file system.
     public var reservedSpace: Int64
@@ -19,7 +19,7 @@ public struct DownloadTarget: Sendable {
 
     public init(
         directory: Directory, partName: String, owner: String, reservedSpace: Int64 = 0, isReadBack: Bool = false,
-        destination: @escaping @Sendable (ResponseHead?) throws(TransferError) -> FileDestination
+        destination: @escaping @Sendable (ResourceMetadata) throws(TransferError) -> FileDestination
     ) {
         self.directory = directory
         self.partName = partName
@@ -47,7 +47,7 @@ public final class DownloadTask: SessionTask {
 
     private struct State {
         var part: PartFile?
-        var validator = ResourceValidator()
+        var version = ResourceVersion()
     }
 
     private let mutable = Mutex(State())
@@ -91,7 +91,7 @@ public final class DownloadTask: SessionTask {
     /// - Returns: resume data for it; `nil` where nothing has been written.
     /// - Throws: where the sync failed: then only earlier resume data count.
     public func checkpoint() async throws(TransferError) -> ResumeData? {
-        guard let (part, validator) = mutable.withLock({ state in state.part.map { ($0, state.validator) } }) else {
+        guard let (part, version) = mutable.withLock({ state in state.part.map { ($0, state.version) } }) else {
             return nil
         }
         let staysCached = target.isReadBack
@@ -107,28 +107,28 @@ public final class DownloadTask: SessionTask {
                 }
             }
         }
-        return resumeData(for: part, validator, ranges: try outcome.get())
+        return resumeData(for: part, version, ranges: try outcome.get())
     }
 
     /// Written and not yet synced.
     public var unsyncedBytes: Int64 { mutable.withLock { $0.part?.unsynced ?? 0 } }
 
-    var validator: ResourceValidator { mutable.withLock { $0.validator } }
+    var version: ResourceVersion { mutable.withLock { $0.version } }
 
     // MARK: From the loop
 
-    func setPart(_ part: PartFile?, validator: ResourceValidator) {
+    func setPart(_ part: PartFile?, _ version: ResourceVersion) {
         mutable.withLock { state in
             state.part = part
-            state.validator = validator
+            state.version = version
         }
     }
 
-    func resumeData(for part: PartFile, _ validator: ResourceValidator, ranges: ByteRangeSet) -> ResumeData? {
+    func resumeData(for part: PartFile, _ version: ResourceVersion, ranges: ByteRangeSet) -> ResumeData? {
         guard !ranges.ranges.isEmpty else { return nil }
         return ResumeData(
             generation: part.generation, resource: ResumeData.resource(of: originalRequest.url), ranges: ranges,
-            validator: validator, total: progress.totalBytes)
+            version: version)
     }
 }
 

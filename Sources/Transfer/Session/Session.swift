@@ -175,14 +175,14 @@ public final class Session: Sendable {
                     try? part.directory.remove(part.name)
                     return complete(task, .failed(error, nil))
                 }
-                complete(task, .failed(error, task.resumeData(for: part, task.validator, ranges: part.durable)))
+                complete(task, .failed(error, task.resumeData(for: part, task.version, ranges: part.durable)))
             }
         }
         publisher.publish(item, isUrgent: remaining == 0)
     }
 
     /// Syncs what came, so that it need not come again, and completes.
-    func fail(_ task: DownloadTask, _ error: TransferError, part: PartFile?, validator: ResourceValidator) {
+    func fail(_ task: DownloadTask, _ error: TransferError, part: PartFile?, version: ResourceVersion) {
         networkEnded()
         guard let part else {
             // Nothing was begun: what there was before is all there is, unless it turned out to be of no use.
@@ -191,7 +191,7 @@ public final class Session: Sendable {
         }
         diskThreads.perform { [self] in
             let ranges = (try? part.synchronize()) ?? part.durable
-            complete(task, .failed(error, task.resumeData(for: part, validator, ranges: ranges)))
+            complete(task, .failed(error, task.resumeData(for: part, version, ranges: ranges)))
         }
     }
 

@@ -1,0 +1,44 @@
+/// What an answer said of the resource that a part's bytes are of.
+struct ResourceVersion: Sendable, Equatable {
+    var validator = ResourceValidator()
+    /// Which URL sent the validator, after redirects, as ``ResumeData/resource(of:)`` has it. To a validator of
+    /// another URL nothing can be asked (RFC 9110, section 8.8.3).
+    var origin: String?
+    /// Bytes of the whole resource, where known.
+    var total: Int64?
+    /// As `Content-Disposition` has it.
+    var suggestedFileName: String?
+
+    /// The version that a later answer, which continues this one, speaks of: what it leaves out still holds.
+    func continued(by later: ResourceVersion) -> ResourceVersion {
+        var version = later
+        if later.validator.ifRange == nil, validator.ifRange != nil, origin == later.origin {
+            version.validator = validator
+        }
+        version.total = later.total ?? total
+        version.suggestedFileName = later.suggestedFileName ?? suggestedFileName
+        return version
+    }
+}
+
+/// What is known of a resource when its file is given a name.
+public struct ResourceMetadata: Sendable {
+    /// Of the answer that brings the body; `nil` where every byte was there already.
+    public var head: ResponseHead?
+    /// As `Content-Disposition` has it, now or in an earlier answer (RFC 6266); not made safe.
+    public var suggestedFileName: String?
+    /// Seconds since 1970 (RFC 9110, section 8.8.2).
+    public var lastModified: Int64?
+
+    public init(head: ResponseHead? = nil, suggestedFileName: String? = nil, lastModified: Int64? = nil) {
+        self.head = head
+        self.suggestedFileName = suggestedFileName
+        self.lastModified = lastModified
+    }
+
+    init(_ head: ResponseHead?, _ version: ResourceVersion) {
+        self.init(
+            head: head, suggestedFileName: version.suggestedFileName,
+            lastModified: version.validator.lastModified.flatMap(HTTPDate.parse))
+    }
+}
