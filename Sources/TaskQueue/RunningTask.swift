@@ -14,7 +14,7 @@ struct RunningTask {
     /// Resumed when the run's conclusion is written.
     var waiters: [CheckedContinuation<Void, Never>] = []
     var meter = RateMeter()
-    /// It has not received a byte for a while and lends its slot.
+    /// No byte came or went for a while: it lends its slot.
     var isSilent = false
     /// When the counts last moved, of a clock that no one sets.
     var lastMoved: Milliseconds
@@ -22,6 +22,10 @@ struct RunningTask {
     /// A checkpoint that is under way: the conclusion is written after it.
     var checkpoint: Task<Void, Never>?
     var lastCheckpoint: Milliseconds
+    /// The store did not take the last checkpoint.
+    var owesCheckpoint = false
+    /// The store does not take what it came to, and is asked again and again.
+    var cannotBeWritten = false
     /// It counts among those that use the network.
     var holdsSlot = true
     /// The network's part is over; the conclusion is being written.

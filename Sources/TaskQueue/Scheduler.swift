@@ -55,6 +55,10 @@ package actor Scheduler {
     private static let windowLimit = 1_024
     /// Milliseconds between looks at what runs.
     private static let tickInterval: Milliseconds = 1_000
+    /// Bytes after which what was written is checkpointed.
+    static let checkpointBytes: Int64 = 32 << 20
+    /// Bytes that a download may be ahead of its checkpoint.
+    static let checkpointLimit: Int64 = 64 << 20
     /// Milliseconds after which what was written is checkpointed.
     private static let checkpointInterval: Milliseconds = 2_000
     /// Milliseconds without a first byte after which a task lends its slot.
@@ -262,7 +266,7 @@ package actor Scheduler {
         // Others take the slots while this is being written down.
         fill()
         for checkpoint in checkpoints { await checkpoint.value }
-        await write(changes)
+        await write(changes, of: ids)
         var becomesReady = false
         for id in ids {
             guard let task = running.removeValue(forKey: id) else { continue }
@@ -310,7 +314,7 @@ package actor Scheduler {
     }
 
     /// Writes until it is written: what a task came to is not forgotten because a disk is full for a while.
-    private func write(_ changes: [TaskChange]) async {
+    private func write(_ changes: [TaskChange], of ids: [TaskID]) async {
         guard !changes.isEmpty else { return }
         while true {
             do throws(StoreError) {
@@ -319,9 +323,18 @@ package actor Scheduler {
             } catch {
                 if error == .closed { return }
                 logger.error("cannot write down what tasks came to; trying again", metadata: ["error": "\(error)"])
+                // Whoever waits for it is told by his own write that the store takes nothing now.
+                for id in ids { releaseWaiters(of: id) }
                 await clock.sleep(1_000)
             }
         }
+    }
+
+    private func releaseWaiters(of id: TaskID) {
+        let waiters = running[id]?.waiters ?? []
+        running[id]?.waiters = []
+        running[id]?.cannotBeWritten = true
+        for waiter in waiters { waiter.resume() }
     }
 
     // MARK: Looking after what runs
@@ -346,7 +359,7 @@ package actor Scheduler {
                 running[id]?.lastTransferred = transferred
                 running[id]?.lastMoved = now
             }
-            let isSilent = task.holdsSlot && transferred == 0 && now - task.lastMoved >= Self.silence
+            let isSilent = task.holdsSlot && now - task.lastMoved >= Self.silence
             if isSilent != task.isSilent {
                 running[id]?.isSilent = isSilent
                 slots.setSilent(isSilent, task.record.host)
@@ -368,16 +381,20 @@ package actor Scheduler {
     /// Brings a download's bytes to the disk, then says so in the store.
     private func checkpoint(_ id: TaskID) {
         guard let task = running[id], !task.isConcluding, task.checkpoint == nil,
-            let request = task.request as? DownloadRequest, request.unsyncedBytes > 0
+            let request = task.request as? DownloadRequest, request.unsyncedBytes > 0 || task.owesCheckpoint
         else { return }
         running[id]?.lastCheckpoint = clock.monotonic()
         running[id]?.checkpoint = Task {
-            await writeCheckpoint(id, task, request)
+            let isWritten = await writeCheckpoint(id, task, request)
             running[id]?.checkpoint = nil
+            running[id]?.owesCheckpoint = !isWritten
+            // One that fell due meanwhile was passed over.
+            if isWritten, request.unsyncedBytes >= Self.checkpointBytes { checkpoint(id) }
         }
     }
 
-    private func writeCheckpoint(_ id: TaskID, _ task: RunningTask, _ request: DownloadRequest) async {
+    /// - Returns: whether the store has it.
+    private func writeCheckpoint(_ id: TaskID, _ task: RunningTask, _ request: DownloadRequest) async -> Bool {
         let resumeData: ResumeData?
         do throws(TransferError) {
             resumeData = try await request.checkpoint()
@@ -386,9 +403,10 @@ package actor Scheduler {
             // back with that.
             logger.error("a sync failed", metadata: ["task": "\(id)", "error": "\(error)"])
             if running[id]?.order == nil { running[id]?.order = .release }
-            return request.cancel()
+            request.cancel()
+            return true
         }
-        guard let resumeData, !resumeData.bytes.isEmpty else { return }
+        guard let resumeData, !resumeData.bytes.isEmpty else { return true }
         let progress = TaskProgress(
             bytesDone: resumeData.ranges.count, bytesTotal: request.progress.totalBytes,
             bytesFetched: task.bytesFetched, startedAt: task.record.startedAt ?? task.startedAt,
@@ -397,7 +415,10 @@ package actor Scheduler {
             _ = try await store.write([.checkpoint(id, progress)], now: clock.now())
         } catch {
             logger.error("cannot write a checkpoint", metadata: ["task": "\(id)", "error": "\(error)"])
+            return false
         }
+        request.confirm(resumeData)
+        return true
     }
 
     /// Wakes up when the first waiting task becomes ready.
@@ -470,8 +491,9 @@ package actor Scheduler {
         return ended
     }
 
-    /// Returns when what the task's run came to is written down; at once where it does not run.
+    /// Returns when what the task's run came to is written down, or cannot be for now; at once where it does not run.
     private func concluded(_ id: TaskID) async {
+        if running[id]?.cannotBeWritten == true { return }
         guard running[id]?.isConcluding == true || running[id]?.order != nil else { return }
         await withCheckedContinuation { continuation in
             // No suspension lies between the look above and this.

@@ -23,6 +23,9 @@ package final class TaskQueue: Sendable {
         self.store = store
         self.settings = settings
         self.clock = clock
+        var session = session
+        session.checkpointInterval = Scheduler.checkpointBytes
+        session.checkpointLimit = Scheduler.checkpointLimit
         manager = try SessionManager(configuration: session, startRequestsImmediately: false)
         manager.adapter = AgentAdapter(agent: agent)
         manager.retrier = InterruptionRetrier(policy: settings.retry)

@@ -114,6 +114,27 @@ struct SchedulerTests {
         #expect(silent.requests().count <= connectionsPerHost)
     }
 
+    @Test("uploads that are taken and never answered hold up nobody else, nor do several such hosts")
+    func silentUploads() async throws {
+        let silent = try (0..<5).map { _ in try ScriptedServer(["/a": [.hang]]) }
+        let server = try ScriptedServer(["/b": [.status(200, body: "b")]])
+        let manual = ManualClock()
+        let fixture = try await QueueFixture(clock: manual.clock)
+        let source = try fixture.directory.write("source", to: "source")
+        for server in silent {
+            var upload = TaskSpecification(url: server.url("/a"))
+            upload.kind = .upload
+            upload.file = source
+            _ = try await fixture.queue.add(Array(repeating: upload, count: 40), by: QueueFixture.administrator)
+        }
+        let id = try await fixture.add(server.url("/b"))
+        try await eventually(that: "the other host's task completes", every: .milliseconds(5)) {
+            manual.advance(by: 1_000)
+            return try await fixture.status(id).state == .completed
+        }
+        #expect(manual.now - ManualClock().now < 1_000_000)
+    }
+
     @Test("limits on tasks and on a host's connections hold")
     func limits() async throws {
         let first = try CountingServer(expected: 3)

@@ -1,5 +1,6 @@
 import Curl
 import Glibc
+import Synchronization
 import TestSupport
 import Testing
 
@@ -226,5 +227,40 @@ struct DownloadTests {
         let error = await download(url).result.error
         #expect(error?.code == .protocolNotAllowed || error?.code == .invalidRequest)
         #expect(place.names.isEmpty)
+    }
+
+    @Test("a download waits where it is too far ahead of its last confirmed checkpoint, and goes on from there")
+    func checkpointLimit() async throws {
+        let resource = Resource(size: 16_000_000)
+        let server = try ScriptedServer(["/f": [.serve(resource)]])
+        let manager = try SessionManager(
+            configuration: .test {
+                $0.checkpointInterval = 1_000_000
+                $0.checkpointLimit = 2_000_000
+            }, startRequestsImmediately: false)
+        let ahead = Mutex((written: Int64(0), confirmed: Int64(0), most: Int64(0)))
+        manager.delegate.overrides.downloadTaskDidWrite = { _, count in
+            ahead.withLock {
+                $0.written += count
+                $0.most = max($0.most, $0.written - $0.confirmed)
+            }
+        }
+        let request = manager.download(TransferRequest(url: server.url("/f")), to: place.target())
+        let due = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        request.onCheckpointDue { due.continuation.yield() }
+        request.response { _ in due.continuation.finish() }
+        request.resume()
+        for await _ in due.stream {
+            while let resumeData = try await request.checkpoint() {
+                ahead.withLock { $0.confirmed = resumeData.ranges.contiguousEnd }
+                request.confirm(resumeData)
+                if request.unsyncedBytes < 1_000_000 { break }
+            }
+        }
+        let file = try await request.value
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+        // What has been gathered for one write is on top.
+        let most = ahead.withLock { $0.most }
+        #expect(most >= 1_000_000 && most <= 2_000_000 + 262_144)
     }
 }

@@ -74,6 +74,12 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         try await (task as? DownloadTask)?.checkpoint()
     }
 
+    /// The resume data of a checkpoint have been kept where they outlast a crash: needed where the session has a
+    /// `checkpointLimit`.
+    public func confirm(_ resumeData: ResumeData) {
+        (task as? DownloadTask)?.confirm(resumeData)
+    }
+
     /// Bytes written and not yet synced.
     public var unsyncedBytes: Int64 { (task as? DownloadTask)?.unsyncedBytes ?? 0 }
 }

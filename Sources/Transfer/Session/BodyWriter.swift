@@ -10,6 +10,7 @@ final class BodyWriter {
     private let task: DownloadTask
     private unowned let core: LoopCore
     private let checkpointInterval: Int64
+    private let checkpointLimit: Int64
 
     private(set) var part: PartFile?
     /// What is known of the version that the bytes in the part are of.
@@ -24,11 +25,14 @@ final class BodyWriter {
     private var buffer: UnsafeMutableRawBufferPointer?
     private var filled = 0
     private var sinceCheckpoint: Int64 = 0
+    /// Bytes at the front that a confirmed checkpoint covers.
+    private var confirmed: Int64 = 0
 
-    init(task: DownloadTask, core: LoopCore, checkpointInterval: Int64) {
+    init(task: DownloadTask, core: LoopCore, configuration: SessionConfiguration) {
         self.task = task
         self.core = core
-        self.checkpointInterval = checkpointInterval
+        checkpointInterval = configuration.checkpointInterval
+        checkpointLimit = configuration.checkpointLimit ?? .max
     }
 
     /// Takes up what an earlier attempt left, where it is still what the resume data say.
@@ -43,6 +47,7 @@ final class BodyWriter {
         version = resumeData.version
         have = resumeData.ranges.contiguousEnd
         position = have
+        confirmed = have
         task.progress.setTotal(version.total)
         task.progress.setCompleted(have)
         task.setPart(found, version)
@@ -55,6 +60,7 @@ final class BodyWriter {
         claimed = nil
         have = 0
         position = 0
+        confirmed = 0
         filled = 0
         task.setPart(nil, version)
         task.progress.setTotal(nil)
@@ -78,6 +84,14 @@ final class BodyWriter {
         version = version.continued(by: claimed)
         self.claimed = nil
         task.setPart(part, version)
+    }
+
+    /// Whether no more is to be taken before a checkpoint has been confirmed.
+    var isAhead: Bool { position - confirmed >= checkpointLimit }
+
+    /// A checkpoint that covers `count` bytes at the front has been written down.
+    func confirm(_ count: Int64) {
+        confirmed = min(count, have)
     }
 
     /// - Throws: where the disk refuses, or the bytes are not those that are there (`remoteChanged`).

@@ -41,6 +41,8 @@ final class DownloadRun: LoopRun {
     private var haveBefore: Int64 = 0
     private var discarded = 0
     private var bodyBegun = false
+    /// It waits for a checkpoint to be confirmed.
+    private var isHeld = false
     /// The body is a part of the resource and not the whole.
     private var isPart = false
     /// Set before we break an exchange off ourselves: the reason outranks libcurl's.
@@ -59,7 +61,7 @@ final class DownloadRun: LoopRun {
         self.core = core
         request = task.originalRequest
         launcher = ExchangeLauncher(core: core, session: session, number: task.identifier)
-        writer = BodyWriter(task: task, core: core, checkpointInterval: session.configuration.checkpointInterval)
+        writer = BodyWriter(task: task, core: core, configuration: session.configuration)
     }
 
     func start() {
@@ -81,6 +83,7 @@ final class DownloadRun: LoopRun {
         discarded = 0
         failure = nil
         bodyBegun = false
+        isHeld = false
         task.core.setCurrentRequest(request)
         task.progress.setPhase(.connecting)
         guard RequestOptions.protocols.split(separator: ",").contains(Substring(url.scheme)) else {
@@ -101,6 +104,14 @@ final class DownloadRun: LoopRun {
         }
         let plan = ExchangeLauncher.Plan(request: request, url: url, engineFields: fields)
         launcher.launch(plan, handler: self) { [unowned self] error in fail(error) }
+    }
+
+    /// A checkpoint that covers `count` bytes at the front has been written down.
+    func confirm(_ count: Int64) {
+        writer.confirm(count)
+        guard isHeld, !writer.isAhead else { return }
+        isHeld = false
+        launcher.unpause()
     }
 
     /// Whether the validator is one that this very URL sent, so that the server can be asked by it.
@@ -205,6 +216,10 @@ final class DownloadRun: LoopRun {
         switch phase {
         case .receiving(let end):
             bodyBegun = true
+            if writer.isAhead {
+                isHeld = true
+                return .paused
+            }
             do throws(TransferError) {
                 if let end, writer.position + Int64(bytes.count) > end {
                     throw TransferError(.remoteChanged, "the server sends more than the \(end) bytes it spoke of")

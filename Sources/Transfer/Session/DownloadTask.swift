@@ -110,6 +110,12 @@ public final class DownloadTask: SessionTask {
         return resumeData(for: part, version, ranges: try outcome.get())
     }
 
+    /// The resume data of a checkpoint have been kept where they outlast a crash.
+    public func confirm(_ resumeData: ResumeData) {
+        let (number, count) = (identifier, resumeData.ranges.contiguousEnd)
+        session.loop(for: number).post { core in (core.client(number) as? DownloadRun)?.confirm(count) }
+    }
+
     /// Written and not yet synced.
     public var unsyncedBytes: Int64 { mutable.withLock { $0.part?.unsynced ?? 0 } }
 

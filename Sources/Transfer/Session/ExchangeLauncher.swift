@@ -110,6 +110,12 @@ final class ExchangeLauncher {
         return true
     }
 
+    /// What is under way goes on after a pause.
+    func unpause() {
+        guard let id = exchangeID else { return }
+        core.exchange(id)?.unpause()
+    }
+
     /// Why an exchange ended as it did; `nil` where libcurl is content.
     ///
     /// - Parameter bodyBegun: whether bytes of a body had come or gone.

@@ -15,7 +15,10 @@ public struct SessionConfiguration: Sendable {
     /// Threads that transfers are spread over.
     public var loops = 2
     /// Bytes that a download may write before it asks for a checkpoint.
-    public var checkpointInterval: Int64 = 64 << 20
+    public var checkpointInterval: Int64 = 32 << 20
+    /// Bytes that a download may be ahead of its last confirmed checkpoint: there it waits, so that no crash costs
+    /// more than that. `nil`: any number; whoever sets it confirms checkpoints.
+    public var checkpointLimit: Int64?
 
     public init() {}
 
