@@ -93,9 +93,9 @@ struct AnswerJudgement {
     }
 
     private func unsatisfiable(_ head: ResponseHead) -> Verdict {
-        if let text = head.value(of: "content-range"), let range = ContentRange(text), range.bounds == nil,
+        if isVouched, let text = head.value(of: "content-range"), let range = ContentRange(text), range.bounds == nil,
             let theirs = range.total, theirs == have, total == nil || total == have,
-            isVouched, let validator, validator.strongEntityTag != nil, validator.strongEntityTag == head.validator.strongEntityTag
+            let validator, validator.strongEntityTag != nil, validator.strongEntityTag == head.validator.strongEntityTag
         {
             return .complete
         }
