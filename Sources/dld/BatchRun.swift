@@ -33,6 +33,11 @@ struct BatchRun: Sendable {
         return try await queue.commitSet(set, prune: false, dryRun: false, by: caller)
     }
 
+    /// What failed in an earlier run of the file is tried again in this one.
+    func retryFailed(on queue: TaskQueue) async throws {
+        _ = try await queue.change(.retry, matching: filter([.failed]), by: caller)
+    }
+
     /// Returns when every task of the batch has ended or needs a person.
     ///
     /// - Returns: those that did not complete.
@@ -49,7 +54,7 @@ struct BatchRun: Sendable {
 
     private func hasUnsettled(_ queue: TaskQueue) async throws -> Bool {
         let open = try await queue.page(
-            TaskFilter(states: [.queued, .active, .waiting], batch: batch), after: nil, limit: 1, newest: nil,
+            filter([.queued, .active, .waiting]), after: nil, limit: 1, newest: nil,
             for: caller)
         if !open.isEmpty { return true }
         // Paused by a person goes on one day.
@@ -57,7 +62,10 @@ struct BatchRun: Sendable {
     }
 
     private func tasks(_ queue: TaskQueue, states: [TaskState]) async throws -> [TaskStatus] {
-        try await queue.page(
-            TaskFilter(states: states, batch: batch), after: nil, limit: 1_000, newest: nil, for: caller)
+        try await queue.page(filter(states), after: nil, limit: 1_000, newest: nil, for: caller)
+    }
+
+    private func filter(_ states: [TaskState]) -> TaskFilter {
+        TaskFilter(states: states, batch: batch, owner: caller.uid)
     }
 }

@@ -85,7 +85,7 @@ struct Dld: AsyncParsableCommand {
             return
         }
         let batch = try queue.map { path in
-            try Self.reporting(Exit.configuration) {
+            try Self.reporting(exitWhenDone ? ExitCode(Exit.failure) : Exit.configuration) {
                 try BatchRun(file: Surroundings.absolute(path), uid: surroundings.uid)
             }
         }
@@ -148,6 +148,7 @@ struct Dld: AsyncParsableCommand {
                     "unchanged": "\(changes.unchanged)",
                 ])
             guard exitWhenDone else { return 0 }
+            try await batch.retryFailed(on: daemon.queue)
             for task in try await batch.wait(on: daemon.queue) {
                 let why = task.error.map { "\($0.code): \($0.message)" } ?? task.reason?.rawValue ?? "no reason known"
                 report("task \(task.id) (\(task.url)) is \(task.state.rawValue): \(why)")

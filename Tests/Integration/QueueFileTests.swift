@@ -110,4 +110,27 @@ struct QueueFileTests {
         #expect(batch.standardError.contains("http-404"), "\(batch.standardError)")
         #expect(Resource(size: 1000, seed: 1).difference(fromFileAt: daemon.path("a")) == nil)
     }
+
+    @Test("a batch that is run again tries again what had failed, and fetches nothing twice")
+    func batchModeAgain() async throws {
+        let resource = Resource(size: 1000)
+        let server = try ScriptedServer(["/a": [.serve(resource)], "/b": [.status(404), .serve(resource)]])
+        let daemon = try DaemonProcess(configuration: quickRetries)
+        let file = try daemon.directory.write(
+            "batch: b\ndownloads: [\"\(server.url("/a"))\", \"\(server.url("/b"))\"]\n", to: "queue.yaml")
+        for status in [1, 0, 0] as [Int32] {
+            let batch = try daemon.launch(extra: ["--queue", file, "--exit-when-done"])
+            #expect(try await batch.wait() == .exited(status), "\(batch.standardError)")
+        }
+        #expect(server.requests().map(\.path).sorted() == ["/a", "/b", "/b"])
+    }
+
+    @Test("a misspelt queue file ends a batch with 1, and says where")
+    func batchModeMisspelt() async throws {
+        let daemon = try DaemonProcess(configuration: quickRetries)
+        let file = try daemon.directory.write("downlods: []\n", to: "queue.yaml")
+        let batch = try daemon.launch(extra: ["--queue", file, "--exit-when-done"])
+        #expect(try await batch.wait() == .exited(1))
+        #expect(batch.standardError.contains("\(file):1:1: ") && batch.standardError.contains("downloads"))
+    }
 }
