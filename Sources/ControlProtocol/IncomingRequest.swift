@@ -127,7 +127,7 @@ public struct IncomingRequest: Decodable, Sendable {
 }
 
 /// A stranger's text as it may stand in a message: short, and without control characters.
-private func printable(_ text: String) -> String {
+func printable(_ text: String) -> String {
     String(
         String.UnicodeScalarView(
             text.unicodeScalars.prefix(64).map {

@@ -51,6 +51,14 @@ public struct RPCError: Error, Codable, Sendable, Equatable, CustomStringConvert
         RPCError(code: Number.invalidRequest, message: message, data: Detail(code: .invalid))
     }
 
+    /// What is wrong with a line before anything in it is looked at.
+    public init(_ fault: JSONScan.Fault) {
+        switch fault {
+        case .notJSON, .notText: self = .parse("the line \(fault)")
+        case .tooDeep, .duplicateKey: self = .invalidRequest("the line \(fault)")
+        }
+    }
+
     public static func unknownTask(_ id: TaskID) -> RPCError {
         RPCError(
             code: Number.unknownTask, message: "no task has the id \(id)",

@@ -74,13 +74,7 @@ struct RequestProcessor: Sendable {
 
     private static func decode(_ line: ByteBuffer) -> Result<Message, RPCError> {
         let bytes = line.readableBytesView
-        // A zero byte is in no JSON text; it would lead the decoder to take the line for UTF-16.
-        guard !bytes.contains(0), String(validating: bytes, as: UTF8.self) != nil else {
-            return .failure(.parse("the line is not UTF-8 text"))
-        }
-        guard !MessageLimits.nestsTooDeep(bytes) else {
-            return .failure(.invalidRequest("arrays and objects nest deeper than \(MessageLimits.nesting)"))
-        }
+        if let fault = JSONScan.fault(in: bytes) { return .failure(RPCError(fault)) }
         let blank = Array(" \t\r".utf8)
         let isBatch = bytes.first { !blank.contains($0) } == UInt8(ascii: "[")
         do {

@@ -82,11 +82,41 @@ struct RequestProcessorTests {
         }
     }
 
-    @Test("of a key that stands twice one value counts, and the request is answered once")
-    func duplicateKeys() async throws {
-        let text = try #require(
-            await answer(#"{"jsonrpc":"2.0","id":1,"id":2,"method":"daemon.status","method":"daemon.status"}"#))
-        #expect([acknowledgement(1) + "\n", acknowledgement(2) + "\n"].contains(text))
+    @Test(
+        "what only a lenient decoder takes for JSON is a parse error",
+        arguments: [
+            #"{"jsonrpc":"2.0","id":1,"method":"task.get","params":{"id":9},}"#,
+            #"{"jsonrpc":"2.0","id":1,"method":"task.get","params":{"id":9,}}"#,
+            #"{"jsonrpc":"2.0","id":1,"method":"task.get","params":{"id":099}}"#,
+            #"{"jsonrpc":"2.0","id":1,"method":"task.get","params":{"id":99999.}}"#,
+            #"{"jsonrpc":"2.0","id":"\x","method":"daemon.status"}"#,
+            "{\"jsonrpc\":\"2.0\",\"id\":\"a\tb\",\"method\":\"daemon.status\"}",
+            #"[{"jsonrpc":"2.0","id":1,"method":"daemon.status"},]"#,
+            "\u{FEFF}" + #"{"jsonrpc":"2.0","id":1,"method":"daemon.status"}"#,
+        ])
+    func lenience(_ line: String) async throws {
+        #expect(try await errorNumber(line) == RPCError.Number.parse)
+        #expect(await answer(line)?.contains(#""message":"the line is not JSON (byte "#) == true)
+    }
+
+    @Test(
+        "a key that stands twice in one object is told by its name, and nothing is carried out",
+        arguments: [
+            #"{"jsonrpc":"2.0","id":1,"method":"task.get","params":{"id":3,"id":9999}}"#,
+            #"{"jsonrpc":"2.0","id":1,"method":"task.get","params":{"id":3,"\u0069d":9999}}"#,
+            #"[\#(request(1)),{"jsonrpc":"2.0","id":1,"method":"daemon.status","id":2}]"#,
+        ])
+    func duplicateKeys(_ line: String) async throws {
+        let processor = RequestProcessor(
+            handler: ScriptedHandler(commands: { _, _ in
+                Issue.record("was carried out")
+                return .success(Acknowledgement())
+            }), peer: Peer(uid: 1, gid: 1, pid: 1))
+        let answer = await processor.reply(to: ByteBuffer(string: line), isSubscribed: false).answer
+        #expect(
+            answer.map { String(buffer: $0) }
+                == #"{"error":{"code":-32600,"data":{"code":"invalid"},"#
+                + #""message":"the line gives the key id twice in one object"},"id":null,"jsonrpc":"2.0"}"# + "\n")
     }
 
     // MARK: - Batches

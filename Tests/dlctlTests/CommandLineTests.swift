@@ -1,4 +1,5 @@
 import ArgumentParser
+import ControlClient
 import ControlProtocol
 import TaskModel
 import Testing
@@ -157,4 +158,19 @@ import Testing
     @Test(
         "a file's name gives its batch", arguments: [("q/nightly.yaml", "nightly"), ("a.b.yml", "a.b"), (".x", ".x")])
     func batch(path: String, name: String) { #expect(TaskFileReader.batch(of: path) == name) }
+}
+
+@Suite struct RPCTests {
+    @Test("parameters are held to the grammar of JSON, and to one value a key, before the daemon sees them")
+    func parameters() throws {
+        #expect(try RPC.parse(#"{"id":7}"#) == .object(["id": .integer(7)]))
+        for text in [#"{"id":7,}"#, #"{"id":099}"#, #"{"id":99999.}"#, #"{"id":"\x"}"#, "{\"id\":\"a\tb\"}", "{", ""] {
+            let failure = #expect(throws: Failure.self) { try RPC.parse(text) }
+            #expect(failure?.status == .usage)
+            #expect(failure?.message.hasPrefix("params-json: is not JSON; ") == true, "\(text)")
+        }
+        #expect(
+            throws: Failure.usage("params-json: gives the key id twice in one object", field: "params-json")
+        ) { try RPC.parse(#"{"id":3,"id":9999}"#) }
+    }
 }

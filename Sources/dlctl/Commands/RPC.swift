@@ -39,13 +39,18 @@ struct RPC: DaemonCommand {
         }
     }
 
-    /// - Throws: ``Failure`` for what is no JSON, or neither an object nor an array.
+    /// - Throws: ``Failure`` for what is no JSON as the daemon takes it, or neither an object nor an array.
     static func parse(_ text: String) throws(Failure) -> JSONValue {
+        switch JSONScan.fault(in: text.utf8) {
+        case nil: break
+        case .notJSON: throw notJSON
+        case let fault?: throw .usage("params-json: \(fault)", field: "params-json")
+        }
         let value: JSONValue
         do {
             value = try JSONDecoder().decode(JSONValue.self, from: Data(text.utf8))
         } catch {
-            throw .usage("params-json: is not JSON; write an object such as '{\"id\":7}'", field: "params-json")
+            throw notJSON
         }
         switch value {
         case .object, .array: return value
@@ -53,4 +58,7 @@ struct RPC: DaemonCommand {
             throw .usage("params-json: must be an object such as '{\"id\":7}', or an array", field: "params-json")
         }
     }
+
+    private static let notJSON = Failure.usage(
+        "params-json: is not JSON; write an object such as '{\"id\":7}'", field: "params-json")
 }
