@@ -6,15 +6,20 @@ struct QueueEntryReader {
     let defaults: YAMLMapping?
     private let baseDirectory: String
     private let moment: Moment
+    private let files: NamedFiles
     private let keys: KeyTable
     /// Every entry begins as this: the defaults that its kind takes.
     private var template: TaskSpecification
 
-    init(kind: TaskKind, batch: String?, defaults: YAMLMapping?, baseDirectory: String, moment: Moment) {
+    init(
+        kind: TaskKind, batch: String?, defaults: YAMLMapping?, baseDirectory: String, moment: Moment,
+        files: NamedFiles
+    ) {
         self.kind = kind
         self.defaults = defaults
         self.baseDirectory = baseDirectory
         self.moment = moment
+        self.files = files
         keys = kind == .download ? QueueKeys.download : QueueKeys.upload
         template = TaskSpecification(kind: kind, url: "")
         template.batch = batch
@@ -41,6 +46,8 @@ struct QueueEntryReader {
                         ? "must be a URL or a mapping with a url" : "must be a mapping with a file and a url")
                 return nil
             }
+            // A password belongs to the name that stands beside it.
+            if mapping["user"] != nil { task.password = nil }
             for option in mapping.values { take(option, into: &task) }
             let required = kind == .download ? ["url"] : ["file", "url"]
             for name in required where mapping[name] == nil {
@@ -65,15 +72,18 @@ struct QueueEntryReader {
         case "url": task.url = value.text("a URL") ?? ""
         case "output": task.output = value.text("a file name")
         case "directory": task.directory = value.text("a directory")
-        case "file": task.file = path(value)
+        case "file": task.file = value.text("a path").flatMap { path($0, of: value, to: "upload") }
         case "method": task.method = value.text("PUT or POST")
         case "content-type": task.contentType = value.text("a media type")
         case "checksum": task.checksum = value.text("ALGORITHM:HEX")
-        case "header": task.headers = headers(value).compactMap { $0.text("'Name: value'") }
+        case "header": task.headers = headers(value).map(\.line)
         case "user": task.user = value.text("a name")
+        case "password-file":
+            task.password = content(value, limit: SecretText.Limit.password).map(SecretText.password)
         case "user-agent": task.userAgent = value.text()
         case "referer": task.referer = value.text("a URL")
         case "proxy": task.proxy = value.text("a URL such as http://proxy.example.org:3128")
+        case "cacert": task.caCertificates = content(value, limit: SecretText.Limit.certificates)
         case "priority": task.priority = value.word() ?? .normal
         case "max-size": task.maxSize = value.size()
         case "start-at": task.startAt = startAt(value)
@@ -85,15 +95,41 @@ struct QueueEntryReader {
         }
     }
 
-    /// One header, or a list of them.
-    private func headers(_ value: YAMLValue) -> [YAMLValue] {
-        value.shape == .list ? value.list("a list of headers") ?? [] : [value]
+    /// The lines of one header or of a list of them, each with the value that it stands in. `@FILE` stands for
+    /// those of a file.
+    private func headers(_ value: YAMLValue) -> [(line: String, value: YAMLValue)] {
+        let values = value.shape == .list ? value.list("a list of headers") ?? [] : [value]
+        return values.flatMap { value -> [(line: String, value: YAMLValue)] in
+            guard let text = value.text("'Name: value'") else { return [] }
+            guard text.hasPrefix("@") else { return [(text, value)] }
+            let file = content(String(text.dropFirst()), of: value, limit: SecretText.Limit.headers)
+            return file.map(SecretText.headers)?.map { ($0, value) } ?? []
+        }
     }
 
-    private func path(_ value: YAMLValue) -> String? {
-        guard let path = value.text("a path") else { return nil }
+    /// What the file says whose path is `value`.
+    private func content(_ value: YAMLValue, limit: Int) -> String? {
+        value.text("a path").flatMap { content($0, of: value, limit: limit) }
+    }
+
+    private func content(_ path: String, of value: YAMLValue, limit: Int) -> String? {
+        guard path != "-" else {
+            value.report("names standard input, which belongs to no entry; give the path of a file")
+            return nil
+        }
+        guard let path = self.path(path, of: value, to: "read") else { return nil }
+        switch files.text(path, limit: limit) {
+        case .success(let text): return text
+        case .failure(let error):
+            value.reportBare("`\(value.name)`: \(error.reason)")
+            return nil
+        }
+    }
+
+    /// `path` seen from the queue file's own directory.
+    private func path(_ path: String, of value: YAMLValue, to purpose: String) -> String? {
         guard !path.isEmpty else {
-            value.report("is empty; give the path of the file to upload")
+            value.report("is empty; give the path of the file to \(purpose)")
             return nil
         }
         guard !path.hasPrefix("~") else {
@@ -121,7 +157,7 @@ struct QueueEntryReader {
         }
         if let index = error.index {
             let headers = headers(value)
-            if headers.indices.contains(index) { value = headers[index] }
+            if headers.indices.contains(index) { value = headers[index].value }
         }
         value.reportBare("`\(name)`: \(error.message)")
     }

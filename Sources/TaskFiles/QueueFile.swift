@@ -20,13 +20,15 @@ package struct QueueFile: Sendable, Equatable {
     ///
     /// - Parameters:
     ///   - file: the name to print in messages.
-    ///   - baseDirectory: absolute; where the relative paths of uploads begin.
+    ///   - baseDirectory: absolute; where the relative paths of files begin.
     ///   - now: the moment that `start-at` counts from.
     ///   - utcOffsetSeconds: east of Greenwich, for a `start-at` that names an hour alone.
+    ///   - readFile: for passwords, headers and certificates that stand in files of their own.
     /// - Throws: ``FileError``, the first in the file: a key that is not known, given twice or not carried out, a
-    ///   value that no task takes, or a second entry for the same task.
+    ///   value that no task takes, a file that cannot be read, or a second entry for the same task.
     package init(
-        parsing text: String, file: String, baseDirectory: String, now: Milliseconds, utcOffsetSeconds: Int
+        parsing text: String, file: String, baseDirectory: String, now: Milliseconds, utcOffsetSeconds: Int,
+        readFile: @escaping ReadFile
     ) throws(FileError) {
         self.init()
         let source = YAMLSource(text, file: file)
@@ -35,11 +37,12 @@ package struct QueueFile: Sendable, Equatable {
         if let parts = root.mapping(QueueKeys.top, "a mapping with downloads, uploads or both") {
             batch = Self.readBatch(parts["batch"])
             let defaults = parts["defaults"]?.mapping(QueueKeys.defaults)
+            let files = NamedFiles(readFile)
             var seen: [QueueEntry.Identity: Int] = [:]
             for part in parts.values where part.name == "downloads" || part.name == "uploads" {
                 let reader = QueueEntryReader(
                     kind: part.name == "downloads" ? .download : .upload, batch: batch, defaults: defaults,
-                    baseDirectory: baseDirectory, moment: moment)
+                    baseDirectory: baseDirectory, moment: moment, files: files)
                 for value in part.list("a list; begin each entry with a dash") ?? [] {
                     guard entries.count < Limit.entries else {
                         value.reportEntry("is more than the \(Limit.entries) that one file may hold")

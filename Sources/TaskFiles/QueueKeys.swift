@@ -12,12 +12,14 @@ enum QueueKeys {
     private static let ofDownload = ["output", "directory", "checksum", "max-size", "on-conflict", "no-mtime"]
     private static let ofUpload = ["file", "method", "content-type"]
     private static let ofBoth = [
-        "url", "header", "user", "user-agent", "referer", "proxy", "priority", "start-at", "key", "paused",
+        "url", "header", "user", "password-file", "user-agent", "referer", "proxy", "cacert", "priority", "start-at",
+        "key",
+        "paused",
     ]
     private static let ofOneEntry = ["url", "output", "file", "checksum", "key"]
     private static let notCarriedOut = [
-        "mirrors", "mirror", "checksum-url", "connections", "limit", "after-task", "cookies", "cacert",
-        "password-file", "now", "form", "file-field",
+        "mirrors", "mirror", "checksum-url", "connections", "limit", "after-task", "cookies", "now", "form",
+        "file-field",
     ]
 
     private static func table(_ known: [String], elsewhere: [String], _ place: String) -> KeyTable {
@@ -30,6 +32,8 @@ enum QueueKeys {
     static func key(ofField field: String) -> String {
         switch field.prefix(while: { $0 != "[" }) {
         case "headers": "header"
+        case "password": "password-file"
+        case "caCertificates": "cacert"
         case "contentType": "content-type"
         case "userAgent": "user-agent"
         case "maxSize": "max-size"

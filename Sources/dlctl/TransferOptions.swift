@@ -1,4 +1,5 @@
 import ArgumentParser
+import TaskFiles
 import TaskModel
 
 /// The options of `add` that `upload` takes as well.
@@ -50,11 +51,6 @@ struct TransferOptions: ParsableArguments {
 
     init() {}
 
-    private enum Limit {
-        static let headerFile = 1 << 20
-        static let passwordFile = 1 << 16
-    }
-
     /// Reads the files that the options name, and judges what the shell can judge.
     ///
     /// - Returns: a task without URL that holds what the options say.
@@ -65,7 +61,7 @@ struct TransferOptions: ParsableArguments {
                 task.headers.append(header)
                 continue
             }
-            let text = try input.readText(String(header.dropFirst()), for: "--header", limit: Limit.headerFile)
+            let text = try input.readText(String(header.dropFirst()), for: "--header", limit: SecretText.Limit.headers)
             task.headers += SecretText.headers(text)
         }
         task.user = user
@@ -73,16 +69,14 @@ struct TransferOptions: ParsableArguments {
             guard user != nil else {
                 throw .usage("--password-file needs --user NAME beside it", field: "--password-file")
             }
-            let text = try input.readText(passwordFile, for: "--password-file", limit: Limit.passwordFile)
+            let text = try input.readText(passwordFile, for: "--password-file", limit: SecretText.Limit.password)
             task.password = SecretText.password(text)
         }
         task.userAgent = userAgent
         task.referer = referer
         task.proxy = proxy
         if let cacert {
-            // One byte more than fits, so that the rule that is broken is the task's own.
-            task.caCertificates = try input.readText(
-                cacert, for: "--cacert", limit: TaskSpecification.Limit.certificatesLength + 1)
+            task.caCertificates = try input.readText(cacert, for: "--cacert", limit: SecretText.Limit.certificates)
         }
         task.priority = priority
         if let startAt {

@@ -18,11 +18,20 @@ struct BatchRun: Sendable {
         localtime_r(&now, &local)
         let file = try InputFile.parse(
             text, file: path, baseDirectory: directory.isEmpty ? "/" : directory, now: QueueClock.system.now(),
-            utcOffsetSeconds: local.tm_gmtoff)
+            utcOffsetSeconds: local.tm_gmtoff, readFile: Self.read)
         let name = path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...]
         batch = file.batch ?? String(name.prefix { $0 != "." })
         entries = file.entries.map(\.specification)
         caller = Caller(uid: uid, isAdministrator: true)
+    }
+
+    /// A file that an entry names.
+    private static func read(_ path: String, limit: Int) throws(UnreadableFile) -> [UInt8] {
+        do throws(TextFile.Failure) {
+            return try TextFile.read(path, limit: limit)
+        } catch {
+            throw UnreadableFile("\(error)")
+        }
     }
 
     func apply(to queue: TaskQueue) async throws -> SetChanges {

@@ -1,4 +1,5 @@
 import Glibc
+import TaskModel
 
 /// Small files that a person wrote.
 enum TextFile {
@@ -13,7 +14,7 @@ enum TextFile {
 
     static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
-    static func read(_ path: String) throws(Failure) -> [UInt8] {
+    static func read(_ path: String, limit: Int = maximumSize) throws(Failure) -> [UInt8] {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw Failure(path: path, reason: String(cString: strerror(errno))) }
         defer { close(descriptor) }
@@ -25,7 +26,9 @@ enum TextFile {
             guard count >= 0 else { throw Failure(path: path, reason: String(cString: strerror(errno))) }
             if count == 0 { return bytes }
             bytes += chunk[..<count]
-            guard bytes.count <= maximumSize else { throw Failure(path: path, reason: "is larger than 256 MiB") }
+            guard bytes.count <= limit else {
+                throw Failure(path: path, reason: "is longer than \(ByteSize.describe(Int64(limit)))")
+            }
         }
     }
 }

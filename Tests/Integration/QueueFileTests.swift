@@ -84,6 +84,58 @@ struct QueueFileTests {
         #expect(try daemon.tasks().isEmpty)
     }
 
+    @Test("secrets that an entry names by file reach the server, by queue apply, add --input and dld --queue")
+    func secretFiles() async throws {
+        let answer = ScriptedAnswer.serve(Resource(size: 1000, seed: 1))
+        let server = try ScriptedServer(["/a": [answer], "/b": [answer], "/c": [answer]])
+        func entry(_ path: String) -> String {
+            """
+            downloads:
+            - url: \(server.url(path))
+              user: anna
+              password-file: secrets/pw
+              header: ["@secrets/header"]
+
+            """
+        }
+        let daemon = try await DaemonProcess.started()
+        try daemon.directory.makeDirectory("secrets")
+        _ = try daemon.directory.write("geheim\n", to: "secrets/pw")
+        _ = try daemon.directory.write("X-Token: 17\n", to: "secrets/header")
+        let applied = try await daemon.dlctl(
+            "queue", "apply", try daemon.directory.write(entry("/a"), to: "a.yaml"))
+        #expect(applied.succeeded, "\(applied.error)")
+        let added = try await daemon.dlctl(
+            "add", "--wait", "--input", try daemon.directory.write(entry("/b"), to: "b.yaml"))
+        #expect(added.succeeded, "\(added.error)")
+        for id in try daemon.tasks().map(\.id) { #expect(try await daemon.settled(id).state == .completed) }
+        let batch = try DaemonProcess(configuration: quickRetries)
+        let run = try batch.launch(extra: [
+            "--queue", try daemon.directory.write(entry("/c"), to: "c.yaml"), "--exit-when-done",
+        ])
+        #expect(try await run.wait() == .exited(0), "\(run.standardError)")
+        for path in ["/a", "/b", "/c"] {
+            let request = try #require(server.requests(for: path).last)
+            #expect(request.header("x-token") == "17", "\(path)")
+            #expect(request.header("authorization") == "Basic YW5uYTpnZWhlaW0=", "\(path)")
+        }
+    }
+
+    @Test("a secret's file that is missing refuses the queue file, with its place")
+    func missingSecret() async throws {
+        let daemon = try await DaemonProcess.started()
+        let file = try daemon.directory.write(
+            "downloads:\n- {url: http://h/, user: a, password-file: none}\n", to: "queue.yaml")
+        let outcome = try await daemon.dlctl("queue", "apply", file)
+        #expect(outcome.status == .exited(64))
+        #expect(outcome.error.contains("queue.yaml:2:44: `password-file`: cannot open /"), "\(outcome.error)")
+        #expect(outcome.error.contains("/none: No such file or directory"), "\(outcome.error)")
+        let batch = try DaemonProcess(configuration: quickRetries)
+        let run = try batch.launch(extra: ["--queue", file, "--exit-when-done"])
+        #expect(try await run.wait() == .exited(78), "\(run.standardError)")
+        #expect(run.standardError.contains("queue.yaml:2:44: `password-file`: /"), "\(run.standardError)")
+    }
+
     @Test("with --queue and --exit-when-done the daemon ends with 0 when all completed")
     func batchMode() async throws {
         let server = try ScriptedServer([

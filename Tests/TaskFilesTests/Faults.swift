@@ -6,7 +6,23 @@ func fault(_ line: Int, _ column: Int, _ message: String) -> FileError {
 }
 
 /// A queue file in `/base`, read at 2024-01-01T00:00:00Z by clocks that show UTC.
-func queue(_ text: String) throws(FileError) -> QueueFile {
+///
+/// - Parameter files: what there is beside it, by path.
+func queue(_ text: String, files: [String: String] = [:]) throws(FileError) -> QueueFile {
+    try queue(text, readFile: reading(files))
+}
+
+func queue(_ text: String, readFile: @escaping ReadFile) throws(FileError) -> QueueFile {
     try QueueFile(
-        parsing: text, file: "f", baseDirectory: "/base", now: 1_704_067_200_000, utcOffsetSeconds: 0)
+        parsing: text, file: "f", baseDirectory: "/base", now: 1_704_067_200_000, utcOffsetSeconds: 0,
+        readFile: readFile)
+}
+
+/// Reads `files` and no others.
+func reading(_ files: [String: String]) -> ReadFile {
+    { (path, limit) throws(UnreadableFile) in
+        guard let text = files[path] else { throw UnreadableFile("cannot open \(path)") }
+        guard text.utf8.count <= limit else { throw UnreadableFile("\(path) is longer than \(limit)") }
+        return Array(text.utf8)
+    }
 }

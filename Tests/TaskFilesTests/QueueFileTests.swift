@@ -100,6 +100,105 @@ struct QueueFileTests {
         #expect(task.startAt == 1_704_074_400_000)
     }
 
+    // MARK: - Files that entries name
+
+    @Test("a password, headers and certificates come from files beside the queue file or by their absolute paths")
+    func namedFiles() throws {
+        let file = try queue(
+            """
+            downloads:
+            - url: https://h/a
+              user: anna
+              password-file: pw
+              header: ["A: b", "@../headers", "@/abs/one", "E: f"]
+              cacert: certs/ca.pem
+            uploads:
+            - {url: https://h/b, file: c, user: anna, password-file: /base/pw, header: "@/abs/one", cacert: certs/ca.pem}
+            """,
+            files: [
+                "/base/pw": " secret \r\nsecond line\n", "/base/../headers": "B: c\r\n\nC: d\n", "/abs/one": "D: e",
+                "/base/certs/ca.pem": "-----BEGIN CERTIFICATE-----\n",
+            ])
+        let tasks = file.entries.map(\.specification)
+        #expect(tasks.map(\.password) == [" secret ", " secret "])
+        #expect(tasks.map(\.headers) == [["A: b", "B: c", "C: d", "D: e", "E: f"], ["D: e"]])
+        #expect(tasks.map(\.caCertificates) == Array(repeating: "-----BEGIN CERTIFICATE-----\n", count: 2))
+    }
+
+    @Test("the default password goes with the default user, and to nobody else")
+    func defaultPassword() throws {
+        let file = try queue(
+            """
+            defaults: {user: anna, password-file: pw, header: "@h"}
+            downloads:
+            - http://h/1
+            - {url: http://h/2, user: otto}
+            - {url: http://h/3, user: otto, password-file: other}
+            - {url: http://h/4, password-file: other, header: "C: d"}
+            """,
+            files: ["/base/pw": "1", "/base/other": "2", "/base/h": "A: b\n"])
+        let tasks = file.entries.map(\.specification)
+        #expect(tasks.map(\.user) == ["anna", "otto", "otto", "anna"])
+        #expect(tasks.map(\.password) == ["1", nil, "2", "2"])
+        #expect(tasks.map(\.headers) == [["A: b"], ["A: b"], ["A: b"], ["C: d"]])
+    }
+
+    @Test("a file is read once, however many entries name it")
+    func readOnce() throws {
+        var paths: [String] = []
+        let entries = (1...1000).map { "- {url: 'http://h/\($0)', user: a, password-file: pw, header: '@h'}\n" }
+            .joined()
+        let file = try queue("downloads:\n" + entries) { (path, _) throws(UnreadableFile) in
+            paths.append(path)
+            return Array("A: b\n".utf8)
+        }
+        #expect(file.entries.count == 1000)
+        #expect(paths.sorted() == ["/base/h", "/base/pw"])
+    }
+
+    @Test(
+        "a file that is missing, too long or no text, or says what no task takes, is told where it is named",
+        arguments: [
+            ("user: a, password-file: none", 53, "`password-file`: cannot open /base/none"),
+            ("cacert: /none", 37, "`cacert`: cannot open /none"),
+            ("header: '@none'", 37, "`header`: cannot open /base/none"),
+            ("header: ['A: b', '@none']", 46, "`header`: cannot open /base/none"),
+            ("user: a, password-file: long", 53, "`password-file`: /base/long is longer than 65536"),
+            ("header: '@long'", 37, "`header`: /base/long is longer than 1048576"),
+            ("cacert: long", 37, "`cacert`: /base/long is longer than 262145"),
+            ("cacert: over", 37, "`cacert`: is longer than 256 KiB"),
+            ("cacert: text", 37, "`cacert`: holds no certificate in PEM form"),
+            ("password-file: text", 44, "`password-file`: needs a user beside it"),
+            ("user: a, password-file: wide", 53, "`password-file`: is longer than 4096 bytes"),
+            ("header: ['A: b', '@two', '@bad', 'C: d']", 54, "`header`: is not of the form 'Name: value'"),
+            ("header: ['@two', 'nonsense']", 46, "`header`: is not of the form 'Name: value'"),
+            ("header: '@'", 37, "`header` is empty; give the path of the file to read"),
+            ("header: '@-'", 37, "`header` names standard input"), ("cacert: '-'", 37, "`cacert` names standard input"),
+            ("cacert: ~/ca.pem", 37, "`cacert` begins with ~"),
+            ("password-file: [a]", 44, "`password-file` must be a path"),
+        ])
+    func unusableFiles(options: String, column: Int, message: String) {
+        let error = #expect(throws: FileError.self) {
+            try queue(
+                "downloads: [{url: http://h, \(options)}]",
+                files: [
+                    "/base/text": "text", "/base/two": "X: 1\nY: 2\n", "/base/bad": "Z: 3\nbad\n",
+                    "/base/wide": String(repeating: "x", count: 4097),
+                    "/base/over": String(repeating: "x", count: 262_145),
+                    "/base/long": String(repeating: "x", count: 2 << 20),
+                ])
+        }
+        #expect(error?.column == column)
+        #expect(error?.message.hasPrefix(message) == true, "\(error?.message ?? "")")
+    }
+
+    @Test("a file that is not UTF-8 is no password")
+    func binaryFile() {
+        #expect(throws: fault(1, 53, "`password-file`: /base/pw is not UTF-8 text")) {
+            try queue("downloads: [{url: http://h, user: a, password-file: pw}]") { _, _ in [0xFF] }
+        }
+    }
+
     @Test("an entry's headers replace the default ones")
     func headerDefaults() throws {
         let file = try queue(
@@ -133,8 +232,8 @@ struct QueueFileTests {
     @Test(
         "an option that nothing carries out is refused by name",
         arguments: [
-            "mirrors", "mirror", "checksum-url", "connections", "limit", "after-task", "cookies", "cacert",
-            "password-file", "now", "form", "file-field",
+            "mirrors", "mirror", "checksum-url", "connections", "limit", "after-task", "cookies", "now",
+            "form", "file-field",
         ])
     func notCarriedOut(option: String) {
         let message = "`\(option)` is not carried out by this version yet; take it out"
