@@ -1,3 +1,5 @@
+import TaskModel
+
 /// What is wrong with a file that a person wrote, and where.
 package struct FileError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The file's name as the caller gave it; printed, never opened.
@@ -6,18 +8,20 @@ package struct FileError: Error, Sendable, Equatable, CustomStringConvertible {
     package var line: Int
     /// From 1, in characters.
     package var column: Int
+    package var code: ErrorCode
     /// One line: what is wrong and what would be right.
     package var message: String
 
-    package init(file: String, line: Int, column: Int, message: String) {
+    package init(file: String, line: Int, column: Int, code: ErrorCode = .invalid, message: String) {
         self.file = file
         self.line = line
         self.column = column
+        self.code = code
         self.message = message
     }
 
-    init(file: String, at position: Position, _ message: String) {
-        self.init(file: file, line: position.line, column: position.column, message: message)
+    init(file: String, at position: Position, code: ErrorCode = .invalid, _ message: String) {
+        self.init(file: file, line: position.line, column: position.column, code: code, message: message)
     }
 
     /// `FILE:LINE:COLUMN: message`

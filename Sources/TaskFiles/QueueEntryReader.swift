@@ -152,14 +152,14 @@ struct QueueEntryReader {
     private func report(_ error: FieldError, in options: YAMLMapping?, of entry: YAMLValue) {
         let name = QueueKeys.key(ofField: error.field)
         guard var value = options?[name] ?? defaults?[name] else {
-            entry.reportBare("`\(name)`: \(error.message)")
+            entry.reportBare("`\(name)`: \(error.message)", code: error.code)
             return
         }
         if let index = error.index {
             let headers = headers(value)
             if headers.indices.contains(index) { value = headers[index].value }
         }
-        value.reportBare("`\(name)`: \(error.message)")
+        value.reportBare("`\(name)`: \(error.message)", code: error.code)
     }
 }
 

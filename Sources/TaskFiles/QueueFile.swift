@@ -70,7 +70,7 @@ package struct QueueFile: Sendable, Equatable {
             try task.check()
             return batch
         } catch {
-            value.report(error.message)
+            value.report(error.message, code: error.code)
             return nil
         }
     }

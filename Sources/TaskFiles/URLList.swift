@@ -32,7 +32,7 @@ package struct URLList: Sendable, Equatable {
             do {
                 try task.check()
             } catch {
-                throw FileError(file: file, at: position, "`\(error.field)`: \(error.message)")
+                throw FileError(file: file, at: position, code: error.code, "`\(error.field)`: \(error.message)")
             }
             guard entries.count < limit else {
                 throw FileError(

@@ -1,3 +1,4 @@
+import TaskModel
 import Yams
 
 /// One YAML text while it is read: composes it, and keeps the first thing that is wrong with it.
@@ -7,7 +8,7 @@ import Yams
 final class YAMLSource {
     private let file: String
     private let text: String
-    private var fault: (position: Position, message: String)?
+    private var fault: (position: Position, code: ErrorCode, message: String)?
     private var visitsLeft: Int
 
     init(_ text: String, file: String) {
@@ -18,22 +19,22 @@ final class YAMLSource {
     }
 
     /// - Parameter position: as Yams counts it: columns in Unicode scalars.
-    func report(_ message: @autoclosure () -> String, at position: Position) {
+    func report(_ message: @autoclosure () -> String, at position: Position, code: ErrorCode = .invalid) {
         if visitsLeft < 0 { return }
         if let fault, fault.position <= position { return }
-        fault = (position, message())
+        fault = (position, code, message())
     }
 
     /// - Throws: the fault that stands first in the file, if any was reported.
     func throwFirstFault() throws(FileError) {
         guard let fault else { return }
-        throw FileError(file: file, at: inCharacters(fault.position), fault.message)
+        throw FileError(file: file, at: inCharacters(fault.position), code: fault.code, fault.message)
     }
 
     /// Whether one more value may be read. Aliases let a few bytes stand for more values than time allows; past
     /// the bound nothing is read any more, and what else is wrong with the file is no longer known.
     func mayVisit(at position: Position) -> Bool {
-        if visitsLeft == 0 { fault = (position, "the aliases above repeat too many values; write fewer") }
+        if visitsLeft == 0 { fault = (position, .invalid, "the aliases above repeat too many values; write fewer") }
         visitsLeft -= 1
         return visitsLeft >= 0
     }

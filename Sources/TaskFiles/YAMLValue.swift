@@ -30,13 +30,13 @@ struct YAMLValue {
         }
     }
 
-    func report(_ message: String) {
-        reportBare(name.isEmpty ? "the file \(message)" : "`\(name)` \(message)")
+    func report(_ message: String, code: ErrorCode = .invalid) {
+        reportBare(name.isEmpty ? "the file \(message)" : "`\(name)` \(message)", code: code)
     }
 
     /// Reports without naming the key.
-    func reportBare(_ message: String) {
-        source.report(message, at: position)
+    func reportBare(_ message: String, code: ErrorCode = .invalid) {
+        source.report(message, at: position, code: code)
     }
 
     /// A key without a value, or the word for none (YAML 1.2, section 10.2.1.1).
@@ -98,7 +98,7 @@ struct YAMLValue {
             try FileName.checkDirectory(path, field: name)
             return path
         } catch {
-            report(error.message)
+            report(error.message, code: error.code)
             return nil
         }
     }

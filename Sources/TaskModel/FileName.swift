@@ -10,12 +10,12 @@ public enum FileName {
     ///
     /// - Throws: ``FieldError`` for `field`.
     public static func check(_ name: String, field: String = "output") throws(FieldError) {
-        func refuse(_ message: String) -> FieldError {
-            FieldError(
-                field: field, code: name.utf8.contains(UInt8(ascii: "/")) ? .pathNotAllowed : .invalid,
-                message: message)
-        }
         let bytes = Array(name.utf8)
+        // What would lead anywhere but to a file in its directory.
+        let isPath = bytes.contains(UInt8(ascii: "/")) || name == "." || name == ".."
+        func refuse(_ message: String) -> FieldError {
+            FieldError(field: field, code: isPath ? .pathNotAllowed : .invalid, message: message)
+        }
         guard !bytes.isEmpty else { throw refuse("is empty; give a file name or leave the option out") }
         guard !bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
             throw refuse("holds a control character, such as a line break")

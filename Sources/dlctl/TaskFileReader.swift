@@ -16,19 +16,17 @@ enum TaskFileReader {
                 bytes, file: path, baseDirectory: try directory(of: path), now: Clock.now(),
                 utcOffsetSeconds: Clock.utcOffsetSeconds(), readFile: InputText.file)
         } catch {
-            throw at("\(error)")
+            throw at("\(error)", code: error.code)
         }
     }
 
     /// What is wrong with an entry though the file could be read.
     static func failure(_ message: String, file: String, entry: QueueEntry, code: ErrorCode) -> Failure {
-        var failure = at("\(file):\(entry.line):\(entry.column): \(message)")
-        failure.code = code.rawValue
-        return failure
+        at("\(file):\(entry.line):\(entry.column): \(message)", code: code)
     }
 
-    private static func at(_ message: String) -> Failure {
-        var failure = Failure(.usage, field: "file", message)
+    private static func at(_ message: String, code: ErrorCode) -> Failure {
+        var failure = Failure(.usage, code: code, field: "file", message)
         failure.bare = true
         return failure
     }

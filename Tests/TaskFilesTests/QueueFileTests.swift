@@ -302,6 +302,23 @@ struct QueueFileTests {
         #expect(error?.message.hasPrefix(message) == true, "\(error?.message ?? "")")
     }
 
+    @Test(
+        "a fault has the code that it has where the task is added without a file",
+        arguments: [
+            ("downloads: ['file:///x']", .protocolNotAllowed), ("downloads: [{url: 'file:///x'}]", .protocolNotAllowed),
+            ("uploads: [{file: a, url: 'ftp://h/'}]", .protocolNotAllowed),
+            ("downloads: [{url: 'http://h/', output: ../x}]", .pathNotAllowed),
+            ("downloads: [{url: 'http://h/', output: ..}]", .pathNotAllowed),
+            ("downloads: [{url: 'http://h/', directory: a/../../b}]", .pathNotAllowed),
+            ("{defaults: {directory: ../x}, downloads: ['http://h/']}", .pathNotAllowed),
+            ("downloads: [{url: 'http://h/', output: ''}]", .invalid), ("downloads: [example.org]", .invalid),
+            ("bogus: 1", .invalid),
+        ] as [(String, ErrorCode)])
+    func codes(text: String, code: ErrorCode) {
+        let error = #expect(throws: FileError.self) { try queue(text) }
+        #expect(error?.code == code)
+    }
+
     @Test("a second entry for the same task is refused")
     func sameTask() throws {
         #expect(throws: fault(3, 3, "this entry is the same task as the one at line 2; give it a key of its own")) {

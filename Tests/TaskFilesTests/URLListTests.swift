@@ -24,6 +24,7 @@ struct URLListTests {
             try URLList(parsing: "http://h/a\r\n\r\n  h/b\r\nnor this", file: "f")
         }
         let error = #expect(throws: FileError.self) { try URLList(parsing: "file:///etc/passwd", file: "f") }
+        #expect(error?.code == .protocolNotAllowed)
         #expect(error?.message.contains("protocol file is not allowed") == true)
     }
 
