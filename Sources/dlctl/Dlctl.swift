@@ -1,6 +1,7 @@
 import ArgumentParser
 import ControlProtocol
 import Glibc
+import TaskModel
 
 /// The command line: what a person and a script say to the daemon.
 @main
@@ -36,7 +37,7 @@ struct Dlctl: ParsableCommand {
 
     static func main() {
         Terminal.handleInterrupts()
-        let arguments = Array(CommandLine.arguments.dropFirst())
+        let arguments = CommandWords.parted(Array(CommandLine.arguments.dropFirst()))
         do {
             var command = try parseAsRoot(ArgumentRuns.join(arguments))
             try command.run()

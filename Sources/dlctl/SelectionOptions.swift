@@ -21,6 +21,7 @@ struct SelectionOptions: ParsableArguments {
 
     func validate() throws {
         try arguments.validate()
+        if batch?.isEmpty == true { throw ValidationError("--batch: is empty; name the batch.") }
         let ids = arguments.ids
         let filtered = all || !states.isEmpty || batch != nil
         if ids.isEmpty && !filtered {

@@ -55,7 +55,18 @@ struct Dld: AsyncParsableCommand {
     @Flag(help: "With --queue: end when every task of the file has ended; 0 if all completed, 1 otherwise.")
     var exitWhenDone = false
 
+    static func main() async {
+        await main(CommandWords.parted(Array(CommandLine.arguments.dropFirst())))
+    }
+
     func validate() throws {
+        let paths = [
+            ("config", config), ("socket", socket), ("state-directory", stateDirectory),
+            ("download-directory", downloadDirectory), ("queue", queue),
+        ]
+        for (name, path) in paths where path?.isEmpty == true {
+            throw ValidationError("--\(name): is empty; give a path or leave the option out")
+        }
         if exitWhenDone, queue == nil { throw ValidationError("--exit-when-done needs --queue FILE") }
         if let logLevel, Logger.Level(rawValue: logLevel) == nil {
             throw ValidationError("--log-level: use one of trace, debug, info, notice, warning, error, critical")

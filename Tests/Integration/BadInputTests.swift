@@ -30,6 +30,34 @@ struct BadInputTests {
         #expect(daemon.isRunning)
     }
 
+    @Test("an option with nothing behind its equals sign is refused as empty, and swallows no URL")
+    func emptyValues() async throws {
+        let daemon = try await DaemonProcess.started()
+        let good = "http://127.0.0.1:1/a"
+        for option in ["--batch=", "--key=", "--output=", "-o=", "--directory=", "--socket=", "--start-at="] {
+            let outcome = try await daemon.dlctl("add", "--paused", option, good)
+            #expect(outcome.status == .exited(64), "\(option): \(outcome)")
+            #expect(outcome.output.isEmpty, "\(option)")
+        }
+        let batch = try await daemon.dlctl("add", "--paused", "--batch=", good, good)
+        #expect(batch.error == "dlctl: --batch for \(good): is empty\n")
+        #expect(try daemon.tasks().isEmpty)
+        let socket = try await run([DaemonProcess.program("dlctl"), "--socket=", "status"])
+        #expect(socket.status == .exited(64), "\(socket)")
+        #expect(socket.error.contains("--socket"), "\(socket)")
+    }
+
+    @Test("the daemon refuses a path that is empty, and names its option")
+    func emptyPaths() async throws {
+        for option in ["config", "socket", "state-directory", "download-directory", "queue"] {
+            for arguments in [["--\(option)", ""], ["--\(option)=", "--check-config"]] {
+                let outcome = try await run([DaemonProcess.program("dld")] + arguments)
+                #expect(outcome.status == .exited(64), "\(arguments): \(outcome)")
+                #expect(outcome.error.contains("--\(option): is empty"), "\(arguments): \(outcome)")
+            }
+        }
+    }
+
     @Test("one bad URL among good ones queues none of them")
     func allOrNone() async throws {
         let daemon = try await DaemonProcess.started()

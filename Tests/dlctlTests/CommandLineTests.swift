@@ -37,6 +37,7 @@ import Testing
             ["pause", "99999999999999999999"], ["pause", "+1"], ["list", "--state", "odd"], ["list", "--limit", "0"],
             ["wait"], ["wait", "1", "--timeout", "nan"], ["wait", "1", "--timeout", "1e3"],
             ["wait", "1", "--timeout=-1"],
+            ["list", "--batch", ""], ["cancel", "--batch", ""],
             ["add", "--max-size", "12Q", "http://a/"], ["add", "--priority", "urgent", "http://a/"], ["upload", "f"],
         ])
     func refused(arguments: [String]) {

@@ -38,6 +38,7 @@ struct List: DaemonCommand {
     var outer: [GlobalOptions] { [root.global] }
 
     func validate() throws {
+        if batch?.isEmpty == true { throw ValidationError("--batch: is empty; name the batch.") }
         if let limit, limit < 1 { throw ValidationError("--limit must be at least 1.") }
     }
 
