@@ -75,6 +75,8 @@ final class TaskWaiter {
             var strangers: [TaskID] = []
             do throws(ClientError) {
                 let client = try connected()
+                // A daemon that takes the connection and never answers holds nobody longer than that.
+                client.deadline = deadline
                 if !isSubscribed {
                     // Events first, then the tasks: what happens between the two is heard.
                     _ = try client.subscribe(after: nil, types: Self.eventTypes)
@@ -172,7 +174,6 @@ final class TaskWaiter {
     ///
     /// - Returns: those that the daemon does not know.
     private func look(_ client: any TaskSource) throws(ClientError) -> [TaskID] {
-        client.deadline = deadline
         var unknown: [TaskID] = []
         guard let first = pending.min(), let last = pending.max(), pending.count >= Scan.minimum,
             (last.rawValue - first.rawValue) / Int64(pending.count) < Scan.sparseness

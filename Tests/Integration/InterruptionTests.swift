@@ -121,6 +121,18 @@ struct InterruptionTests {
         daemon.expectTidy()
     }
 
+    @Test("a wait ends when its time is over, though the daemon stands still and answers nothing")
+    func stopped() async throws {
+        let daemon = try await DaemonProcess.started()
+        let id = try await daemon.add("--paused", "http://127.0.0.1:1/a")
+        let pid = try #require(daemon.pid)
+        kill(pid, SIGSTOP)
+        defer { kill(pid, SIGCONT) }
+        let outcome = try await daemon.dlctl(["wait", id.description, "--timeout", "0.5"], within: .seconds(20))
+        #expect(outcome.status == .exited(75), "\(outcome)")
+        #expect(!outcome.error.isEmpty)
+    }
+
     @Test("a resource that changed while the task was paused is fetched anew, never joined")
     func changed() async throws {
         let old = Resource(size: 3 * mebibyte, seed: 1)

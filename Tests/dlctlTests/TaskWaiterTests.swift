@@ -153,6 +153,21 @@ private final class FakeSource: TaskSource {
         #expect(Failure.waitedTooLong.status == .timedOut)
     }
 
+    @Test("the deadline holds for every answer, those on a second connection too")
+    func deadlineOfAnswers() throws {
+        let deadline = Deadline.after(seconds: 1_000)
+        var seen: [Deadline] = []
+        let first = FakeSource()
+        first.tasks[TaskID(1)] = sampleTask(1, .active)
+        first.script.append(.loss)
+        first.whenSubscribed = { seen.append(first.deadline) }
+        let second = FakeSource()
+        second.tasks[TaskID(1)] = sampleTask(1, .completed)
+        second.whenSubscribed = { seen.append(second.deadline) }
+        try waiter([1], first, deadline: deadline) { () throws(ClientError) in second }.run()
+        #expect(seen == [deadline, deadline])
+    }
+
     @Test("a daemon that restarts is waited for, and what ended meanwhile is found out")
     func restart() throws {
         let first = FakeSource()
