@@ -48,6 +48,22 @@ struct QueueFileTests {
         daemon.expectTidy()
     }
 
+    @Test("waiting for a file whose tasks are all known tells of those that failed, and of no others")
+    func waitForKnown() async throws {
+        let server = try ScriptedServer(["/a": [.serve(Resource(size: 1000, seed: 1))]])
+        let daemon = try await DaemonProcess.started()
+        let both = try daemon.directory.write("\(server.url("/nothing"))\n\(server.url("/a"))\n", to: "both.txt")
+        let one = try daemon.directory.write("\(server.url("/a"))\n", to: "one.txt")
+        let first = try await daemon.dlctl("add", "--input", both, "--batch", "b", "--wait")
+        #expect(first.status == .exited(1), "\(first)")
+        let again = try await daemon.dlctl("add", "--input", both, "--batch", "b", "--wait")
+        #expect(again.status == .exited(1), "\(again)")
+        #expect(again.output.isEmpty)
+        #expect(again.error.contains("http-404"), "\(again)")
+        #expect(try await daemon.dlctl("add", "--input", one, "--batch", "b", "--wait").succeeded)
+        #expect(try daemon.tasks().count == 2)
+    }
+
     @Test("a misspelt key is refused with its place and the nearest key, and nothing is queued")
     func misspelt() async throws {
         let daemon = try await DaemonProcess.started()

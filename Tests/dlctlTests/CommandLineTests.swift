@@ -156,6 +156,22 @@ import Testing
         #expect(QueueSubmission.ids(of: result) == [3, 4, 5, 9].map { TaskID($0) })
     }
 
+    @Test("a task shows which entry it came from, by its key or by kind and URL less what is secret")
+    func marks() {
+        func mark(_ url: String, key: String? = nil, kind: TaskKind = .download) -> EntryMark? {
+            var entry = TaskSpecification(kind: kind, url: url)
+            entry.key = key
+            return EntryMark(entry)
+        }
+        var task = sampleTask()
+        #expect(mark("https://me:secret@example.org/a.iso") == EntryMark(task))
+        #expect(mark("https://example.org/a.iso", kind: .upload) != EntryMark(task))
+        #expect(mark("https://example.org/a.iso", key: "k") != EntryMark(task))
+        task.key = "k"
+        #expect(mark("https://example.org/other", key: "k") == EntryMark(task))
+        #expect(mark("no url") == nil)
+    }
+
     @Test(
         "a file's name gives its batch", arguments: [("q/nightly.yaml", "nightly"), ("a.b.yml", "a.b"), (".x", ".x")])
     func batch(path: String, name: String) { #expect(TaskFileReader.batch(of: path) == name) }

@@ -81,7 +81,7 @@ struct Add: DaemonCommand {
             if let batch = submission.batch {
                 let result = try submission.queue.apply(batch: batch, prune: false, dryRun: false)
                 ids = QueueSubmission.ids(of: result)
-                waitedFor = transfer.wait ? try unfinished(of: batch, client) : []
+                waitedFor = transfer.wait ? try uncompleted(of: batch, submission.queue.entries, client) : []
                 waitedFor += ids
             } else {
                 isFollowing = transfer.wait && submission.queue.entries.allSatisfy { $0.specification.key == nil }
@@ -150,12 +150,14 @@ struct Add: DaemonCommand {
         return (QueueSubmission(client: try context.connect(), file: file, entries: content.entries), batch)
     }
 
-    /// What of a batch has not ended: with `--wait`, tasks that an earlier call queued are waited for as well.
-    private func unfinished(of batch: String, _ client: ControlClient) throws -> [TaskID] {
+    /// What of a batch has not come to a good end: with `--wait`, tasks that an earlier call queued are waited for as
+    /// well, and those that ended badly count where the file still names them.
+    private func uncompleted(of batch: String, _ entries: [QueueEntry], _ client: ControlClient) throws -> [TaskID] {
+        let marks = Set(entries.compactMap { EntryMark($0.specification) })
         var ids: [TaskID] = []
-        let states = TaskState.allCases.filter { !$0.isEnded }
+        let states = TaskState.allCases.filter { $0 != .completed }
         try client.forEachPage(filter: TaskFilter(states: states, batch: batch)) { page in
-            ids += page.map(\.id)
+            ids += page.filter { !$0.state.isEnded || marks.contains(EntryMark($0)) }.map(\.id)
             return true
         }
         return ids
