@@ -18,16 +18,17 @@ protocol TaskSource: AnyObject {
 extension ControlClient: TaskSource {}
 
 extension Context {
-    /// A waiter that shows bars on a terminal.
+    /// A waiter that shows bars on a terminal that can draw them.
     ///
     /// - Parameter isFollowing: whether the client already listens to the ends of these tasks.
     func waiter(
         _ ids: [TaskID], client: ControlClient, isFollowing: Bool = false, deadline: Deadline = .never
     ) -> TaskWaiter {
-        let showsBars = !json && Terminal.isTerminal(STDERR_FILENO)
+        let environment = Environment.variables
+        let showsBars = !json && Terminal.isTerminal(STDERR_FILENO) && Terminal.movesCursor(environment)
         return TaskWaiter(
             ids, client: client, isFollowing: isFollowing, wantsDetails: json || showsBars, deadline: deadline,
-            view: showsBars ? ProgressView(style: Terminal.style(Environment.variables)) : nil,
+            view: showsBars ? ProgressView(style: Terminal.style(environment)) : nil,
             connect: { () throws(ClientError) in try self.connect() }, report: { self.report($0) })
     }
 }

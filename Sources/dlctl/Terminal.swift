@@ -11,6 +11,12 @@ enum Terminal {
 
     static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
 
+    /// Whether the cursor can be moved, as `TERM` tells; bars need that.
+    static func movesCursor(_ environment: [String: String]) -> Bool {
+        guard let kind = environment["TERM"] else { return false }
+        return !kind.isEmpty && kind != "dumb"
+    }
+
     /// Columns and rows, or 80 by 24 where the terminal does not tell.
     static func size(_ descriptor: Int32) -> (columns: Int, rows: Int) {
         var size = winsize()
@@ -26,7 +32,7 @@ enum Terminal {
         func value(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
         let locale = (value("LC_ALL") ?? value("LC_CTYPE") ?? value("LANG") ?? "").lowercased()
         return Style(
-            colour: value("NO_COLOR") == nil && value("TERM") != nil && value("TERM") != "dumb",
+            colour: value("NO_COLOR") == nil && movesCursor(environment),
             unicode: locale.contains("utf-8") || locale.contains("utf8"))
     }
 

@@ -12,6 +12,15 @@ import Testing
         #expect(!Terminal.style([:]).colour)
     }
 
+    @Test("no bars are drawn on a terminal that cannot move its cursor, or does not say what it is")
+    func cursor() {
+        #expect(Terminal.movesCursor(["TERM": "xterm"]))
+        #expect(Terminal.movesCursor(["TERM": "vt100", "NO_COLOR": "1"]))
+        #expect(!Terminal.movesCursor(["TERM": "dumb"]))
+        #expect(!Terminal.movesCursor(["TERM": ""]))
+        #expect(!Terminal.movesCursor([:]))
+    }
+
     @Test("the locale says whether UTF-8 may be drawn, LC_ALL before LC_CTYPE before LANG")
     func unicode() {
         #expect(Terminal.style(["LANG": "de_DE.UTF-8"]).unicode)
