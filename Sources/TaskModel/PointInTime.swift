@@ -1,11 +1,12 @@
-/// Moments as people write them: ISO 8601 with a zone, `HH:MM`, or `+2h`.
+/// Moments as people write them: ISO 8601 with or without a zone, `HH:MM`, or `+2h`.
 public enum PointInTime {
     /// - Parameters:
     ///   - text: `2030-01-31T22:00:00Z` (seconds and their fraction may be absent, a space may stand for the `T`,
-    ///     `+01:00` for the `Z`; RFC 3339, section 5.6), `22:00` for the next moment when clocks show it, or a
+    ///     `+01:00` for the `Z`; RFC 3339, section 5.6), the same without a zone for local time, `2030-01-31` for
+    ///     the midnight with which the day begins there, `22:00` for the next moment when clocks show it, or a
     ///     ``TimeSpan`` after a plus sign.
     ///   - now: the present.
-    ///   - utcOffsetSeconds: what the clocks that `HH:MM` means are ahead of UTC.
+    ///   - utcOffsetSeconds: what local clocks are ahead of UTC.
     /// - Returns: milliseconds since 1970, or `nil` where the text is no moment from 1970 to 9999.
     public static func parse(_ text: String, now: Milliseconds, utcOffsetSeconds: Int) -> Milliseconds? {
         var scanner = Scanner(rest: Array(text.utf8)[...])
@@ -16,9 +17,21 @@ public enum PointInTime {
             moment = next(hour: hour, minute: minute, now: now, offset: Milliseconds(utcOffsetSeconds) * 1_000)
         } else {
             scanner = Scanner(rest: Array(text.utf8)[...])
-            moment = scanner.dateAndTime()
+            moment = scanner.dateAndTime(offset: Milliseconds(utcOffsetSeconds) * 1_000)
         }
         return moment.flatMap { (0..<253_402_300_800_000).contains($0) ? $0 : nil }
+    }
+
+    /// As ``parse(_:now:utcOffsetSeconds:)`` where local clocks change between now and then.
+    ///
+    /// - Parameter utcOffset: what local clocks are ahead of UTC at a moment, in seconds.
+    public static func parse(
+        _ text: String, now: Milliseconds, utcOffset: (Milliseconds) -> Int
+    ) -> Milliseconds? {
+        let present = utcOffset(now)
+        guard let moment = parse(text, now: now, utcOffsetSeconds: present) else { return nil }
+        let then = utcOffset(moment)
+        return then == present ? moment : parse(text, now: now, utcOffsetSeconds: then)
     }
 
     /// Later than `now`, never the present minute again.
@@ -69,21 +82,24 @@ public enum PointInTime {
             return (hour, minute)
         }
 
-        mutating func dateAndTime() -> Milliseconds? {
+        /// - Parameter offset: where no zone is named, what clocks are ahead of UTC.
+        mutating func dateAndTime(offset: Milliseconds) -> Milliseconds? {
             guard let year = number(digits: 4, in: 1969...9999), take("-"),
                 let month = number(digits: 2, in: 1...12), take("-"),
-                let day = number(digits: 2, in: 1...PointInTime.length(ofMonth: month, year: year)),
-                take("T") || take("t") || take(" "), let (hour, minute) = hourAndMinute()
+                let day = number(digits: 2, in: 1...PointInTime.length(ofMonth: month, year: year))
             else { return nil }
+            let midnight = Milliseconds(PointInTime.days(year: year, month: month, day: day)) * 86_400_000
+            if rest.isEmpty { return midnight - offset }
+            guard take("T") || take("t") || take(" "), let (hour, minute) = hourAndMinute() else { return nil }
             var milliseconds = 0
             if take(":") {
                 guard let second = number(digits: 2, in: 0...59), let fraction = fraction() else { return nil }
                 milliseconds = second * 1_000 + fraction
             }
-            guard let offset = zone(), rest.isEmpty else { return nil }
-            let days = PointInTime.days(year: year, month: month, day: day)
-            let minutes = (days * 24 + hour) * 60 + minute - offset
-            return Milliseconds(minutes) * 60_000 + Milliseconds(milliseconds)
+            let moment = midnight + Milliseconds(hour * 60 + minute) * 60_000 + Milliseconds(milliseconds)
+            if rest.isEmpty { return moment - offset }
+            guard let zone = zone(), rest.isEmpty else { return nil }
+            return moment - Milliseconds(zone) * 60_000
         }
 
         /// Milliseconds; what is finer is cut off.

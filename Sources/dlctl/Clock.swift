@@ -10,8 +10,10 @@ enum Clock {
     }
 
     /// Seconds that local time is ahead of UTC at this moment.
-    static func utcOffsetSeconds() -> Int {
-        var seconds = time(nil)
+    static func utcOffsetSeconds() -> Int { utcOffsetSeconds(at: now()) }
+
+    static func utcOffsetSeconds(at moment: Milliseconds) -> Int {
+        var seconds = time_t(moment / 1000)
         var parts = tm()
         return localtime_r(&seconds, &parts) == nil ? 0 : parts.tm_gmtoff
     }

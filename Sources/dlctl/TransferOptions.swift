@@ -34,7 +34,9 @@ struct TransferOptions: ParsableArguments {
     var priority: TaskPriority = .normal
 
     @Option(
-        help: ArgumentHelp("Wait until then: 2030-01-31T22:00:00Z, HH:MM in local time, or +2h.", valueName: "time"))
+        help: ArgumentHelp(
+            "Wait until then: 2030-01-31T22:00, 2030-01-31 or 22:00 in local time, 2030-01-31T22:00Z, or +2h.",
+            valueName: "time"))
     var startAt: String?
 
     @Option(help: ArgumentHelp("The name that a group of tasks shares.", valueName: "name"))
@@ -80,10 +82,10 @@ struct TransferOptions: ParsableArguments {
         }
         task.priority = priority
         if let startAt {
-            let moment = PointInTime.parse(startAt, now: Clock.now(), utcOffsetSeconds: Clock.utcOffsetSeconds())
+            let moment = PointInTime.parse(startAt, now: Clock.now(), utcOffset: Clock.utcOffsetSeconds(at:))
             guard let moment else {
                 throw .usage(
-                    "--start-at: \(startAt) is no time; write 2030-01-31T22:00:00Z, 22:00 or +2h", field: "--start-at")
+                    "--start-at: \(startAt) is no time; write 2030-01-31T22:00, 22:00 or +2h", field: "--start-at")
             }
             task.startAt = moment
         }

@@ -21,6 +21,28 @@ struct PointInTimeTests {
     }
 
     @Test(
+        "a date and time without a zone are local, and a date alone is its midnight",
+        arguments: [
+            ("2030-01-31T22:00:00", 0, 1_896_127_200_000), ("2030-01-31T22:00:00", 3_600, 1_896_123_600_000),
+            ("2030-01-31T22:00", -19_800, 1_896_147_000_000), ("2030-01-31 22:00:00.25", 0, 1_896_127_200_250),
+            ("2030-01-31", 0, 1_896_048_000_000), ("2030-01-31", 3_600, 1_896_044_400_000),
+            ("2030-01-31", -28_800, 1_896_076_800_000), ("1970-01-01", 0, 0),
+        ] as [(String, Int, Milliseconds)])
+    func local(text: String, offset: Int, expected: Milliseconds) {
+        #expect(PointInTime.parse(text, now: now, utcOffsetSeconds: offset) == expected)
+    }
+
+    @Test("local time is that of the day in question, where clocks change before it")
+    func summerTime() {
+        // Summer time from 2024-03-31T01:00:00Z on.
+        let offset = { (moment: Milliseconds) in moment < 1_711_846_800_000 ? 3_600 : 7_200 }
+        #expect(PointInTime.parse("2024-03-30T12:00", now: now, utcOffset: offset) == 1_711_796_400_000)
+        #expect(PointInTime.parse("2024-04-01T12:00", now: now, utcOffset: offset) == 1_711_965_600_000)
+        #expect(PointInTime.parse("2024-04-01T12:00Z", now: now, utcOffset: offset) == 1_711_972_800_000)
+        #expect(PointInTime.parse("soon", now: now, utcOffset: offset) == nil)
+    }
+
+    @Test(
         "an hour is the next moment when clocks show it",
         arguments: [
             ("23:31", 0, 45_000), ("23:30", 0, 86_385_000), ("00:00", 0, 1_785_000), ("23:29", 0, 86_325_000),
@@ -45,7 +67,8 @@ struct PointInTimeTests {
         "what is no moment is none",
         arguments: [
             "", " ", "soon", "24:00", "12:60", "1:30", "12:3", "12:30 ", "-12:30", "2h", "+", "+2", "+-2h", "++2h",
-            "2030-01-31", "2030-01-31T22:00:00", "2030-02-29T00:00:00Z", "2100-02-29T00:00:00Z", "2030-13-01T00:00Z",
+            "2030-01-31T", "2030-01-31T22", "2030-01", "2030-02-29", "2030-01-31 ", "2030-01-31Z",
+            "2030-02-29T00:00:00Z", "2100-02-29T00:00:00Z", "2030-13-01T00:00Z",
             "2030-00-01T00:00Z", "2030-01-00T00:00Z", "2030-04-31T00:00Z", "2030-01-31T24:00:00Z",
             "2030-01-31T22:00:60Z", "2030-01-31T22:00:00.Z", "2030-01-31T22:00:00Zx", "2030-01-31T22:00:00+1",
             "2030-01-31T22:00:00+24:00", "1969-12-31T23:59:59Z", "0000-01-01T00:00Z", "9999-12-31T23:59:59-01:00",
