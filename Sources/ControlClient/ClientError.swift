@@ -34,7 +34,7 @@ extension ClientError: CustomStringConvertible {
         case .connectionLost(let path): "the daemon on \(path) closed the connection before it answered"
         case .timedOut: "the daemon did not answer in time"
         case .callTooLong(let bytes): "the call has \(bytes) bytes; at most \(MessageLimits.lineLength) fit into one"
-        case .malformedAnswer(let message): "the daemon's answer cannot be understood: \(message)"
+        case .malformedAnswer(let message): "the daemon's answer makes no sense: \(message)"
         }
     }
 

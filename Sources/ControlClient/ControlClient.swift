@@ -134,7 +134,7 @@ public final class ControlClient {
         do {
             return try decoder.decode(IncomingMessage<Value>.self, from: Data(line))
         } catch {
-            throw .malformedAnswer("\(error)")
+            throw .malformedAnswer(AnswerFault.text(of: error))
         }
     }
 }

@@ -97,6 +97,23 @@ import TestSupport
         }
     }
 
+    @Test(
+        "of an answer that cannot be read, the field at fault is named and nothing of the decoder's words",
+        arguments: [
+            ("{", "it is not the JSON that was expected"), (#"{"id":1}"#, "result"),
+            (#"{"id":1,"result":{"ids":[7,"x"]}}"#, "result.ids[1]"), (#"{"id":1,"result":{}}"#, "result.ids"),
+            (#"{"id":1,"result":{"ids":null}}"#, "result.ids"),
+        ])
+    func faultOfAnswer(line: String, place: String) throws {
+        let daemon = try ScriptedDaemon { _ in .lines([line]) }
+        let client = try ControlClient(path: daemon.path)
+        #expect {
+            try client.add([])
+        } throws: { error in
+            "\(error)" == "the daemon's answer makes no sense: \(place)"
+        }
+    }
+
     @Test("a call that fits into no line is not sent")
     func tooLong() throws {
         let daemon = try ScriptedDaemon { .lines([answer($0, #"{"ids":[]}"#)]) }

@@ -1,0 +1,18 @@
+/// What is wrong with an answer, in place of the decoder's own words.
+enum AnswerFault {
+    /// - Returns: the path of the field at fault, `result.tasks[3].state`.
+    static func text(of error: any Error) -> String {
+        var path: [any CodingKey] = []
+        switch error as? DecodingError {
+        case .keyNotFound(let key, let context): path = context.codingPath + [key]
+        case .typeMismatch(_, let context), .valueNotFound(_, let context), .dataCorrupted(let context):
+            path = context.codingPath
+        default: break
+        }
+        guard !path.isEmpty else { return "it is not the JSON that was expected" }
+        return path.reduce("") { text, key in
+            if let index = key.intValue { return text + "[\(index)]" }
+            return text.isEmpty ? key.stringValue : text + "." + key.stringValue
+        }
+    }
+}
