@@ -2,7 +2,7 @@
 ///
 /// Works on bytes, since a `Character` may hide a control character behind another (CR LF is one).
 public struct TaskAddress: Sendable, Equatable {
-    /// The protocols that a task may name.
+    /// The protocols that a task may name; by which of them it can be fetched, the queue judges.
     public static let schemes = ["http", "https", "ftp", "ftps", "sftp"]
     /// The longest URL that is taken, in bytes.
     public static let maximumLength = 8192
@@ -40,7 +40,7 @@ public struct TaskAddress: Sendable, Equatable {
         let scheme = String(decoding: bytes[..<colon], as: UTF8.self).lowercased()
         guard Self.schemes.contains(scheme) else {
             throw refuse(
-                "the protocol \(scheme) is not allowed; use one of \(Self.schemes.joined(separator: ", "))",
+                "the protocol \(scheme) is not allowed; use http or https",
                 code: .protocolNotAllowed)
         }
         let rest = bytes[(colon + 1)...]
