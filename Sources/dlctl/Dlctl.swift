@@ -37,12 +37,13 @@ struct Dlctl: ParsableCommand {
 
     static func main() {
         Terminal.handleInterrupts()
-        let arguments = CommandWords.parted(Array(CommandLine.arguments.dropFirst()))
+        let json = CommandLine.arguments.prefix { $0 != "--" }.contains("--json")
         do {
+            let arguments = try CommandWords.own()
             var command = try parseAsRoot(ArgumentRuns.join(arguments))
             try command.run()
         } catch {
-            end(with: error, json: arguments.prefix { $0 != "--" }.contains("--json"))
+            end(with: error, json: json)
         }
     }
 
@@ -51,7 +52,7 @@ struct Dlctl: ParsableCommand {
     }
 
     private static func end(with error: any Error, json: Bool) -> Never {
-        if let failure = error as? Failure {
+        if let failure = error as? Failure ?? (error as? CommandWords.Unreadable).map({ .usage("\($0)") }) {
             failure.report(json: json)
             Glibc.exit(failure.status.rawValue)
         }

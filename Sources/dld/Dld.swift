@@ -56,7 +56,13 @@ struct Dld: AsyncParsableCommand {
     var exitWhenDone = false
 
     static func main() async {
-        await main(CommandWords.parted(Array(CommandLine.arguments.dropFirst())))
+        let arguments: [String]
+        do {
+            arguments = try CommandWords.own()
+        } catch {
+            exit(withError: ValidationError("\(error)"))
+        }
+        await main(arguments)
     }
 
     func validate() throws {

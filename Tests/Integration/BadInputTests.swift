@@ -58,6 +58,20 @@ struct BadInputTests {
         }
     }
 
+    @Test("an argument that is not UTF-8 is refused by its number")
+    func brokenBytes() async throws {
+        let daemon = try await DaemonProcess.started()
+        let broken = "exec \"$@\" \"http://127.0.0.1:1/$(printf 'a\\377')\""
+        let added = try await run(
+            ["sh", "-c", broken, "sh", DaemonProcess.program("dlctl"), "--socket", daemon.socket, "add", "--paused"])
+        #expect(added.status == .exited(64), "\(added)")
+        #expect(added.error == "dlctl: argument 5 is not valid UTF-8\n")
+        #expect(try daemon.tasks().isEmpty)
+        let started = try await run(["sh", "-c", broken, "sh", DaemonProcess.program("dld"), "--config"])
+        #expect(started.status == .exited(64), "\(started)")
+        #expect(started.error.contains("argument 2 is not valid UTF-8"), "\(started)")
+    }
+
     @Test("one bad URL among good ones queues none of them")
     func allOrNone() async throws {
         let daemon = try await DaemonProcess.started()
