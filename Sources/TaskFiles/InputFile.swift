@@ -31,11 +31,11 @@ package enum InputFile {
 
     /// Reads a URL list or a queue file.
     ///
-    /// - Parameters: as of ``QueueFile/init(parsing:file:baseDirectory:now:utcOffsetSeconds:readFile:)``.
+    /// - Parameters: as of ``QueueFile/init(parsing:file:baseDirectory:now:utcOffset:readFile:)``.
     /// - Throws: ``FileError``, the first in the file, or that its kind is not read.
     package static func parse(
-        _ bytes: [UInt8], file: String, baseDirectory: String, now: Milliseconds, utcOffsetSeconds: Int,
-        readFile: @escaping ReadFile
+        _ bytes: [UInt8], file: String, baseDirectory: String, now: Milliseconds,
+        utcOffset: @escaping @Sendable (Milliseconds) -> Int, readFile: @escaping ReadFile
     ) throws(FileError) -> QueueFile {
         switch detect(bytes) {
         case .urlList:
@@ -43,7 +43,7 @@ package enum InputFile {
         case .queueFile:
             return try QueueFile(
                 parsing: FileText.decode(bytes, file: file), file: file, baseDirectory: baseDirectory, now: now,
-                utcOffsetSeconds: utcOffsetSeconds, readFile: readFile)
+                utcOffset: utcOffset, readFile: readFile)
         case .metalink: throw refusal(of: "a Metalink or other XML file", file)
         case .aria2Input: throw refusal(of: "an input file of aria2, with options of its own", file)
         }

@@ -142,7 +142,7 @@ struct QueueEntryReader {
 
     private func startAt(_ value: YAMLValue) -> Milliseconds? {
         value.parse("a time such as 2030-01-31T22:00:00Z, 22:00 or +2h") { text in
-            PointInTime.parse(text, now: moment.now, utcOffsetSeconds: moment.utcOffsetSeconds)
+            PointInTime.parse(text, now: moment.now, utcOffset: moment.utcOffset)
         }
     }
 

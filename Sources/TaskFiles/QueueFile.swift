@@ -22,18 +22,18 @@ package struct QueueFile: Sendable, Equatable {
     ///   - file: the name to print in messages.
     ///   - baseDirectory: absolute; where the relative paths of files begin.
     ///   - now: the moment that `start-at` counts from.
-    ///   - utcOffsetSeconds: east of Greenwich, for a `start-at` that names an hour alone.
+    ///   - utcOffset: seconds that local clocks are ahead of UTC at a moment, for a `start-at` without a zone.
     ///   - readFile: for passwords, headers and certificates that stand in files of their own.
     /// - Throws: ``FileError``, the first in the file: a key that is not known, given twice or not carried out, a
     ///   value that no task takes, a file that cannot be read, or a second entry for the same task.
     package init(
-        parsing text: String, file: String, baseDirectory: String, now: Milliseconds, utcOffsetSeconds: Int,
-        readFile: @escaping ReadFile
+        parsing text: String, file: String, baseDirectory: String, now: Milliseconds,
+        utcOffset: @escaping @Sendable (Milliseconds) -> Int, readFile: @escaping ReadFile
     ) throws(FileError) {
         self.init()
         let source = YAMLSource(text, file: file)
         guard let root = try source.compose() else { return }
-        let moment = Moment(now: now, utcOffsetSeconds: utcOffsetSeconds)
+        let moment = Moment(now: now, utcOffset: utcOffset)
         if let parts = root.mapping(QueueKeys.top, "a mapping with downloads, uploads or both") {
             batch = Self.readBatch(parts["batch"])
             let defaults = parts["defaults"]?.mapping(QueueKeys.defaults)
@@ -79,5 +79,5 @@ package struct QueueFile: Sendable, Equatable {
 /// What a time without a date or a zone counts from.
 struct Moment: Sendable {
     var now: Milliseconds
-    var utcOffsetSeconds: Int
+    var utcOffset: @Sendable (Milliseconds) -> Int
 }

@@ -9,9 +9,7 @@ enum Clock {
         return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
     }
 
-    /// Seconds that local time is ahead of UTC at this moment.
-    static func utcOffsetSeconds() -> Int { utcOffsetSeconds(at: now()) }
-
+    /// Seconds that local time is ahead of UTC at a moment.
     static func utcOffsetSeconds(at moment: Milliseconds) -> Int {
         var seconds = time_t(moment / 1000)
         var parts = tm()

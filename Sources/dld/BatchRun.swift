@@ -13,12 +13,13 @@ struct BatchRun: Sendable {
     init(file path: String, uid: UInt32) throws {
         let text = try TextFile.read(path)
         let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "/"
-        var local = tm()
-        var now = time(nil)
-        localtime_r(&now, &local)
         let file = try InputFile.parse(
             text, file: path, baseDirectory: directory.isEmpty ? "/" : directory, now: QueueClock.system.now(),
-            utcOffsetSeconds: local.tm_gmtoff, readFile: Self.read)
+            utcOffset: { moment in
+                var local = tm()
+                var seconds = time_t(moment / 1_000)
+                return localtime_r(&seconds, &local) == nil ? 0 : local.tm_gmtoff
+            }, readFile: Self.read)
         let name = path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...]
         batch = file.batch ?? String(name.prefix { $0 != "." })
         entries = file.entries.map(\.specification)

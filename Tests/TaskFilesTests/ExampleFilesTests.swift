@@ -50,7 +50,7 @@ struct ExampleFilesTests {
     func queueFile() throws {
         let file = try QueueFile(
             parsing: text(of: "queue.example.yaml"), file: "queue.example.yaml", baseDirectory: "/base",
-            now: 1_704_067_200_000, utcOffsetSeconds: 0, readFile: reading([:]))
+            now: 1_704_067_200_000, utcOffset: { _ in 0 }, readFile: reading([:]))
         #expect(file.batch == "nightly")
         #expect(file.entries.count == 4)
         #expect(file.entries.map(\.specification.priority) == [.low, .low, .low, .high])

@@ -14,7 +14,7 @@ func queue(_ text: String, files: [String: String] = [:]) throws(FileError) -> Q
 
 func queue(_ text: String, readFile: @escaping ReadFile) throws(FileError) -> QueueFile {
     try QueueFile(
-        parsing: text, file: "f", baseDirectory: "/base", now: 1_704_067_200_000, utcOffsetSeconds: 0,
+        parsing: text, file: "f", baseDirectory: "/base", now: 1_704_067_200_000, utcOffset: { _ in 0 },
         readFile: readFile)
 }
 

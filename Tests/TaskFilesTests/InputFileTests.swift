@@ -6,7 +6,7 @@ import Testing
 struct InputFileTests {
     private func parse(_ text: String) throws(FileError) -> QueueFile {
         try InputFile.parse(
-            Array(text.utf8), file: "f", baseDirectory: "/base", now: 0, utcOffsetSeconds: 0, readFile: reading([:]))
+            Array(text.utf8), file: "f", baseDirectory: "/base", now: 0, utcOffset: { _ in 0 }, readFile: reading([:]))
     }
 
     @Test(
@@ -56,7 +56,7 @@ struct InputFileTests {
         }
         #expect(throws: fault(2, 1, "is not UTF-8 text; dld reads text files only")) {
             try InputFile.parse(
-                Array("http://h/\n".utf8) + [0xC0], file: "f", baseDirectory: "/", now: 0, utcOffsetSeconds: 0,
+                Array("http://h/\n".utf8) + [0xC0], file: "f", baseDirectory: "/", now: 0, utcOffset: { _ in 0 },
                 readFile: reading([:]))
         }
     }
