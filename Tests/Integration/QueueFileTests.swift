@@ -148,7 +148,7 @@ struct QueueFileTests {
         #expect(outcome.error.contains("/none: No such file or directory"), "\(outcome.error)")
         let batch = try DaemonProcess(configuration: quickRetries)
         let run = try batch.launch(extra: ["--queue", file, "--exit-when-done"])
-        #expect(try await run.wait() == .exited(78), "\(run.standardError)")
+        #expect(try await run.wait() == .exited(1), "\(run.standardError)")
         #expect(run.standardError.contains("queue.yaml:2:44: `password-file`: /"), "\(run.standardError)")
     }
 
