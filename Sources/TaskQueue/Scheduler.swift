@@ -90,7 +90,8 @@ package actor Scheduler {
     func statuses(of records: [TaskRecord]) -> [TaskStatus] {
         let now = clock.monotonic()
         return records.map { record in
-            guard var task = running[record.id], !record.standing.state.isEnded else { return TaskStatus(record) }
+            // What it came to is written down before it leaves here.
+            guard var task = running[record.id], record.standing.state == .queued else { return TaskStatus(record) }
             task.meter.note(task.progress.transferredBytes, at: now)
             running[record.id]?.meter = task.meter
             return task.status(over: record, at: now)

@@ -22,27 +22,29 @@ struct Condition {
         arguments += values
     }
 
+    /// A running task is stored as `queued`. One that is stored as anything else has come to that already, though
+    /// the scheduler may not know yet that it is written down: whoever heard of its end finds it ended.
     private mutating func add(states: Set<TaskState>, running: Set<TaskID>) {
-        // Every text is one of our own words.
-        let stored = states.subtracting([.active]).map { "'\($0.rawValue)'" }.sorted()
         let running = running.isEmpty ? nil : TaskStore.list(running)
+        var stored = states.subtracting([.active])
         var choices: [String] = []
-        var values: [String] = []
-        if states.contains(.active), let running {
-            choices.append("id IN (SELECT value FROM json_each(?))")
-            values.append(running)
-        }
-        if !stored.isEmpty {
-            // With one state an equation, which reads the index in the order of ids.
-            var choice = stored.count == 1 ? "state = \(stored[0])" : "state IN (\(stored.joined(separator: ", ")))"
-            if let running {
-                choice += " AND id NOT IN (SELECT value FROM json_each(?))"
-                values.append(running)
+        if let running {
+            if states.contains(.active) {
+                choices.append("(state = 'queued' AND id IN (SELECT value FROM json_each(?)))")
+                arguments.append(running)
             }
-            choices.append("(\(choice))")
+            if stored.remove(.queued) != nil {
+                choices.append("(state = 'queued' AND id NOT IN (SELECT value FROM json_each(?)))")
+                arguments.append(running)
+            }
+        }
+        // Every text is one of our own words.
+        let words = stored.map { "'\($0.rawValue)'" }.sorted()
+        if !words.isEmpty {
+            // With one state an equation, which reads the index in the order of ids.
+            choices.append(words.count == 1 ? "state = \(words[0])" : "state IN (\(words.joined(separator: ", ")))")
         }
         clauses.append(choices.isEmpty ? "FALSE" : "(\(choices.joined(separator: " OR ")))")
-        arguments += values
     }
 
     private mutating func add(search: String) {
