@@ -112,6 +112,22 @@ struct AnswerJudgementTests {
         Row("503", 503, [], .fail("http", 503)),
     ]
 
+    @Test(
+        "the whole with the same tag is asked for in part once more, without the condition; then it is as long as known"
+    )
+    func sameTag() {
+        var judgement = AnswerJudgement(
+            askedFrom: 100, have: 100, validator: ResourceValidator(entityTag: "\"v1\""), isConditional: true,
+            total: 200, pathSuffix: "/a")
+        let same = head(200, ["ETag: \"v1\""])
+        #expect(judgement.judge(same, now: 0) == .askUnconditionally)
+        #expect(judgement.judge(head(200, ["ETag: \"v2\""]), now: 0) == .restart(length: nil))
+        judgement.isConditional = false
+        #expect(judgement.judge(same, now: 0) == .restart(length: 200))
+        judgement.isVouched = false
+        #expect(judgement.judge(same, now: 0) == .restart(length: nil))
+    }
+
     @Test("one row for each answer", arguments: rows)
     func table(row: Row) {
         let judgement = AnswerJudgement(
@@ -123,7 +139,7 @@ struct AnswerJudgementTests {
             case .accept(let offset, let length, let total): .accept(offset: offset, length: length, total: total)
             case .restart(let length): .restart(length: length)
             case .complete: .complete
-            case .askAgain: .askAgain
+            case .askAgain, .askUnconditionally: .askAgain
             case .fail(let error): .fail(error.code.rawValue, error.httpStatus)
             }
         #expect(outcome == row.outcome)

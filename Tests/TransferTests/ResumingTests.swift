@@ -302,6 +302,48 @@ struct ResumingTests {
         #expect(server.requests.count == 4 && restarts.all.isEmpty)
     }
 
+    @Test(
+        "a server that never sends more than the overlap at once is asked from nearer to the end",
+        arguments: [nil, 600_000])
+    func cappedAtOverlap(total: Int?) async throws {
+        let resource = Resource(size: 600_000)
+        func part(_ range: Range<Int64>) -> [UInt8] {
+            let bounds = "bytes \(range.lowerBound)-\(range.upperBound - 1)/" + (total.map { "\($0)" } ?? "*")
+            return answer(
+                "206 Partial Content", ["Content-Length: \(range.count)", "Content-Range: \(bounds)"],
+                resource.bytes(range))
+        }
+        let chunk = Array("493e0\r\n".utf8) + resource.bytes(0..<300_000) + Array("\r\n".utf8)
+        var answers = [answer("200 OK", ["Transfer-Encoding: chunked"], chunk)]
+        // 262,144 bytes at most, from wherever it is asked.
+        answers += [part(37_856..<300_000), part(234_464..<496_608), part(431_072..<600_000)]
+        if total == nil { answers.append(part(534_464..<600_000)) }
+        let server = try RawServer(answers)
+        let first = await download(server.url())
+        let file = try await download(server.url(), first.resumeData).result.get()
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+        #expect(server.requests.count == answers.count && restarts.all.isEmpty)
+    }
+
+    @Test("a server that does not know its own tag in If-Range is asked without it, and the bytes are kept")
+    func uselessCondition() async throws {
+        let resource = Resource(size: 600_000)
+        let tag = try #require(resource.entityTag)
+        let server = try RawServer([
+            answer("200 OK", ["ETag: \(tag)", "Content-Length: 600000"], resource.bytes(0..<300_000)),
+            answer("200 OK", ["ETag: \(tag)", "Content-Length: 600000"], resource.bytes),
+            answer(
+                "206 Partial Content",
+                ["ETag: \(tag)", "Content-Length: 562144", "Content-Range: bytes 37856-599999/600000"],
+                resource.bytes(37_856..<600_000)),
+        ])
+        let first = await download(server.url())
+        let file = try await download(server.url(), first.resumeData).result.get()
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+        #expect(server.requests.count == 3 && restarts.all.isEmpty)
+        #expect(server.requests.last?.contains("If-Range") == false)
+    }
+
     @Test("every byte came, and the end of it did not: a 416 that says so makes the file whole")
     func completeBy416() async throws {
         let resource = Resource(size: 1000)

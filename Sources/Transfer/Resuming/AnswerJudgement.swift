@@ -9,6 +9,8 @@ struct AnswerJudgement {
     var validator: ResourceValidator?
     /// Whether the validator came from the URL that was asked: then its being the same says something.
     var isVouched = true
+    /// Whether the server was asked with `If-Range`.
+    var isConditional = false
     var total: Int64?
     /// The last segment of the URL's path: tells a coded file from a coded transfer.
     var pathSuffix: String
@@ -22,6 +24,9 @@ struct AnswerJudgement {
         case complete
         /// Take nothing, forget the part, ask again for the whole.
         case askAgain(reason: String)
+        /// Take nothing, keep the part, and ask without `If-Range`, comparing an overlap: the server sends the whole
+        /// though it says that nothing has changed.
+        case askUnconditionally
         case fail(TransferError)
     }
 
@@ -89,7 +94,11 @@ struct AnswerJudgement {
             }
             if askedFrom != nil { return .askAgain(reason: "a 200 with a Content-Range that does not fit") }
         }
-        return .restart(length: head.contentLength)
+        let tag = validator?.strongEntityTag
+        let isSame = isVouched && tag != nil && tag == head.validator.strongEntityTag
+        if isSame, isConditional, askedFrom ?? 0 > 0 { return .askUnconditionally }
+        // Of one version the length is known, whether this answer says it or not.
+        return .restart(length: head.contentLength ?? (isSame ? total : nil))
     }
 
     private func unsatisfiable(_ head: ResponseHead) -> Verdict {

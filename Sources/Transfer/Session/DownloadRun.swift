@@ -20,6 +20,7 @@ final class DownloadRun: LoopRun {
     private enum Next {
         case redirect(TransferRequest, CurlURL)
         case askAgain(reason: String)
+        case askUnconditionally
         case finish
         case fail(TransferError)
     }
@@ -37,6 +38,8 @@ final class DownloadRun: LoopRun {
     private var redirects = 0
     private var restarts = 0
     private var askedFrom: Int64?
+    /// It was asked with `If-Range`.
+    private var isConditional = false
     /// Bytes that were there when it was asked.
     private var haveBefore: Int64 = 0
     private var discarded = 0
@@ -52,7 +55,11 @@ final class DownloadRun: LoopRun {
     /// A body of no use is read up to here, so that its connection can serve again.
     private static let discardLimit = 64 * 1024
     /// Without a strong validator so many bytes are fetched again and compared before new ones are joined to them.
-    private static let overlap: Int64 = 256 * 1024
+    private var overlap: Int64 = 256 * 1024
+    /// What a server that never sends more than the overlap is asked with.
+    private static let narrowOverlap: Int64 = 64 * 1024
+    /// The server does not honour its own tag in `If-Range`.
+    private var isConditionUseless = false
     private static let restartLimit = 2
 
     init(task: DownloadTask, session: Session, core: LoopCore) {
@@ -91,15 +98,19 @@ final class DownloadRun: LoopRun {
         }
         var fields = ["Accept-Encoding: identity"]
         askedFrom = nil
+        isConditional = false
         haveBefore = writer.have
         if writer.have > 0 {
-            let ifRange = isVouched ? writer.version.validator.ifRange : nil
+            let ifRange = isVouched && !isConditionUseless ? writer.version.validator.ifRange : nil
             // Bytes that nothing vouches for are fetched once more and compared.
-            let from = ifRange == nil ? max(0, writer.have - Self.overlap) : writer.have
+            let from = ifRange == nil ? max(0, writer.have - overlap) : writer.have
             if from > 0 {
                 askedFrom = from
                 fields.append("Range: bytes=\(from)-")
-                if let ifRange { fields.append("If-Range: \(ifRange)") }
+                if let ifRange {
+                    fields.append("If-Range: \(ifRange)")
+                    isConditional = true
+                }
             }
         }
         let plan = ExchangeLauncher.Plan(request: request, url: url, engineFields: fields)
@@ -148,7 +159,7 @@ final class DownloadRun: LoopRun {
         }
         let judgement = AnswerJudgement(
             askedFrom: askedFrom, have: writer.have, validator: writer.have > 0 ? writer.version.validator : nil,
-            isVouched: isVouched, total: writer.version.total, pathSuffix: url.path)
+            isVouched: isVouched, isConditional: isConditional, total: writer.version.total, pathSuffix: url.path)
         switch judgement.judge(head, now: Int64(time(nil))) {
         case .accept(let offset, let length, let total):
             isPart = true
@@ -162,6 +173,7 @@ final class DownloadRun: LoopRun {
             return receive(head, from: 0, end: length, total: length)
         case .complete: phase = .discarding(.finish)
         case .askAgain(let reason): phase = .discarding(.askAgain(reason: reason))
+        case .askUnconditionally: phase = .discarding(.askUnconditionally)
         case .fail(let error): phase = .discarding(.fail(error))
         }
         return true
@@ -271,6 +283,9 @@ final class DownloadRun: LoopRun {
             session.delegate.downloadTask(task, didRestartBecause: reason)
             writer.startOver()
             ask(url)
+        case .askUnconditionally:
+            isConditionUseless = true
+            if let url { ask(url) }
         case .finish: finish()
         case .fail(let error): fail(error)
         }
@@ -291,7 +306,7 @@ final class DownloadRun: LoopRun {
         }
         // A part shorter than what was asked for is legal: ask for the rest, as long as it brings something.
         if writer.version.total.map({ writer.position < $0 }) ?? isPart {
-            guard writer.position > haveBefore, let url else {
+            guard let url, writer.position > haveBefore || narrowOverlap() else {
                 // Nobody says how long it is, and nothing follows what is here.
                 if writer.version.total == nil, bodyBegun { return finish() }
                 return fail(TransferError(.truncated, "the server sends nothing after byte \(writer.position)"))
@@ -300,6 +315,15 @@ final class DownloadRun: LoopRun {
             return ask(url)
         }
         finish()
+    }
+
+    /// An answer brought the overlap and no more: the end of the file, or of what the server sends at once.
+    ///
+    /// - Returns: whether to ask once more from nearer to the end, which tells the two apart.
+    private func narrowOverlap() -> Bool {
+        guard let askedFrom, askedFrom < haveBefore, overlap > Self.narrowOverlap else { return false }
+        overlap = Self.narrowOverlap
+        return true
     }
 
     // MARK: The end
