@@ -40,21 +40,63 @@ extension TaskQueue {
         _ set: Int64, prune: Bool, dryRun: Bool, by caller: Caller
     ) async throws(QueueError) -> SetChanges {
         let now = clock.now()
-        let outcome = try await inSet { () async throws(StoreError) in
-            try await store.commitSet(set, owner: caller.uid, prune: prune, dryRun: dryRun, now: now)
-        }
+        let (outcome, stopped) = try await commit(set, prune: prune, dryRun: dryRun, by: caller, now: now)
         let changes = SetChanges(
             added: outcome.added, updated: outcome.updated, unchanged: outcome.unchanged, pruned: outcome.pruned,
             ids: outcome.idRanges)
         guard !dryRun else { return changes }
         note(added: outcome.added, by: caller.uid)
         for part in Self.parts(of: outcome.cancelled) { try await stop(pruned: part, owner: caller.uid, now: now) }
-        // What runs begins again with what the entry says now.
-        for part in Self.parts(of: outcome.changed) {
+        // What began to run just before begins again with what the entry says now.
+        for part in Self.parts(of: outcome.changed.filter { !stopped.contains($0) }) {
             try await restart(part, moved: outcome.moved, owner: caller.uid)
         }
         await changed()
         return changes
+    }
+
+    /// - Returns: also the tasks whose runs were ended for it.
+    private func commit(
+        _ set: Int64, prune: Bool, dryRun: Bool, by caller: Caller, now: Milliseconds
+    ) async throws(QueueError) -> (SetOutcome, stopped: Set<TaskID>) {
+        let (store, settings) = (store, settings)
+        let commit: @Sendable (_ dryRun: Bool) async -> Result<SetOutcome, StoreError> = { dryRun in
+            do throws(StoreError) {
+                return .success(
+                    try await store.commitSet(set, owner: caller.uid, prune: prune, dryRun: dryRun, now: now))
+            } catch {
+                return .failure(error)
+            }
+        }
+        let batch = try await inSet { () async throws(StoreError) in
+            try store.batch(ofSet: set, owner: caller.uid)
+        }
+        guard !dryRun, batch != nil, await scheduler.runningCount(owner: caller.uid) > 0 else {
+            let result = await commit(dryRun)
+            return (try await inSet { () async throws(StoreError) in try result.get() }, [])
+        }
+        // Those that run and would change are stopped first: one that is past stopping completes as what it was begun
+        // as, and its entry finds it completed.
+        let (expected, running) = (await commit(true), await scheduler.runningIDs)
+        let changing = try await inSet { () async throws(StoreError) in try expected.get() }.changed
+            .filter(running.contains)
+        let result = await scheduler.withStopped(changing, order: .release, owner: caller.uid) { _ in
+            let result = await commit(false)
+            if case .success(let outcome) = result {
+                Self.removeParts(of: changing, outcome.moved, settings: settings, store.identity)
+            }
+            return result
+        }
+        return (try await inSet { () async throws(StoreError) in try result.get() }, Set(changing))
+    }
+
+    /// - Parameter moved: what was asked before of those that now belong in another directory.
+    private static func removeParts(
+        of ids: [TaskID], _ moved: [TaskID: TaskSpecification], settings: QueueSettings, _ identity: String
+    ) {
+        for id in ids {
+            if let before = moved[id] { removePart(of: id, before, settings: settings, identity) }
+        }
     }
 
     /// - Parameter moved: what was asked before of those that now belong in another directory.
@@ -65,9 +107,7 @@ extension TaskQueue {
         let result: Result<Void, StoreError> = await scheduler.withStopped(ids, order: .release, owner: owner) { _ in
             let leaving = ids.filter { moved[$0] != nil }
             guard !leaving.isEmpty else { return .success(()) }
-            for id in leaving {
-                if let before = moved[id] { Self.removePart(of: id, before, settings: settings, store.identity) }
-            }
+            Self.removeParts(of: leaving, moved, settings: settings, store.identity)
             do throws(StoreError) {
                 // Once more: a run that was ending wrote down how far it had come.
                 return .success(try await store.forgetBytes(of: leaving))

@@ -41,11 +41,20 @@ extension TaskStore {
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """
 
+    /// - Returns: the batch that a set is to be brought in line with; `nil`: none, or no such set.
+    package func batch(ofSet set: Int64, owner: UInt32) throws(StoreError) -> String? {
+        try read { database in
+            try database.firstRow("SELECT batch FROM staged_set WHERE id = ? AND owner = ?", [set, owner]) {
+                try $0.textOrNil(0)
+            } ?? nil
+        }
+    }
+
     /// Applies a set in one transaction, all or nothing, and forgets it; a dry run tells what would happen,
     /// changes nothing and keeps the set.
     ///
     /// In a batch, an entry is known by its key, otherwise by kind, URL and output. A known task that is completed
-    /// stays; another takes over what differs and keeps its state.
+    /// stays; another takes over what differs, and what had failed or waits for a person is ready again.
     ///
     /// - Parameter prune: cancel the batch's tasks that no entry names and that have not ended.
     /// - Throws: ``StoreError/unknownSet(_:)``.

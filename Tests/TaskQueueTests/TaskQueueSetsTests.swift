@@ -1,3 +1,4 @@
+import FoundationEssentials
 import TaskModel
 import TaskStore
 import TestSupport
@@ -72,6 +73,37 @@ struct TaskQueueSetsTests {
         #expect(server.requests().map { $0.header("x-new") } == [nil, "1"])
         #expect(status.bytesFetched - body.size < 200_000 && status.attempts == 1)
         #expect(body.difference(fromFileAt: fixture.downloads + "/a") == nil)
+    }
+
+    @Test("an entry that changes while its file gets its name finds its task completed as what it was")
+    func changedAtTheEnd() async throws {
+        let server = try ScriptedServer([
+            "/hang": [.hang], "/old": [.status(200, body: "old")], "/new": [.status(200, body: "new")],
+        ])
+        let fixture = try await QueueFixture()
+        // While another runs, a finished file waits a moment for company before it is synced and named.
+        _ = try await fixture.add(server.url("/hang"))
+        for number in 0..<5 {
+            func entry(_ path: String) -> TaskSpecification {
+                Self.entry(server.url(path)) {
+                    $0.key = "\(number)"
+                    $0.output = "f\(number)"
+                }
+            }
+            let first = try await Self.apply([entry("/old")], fixture)
+            let id = TaskID(try #require(first.ids.first).lowerBound)
+            try await eventually(that: "every byte is here", every: .milliseconds(1)) {
+                let status = try await fixture.status(id)
+                return status.phase == .publishing || status.state == .completed
+            }
+            let changes = try await Self.apply([entry("/new")], fixture)
+            let status = try await fixture.completed(id)
+            let isNew = changes.updated == 1
+            #expect(changes.unchanged == (isNew ? 0 : 1))
+            #expect(status.url == server.url(isNew ? "/new" : "/old") && status.bytesDone == 3)
+            let text = try String(contentsOfFile: fixture.downloads + "/f\(number)", encoding: .utf8)
+            #expect(text == (isNew ? "new" : "old"))
+        }
     }
 
     @Test("an entry that names another directory takes its task there, and leaves no part behind")
