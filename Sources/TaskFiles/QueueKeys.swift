@@ -13,8 +13,7 @@ enum QueueKeys {
     private static let ofUpload = ["file", "method", "content-type"]
     private static let ofBoth = [
         "url", "header", "user", "password-file", "user-agent", "referer", "proxy", "cacert", "priority", "start-at",
-        "key",
-        "paused",
+        "key", "paused",
     ]
     private static let ofOneEntry = ["url", "output", "file", "checksum", "key"]
     private static let notCarriedOut = [

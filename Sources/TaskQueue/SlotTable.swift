@@ -3,7 +3,8 @@ import TaskModel
 /// Who may start: counts what runs by host, without knowing tasks or engine.
 ///
 /// A slot is for a task that receives or sends. One that no byte has come from or gone to for a while lends its slot
-/// to tasks of other hosts, so that a host that accepts and never answers holds up nobody else; it goes on waiting all the same.
+/// to tasks of other hosts, so that a host that accepts and never answers holds up nobody else; it goes on waiting all
+/// the same.
 struct SlotTable {
     var activeTasks: Int
     var connectionsPerHost: Int

@@ -17,6 +17,11 @@ struct TaskQueueSetsTests {
         return try await fixture.queue.commitSet(set, prune: prune, dryRun: dryRun, by: QueueFixture.me)
     }
 
+    /// Applies a set of one entry that is new.
+    private static func add(_ entry: TaskSpecification, _ fixture: QueueFixture) async throws -> TaskID {
+        TaskID(try #require(try await apply([entry], fixture).ids.first).lowerBound)
+    }
+
     private static func entry(_ url: String, _ change: (inout TaskSpecification) -> Void = { _ in })
         -> TaskSpecification
     {
@@ -64,8 +69,7 @@ struct TaskQueueSetsTests {
         let body = Resource(size: 16_000_000)
         let server = try ScriptedServer(["/a": [.drip(body, bytesPerSecond: 2_000_000), .serve(body)]])
         let fixture = try await QueueFixture()
-        let first = try await Self.apply([Self.entry(server.url("/a"))], fixture)
-        let id = TaskID(try #require(first.ids.first).lowerBound)
+        let id = try await Self.add(Self.entry(server.url("/a")), fixture)
         try await fixture.running(id, bytes: 500_000)
         let changes = try await Self.apply([Self.entry(server.url("/a")) { $0.headers = ["X-New: 1"] }], fixture)
         #expect((changes.added, changes.updated) == (0, 1))
@@ -90,8 +94,7 @@ struct TaskQueueSetsTests {
                     $0.output = "f\(number)"
                 }
             }
-            let first = try await Self.apply([entry("/old")], fixture)
-            let id = TaskID(try #require(first.ids.first).lowerBound)
+            let id = try await Self.add(entry("/old"), fixture)
             try await eventually(that: "every byte is here", every: .milliseconds(1)) {
                 let status = try await fixture.status(id)
                 return status.phase == .publishing || status.state == .completed
@@ -111,8 +114,7 @@ struct TaskQueueSetsTests {
         let body = Resource(size: 16_000_000)
         let server = try ScriptedServer(["/a": [.drip(body, bytesPerSecond: 2_000_000), .serve(body)]])
         let fixture = try await QueueFixture()
-        let first = try await Self.apply([Self.entry(server.url("/a"))], fixture)
-        let id = TaskID(try #require(first.ids.first).lowerBound)
+        let id = try await Self.add(Self.entry(server.url("/a")), fixture)
         try await fixture.running(id, bytes: 500_000)
         #expect(try await fixture.queue.change(.pause, [id], by: QueueFixture.me).changed == 1)
         let changes = try await Self.apply([Self.entry(server.url("/a")) { $0.directory = "moved" }], fixture)

@@ -97,6 +97,8 @@ public class TaskDelegate: @unchecked Sendable {
 }
 
 /// Receives what concerns one download.
+///
+/// `@unchecked` for the reason that ``TaskDelegate`` gives.
 public final class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
     private struct State {
         var resumeData: ResumeData?
@@ -143,6 +145,8 @@ public final class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
 }
 
 /// Receives what concerns one upload.
+///
+/// `@unchecked` for the reason that ``TaskDelegate`` gives.
 public final class UploadTaskDelegate: TaskDelegate, @unchecked Sendable {
     override init() { super.init() }
 }

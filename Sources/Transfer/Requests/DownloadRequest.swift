@@ -1,4 +1,6 @@
 /// A file to fetch.
+///
+/// `@unchecked` for the reason that ``Request`` gives.
 public final class DownloadRequest: Request, @unchecked Sendable {
     public let target: DownloadTarget
 

@@ -1,4 +1,6 @@
 /// A file to send.
+///
+/// `@unchecked` for the reason that ``Request`` gives.
 public final class UploadRequest: Request, @unchecked Sendable {
     public let source: UploadSource
 
