@@ -5,7 +5,7 @@ import Transfer
 struct AgentAdapter: RequestAdapter {
     let agent: String
 
-    func adapt(_ request: TransferRequest) async throws(TransferError) -> TransferRequest {
+    nonisolated(nonsending) func adapt(_ request: TransferRequest) async throws(TransferError) -> TransferRequest {
         var adapted = request
         if adapted.headerFields[.userAgent] == nil { adapted.headerFields[.userAgent] = agent }
         if adapted.headerFields[.accept] == nil { adapted.headerFields[.accept] = "*/*" }

@@ -2,8 +2,10 @@ import Synchronization
 
 /// Changes a request before each of its attempts: a place for tokens that expire.
 public protocol RequestAdapter: Sendable {
+    /// Runs where the request is started: one that need not wait costs no change of threads.
+    ///
     /// - Throws: why there can be no attempt; it counts as the attempt's failure and may be retried.
-    func adapt(_ request: TransferRequest) async throws(TransferError) -> TransferRequest
+    nonisolated(nonsending) func adapt(_ request: TransferRequest) async throws(TransferError) -> TransferRequest
 }
 
 /// Decides whether a failed request gets another attempt.

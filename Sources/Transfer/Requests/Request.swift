@@ -52,7 +52,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible {
 
     func startAttempt(isRetry: Bool) {
         guard let adapter = adapters.adapter, !delegate.isCancelled else { return start(original, isRetry: isRetry) }
-        Task {
+        Task.immediate {
             do throws(TransferError) {
                 start(try await adapter.adapt(original), isRetry: isRetry)
             } catch {
