@@ -79,6 +79,37 @@ extension ControlClient {
         try call(.queuePut, QueuePutParameters(queue: queue, entries: entries))
     }
 
+    /// `queue.put` for each part of `parts` in turn; each is on its way before the one before it is answered.
+    ///
+    /// - Parameter refused: makes the error to throw of the daemon's and of the number of the part that it is about.
+    public func put<Refusal: Error>(
+        _ parts: some Sequence<ArraySlice<TaskSpecification>>, into queue: Int64,
+        refused: (ClientError, _ part: Int) -> Refusal
+    ) throws(Refusal) {
+        var pending: PendingCall?
+        var number = 0
+        func take(_ call: PendingCall?, _ part: Int) throws(Refusal) {
+            guard let call else { return }
+            do throws(ClientError) {
+                let _: QueuePutResult = try answer(to: call)
+            } catch {
+                throw refused(error, part)
+            }
+        }
+        for part in parts {
+            let call: PendingCall
+            do throws(ClientError) {
+                call = try begin(.queuePut, QueuePutParameters(queue: queue, entries: Array(part)))
+            } catch {
+                throw refused(error, number)
+            }
+            try take(pending, number - 1)
+            pending = call
+            number += 1
+        }
+        try take(pending, number - 1)
+    }
+
     /// `queue.commit`
     public func commit(
         queue: Int64, prune: Bool = false, dryRun: Bool = false

@@ -64,9 +64,22 @@ public final class ControlClient {
         _ method: MethodName, _ parameters: some Encodable & Sendable, returning: Value.Type = Value.self,
         unlimited: Bool = false
     ) throws(ClientError) -> Value {
+        try answer(to: begin(method, parameters, unlimited: unlimited))
+    }
+
+    /// A call that was sent and whose answer has not been taken.
+    struct PendingCall {
+        fileprivate let id: Int64
+        fileprivate let limit: Deadline
+    }
+
+    /// Sends a call without waiting for its answer, so that the daemon has the next one before it is done with this:
+    /// it takes the calls of a connection in order. Not for more than a few: what it does not read waits here.
+    func begin(
+        _ method: MethodName, _ parameters: some Encodable & Sendable, unlimited: Bool = false
+    ) throws(ClientError) -> PendingCall {
         lastID += 1
-        return try exchange(
-            OutgoingRequest(id: lastID, method: method, parameters: parameters), unlimited: unlimited)
+        return try send(OutgoingRequest(id: lastID, method: method, parameters: parameters), unlimited: unlimited)
     }
 
     /// A call by any name, with parameters and result as they are.
@@ -74,7 +87,7 @@ public final class ControlClient {
     /// - Parameter parameters: an object or an array (JSON-RPC 2.0, section 4.2), or `nil` for none.
     public func call(method: String, parameters: JSONValue?) throws(ClientError) -> JSONValue {
         lastID += 1
-        return try exchange(RawRequest(id: lastID, method: method, params: parameters), unlimited: true)
+        return try answer(to: send(RawRequest(id: lastID, method: method, params: parameters), unlimited: true))
     }
 
     private struct RawRequest: Encodable, Sendable {
@@ -84,9 +97,7 @@ public final class ControlClient {
         let params: JSONValue?
     }
 
-    private func exchange<Value: Decodable & Sendable>(
-        _ request: some Encodable, unlimited: Bool
-    ) throws(ClientError) -> Value {
+    private func send(_ request: some Encodable, unlimited: Bool) throws(ClientError) -> PendingCall {
         let line: [UInt8]
         do {
             line = Array(try encoder.encode(request))
@@ -96,11 +107,18 @@ public final class ControlClient {
         guard line.count <= MessageLimits.lineLength else { throw .callTooLong(bytes: line.count) }
         let limit = unlimited ? deadline : min(deadline, .after(seconds: answerTimeout))
         try channel.send(line, until: limit)
+        return PendingCall(id: lastID, limit: limit)
+    }
+
+    /// Waits for a call's answer; those of earlier calls that nobody took are passed over.
+    func answer<Value: Decodable & Sendable>(
+        to call: PendingCall, as type: Value.Type = Value.self
+    ) throws(ClientError) -> Value {
         while true {
-            switch try next(Value.self, until: limit) {
+            switch try next(Value.self, until: call.limit) {
             case .event(let event): pendingEvents.append(event)
             case .unknown: continue
-            case .answer(.number(lastID), let outcome), .answer(.null, let outcome):
+            case .answer(.number(call.id), let outcome), .answer(.null, let outcome):
                 switch outcome {
                 case .success(let value): return value
                 case .failure(let error): throw .rpc(error)

@@ -69,7 +69,7 @@ extension TaskQueue {
             }
         }
         let batch = try await inSet { () async throws(StoreError) in
-            try store.batch(ofSet: set, owner: caller.uid)
+            try await store.batch(ofSet: set, owner: caller.uid)
         }
         guard !dryRun, batch != nil, await scheduler.runningCount(owner: caller.uid) > 0 else {
             let result = await commit(dryRun)

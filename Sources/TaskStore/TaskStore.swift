@@ -41,8 +41,7 @@ package final class TaskStore: Sendable {
             }
             try Schema.migrator.migrate(pool)
             (identity, newestTaskAtOpening) = try pool.writeWithoutTransaction { database in
-                // Nobody can commit a set that was begun before the daemon's last end.
-                try database.execute(sql: "DELETE FROM staged_set")
+                try Schema.createStagingTables(database)
                 let sql = "SELECT value FROM meta WHERE name = 'identity'"
                 guard let identity = try String.fetchOne(database, sql: sql), identity.utf8.count == 8 else {
                     throw StoreError.corrupt("it has no identity")

@@ -39,11 +39,8 @@ struct QueueSubmission {
     ) throws(Failure) -> QueueCommitResult {
         let queue = try naming(from: 0) { () throws(ClientError) in try client.beginQueue(batch: batch) }
         do throws(Failure) {
-            for chunk in chunks {
-                try naming(from: chunk.lowerBound) { () throws(ClientError) in
-                    _ = try client.put(entries[chunk].map(\.specification), into: queue)
-                }
-            }
+            let parts = chunks.lazy.map { entries[$0].map(\.specification)[...] }
+            try client.put(parts, into: queue) { error, part in failure(error, from: chunks[part].lowerBound) }
             return try naming(from: 0) { () throws(ClientError) in
                 try client.commit(queue: queue, prune: prune, dryRun: dryRun)
             }
@@ -58,18 +55,22 @@ struct QueueSubmission {
     private func naming<Value>(
         from first: Int, _ call: () throws(ClientError) -> Value
     ) throws(Failure) -> Value {
-        do {
+        do throws(ClientError) {
             return try call()
         } catch {
-            guard case .rpc(let answer) = error, let field = answer.data?.field,
-                case (let index?, let name) = FieldNames.split(field), entries.indices.contains(first + index)
-            else { throw Failure(error) }
-            let plain =
-                answer.message.hasPrefix(field + ": ")
-                ? name + ": " + answer.message.dropFirst(field.count + 2) : answer.message
-            throw TaskFileReader.failure(
-                plain, file: file, entry: entries[first + index], code: answer.data?.code ?? .invalid)
+            throw failure(error, from: first)
         }
+    }
+
+    private func failure(_ error: ClientError, from first: Int) -> Failure {
+        guard case .rpc(let answer) = error, let field = answer.data?.field,
+            case (let index?, let name) = FieldNames.split(field), entries.indices.contains(first + index)
+        else { return Failure(error) }
+        let plain =
+            answer.message.hasPrefix(field + ": ")
+            ? name + ": " + answer.message.dropFirst(field.count + 2) : answer.message
+        return TaskFileReader.failure(
+            plain, file: file, entry: entries[first + index], code: answer.data?.code ?? .invalid)
     }
 
     /// Ranges of `tasks` that fit into one call each.

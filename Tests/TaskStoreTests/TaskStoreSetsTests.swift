@@ -279,7 +279,7 @@ struct TaskStoreSetsTests {
         try first.close()
         let second = try StoreFixture(in: directory)
         await #expect(throws: StoreError.unknownSet(set)) { try await second.store.put(set, three) }
-        let left = try second.store.read { database in
+        let left = try await second.store.writes.perform { database in
             try database.rows("SELECT count(*) FROM staged_entry") { try $0.integer(0) }
         }
         #expect(left == [0])
