@@ -124,11 +124,35 @@ struct RequestProcessor: Sendable {
         let encoder = encoder()
         var buffer = ByteBuffer()
         for event in events {
-            guard let text = try? encoder.encode(EventNotification(event: event)) else { continue }
-            buffer.writeBytes(text)
+            if event.error == nil {
+                write(event, to: &buffer)
+            } else if let text = try? encoder.encode(EventNotification(event: event)) {
+                buffer.writeBytes(text)
+            } else {
+                continue
+            }
             buffer.writeInteger(UInt8(ascii: "\n"))
         }
         return buffer
+    }
+
+    /// As the encoder would: without an error an event holds numbers and words of ours, and nothing to escape. Whoever
+    /// waits for many tasks is sent one for each.
+    private static func write(_ event: TaskEvent, to buffer: inout ByteBuffer) {
+        func word(_ text: String?) -> String { text.map { "\"\($0)\"" } ?? "null" }
+        buffer.writeString("{\"jsonrpc\":\"2.0\",\"method\":\"\(EventNotification.method)\",\"params\":{\"at\":")
+        buffer.writeString(String(event.at))
+        buffer.writeString(",\"error\":null,\"id\":")
+        buffer.writeString(event.id.map { String($0.rawValue) } ?? "null")
+        buffer.writeString(",\"reason\":")
+        buffer.writeString(word(event.reason?.rawValue))
+        buffer.writeString(",\"sequence\":")
+        buffer.writeString(String(event.sequence))
+        buffer.writeString(",\"state\":")
+        buffer.writeString(word(event.state?.rawValue))
+        buffer.writeString(",\"type\":")
+        buffer.writeString(word(event.type.rawValue))
+        buffer.writeString("}}")
     }
 
     private static func success(_ id: RequestID?, _ value: some Encodable & Sendable) -> Data? {

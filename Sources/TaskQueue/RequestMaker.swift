@@ -3,7 +3,7 @@ import TaskModel
 import TaskStore
 import Transfer
 
-/// Turns stored tasks into requests of the engine, for the length of one turn of the scheduler.
+/// Turns stored tasks into requests of the engine.
 struct RequestMaker {
     let manager: SessionManager
     let settings: QueueSettings
@@ -12,8 +12,15 @@ struct RequestMaker {
     /// Later tasks cannot have been finished by a life of the daemon that ended before it could note that down.
     let newestOfEarlierLives: TaskID
 
-    /// Tasks that start in the same turn share their directories.
-    private var directories: [String?: Directory] = [:]
+    /// Tasks that go to one place share its directory, and what is to be left free there.
+    private var places: [String?: Place] = [:]
+    private static let placesLimit = 64
+
+    private struct Place {
+        var directory: Directory
+        /// Bytes.
+        var reservedSpace: Int64
+    }
 
     init(manager: SessionManager, settings: QueueSettings, store: TaskStore) {
         self.manager = manager
@@ -21,6 +28,9 @@ struct RequestMaker {
         identity = store.identity
         newestOfEarlierLives = store.newestTaskAtOpening
     }
+
+    /// Lets go of the directories: a file system with one of them open could not be unmounted.
+    mutating func releaseDirectories() { places.removeAll() }
 
     /// The name of a task's part file, in the directory of its destination.
     static func partName(_ id: TaskID, identity: String) -> String { ".dld-\(identity)-\(id).part" }
@@ -78,7 +88,8 @@ struct RequestMaker {
         _ request: TransferRequest, _ specification: TaskSpecification, _ work: TaskWork
     ) throws(TransferError) -> Made {
         let record = work.record
-        let directory = try self.directory(specification.directory)
+        let place = try self.place(specification.directory)
+        let directory = place.directory
         let owner = Self.owner(of: record, identity: identity)
         let naming = DownloadNaming(specification: specification, settings: settings)
         let policy = specification.onConflict ?? settings.onConflict
@@ -106,7 +117,7 @@ struct RequestMaker {
         }
         let target = DownloadTarget(
             directory: directory, partName: Self.partName(record.id, identity: identity), owner: owner,
-            reservedSpace: directory.reserve(settings.minimumFree), isReadBack: specification.checksum != nil,
+            reservedSpace: place.reservedSpace, isReadBack: specification.checksum != nil,
             destination: { (resource: ResourceMetadata) throws(TransferError) in
                 try naming.destination(resource, in: directory, known: likely)
             })
@@ -129,8 +140,8 @@ struct RequestMaker {
         return nil
     }
 
-    private mutating func directory(_ asked: String?) throws(TransferError) -> Directory {
-        if let directory = directories[asked] { return directory }
+    private mutating func place(_ asked: String?) throws(TransferError) -> Place {
+        if let known = places[asked], known.directory.isInPlace { return known }
         let place: DownloadPlace
         do throws(FieldError) {
             place = try DownloadPlace(directory: asked, settings: settings)
@@ -139,8 +150,10 @@ struct RequestMaker {
         }
         let directory = try Directory.open(
             root: place.root, subdirectory: place.subdirectory, makesRoot: place.makesRoot)
-        directories[asked] = directory
-        return directory
+        if places.count >= Self.placesLimit { places.removeAll() }
+        let opened = Place(directory: directory, reservedSpace: directory.reserve(settings.minimumFree))
+        places[asked] = opened
+        return opened
     }
 
     /// What names a task on its part file: no other task of any database has it, not even one that took over the

@@ -17,6 +17,7 @@ package actor Scheduler {
     /// Called when the store has new events.
     private let eventsWritten: @Sendable () -> Void
 
+    private var maker: RequestMaker
     private var slots: SlotTable
     private var running: [TaskID: RunningTask] = [:]
     /// Ready tasks read ahead, the first of them last; those of a busy host stay until it has room.
@@ -47,7 +48,7 @@ package actor Scheduler {
     }
 
     /// Ready tasks read at a time.
-    private static let windowSize = 128
+    private static let windowSize = 512
     /// Tasks under way at most, those included whose bytes are all here and whose end is being written down: where the
     /// disk cannot follow the network, the network waits.
     private static let runningLimit = 4_096
@@ -74,6 +75,7 @@ package actor Scheduler {
         self.clock = clock
         self.logger = logger
         self.eventsWritten = eventsWritten
+        maker = RequestMaker(manager: manager, settings: settings, store: store)
         slots = SlotTable(activeTasks: settings.activeTasks, connectionsPerHost: settings.connectionsPerHost)
     }
 
@@ -120,8 +122,8 @@ package actor Scheduler {
 
     private func fill() {
         guard !isStopping else { return }
-        var maker = RequestMaker(manager: manager, settings: settings, store: store)
-        while slots.hasRoom, running.count < Self.runningLimit, let work = nextReady() { start(work, &maker) }
+        while slots.hasRoom, running.count < Self.runningLimit, let work = nextReady() { start(work) }
+        if running.isEmpty { maker.releaseDirectories() }
         if ticker == nil, !running.isEmpty { startTicker() }
         if running.isEmpty || isDrained { setAlarm() }
     }
@@ -150,7 +152,7 @@ package actor Scheduler {
         return index.map { window.remove(at: $0) }
     }
 
-    private func start(_ work: TaskWork, _ maker: inout RequestMaker) {
+    private func start(_ work: TaskWork) {
         let record = work.record
         let made: RequestMaker.Made
         do throws(TransferError) {

@@ -111,22 +111,26 @@ extension Database {
     fileprivate func conclude(
         _ id: TaskID, _ progress: TaskProgress, _ conclusion: TaskConclusion, now: Milliseconds
     ) throws -> TaskEvent? {
-        guard var head = try head(of: id, owner: nil) else { return nil }
-        head.standing = conclusion.standing
-        try run(
+        let standing = conclusion.standing
+        let found = try rows(
             """
             UPDATE task SET \(TaskProgress.assignments), state = ?, reason = ?, not_before = ?, attempts = ?,
                 failures = ?, verified = ?, finished_at = ?, error_code = ?, error_message = ?, http_status = ?
             WHERE id = ?
+            RETURNING owner, EXISTS (SELECT 1 FROM task_resume WHERE task_id = id),
+                EXISTS (SELECT 1 FROM task_secret WHERE task_id = id)
             """,
             StatementArguments(
-                progress.arguments + head.standing.arguments
+                progress.arguments + standing.arguments
                     + [conclusion.attempts, conclusion.failures, conclusion.verified ? 1 : 0, conclusion.finishedAt]
-                    + conclusion.error.arguments + [id.rawValue]))
-        let isCompleted = head.standing.state == .completed
-        try setResumeData(of: id, to: isCompleted ? nil : progress.resumeData)
-        if isCompleted { try setSecrets(of: id, to: nil) }
-        guard let type = Self.eventType(of: head.standing.state) else { return nil }
+                    + conclusion.error.arguments + [id.rawValue])
+        ) { (owner: try $0.owner(0), hasResumeData: try $0.integer(1) != 0, hasSecrets: try $0.integer(2) != 0) }
+        guard let found = found.first else { return nil }
+        let resumeData = standing.state == .completed ? nil : progress.resumeData
+        if resumeData != nil || found.hasResumeData { try setResumeData(of: id, to: resumeData) }
+        if standing.state == .completed, found.hasSecrets { try setSecrets(of: id, to: nil) }
+        let head = TaskHead(id: id, owner: found.owner, standing: standing)
+        guard let type = Self.eventType(of: standing.state) else { return nil }
         return try journal(type, of: head, error: conclusion.error, at: now)
     }
 

@@ -2,13 +2,13 @@ import GRDB
 import TaskModel
 
 /// Everything that the scheduler needs to start a task.
-package struct TaskWork: Sendable, Equatable {
-    package var record: TaskRecord
-    package var secrets: TaskSecrets
-    package var resumeData: [UInt8]?
-}
+///
+/// An object, for it is wide and handed on many times, and never changes.
+package final class TaskWork: Sendable {
+    package let record: TaskRecord
+    package let secrets: TaskSecrets
+    package let resumeData: [UInt8]?
 
-extension TaskWork {
     fileprivate static let columns = "\(TaskRecord.columns), json, data"
     fileprivate static let joins = """
         LEFT JOIN task_secret ON task_secret.task_id = id LEFT JOIN task_resume ON task_resume.task_id = id
@@ -16,10 +16,9 @@ extension TaskWork {
 
     fileprivate init(_ row: RowReader) throws {
         let json = try row.textOrNil(TaskRecord.columnCount)
-        self.init(
-            record: try TaskRecord(row),
-            secrets: try json.map { try StoredJSON.decode(TaskSecrets.self, from: $0) } ?? TaskSecrets(),
-            resumeData: try row.bytesOrNil(TaskRecord.columnCount + 1))
+        record = try TaskRecord(row)
+        secrets = try json.map { try StoredJSON.decode(TaskSecrets.self, from: $0) } ?? TaskSecrets()
+        resumeData = try row.bytesOrNil(TaskRecord.columnCount + 1)
     }
 }
 

@@ -94,6 +94,7 @@ struct Dld: AsyncParsableCommand {
         signal(SIGXFSZ, SIG_IGN)
         signal(SIGHUP, SIG_IGN)
         Self.raiseDescriptorLimit()
+        SchedulingPolicy.becomeBatch()
 
         let configuration = try readConfiguration(surroundings)
         let plan = try makePlan(configuration, surroundings)

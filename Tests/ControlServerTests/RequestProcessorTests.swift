@@ -182,4 +182,23 @@ struct RequestProcessorTests {
                 == #"{"error":{"code":-32001,"data":{"code":"invalid","field":"id"},"#
                 + #""message":"no task has the id 9"},"id":3,"jsonrpc":"2.0"}"# + "\n")
     }
+
+    @Test("an event goes out as the encoder would write it, with whatever it holds")
+    func events() throws {
+        let failure = TaskFailure(code: .io, message: "a \"quote\"", httpStatus: 404)
+        var events = [TaskEvent(sequence: 1, at: -2, type: .gap)]
+        for type in TaskEvent.Kind.allCases {
+            events.append(TaskEvent(sequence: .max, at: 1_700_000_000_000, type: type, id: TaskID(7), state: .queued))
+        }
+        for state in TaskState.allCases {
+            events.append(TaskEvent(sequence: 3, at: 4, type: .paused, id: TaskID(.max), state: state, reason: .user))
+        }
+        events.append(TaskEvent(sequence: 5, at: 6, type: .failed, id: TaskID(1), state: .failed, error: failure))
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        let expected = try events.map { event in
+            String(decoding: try encoder.encode(EventNotification(event: event)), as: UTF8.self) + "\n"
+        }
+        #expect(String(buffer: RequestProcessor.lines(events)) == expected.joined())
+    }
 }

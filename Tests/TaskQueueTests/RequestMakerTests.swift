@@ -83,4 +83,18 @@ struct RequestMakerTests {
         #expect(try await fixture.completed(id).name == "a (1)")
         #expect(body.difference(fromFileAt: fixture.downloads + "/a (1)") == nil)
     }
+
+    @Test("a directory that is moved away while others run is made anew for the next")
+    func movedDirectory() async throws {
+        let server = try ScriptedServer(["/slow": [.hang], "/a": [.serve(body)], "/b": [.serve(body)]])
+        let fixture = try await QueueFixture()
+        // Something runs all the time, so that the directory stays open.
+        let slow = try await fixture.add(server.url("/slow"))
+        _ = try await fixture.completed(try await fixture.add(server.url("/a")) { $0.directory = "sub" })
+        #expect(rename(fixture.downloads + "/sub", fixture.downloads + "/old") == 0)
+        _ = try await fixture.completed(try await fixture.add(server.url("/b")) { $0.directory = "sub" })
+        #expect(body.difference(fromFileAt: fixture.downloads + "/sub/b") == nil)
+        #expect(body.difference(fromFileAt: fixture.downloads + "/old/a") == nil)
+        _ = try await fixture.queue.change(.cancel, [slow], by: QueueFixture.me)
+    }
 }

@@ -10,11 +10,21 @@ public final class Directory: Sendable {
     public let path: String
     /// The file system that it is on.
     let device: UInt64
+    let inode: UInt64
 
     private init(descriptor: FileDescriptorOwner, path: String) throws(TransferError) {
         self.descriptor = descriptor
         self.path = path
-        device = UInt64(try descriptor.status().st_dev)
+        let information = try descriptor.status()
+        device = UInt64(information.st_dev)
+        inode = UInt64(information.st_ino)
+    }
+
+    /// Whether its path still leads to it: someone may have moved or removed it, or mounted something over it.
+    public var isInPlace: Bool {
+        var information = stat()
+        return stat(path, &information) == 0 && UInt64(information.st_dev) == device
+            && UInt64(information.st_ino) == inode
     }
 
     /// Opens `root`, and beneath it `subdirectory`, making what is missing of the latter.

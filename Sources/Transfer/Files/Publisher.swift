@@ -202,20 +202,25 @@ final class Publisher: Sendable {
         return unlinkat(descriptor, old, 0) == 0 ? 0 : errno
     }
 
+    private struct Inode: Hashable {
+        var device: UInt64
+        var number: UInt64
+    }
+
     /// - Returns: the directories whose entries may not be on disk.
     private func synchronize(_ directories: [Directory]) -> [ObjectIdentifier: TransferError] {
         var failures: [ObjectIdentifier: TransferError] = [:]
         // Each run opens its own; those of one inode need one sync between them.
-        var done: [UInt64: TransferError?] = [:]
+        var done: [Inode: TransferError?] = [:]
         for directory in directories {
-            let inode = (try? directory.descriptor.status()).map { UInt64($0.st_ino) &+ directory.device << 40 }
-            if let inode, let known = done[inode] {
+            let inode = Inode(device: directory.device, number: directory.inode)
+            if let known = done[inode] {
                 failures[ObjectIdentifier(directory)] = known
                 continue
             }
             var failure: TransferError?
             do throws(TransferError) { try directory.synchronize() } catch { failure = error }
-            if let inode { done[inode] = .some(failure) }
+            done[inode] = .some(failure)
             failures[ObjectIdentifier(directory)] = failure
         }
         return failures

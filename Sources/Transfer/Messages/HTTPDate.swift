@@ -1,22 +1,37 @@
 /// Dates of HTTP, `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7).
 enum HTTPDate {
-    private static let months = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ]
+    private static let months: StaticString = "JanFebMarAprMayJunJulAugSepOctNovDec"
+    /// What stands where in the 29 bytes: digits are 0, letters of any kind a.
+    private static let form: StaticString = "aaa, 00 aaa 0000 00:00:00 GMT"
 
     /// - Returns: seconds since 1970, `nil` for anything but the preferred form.
     static func parse(_ text: String) -> Int64? {
-        let words = text.split(separator: " ")
-        guard words.count == 6, words[0].hasSuffix(","), words[5] == "GMT",
-            let day = Int64(words[1]), (1...31).contains(day),
-            let month = months.firstIndex(of: String(words[2])),
-            let year = Int64(words[3]), (1970...9999).contains(year)
-        else { return nil }
-        let clock = words[4].split(separator: ":").compactMap { Int64($0) }
-        guard clock.count == 3, (0..<24).contains(clock[0]), (0..<60).contains(clock[1]), (0...60).contains(clock[2])
-        else { return nil }
+        // Every answer brings one or two: read where they lie.
+        var text = text
+        return text.withUTF8(parse)
+    }
+
+    private static func parse(_ bytes: UnsafeBufferPointer<UInt8>) -> Int64? {
+        let hasForm = form.withUTF8Buffer { form in
+            bytes.count == form.count
+                && zip(bytes, form).allSatisfy { byte, expected in
+                    switch expected {
+                    case UInt8(ascii: "0"): (0x30...0x39).contains(byte)
+                    case UInt8(ascii: "a"): (0x41...0x5A).contains(byte & 0xDF)
+                    default: byte == expected
+                    }
+                }
+        }
+        guard hasForm else { return nil }
+        func number(_ range: Range<Int>) -> Int64 { bytes[range].reduce(0) { $0 * 10 + Int64($1 - 0x30) } }
+        let month = months.withUTF8Buffer { months in
+            (0..<12).first { bytes[8..<11].elementsEqual(months[($0 * 3)..<($0 * 3 + 3)]) }
+        }
+        let (day, year) = (number(5..<7), number(12..<16))
+        let (hour, minute, second) = (number(17..<19), number(20..<22), number(23..<25))
+        guard let month, (1...31).contains(day), year >= 1970, hour < 24, minute < 60, second <= 60 else { return nil }
         return daysSince1970(year: year, month: Int64(month + 1), day: day) * 86_400
-            + clock[0] * 3600 + clock[1] * 60 + clock[2]
+            + hour * 3600 + minute * 60 + second
     }
 
     /// Days of the proleptic Gregorian calendar, counted in years that begin in March, so that leap days come last.

@@ -13,6 +13,8 @@ final class BodyWriter {
     private let checkpointLimit: Int64
 
     private(set) var part: PartFile?
+    /// The part holds what an earlier attempt left.
+    private var wasReopened = false
     /// What is known of the version that the bytes in the part are of.
     private(set) var version = ResourceVersion()
     /// What the answer under way says of its version: that of the part's bytes once they are seen to be the same.
@@ -44,6 +46,7 @@ final class BodyWriter {
             return startOver()
         }
         part = found
+        wasReopened = true
         version = resumeData.version
         have = resumeData.ranges.contiguousEnd
         position = have
@@ -56,6 +59,7 @@ final class BodyWriter {
     /// Forgets all that is there: the next body begins a new generation.
     func startOver() {
         part = nil
+        wasReopened = false
         version = ResourceVersion()
         claimed = nil
         have = 0
@@ -170,7 +174,7 @@ final class BodyWriter {
         try flush()
         let part = try partForWriting()
         // An earlier attempt may have gone further with a longer version.
-        if Int64(try part.descriptor.status().st_size) != size { try part.truncate(to: size) }
+        if wasReopened, Int64(try part.descriptor.status().st_size) != size { try part.truncate(to: size) }
         task.progress.setCompleted(size)
         return (part, size)
     }
