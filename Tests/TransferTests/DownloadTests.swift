@@ -71,6 +71,24 @@ struct DownloadTests {
         #expect(server.requests(for: "/f")[2].header("range") != nil)
     }
 
+    @Test("a part that someone removes or cuts short while it is written is fetched anew", arguments: [true, false])
+    func partTakenAway(removes: Bool) async throws {
+        let resource = Resource(size: 600_000)
+        let server = try ScriptedServer(["/f": [.serve(resource)]])
+        let part = place.temporary.file(Place.partName)
+        let isDone = Atomic(false)
+        manager.delegate.overrides.downloadTaskDidWrite = { task, _ in
+            // After the last write of the first body.
+            guard task.progress.completedBytes == resource.size else { return }
+            guard isDone.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged else { return }
+            if removes { unlink(part) } else { truncate(part, 100_000) }
+        }
+        let outcome = await download(server.url("/f"))
+        #expect(resource.difference(fromFileAt: try outcome.result.get().path) == nil)
+        #expect(server.requests(for: "/f").count == 2)
+        #expect(place.names == ["file"])
+    }
+
     @Test("a body shorter than its length is no file")
     func truncated() async throws {
         let resource = Resource(size: 50_000)

@@ -13,8 +13,6 @@ final class BodyWriter {
     private let checkpointLimit: Int64
 
     private(set) var part: PartFile?
-    /// The part holds what an earlier attempt left.
-    private var wasReopened = false
     /// What is known of the version that the bytes in the part are of.
     private(set) var version = ResourceVersion()
     /// What the answer under way says of its version: that of the part's bytes once they are seen to be the same.
@@ -46,7 +44,6 @@ final class BodyWriter {
             return startOver()
         }
         part = found
-        wasReopened = true
         version = resumeData.version
         have = resumeData.ranges.contiguousEnd
         position = have
@@ -59,7 +56,6 @@ final class BodyWriter {
     /// Forgets all that is there: the next body begins a new generation.
     func startOver() {
         part = nil
-        wasReopened = false
         version = ResourceVersion()
         claimed = nil
         have = 0
@@ -169,12 +165,18 @@ final class BodyWriter {
     }
 
     /// The body is whole: everything is written, and the part is exactly so long.
+    ///
+    /// - Throws: `remoteChanged` where someone removed the part or cut it short: it is to be fetched anew.
     func complete() throws(TransferError) -> (part: PartFile, size: Int64) {
         let size = max(position, have)
         try flush()
         let part = try partForWriting()
+        let information = try part.descriptor.status()
+        guard information.st_nlink > 0, information.st_size >= size else {
+            throw TransferError(.remoteChanged, "someone removed the part file or cut it short")
+        }
         // An earlier attempt may have gone further with a longer version.
-        if wasReopened, Int64(try part.descriptor.status().st_size) != size { try part.truncate(to: size) }
+        if information.st_size > size { try part.truncate(to: size) }
         task.progress.setCompleted(size)
         return (part, size)
     }

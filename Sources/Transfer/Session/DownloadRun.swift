@@ -339,7 +339,7 @@ final class DownloadRun: LoopRun {
             task.progress.setTotal(size)
             session.publish(task, part, size: size, destination: destination)
         } catch {
-            fail(error)
+            if error.code == .remoteChanged { go(.askAgain(reason: error.message)) } else { fail(error) }
         }
     }
 
