@@ -70,7 +70,7 @@ public final class ControlClient {
     /// A call that was sent and whose answer has not been taken.
     struct PendingCall {
         fileprivate let id: Int64
-        fileprivate let limit: Deadline
+        fileprivate let isUnlimited: Bool
     }
 
     /// Sends a call without waiting for its answer, so that the daemon has the next one before it is done with this:
@@ -105,17 +105,22 @@ public final class ControlClient {
             throw .malformedAnswer("the call cannot be written as JSON")
         }
         guard line.count <= MessageLimits.lineLength else { throw .callTooLong(bytes: line.count) }
-        let limit = unlimited ? deadline : min(deadline, .after(seconds: answerTimeout))
-        try channel.send(line, until: limit)
-        return PendingCall(id: lastID, limit: limit)
+        try channel.send(line, until: limit(isUnlimited: unlimited))
+        return PendingCall(id: lastID, isUnlimited: unlimited)
+    }
+
+    /// The latest moment to wait for from now.
+    private func limit(isUnlimited: Bool) -> Deadline {
+        isUnlimited ? deadline : min(deadline, .after(seconds: answerTimeout))
     }
 
     /// Waits for a call's answer; those of earlier calls that nobody took are passed over.
     func answer<Value: Decodable & Sendable>(
         to call: PendingCall, as type: Value.Type = Value.self
     ) throws(ClientError) -> Value {
+        let limit = limit(isUnlimited: call.isUnlimited)
         while true {
-            switch try next(Value.self, until: call.limit) {
+            switch try next(Value.self, until: limit) {
             case .event(let event): pendingEvents.append(event)
             case .unknown: continue
             case .answer(.number(call.id), let outcome), .answer(.null, let outcome):

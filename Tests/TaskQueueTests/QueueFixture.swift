@@ -76,12 +76,12 @@ final class QueueFixture: Sendable {
                 return false
             }
             group.addTask {
-                try await Task.sleep(for: .seconds(30))
+                try await Task.sleep(for: .seconds(120))
                 return false
             }
             let came = try await group.next() ?? false
             group.cancelAll()
-            guard came else { throw TimedOut(what: "\(kinds) of task \(id)", limit: .seconds(30)) }
+            guard came else { throw TimedOut(what: "\(kinds) of task \(id)", limit: .seconds(120)) }
         }
         guard let status = try await queue.status(of: id, for: Self.administrator) else {
             throw TimedOut(what: "task \(id)", limit: .zero)

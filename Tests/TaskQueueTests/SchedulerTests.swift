@@ -197,7 +197,7 @@ struct SchedulerTests {
 
     @Test("the daemon's end burns no attempt, and the next life goes on from there")
     func stop() async throws {
-        let server = try ScriptedServer(["/a": [.drip(body, bytesPerSecond: 2_000_000), .serve(body)]])
+        let server = try ScriptedServer(["/a": [.drip(body, after: 1_000_000, bytesPerSecond: 100_000), .serve(body)]])
         let fixture = try await QueueFixture()
         let id = try await fixture.add(server.url("/a"))
         try await fixture.running(id, bytes: 500_000)
@@ -218,7 +218,7 @@ struct SchedulerTests {
 
     @Test("bytes outlive a time when their directory is not there")
     func missingDirectory() async throws {
-        let server = try ScriptedServer(["/a": [.drip(body, bytesPerSecond: 2_000_000), .serve(body)]])
+        let server = try ScriptedServer(["/a": [.drip(body, after: 1_000_000, bytesPerSecond: 100_000), .serve(body)]])
         let directory = try TemporaryDirectory()
         let mount = try directory.makeDirectory("mount")
         let fixture = try await QueueFixture { settings in

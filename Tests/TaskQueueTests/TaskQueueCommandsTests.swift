@@ -9,9 +9,9 @@ import Testing
 struct TaskQueueCommandsTests {
     private let body = Resource(size: 16_000_000)
 
-    /// Slow at first, as fast as can be afterwards.
+    /// Stops almost in the middle at first, and goes on as fast as can be afterwards.
     private func server() throws -> ScriptedServer {
-        try ScriptedServer(["/a": [.drip(body, bytesPerSecond: 2_000_000), .serve(body)]])
+        try ScriptedServer(["/a": [.drip(body, after: 1_000_000, bytesPerSecond: 100_000), .serve(body)]])
     }
 
     private func checkResumed(_ status: TaskStatus, _ fixture: QueueFixture, _ server: ScriptedServer) {

@@ -67,7 +67,7 @@ struct TaskQueueSetsTests {
     @Test("a changed entry restarts its task with what it says now, and keeps its bytes")
     func changed() async throws {
         let body = Resource(size: 16_000_000)
-        let server = try ScriptedServer(["/a": [.drip(body, bytesPerSecond: 2_000_000), .serve(body)]])
+        let server = try ScriptedServer(["/a": [.drip(body, after: 1_000_000, bytesPerSecond: 100_000), .serve(body)]])
         let fixture = try await QueueFixture()
         let id = try await Self.add(Self.entry(server.url("/a")), fixture)
         try await fixture.running(id, bytes: 500_000)
@@ -112,7 +112,7 @@ struct TaskQueueSetsTests {
     @Test("an entry that names another directory takes its task there, and leaves no part behind")
     func moved() async throws {
         let body = Resource(size: 16_000_000)
-        let server = try ScriptedServer(["/a": [.drip(body, bytesPerSecond: 2_000_000), .serve(body)]])
+        let server = try ScriptedServer(["/a": [.drip(body, after: 1_000_000, bytesPerSecond: 100_000), .serve(body)]])
         let fixture = try await QueueFixture()
         let id = try await Self.add(Self.entry(server.url("/a")), fixture)
         try await fixture.running(id, bytes: 500_000)

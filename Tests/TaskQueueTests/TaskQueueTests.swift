@@ -163,7 +163,7 @@ struct TaskQueueTests {
     @Test("what runs is told with what is known of it, and found by its state")
     func running() async throws {
         let body = Resource(size: 16_000_000)
-        let server = try ScriptedServer(["/a": [.drip(body, bytesPerSecond: 2_000_000)]])
+        let server = try ScriptedServer(["/a": [.drip(body, after: 1_000_000, bytesPerSecond: 100_000)]])
         let fixture = try await QueueFixture()
         let id = try await fixture.add(server.url("/a")) { $0.batch = "b" }
         let paused = try await fixture.add(server.url("/b")) {

@@ -76,7 +76,7 @@ package final class ChildProcess: Sendable {
     }
 
     /// Waits until the process has ended.
-    package func wait(within limit: Duration = .seconds(30)) async throws -> ExitStatus {
+    package func wait(within limit: Duration = .seconds(120)) async throws -> ExitStatus {
         try await eventually(have: "the end of \(command)", within: limit, every: .milliseconds(2)) { poll() }
     }
 }

@@ -17,7 +17,7 @@ package struct TimedOut: Error, CustomStringConvertible {
 ///
 /// - Throws: ``TimedOut`` past `limit`, or what `probe` throws.
 package func eventually<Answer>(
-    have what: String, within limit: Duration = .seconds(30), every pause: Duration = .milliseconds(20),
+    have what: String, within limit: Duration = .seconds(120), every pause: Duration = .milliseconds(20),
     isolation: isolated (any Actor)? = #isolation,
     _ probe: () async throws -> Answer?
 ) async throws -> Answer {
@@ -31,7 +31,7 @@ package func eventually<Answer>(
 
 /// Asks `condition` again and again until it holds; see ``eventually(have:within:every:isolation:_:)``.
 package func eventually(
-    that what: String, within limit: Duration = .seconds(30), every pause: Duration = .milliseconds(20),
+    that what: String, within limit: Duration = .seconds(120), every pause: Duration = .milliseconds(20),
     isolation: isolated (any Actor)? = #isolation,
     _ condition: () async throws -> Bool
 ) async throws {

@@ -14,8 +14,8 @@ package enum ScriptedAnswer: Sendable {
     case serve(Resource)
     /// As `serve`, but the connection ends after so many bytes of this answer's body.
     case serveThenCut(Resource, after: Int64, Cut = .close)
-    /// As `serve`, but never faster than so many bytes a second.
-    case drip(Resource, bytesPerSecond: Int)
+    /// As `serve`, but after so many bytes of this answer's body never faster than so many bytes a second.
+    case drip(Resource, after: Int64 = 0, bytesPerSecond: Int)
     /// The whole resource in chunks, its length not told and ranges ignored.
     case chunked(Resource)
     /// A whole answer that claims another length than it has, and the end of the connection after it.
@@ -38,12 +38,12 @@ struct AnswerWriter {
     func write(_ answer: ScriptedAnswer) -> Bool {
         switch answer {
         case .serve(let resource):
-            return serve(resource, pace: nil, stopAfter: .max)
+            return serve(resource)
         case .serveThenCut(let resource, let limit, let cut):
-            guard serve(resource, pace: nil, stopAfter: limit) else { return end(cut) }
+            guard serve(resource, stopAfter: limit) else { return end(cut) }
             return end(cut)
-        case .drip(let resource, let rate):
-            return serve(resource, pace: rate, stopAfter: .max)
+        case .drip(let resource, let start, let rate):
+            return serve(resource, pace: rate, after: start)
         case .chunked(let resource):
             return chunked(resource)
         case .claim(let resource, let length):
@@ -67,7 +67,9 @@ struct AnswerWriter {
         return sendAll(descriptor, Array(lines.joined(separator: "\r\n").utf8))
     }
 
-    private func serve(_ resource: Resource, pace: Int?, stopAfter limit: Int64) -> Bool {
+    private func serve(
+        _ resource: Resource, pace: Int? = nil, after start: Int64 = 0, stopAfter limit: Int64 = .max
+    ) -> Bool {
         var headers = ["Accept-Ranges: bytes"]
         if let tag = resource.entityTag { headers.append("ETag: \(tag)") }
         var range = 0..<resource.size
@@ -84,7 +86,9 @@ struct AnswerWriter {
         guard head(status, headers + ["Content-Length: \(range.count)"]) else { return false }
         if request.method == "HEAD" { return true }
         let end = limit < Int64(range.count) ? range.lowerBound + limit : range.upperBound
-        return body(resource, range.lowerBound..<end, pace: pace) && end == range.upperBound
+        let middle = min(range.lowerBound + start, end)
+        return body(resource, range.lowerBound..<middle, pace: nil) && body(resource, middle..<end, pace: pace)
+            && end == range.upperBound
     }
 
     /// One range with a first position: `bytes=5-`, `bytes=5-9`.

@@ -428,7 +428,9 @@ struct ResumingTests {
     @Test("a cancelled download brings resume data, and the next one goes on from there")
     func cancel() async throws {
         let resource = Resource(size: 4_000_000)
-        let server = try ScriptedServer(["/f": [.drip(resource, bytesPerSecond: 8_000_000), .serve(resource)]])
+        let server = try ScriptedServer([
+            "/f": [.drip(resource, after: 1_000_000, bytesPerSecond: 100_000), .serve(resource)]
+        ])
         let delegate = manager.delegate
         delegate.overrides.downloadTaskDidWrite = { [weak delegate] task, _ in delegate?[task]?.cancel() }
         let first = manager.download(TransferRequest(url: server.url("/f")), to: place.target())
