@@ -3,7 +3,7 @@ import TaskModel
 import TaskStore
 import Transfer
 
-/// Turns stored tasks into requests of the engine.
+/// Turns stored tasks into requests of the engine, for the length of one turn of the scheduler.
 struct RequestMaker {
     let manager: SessionManager
     let settings: QueueSettings
@@ -12,9 +12,8 @@ struct RequestMaker {
     /// Later tasks cannot have been finished by a life of the daemon that ended before it could note that down.
     let newestOfEarlierLives: TaskID
 
-    /// Tasks that go to one place share its directory, and what is to be left free there.
+    /// Tasks that start in the same turn share their directories, and what is to be left free there.
     private var places: [String?: Place] = [:]
-    private static let placesLimit = 64
 
     private struct Place {
         var directory: Directory
@@ -28,9 +27,6 @@ struct RequestMaker {
         identity = store.identity
         newestOfEarlierLives = store.newestTaskAtOpening
     }
-
-    /// Lets go of the directories: a file system with one of them open could not be unmounted.
-    mutating func releaseDirectories() { places.removeAll() }
 
     /// The name of a task's part file, in the directory of its destination.
     static func partName(_ id: TaskID, identity: String) -> String { ".dld-\(identity)-\(id).part" }
@@ -141,7 +137,7 @@ struct RequestMaker {
     }
 
     private mutating func place(_ asked: String?) throws(TransferError) -> Place {
-        if let known = places[asked], known.directory.isInPlace { return known }
+        if let known = places[asked] { return known }
         let place: DownloadPlace
         do throws(FieldError) {
             place = try DownloadPlace(directory: asked, settings: settings)
@@ -150,7 +146,6 @@ struct RequestMaker {
         }
         let directory = try Directory.open(
             root: place.root, subdirectory: place.subdirectory, makesRoot: place.makesRoot)
-        if places.count >= Self.placesLimit { places.removeAll() }
         let opened = Place(directory: directory, reservedSpace: directory.reserve(settings.minimumFree))
         places[asked] = opened
         return opened

@@ -17,7 +17,6 @@ package actor Scheduler {
     /// Called when the store has new events.
     private let eventsWritten: @Sendable () -> Void
 
-    private var maker: RequestMaker
     private var slots: SlotTable
     private var running: [TaskID: RunningTask] = [:]
     /// Ready tasks read ahead, the first of them last; those of a busy host stay until it has room.
@@ -75,7 +74,6 @@ package actor Scheduler {
         self.clock = clock
         self.logger = logger
         self.eventsWritten = eventsWritten
-        maker = RequestMaker(manager: manager, settings: settings, store: store)
         slots = SlotTable(activeTasks: settings.activeTasks, connectionsPerHost: settings.connectionsPerHost)
     }
 
@@ -122,8 +120,8 @@ package actor Scheduler {
 
     private func fill() {
         guard !isStopping else { return }
-        while slots.hasRoom, running.count < Self.runningLimit, let work = nextReady() { start(work) }
-        if running.isEmpty { maker.releaseDirectories() }
+        var maker = RequestMaker(manager: manager, settings: settings, store: store)
+        while slots.hasRoom, running.count < Self.runningLimit, let work = nextReady() { start(work, &maker) }
         if ticker == nil, !running.isEmpty { startTicker() }
         if running.isEmpty || isDrained { setAlarm() }
     }
@@ -152,7 +150,7 @@ package actor Scheduler {
         return index.map { window.remove(at: $0) }
     }
 
-    private func start(_ work: TaskWork) {
+    private func start(_ work: TaskWork, _ maker: inout RequestMaker) {
         let record = work.record
         let made: RequestMaker.Made
         do throws(TransferError) {

@@ -32,7 +32,13 @@ extension TaskQueue {
         let count = try await inSet { () async throws(StoreError) in
             try await store.put(set, tasks, owner: caller.uid)
         }
-        try checkQuota(of: caller, adding: count)
+        do throws(QueueError) {
+            try checkQuota(of: caller, adding: count)
+        } catch {
+            // What is refused must not be there to be committed.
+            try? await store.abortSet(set, owner: caller.uid)
+            throw error
+        }
         return count
     }
 
@@ -69,7 +75,7 @@ extension TaskQueue {
             }
         }
         let batch = try await inSet { () async throws(StoreError) in
-            try await store.batch(ofSet: set, owner: caller.uid)
+            try store.batch(ofSet: set, owner: caller.uid)
         }
         guard !dryRun, batch != nil, await scheduler.runningCount(owner: caller.uid) > 0 else {
             let result = await commit(dryRun)

@@ -1,11 +1,27 @@
 import GRDB
 
 extension Schema {
-    /// Tasks with their secrets and resume data apart, the journal and the store's identity.
+    /// Tasks with their secrets and resume data apart, the journal, the store's identity and the staged sets.
     ///
     /// Times are milliseconds since 1970, priorities ranks, truth values 0 and 1. A task's `specification` holds,
     /// as JSON, only what has no column of its own, and is NULL where that is nothing.
     @Sendable static func createFirstTables(_ database: Database) throws {
+        let entryColumns = """
+            kind TEXT NOT NULL,
+            url TEXT NOT NULL,
+            url_mark INTEGER,
+            output TEXT,
+            directory TEXT,
+            priority INTEGER NOT NULL,
+            batch TEXT,
+            key TEXT,
+            specification TEXT,
+            host TEXT NOT NULL,
+            path TEXT,
+            state TEXT NOT NULL CHECK (state <> 'active'),
+            reason TEXT,
+            not_before INTEGER
+            """
         try database.execute(
             sql: """
                 PRAGMA application_id = \(applicationID);
@@ -54,6 +70,21 @@ extension Schema {
                     http_status INTEGER
                 ) STRICT;
 
+                CREATE TABLE staged_set (
+                    id INTEGER PRIMARY KEY AUTOINCREMENT,
+                    owner INTEGER NOT NULL,
+                    batch TEXT,
+                    entries INTEGER NOT NULL DEFAULT 0
+                ) STRICT;
+
+                CREATE TABLE staged_entry (
+                    id INTEGER PRIMARY KEY,
+                    set_id INTEGER NOT NULL REFERENCES staged_set (id) ON DELETE CASCADE,
+                    \(entryColumns),
+                    secrets TEXT,
+                    task_id INTEGER
+                ) STRICT;
+
                 -- The order in which ready tasks start; the host is there to pass over the tasks of a busy one.
                 CREATE INDEX task_ready ON task (priority DESC, position, id, host) WHERE state = 'queued';
                 CREATE INDEX task_waiting ON task (not_before) WHERE state = 'waiting' AND not_before IS NOT NULL;
@@ -64,6 +95,7 @@ extension Schema {
                 CREATE INDEX task_batch ON task (batch, id, owner, state) WHERE batch IS NOT NULL;
                 -- Finds the task that an entry of a queue file names without a key.
                 CREATE INDEX task_entry ON task (batch, owner, url) WHERE batch IS NOT NULL;
+                CREATE INDEX staged_entry_set ON staged_entry (set_id, id);
                 """)
         let digits = String(UInt32.random(in: .min ... .max), radix: 16)
         let identity = String(repeating: "0", count: 8 - digits.utf8.count) + digits

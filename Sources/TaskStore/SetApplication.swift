@@ -29,7 +29,7 @@ struct SetApplication {
     let now: Milliseconds
 
     private struct Entry {
-        var number: Int64
+        var id: Int64
         var stored: StoredEntry
         var path: String?
         var standing: TaskStanding
@@ -38,7 +38,7 @@ struct SetApplication {
         init(_ row: RowReader) throws(StoreError) {
             stored = try StoredEntry(row, at: 0)
             let first = StoredEntry.columnCount
-            number = try row.integer(first)
+            id = try row.integer(first)
             path = try row.textOrNil(first + 1)
             standing = try row.standing(first + 2)
             secrets = try row.textOrNil(first + 5)
@@ -74,17 +74,15 @@ struct SetApplication {
         while true {
             let entries = try database.rows(
                 """
-                SELECT \(StoredEntry.columns), number, path, state, reason, not_before, secrets FROM staged_entry
-                WHERE set_id = ? AND number > ? ORDER BY number LIMIT ?
+                SELECT \(StoredEntry.columns), id, path, state, reason, not_before, secrets FROM staged_entry
+                WHERE set_id = ? AND id > ? ORDER BY id LIMIT ?
                 """, [set, last, Self.chunk], Entry.init)
             guard let newest = entries.last else { break }
-            last = newest.number
+            last = newest.id
             for entry in entries {
                 let task = try apply(entry, in: database, to: &outcome)
                 if prune {
-                    try database.run(
-                        "UPDATE staged_entry SET task_id = ? WHERE set_id = ? AND number = ?",
-                        [task.rawValue, set, entry.number])
+                    try database.run("UPDATE staged_entry SET task_id = ? WHERE id = ?", [task.rawValue, entry.id])
                 }
             }
         }
@@ -106,7 +104,7 @@ struct SetApplication {
             """
             INSERT INTO task (\(StoredEntry.columns), path, state, reason, not_before, owner, created_at)
             SELECT \(StoredEntry.columns), path, state, reason, not_before, ?, ? FROM staged_entry
-            WHERE set_id = ? ORDER BY number
+            WHERE set_id = ? ORDER BY id
             """, [owner, now, set])
         // One transaction writes at a time: its tasks have consecutive numbers.
         let last = database.lastInsertedRowID
@@ -114,7 +112,9 @@ struct SetApplication {
         try database.run(
             """
             INSERT INTO task_secret (task_id, json)
-            SELECT ? - 1 + number, secrets FROM staged_entry WHERE set_id = ? AND secrets IS NOT NULL
+            SELECT task_id, secrets FROM (
+                SELECT ? - 1 + row_number() OVER (ORDER BY id) AS task_id, secrets FROM staged_entry WHERE set_id = ?)
+            WHERE secrets IS NOT NULL
             """, [first, set])
         try database.journalAdded(first...last, at: now)
         return SetOutcome(added: count, idRanges: [first...last])

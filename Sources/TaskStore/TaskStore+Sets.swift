@@ -2,18 +2,25 @@ import GRDB
 import TaskModel
 
 extension TaskStore {
-    /// Begins a set of entries that ``commitSet(_:owner:prune:dryRun:now:)`` applies whole. It is gone when the store
-    /// is opened again.
+    /// Begins a set of entries that ``commitSet(_:owner:prune:dryRun:now:)`` applies whole. It is kept in the
+    /// database, and is gone when the store is opened again, or when its owner has begun
+    /// ``TaskStore/setsPerOwner`` others.
     ///
     /// - Parameter batch: the batch to bring in line with the entries; `nil`: every entry becomes a new task.
-    /// - Returns: the set's number, which no later life of the daemon gives to another.
+    /// - Returns: the set's number.
     package func beginSet(owner: UInt32, batch: String?) async throws(StoreError) -> Int64 {
-        // Every JSON reader holds it exactly.
-        let number = Int64.random(in: 1..<(1 << 53))
-        try await writes.perform { database in
-            try database.run("INSERT INTO staged_set (id, owner, batch) VALUES (?, ?, ?)", [number, owner, batch])
+        try checkRoom()
+        return try await writes.perform { database in
+            try database.run("INSERT INTO staged_set (owner, batch) VALUES (?, ?)", [owner, batch])
+            let number = database.lastInsertedRowID
+            // What clients that went away have left.
+            try database.run(
+                """
+                DELETE FROM staged_set WHERE owner = ?1 AND id NOT IN (
+                    SELECT id FROM staged_set WHERE owner = ?1 ORDER BY id DESC LIMIT ?2)
+                """, [owner, Self.setsPerOwner])
+            return number
         }
-        return number
     }
 
     /// Adds entries to a set. They take the set's batch, where it has one.
@@ -22,33 +29,31 @@ extension TaskStore {
     /// - Returns: the number of entries in the set so far.
     /// - Throws: ``StoreError/unknownSet(_:)``.
     package func put(_ set: Int64, _ entries: [NewTask], owner: UInt32? = nil) async throws(StoreError) -> Int {
+        try checkRoom()
         let identity = identity
         return try await writes.perform(weight: entries.count) { database in
             let staged = try database.stagedSet(set, owner: owner)
-            var number = staged.entries
             for var entry in entries {
-                number += 1
                 if let batch = staged.batch { entry.specification.batch = batch }
                 let columns = try StoredEntry(entry, identity: identity).arguments
                 let secrets = try StoredJSON.encode(secrets: entry.secrets)
                 try database.run(
                     Self.stageEntry,
-                    StatementArguments(columns + [entry.path] + entry.standing.arguments + [secrets, set, number]))
+                    StatementArguments(columns + [entry.path] + entry.standing.arguments + [secrets, set]))
             }
-            try database.run("UPDATE staged_set SET entries = ? WHERE id = ?", [number, set])
-            return number
+            try database.run("UPDATE staged_set SET entries = entries + ? WHERE id = ?", [entries.count, set])
+            return staged.entries + entries.count
         }
     }
 
     private static let stageEntry = """
-        INSERT INTO staged_entry (\(StoredEntry.columns), path, state, reason, not_before, secrets, set_id, number)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        INSERT INTO staged_entry (\(StoredEntry.columns), path, state, reason, not_before, secrets, set_id)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """
 
     /// - Returns: the batch that a set is to be brought in line with; `nil`: none, or no such set.
-    package func batch(ofSet set: Int64, owner: UInt32) async throws(StoreError) -> String? {
-        // The connection that writes is the one that knows the sets.
-        try await writes.perform { database in
+    package func batch(ofSet set: Int64, owner: UInt32) throws(StoreError) -> String? {
+        try read { database in
             try database.firstRow("SELECT batch FROM staged_set WHERE id = ? AND owner = ?", [set, owner]) {
                 try $0.textOrNil(0)
             } ?? nil
@@ -76,7 +81,7 @@ extension TaskStore {
                 return outcome
             }
             let outcome = try application.run(in: database, prune: prune)
-            try database.forgetSet(set)
+            try database.run("DELETE FROM staged_set WHERE id = ?", [set])
             return outcome
         }
     }
@@ -95,7 +100,7 @@ extension TaskStore {
     package func abortSet(_ set: Int64, owner: UInt32? = nil) async throws(StoreError) {
         try await writes.perform { database in
             _ = try database.stagedSet(set, owner: owner)
-            try database.forgetSet(set)
+            try database.run("DELETE FROM staged_set WHERE id = ?", [set])
         }
     }
 }
@@ -107,10 +112,5 @@ extension Database {
         }
         guard let found, owner == nil || found.owner == owner else { throw StoreError.unknownSet(set) }
         return (found.batch, found.entries)
-    }
-
-    fileprivate func forgetSet(_ set: Int64) throws {
-        try run("DELETE FROM staged_entry WHERE set_id = ?", [set])
-        try run("DELETE FROM staged_set WHERE id = ?", [set])
     }
 }

@@ -1,4 +1,5 @@
 import GRDB
+import Glibc
 import TaskModel
 
 /// The tasks, their secrets and the journal of events, in the SQLite database `dld.db`.
@@ -14,6 +15,13 @@ package final class TaskStore: Sendable {
     /// Bytes that the write-ahead log keeps once a checkpoint has emptied it.
     static let logLimit = 64 << 20
 
+    /// Sets that one owner may be putting together at a time; beginning another forgets the oldest.
+    package static let setsPerOwner = 8
+    /// Bytes to leave free on the database's disk when something is added, but no more than an eighth of it: with
+    /// none at all nothing can be paused, cancelled or removed any more, and no progress written down.
+    static let reservedSpace: Int64 = 16 << 20
+
+    private let directory: String
     /// 8 hexadecimal digits made with the database; they stand in the names of part files.
     package let identity: String
     /// The newest task that there was when the store was opened: later ones have known no other life of the daemon.
@@ -27,6 +35,7 @@ package final class TaskStore: Sendable {
     /// - Throws: ``StoreError/newer(path:schema:)`` and ``StoreError/notADatabase(path:)`` for a file that is left
     ///   as it was.
     package init(directory: String) throws(StoreError) {
+        self.directory = directory
         let file = StoreFile(directory: directory)
         try file.prepare()
         do {
@@ -41,7 +50,8 @@ package final class TaskStore: Sendable {
             }
             try Schema.migrator.migrate(pool)
             (identity, newestTaskAtOpening) = try pool.writeWithoutTransaction { database in
-                try Schema.createStagingTables(database)
+                // Nobody can commit a set that was begun before the daemon's last end.
+                try database.execute(sql: "DELETE FROM staged_set")
                 let sql = "SELECT value FROM meta WHERE name = 'identity'"
                 guard let identity = try String.fetchOne(database, sql: sql), identity.utf8.count == 8 else {
                     throw StoreError.corrupt("it has no identity")
@@ -83,6 +93,15 @@ package final class TaskStore: Sendable {
         } catch {
             throw StoreError(error)
         }
+    }
+
+    /// - Throws: ``StoreError/full`` where what is added now would leave no room for what must be written later.
+    func checkRoom() throws(StoreError) {
+        var information = statvfs()
+        guard statvfs(directory, &information) == 0 else { return }
+        let unit = UInt64(information.f_frsize)
+        let reserved = min(UInt64(Self.reservedSpace), UInt64(information.f_blocks) * unit / 8)
+        guard UInt64(information.f_bavail) * unit >= reserved else { throw .full }
     }
 
     func read<Value>(_ body: (Database) throws -> Value) throws(StoreError) -> Value {

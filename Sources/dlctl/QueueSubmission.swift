@@ -45,7 +45,7 @@ struct QueueSubmission {
                 try client.commit(queue: queue, prune: prune, dryRun: dryRun)
             }
         } catch {
-            // The connection's end drops the set as well; this is for the daemon's memory until then.
+            // Else it would lie in the daemon's database until some others have been begun.
             try? client.abort(queue: queue)
             throw error
         }

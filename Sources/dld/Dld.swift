@@ -111,8 +111,6 @@ struct Dld: AsyncParsableCommand {
         logger.logLevel = logLevel.flatMap(Logger.Level.init(rawValue:)) ?? Self.level(configuration)
 
         let lock = try Self.lock(plan.stateDirectory)
-        // What SQLite cannot hold in memory goes beside the database: /tmp may be small, or not to be written.
-        setenv("SQLITE_TMPDIR", plan.stateDirectory, 1)
         let daemon = try Self.reporting(ExitCode(Exit.failure)) { try Daemon(plan: plan, logger: logger) }
         let status = try await Self.serve(daemon, batch, exitWhenDone: exitWhenDone, logger)
         withExtendedLifetime(lock) {}

@@ -86,15 +86,22 @@ struct RequestMakerTests {
 
     @Test("a directory that is moved away while others run is made anew for the next")
     func movedDirectory() async throws {
-        let server = try ScriptedServer(["/slow": [.hang], "/a": [.serve(body)], "/b": [.serve(body)]])
+        let server = try ScriptedServer([
+            "/slow": [.hang], "/a": [.serve(body)], "/b": [.serve(body)], "/c": [.serve(body)],
+        ])
         let fixture = try await QueueFixture()
-        // Something runs all the time, so that the directory stays open.
+        // Something runs all the time.
         let slow = try await fixture.add(server.url("/slow"))
         _ = try await fixture.completed(try await fixture.add(server.url("/a")) { $0.directory = "sub" })
         #expect(rename(fixture.downloads + "/sub", fixture.downloads + "/old") == 0)
         _ = try await fixture.completed(try await fixture.add(server.url("/b")) { $0.directory = "sub" })
         #expect(body.difference(fromFileAt: fixture.downloads + "/sub/b") == nil)
         #expect(body.difference(fromFileAt: fixture.downloads + "/old/a") == nil)
+        // A link in its place is not followed, even where it leads to the directory that was there.
+        let away = fixture.directory.file("away")
+        #expect(rename(fixture.downloads + "/sub", away) == 0 && symlink(away, fixture.downloads + "/sub") == 0)
+        let refused = try await fixture.add(server.url("/c")) { $0.directory = "sub" }
+        #expect(try await fixture.status(refused, once: [.failed]).error?.code == .pathNotAllowed)
         _ = try await fixture.queue.change(.cancel, [slow], by: QueueFixture.me)
     }
 }

@@ -166,4 +166,25 @@ struct TaskQueueSetsTests {
             return error.field == "batch"
         }
     }
+
+    @Test("a set that the quota refuses is not there to be committed")
+    func quota() async throws {
+        let fixture = try await QueueFixture { $0.tasksPerOwner = 3 }
+        let entries = ["a", "b"].map { name in
+            var task = TaskSpecification(url: "http://127.0.0.1:9/\(name)")
+            task.paused = true
+            return task
+        }
+        let set = try await fixture.queue.beginSet(batch: nil, by: QueueFixture.me)
+        #expect(try await fixture.queue.put(set, entries, by: QueueFixture.me) == 2)
+        await #expect {
+            try await fixture.queue.put(set, entries, by: QueueFixture.me)
+        } throws: {
+            ($0 as? QueueError)?.refusal?.code == .quota
+        }
+        await #expect(throws: QueueError.self) {
+            try await fixture.queue.commitSet(set, prune: false, dryRun: false, by: QueueFixture.me)
+        }
+        #expect(try await fixture.queue.counts(for: QueueFixture.me)[.paused] == 0)
+    }
 }

@@ -279,10 +279,27 @@ struct TaskStoreSetsTests {
         try first.close()
         let second = try StoreFixture(in: directory)
         await #expect(throws: StoreError.unknownSet(set)) { try await second.store.put(set, three) }
-        let left = try await second.store.writes.perform { database in
+        let left = try second.store.read { database in
             try database.rows("SELECT count(*) FROM staged_entry") { try $0.integer(0) }
         }
         #expect(left == [0])
         #expect(try await second.store.beginSet(owner: 1000, batch: "b") != set)
+    }
+
+    @Test("sets that nobody commits are forgotten when their owner has begun some others")
+    func abandoned() async throws {
+        let fixture = try StoreFixture()
+        let first = try await fixture.store.beginSet(owner: 1000, batch: nil)
+        _ = try await fixture.store.put(first, three)
+        let foreign = try await fixture.store.beginSet(owner: 1001, batch: nil)
+        for _ in 1..<TaskStore.setsPerOwner { _ = try await fixture.store.beginSet(owner: 1000, batch: nil) }
+        #expect(try await fixture.store.put(first, three) == 6)
+        _ = try await fixture.store.beginSet(owner: 1000, batch: nil)
+        await #expect(throws: StoreError.unknownSet(first)) { try await fixture.store.put(first, three) }
+        #expect(try await fixture.store.put(foreign, three) == 3)
+        let left = try fixture.store.read { database in
+            try database.rows("SELECT count(*) FROM staged_entry") { try $0.integer(0) }
+        }
+        #expect(left == [3])
     }
 }

@@ -120,17 +120,4 @@ struct DirectoryTests {
         #expect(directory.reserve(1000) == 1000)
         #expect(directory.reserve(.max) < .max)
     }
-
-    @Test("a directory knows whether its path still leads to it")
-    func inPlace() throws {
-        let place = try TemporaryDirectory()
-        let directory = try Directory.open(root: place.path, subdirectory: "a")
-        #expect(directory.isInPlace)
-        #expect(rename(place.file("a"), place.file("b")) == 0)
-        #expect(!directory.isInPlace)
-        #expect(mkdir(place.file("a"), 0o777) == 0)
-        #expect(!directory.isInPlace)
-        #expect(rmdir(place.file("a")) == 0 && rename(place.file("b"), place.file("a")) == 0)
-        #expect(directory.isInPlace)
-    }
 }

@@ -71,22 +71,34 @@ struct DownloadTests {
         #expect(server.requests(for: "/f")[2].header("range") != nil)
     }
 
-    @Test("a part that someone removes or cuts short while it is written is fetched anew", arguments: [true, false])
-    func partTakenAway(removes: Bool) async throws {
-        let resource = Resource(size: 600_000)
+    /// What a person can do to a part.
+    enum Harm: CaseIterable { case remove, cut, replace }
+
+    @Test(
+        "a part that someone takes away or cuts short while it is written is fetched anew",
+        arguments: Harm.allCases, [262_144, 900_000])
+    func harmedPart(harm: Harm, written: Int64) async throws {
+        let resource = Resource(size: 900_000)
         let server = try ScriptedServer(["/f": [.serve(resource)]])
         let part = place.temporary.file(Place.partName)
+        let other = place.temporary.file("other")
+        try place.temporary.write("junk", to: "other")
         let isDone = Atomic(false)
         manager.delegate.overrides.downloadTaskDidWrite = { task, _ in
-            // After the last write of the first body.
-            guard task.progress.completedBytes == resource.size else { return }
+            guard task.progress.completedBytes == written else { return }
             guard isDone.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged else { return }
-            if removes { unlink(part) } else { truncate(part, 100_000) }
+            switch harm {
+            case .remove: unlink(part)
+            case .cut: truncate(part, 100_000)
+            case .replace: rename(other, part)
+            }
         }
         let outcome = await download(server.url("/f"))
         #expect(resource.difference(fromFileAt: try outcome.result.get().path) == nil)
         #expect(server.requests(for: "/f").count == 2)
-        #expect(place.names == ["file"])
+        #expect(place.names.subtracting(["other"]) == ["file"])
+        let wasHarmed = isDone.load(ordering: .relaxed)
+        #expect(wasHarmed)
     }
 
     @Test("a body shorter than its length is no file")

@@ -16,6 +16,16 @@ struct HTTPDateTests {
     }
 
     @Test(
+        "a single digit and a space too many are understood",
+        arguments: [
+            ("Sun, 6 Nov 1994 08:49:37 GMT", 784_111_777), ("Sun,  06 Nov 1994 08:49:37 GMT", 784_111_777),
+            ("Sun, 06 Nov 1994 8:49:37 GMT", 784_111_777),
+        ] as [(String, Int64)])
+    func nearly(text: String, seconds: Int64) {
+        #expect(HTTPDate.parse(text) == seconds)
+    }
+
+    @Test(
         "anything else is none",
         arguments: [
             "", "Sun", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994", "Sun, 06 Nov 1994 08:49:37 CET",

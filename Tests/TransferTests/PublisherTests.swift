@@ -63,6 +63,22 @@ struct PublisherTests {
         #expect(try place.status(of: "f").st_mtim.tv_sec == 784_111_777)
     }
 
+    @Test("a file that someone put in the part's place is not given the name")
+    func replacedPart() async throws {
+        defer { publisher.stop() }
+        let part = try part("abc")
+        try place.temporary.write("junk", to: "other")
+        #expect(Glibc.rename(place.temporary.file("other"), place.temporary.file(Place.partName)) == 0)
+        let result = await withCheckedContinuation { continuation in
+            publisher.publish(
+                Publisher.Item(
+                    part: part, destination: FileDestination(name: "f", conflict: .overwrite), owner: "test-1", size: 3
+                ) { continuation.resume(returning: $0) }, isUrgent: true)
+        }
+        #expect(result.error?.code == .remoteChanged)
+        #expect(place.names == [Place.partName])
+    }
+
     @Test("a digest that agrees makes the file verified; one that does not keeps it from its name")
     func digest() async throws {
         defer { publisher.stop() }

@@ -20,13 +20,6 @@ public final class Directory: Sendable {
         inode = UInt64(information.st_ino)
     }
 
-    /// Whether its path still leads to it: someone may have moved or removed it, or mounted something over it.
-    public var isInPlace: Bool {
-        var information = stat()
-        return stat(path, &information) == 0 && UInt64(information.st_dev) == device
-            && UInt64(information.st_ino) == inode
-    }
-
     /// Opens `root`, and beneath it `subdirectory`, making what is missing of the latter.
     ///
     /// - Parameters:

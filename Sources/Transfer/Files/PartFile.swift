@@ -12,6 +12,7 @@ public final class PartFile: Sendable {
     public let name: String
     /// Also stands in an extended attribute of the file, where there are any.
     let generation: String
+    private let inode: UInt64
 
     private struct State {
         /// Bytes that were handed to the kernel.
@@ -27,8 +28,10 @@ public final class PartFile: Sendable {
     private static let attribute = "user.dld.part"
 
     private init(
-        descriptor: FileDescriptorOwner, directory: Directory, name: String, generation: String, ranges: ByteRangeSet
+        descriptor: FileDescriptorOwner, inode: UInt64, directory: Directory, name: String, generation: String,
+        ranges: ByteRangeSet
     ) {
+        self.inode = inode
         self.descriptor = descriptor
         self.directory = directory
         self.name = name
@@ -46,12 +49,13 @@ public final class PartFile: Sendable {
             descriptor = create(name, in: directory)
         }
         guard descriptor >= 0 else { throw .file(errno, doing: "make the part file in \(directory.path)") }
+        let owned = FileDescriptorOwner(descriptor)
         let generation = owner + "-" + String(UInt64.random(in: 0...UInt64.max), radix: 16)
         // Without extended attributes the note in the resume data has to do.
         _ = generation.withCString { linux_fsetxattr(descriptor, attribute, $0, generation.utf8.count) }
         return PartFile(
-            descriptor: FileDescriptorOwner(descriptor), directory: directory, name: name, generation: generation,
-            ranges: ByteRangeSet())
+            descriptor: owned, inode: UInt64(try owned.status().st_ino), directory: directory, name: name,
+            generation: generation, ranges: ByteRangeSet())
     }
 
     private static func create(_ name: String, in directory: Directory) -> Int32 {
@@ -71,8 +75,8 @@ public final class PartFile: Sendable {
         else { return nil }
         if let mark = attribute(of: raw), mark != resumeData.generation { return nil }
         return PartFile(
-            descriptor: descriptor, directory: directory, name: name, generation: resumeData.generation,
-            ranges: resumeData.ranges)
+            descriptor: descriptor, inode: UInt64(information.st_ino), directory: directory, name: name,
+            generation: resumeData.generation, ranges: resumeData.ranges)
     }
 
     private static func attribute(of descriptor: Int32) -> String? {
@@ -105,6 +109,28 @@ public final class PartFile: Sendable {
         if let mark = attribute(of: raw) { return mark.hasPrefix(owner + "-") }
         guard errno == ENOTSUP, let information = try? descriptor.status() else { return false }
         return information.st_mode & S_IFMT == S_IFREG && Int64(information.st_size) == size
+    }
+
+    /// Makes sure that nobody has cut the part short since its first `count` bytes were written: what is written
+    /// behind them would leave a hole.
+    ///
+    /// - Returns: how long it is.
+    /// - Throws: `remoteChanged`: the file is to be fetched anew.
+    @discardableResult
+    func check(holds count: Int64) throws(TransferError) -> Int64 {
+        let size = Int64(try descriptor.status().st_size)
+        guard size >= count else { throw TransferError(.remoteChanged, "someone cut the part file short") }
+        return size
+    }
+
+    /// Makes sure that it is this file that has the part's name, and not one that someone put there.
+    ///
+    /// - Throws: `remoteChanged`: the file is to be fetched anew.
+    func checkName() throws(TransferError) {
+        var information = stat()
+        guard fstatat(directory.descriptor.raw, name, &information, AT_SYMLINK_NOFOLLOW) == 0,
+            UInt64(information.st_ino) == inode
+        else { throw TransferError(.remoteChanged, "someone took the part file away") }
     }
 
     /// - Parameter bytes: go to `offset`, all of them.

@@ -149,6 +149,7 @@ final class Publisher: Sendable {
         let part = item.part
         let directory = part.directory
         if let digest = item.destination.digest { try digest.verify(part.descriptor) }
+        try part.checkName()
         fchmod(part.descriptor.raw, permissions)
         if let time = item.destination.modificationTime {
             _ = linux_set_modification_time(part.descriptor.raw, time)

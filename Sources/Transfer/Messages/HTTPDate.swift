@@ -4,11 +4,12 @@ enum HTTPDate {
     /// What stands where in the 29 bytes: digits are 0, letters of any kind a.
     private static let form: StaticString = "aaa, 00 aaa 0000 00:00:00 GMT"
 
-    /// - Returns: seconds since 1970, `nil` for anything but the preferred form.
+    /// - Returns: seconds since 1970, `nil` for anything but the preferred form and what comes close to it: a single
+    ///   digit, a space too many.
     static func parse(_ text: String) -> Int64? {
         // Every answer brings one or two: read where they lie.
-        var text = text
-        return text.withUTF8(parse)
+        var bytes = text
+        return bytes.withUTF8(parse) ?? words(text)
     }
 
     private static func parse(_ bytes: UnsafeBufferPointer<UInt8>) -> Int64? {
@@ -29,9 +30,30 @@ enum HTTPDate {
         }
         let (day, year) = (number(5..<7), number(12..<16))
         let (hour, minute, second) = (number(17..<19), number(20..<22), number(23..<25))
-        guard let month, (1...31).contains(day), year >= 1970, hour < 24, minute < 60, second <= 60 else { return nil }
+        return seconds(year, month, day, (hour, minute, second))
+    }
+
+    private static func words(_ text: String) -> Int64? {
+        let words = text.split(separator: " ")
+        guard words.count == 6, words[0].hasSuffix(","), words[5] == "GMT", let day = Int64(words[1]),
+            let year = Int64(words[3])
+        else { return nil }
+        let month = months.withUTF8Buffer { months in
+            (0..<12).first { words[2].utf8.elementsEqual(months[($0 * 3)..<($0 * 3 + 3)]) }
+        }
+        let clock = words[4].split(separator: ":").compactMap { Int64($0) }
+        return clock.count == 3 ? seconds(year, month, day, (clock[0], clock[1], clock[2])) : nil
+    }
+
+    /// - Parameter month: from 0.
+    private static func seconds(
+        _ year: Int64, _ month: Int?, _ day: Int64, _ clock: (hour: Int64, minute: Int64, second: Int64)
+    ) -> Int64? {
+        guard let month, (1...31).contains(day), (1970...9999).contains(year), (0..<24).contains(clock.hour),
+            (0..<60).contains(clock.minute), (0...60).contains(clock.second)
+        else { return nil }
         return daysSince1970(year: year, month: Int64(month + 1), day: day) * 86_400
-            + hour * 3600 + minute * 60 + second
+            + clock.hour * 3600 + clock.minute * 60 + clock.second
     }
 
     /// Days of the proleptic Gregorian calendar, counted in years that begin in March, so that leap days come last.

@@ -139,6 +139,7 @@ final class BodyWriter {
     /// Hands what has been gathered to the kernel.
     func flush() throws(TransferError) {
         guard filled > 0, let buffer else { return }
+        if have > 0 { try part?.check(holds: have) }
         let part = try partForWriting()
         let count = filled
         filled = 0
@@ -166,17 +167,15 @@ final class BodyWriter {
 
     /// The body is whole: everything is written, and the part is exactly so long.
     ///
-    /// - Throws: `remoteChanged` where someone removed the part or cut it short: it is to be fetched anew.
+    /// - Throws: `remoteChanged` where someone took the part away or cut it short: it is to be fetched anew.
     func complete() throws(TransferError) -> (part: PartFile, size: Int64) {
         let size = max(position, have)
+        let before = part
         try flush()
         let part = try partForWriting()
-        let information = try part.descriptor.status()
-        guard information.st_nlink > 0, information.st_size >= size else {
-            throw TransferError(.remoteChanged, "someone removed the part file or cut it short")
-        }
+        try before?.checkName()
         // An earlier attempt may have gone further with a longer version.
-        if information.st_size > size { try part.truncate(to: size) }
+        if try part.check(holds: size) > size { try part.truncate(to: size) }
         task.progress.setCompleted(size)
         return (part, size)
     }

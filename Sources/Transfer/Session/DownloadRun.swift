@@ -260,8 +260,7 @@ final class DownloadRun: LoopRun {
         if case .ended = phase { return }
         if case .discarding(let next) = phase, failure == nil { return go(next) }
         if let failure {
-            if failure.code == .remoteChanged { return go(.askAgain(reason: failure.message)) }
-            return fail(failure)
+            return broke(failure)
         }
         if let error = launcher.error(for: ending, of: exchange, bodyBegun: bodyBegun) {
             fail(error)
@@ -299,7 +298,7 @@ final class DownloadRun: LoopRun {
         do throws(TransferError) {
             try writer.endOfBody()
         } catch {
-            return error.code == .remoteChanged ? go(.askAgain(reason: error.message)) : fail(error)
+            return broke(error)
         }
         if let end, writer.position < end {
             return fail(TransferError(.truncated, "the body ended at \(writer.position) of \(end) bytes"))
@@ -311,7 +310,7 @@ final class DownloadRun: LoopRun {
                 if writer.version.total == nil, bodyBegun { return finish() }
                 return fail(TransferError(.truncated, "the server sends nothing after byte \(writer.position)"))
             }
-            do throws(TransferError) { try writer.flush() } catch { return fail(error) }
+            do throws(TransferError) { try writer.flush() } catch { return broke(error) }
             return ask(url)
         }
         finish()
@@ -339,8 +338,13 @@ final class DownloadRun: LoopRun {
             task.progress.setTotal(size)
             session.publish(task, part, size: size, destination: destination)
         } catch {
-            if error.code == .remoteChanged { go(.askAgain(reason: error.message)) } else { fail(error) }
+            broke(error)
         }
+    }
+
+    /// What is there is of no use any more, or nothing more can be done.
+    private func broke(_ error: TransferError) {
+        if error.code == .remoteChanged { go(.askAgain(reason: error.message)) } else { fail(error) }
     }
 
     private func fail(_ error: TransferError) {

@@ -171,9 +171,13 @@ public final class Session: Sendable {
             switch result {
             case .success(let file): complete(task, .finished(file))
             case .failure(let error):
-                guard error.code != .checksumMismatch else {
+                switch error.code {
+                case .checksumMismatch:
                     try? part.directory.remove(part.name)
                     return complete(task, .failed(error, nil))
+                // What has the part's name now is someone else's.
+                case .remoteChanged: return complete(task, .failed(error, nil))
+                default: break
                 }
                 complete(task, .failed(error, task.resumeData(for: part, task.version, ranges: part.durable)))
             }
