@@ -55,9 +55,10 @@ test-unit: setup
 test-integration: setup debug
 	$(SWIFT) test --skip-build --filter '^Integration\.'
 
+# One test at a time: ten times slower as they are, side by side they would wait for each other until their patience ends.
 test-tsan: setup
 	TSAN_OPTIONS='suppressions=$(CURDIR)/Tests/thread-sanitizer.supp' \
-		$(SWIFT) test --scratch-path .build-tsan --sanitize thread --skip '^Integration\.'
+		$(SWIFT) test --scratch-path .build-tsan --sanitize thread --no-parallel --skip '^Integration\.'
 
 bench: setup-bench release
 	@DLD_BIN_DIR='$(RELEASE_DIR)' RUNS='$(RUNS)' Tests/Benchmarks/bench.sh
