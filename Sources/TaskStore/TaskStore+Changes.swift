@@ -65,7 +65,6 @@ extension TaskStore {
     ///
     /// - Returns: what became of each, in order; of two with one owner and key the second is `existing`.
     package func add(_ tasks: [NewTask], now: Milliseconds) async throws(StoreError) -> [AddOutcome] {
-        try checkRoom()
         let identity = identity
         return try await writes.perform(weight: tasks.count) { database in
             try tasks.map { try database.insert($0, identity: identity, now: now) }

@@ -17,7 +17,7 @@ package final class TaskStore: Sendable {
 
     /// Sets that one owner may be putting together at a time; beginning another forgets the oldest.
     package static let setsPerOwner = 8
-    /// Bytes to leave free on the database's disk when something is added, but no more than an eighth of it: with
+    /// Bytes to leave free on the database's disk while a set is put together, but no more than an eighth of it: with
     /// none at all nothing can be paused, cancelled or removed any more, and no progress written down.
     static let reservedSpace: Int64 = 16 << 20
 
@@ -95,7 +95,7 @@ package final class TaskStore: Sendable {
         }
     }
 
-    /// - Throws: ``StoreError/full`` where what is added now would leave no room for what must be written later.
+    /// - Throws: ``StoreError/full`` where a set that grows would leave no room for what must be written later.
     func checkRoom() throws(StoreError) {
         var information = statvfs()
         guard statvfs(directory, &information) == 0 else { return }
