@@ -67,47 +67,37 @@ extension ControlClient {
 
     /// `queue.begin`
     ///
-    /// - Returns: what ``put(_:into:)``, ``commit(queue:prune:dryRun:)`` and ``abort(queue:)`` take.
+    /// - Returns: what ``put(_:into:refused:)``, ``commit(queue:prune:dryRun:)`` and ``abort(queue:)`` take.
     public func beginQueue(batch: String?) throws(ClientError) -> Int64 {
         let result: QueueBeginResult = try call(.queueBegin, QueueBeginParameters(batch: batch))
         return result.queue
     }
 
-    /// `queue.put`: at most 1,000 entries, and at most what fits into one line.
-    @discardableResult
-    public func put(_ entries: [TaskSpecification], into queue: Int64) throws(ClientError) -> QueuePutResult {
-        try call(.queuePut, QueuePutParameters(queue: queue, entries: entries))
-    }
-
     /// `queue.put` for each part of `parts` in turn; each is on its way before the one before it is answered.
     ///
-    /// - Parameter refused: makes the error to throw of the daemon's and of the number of the part that it is about.
+    /// - Parameters:
+    ///   - parts: of at most 1,000 entries each, and of what fits into one line.
+    ///   - refused: makes the error to throw of the daemon's and of the number of the part that it is about.
     public func put<Refusal: Error>(
-        _ parts: some Sequence<ArraySlice<TaskSpecification>>, into queue: Int64,
+        _ parts: some Sequence<[TaskSpecification]>, into queue: Int64,
         refused: (ClientError, _ part: Int) -> Refusal
     ) throws(Refusal) {
-        var pending: PendingCall?
-        var number = 0
-        func take(_ call: PendingCall?, _ part: Int) throws(Refusal) {
-            guard let call else { return }
-            do throws(ClientError) {
-                let _: QueuePutResult = try answer(to: call)
-            } catch {
-                throw refused(error, part)
-            }
+        func attempt<Value>(_ part: Int, _ body: () throws(ClientError) -> Value) throws(Refusal) -> Value {
+            do throws(ClientError) { return try body() } catch { throw refused(error, part) }
         }
-        for part in parts {
-            let call: PendingCall
-            do throws(ClientError) {
-                call = try begin(.queuePut, QueuePutParameters(queue: queue, entries: Array(part)))
-            } catch {
-                throw refused(error, number)
-            }
-            try take(pending, number - 1)
-            pending = call
-            number += 1
+        func take(_ sent: (part: Int, call: PendingCall)?) throws(Refusal) {
+            guard let sent else { return }
+            let _: QueuePutResult = try attempt(sent.part) { () throws(ClientError) in try answer(to: sent.call) }
         }
-        try take(pending, number - 1)
+        var last: (part: Int, call: PendingCall)?
+        for (number, entries) in parts.enumerated() {
+            let call = try attempt(number) { () throws(ClientError) in
+                try begin(.queuePut, QueuePutParameters(queue: queue, entries: entries))
+            }
+            try take(last)
+            last = (number, call)
+        }
+        try take(last)
     }
 
     /// `queue.commit`

@@ -140,19 +140,11 @@ struct RequestProcessor: Sendable {
     /// waits for many tasks is sent one for each.
     private static func write(_ event: TaskEvent, to buffer: inout ByteBuffer) {
         func word(_ text: String?) -> String { text.map { "\"\($0)\"" } ?? "null" }
-        buffer.writeString("{\"jsonrpc\":\"2.0\",\"method\":\"\(EventNotification.method)\",\"params\":{\"at\":")
-        buffer.writeString(String(event.at))
-        buffer.writeString(",\"error\":null,\"id\":")
-        buffer.writeString(event.id.map { String($0.rawValue) } ?? "null")
-        buffer.writeString(",\"reason\":")
-        buffer.writeString(word(event.reason?.rawValue))
-        buffer.writeString(",\"sequence\":")
-        buffer.writeString(String(event.sequence))
-        buffer.writeString(",\"state\":")
-        buffer.writeString(word(event.state?.rawValue))
-        buffer.writeString(",\"type\":")
-        buffer.writeString(word(event.type.rawValue))
-        buffer.writeString("}}")
+        let id = event.id.map { String($0.rawValue) } ?? "null"
+        buffer.writeString(#"{"jsonrpc":"2.0","method":"\#(EventNotification.method)","params":"#)
+        buffer.writeString(#"{"at":\#(event.at),"error":null,"#)
+        buffer.writeString(#""id":\#(id),"reason":\#(word(event.reason?.rawValue)),"sequence":\#(event.sequence),"#)
+        buffer.writeString(#""state":\#(word(event.state?.rawValue)),"type":\#(word(event.type.rawValue))}}"#)
     }
 
     private static func success(_ id: RequestID?, _ value: some Encodable & Sendable) -> Data? {

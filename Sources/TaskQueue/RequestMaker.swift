@@ -12,14 +12,8 @@ struct RequestMaker {
     /// Later tasks cannot have been finished by a life of the daemon that ended before it could note that down.
     let newestOfEarlierLives: TaskID
 
-    /// Tasks that start in the same turn share their directories, and what is to be left free there.
-    private var places: [String?: Place] = [:]
-
-    private struct Place {
-        var directory: Directory
-        /// Bytes.
-        var reservedSpace: Int64
-    }
+    /// Tasks that start in the same turn share their directories.
+    private var directories: [String?: Directory] = [:]
 
     init(manager: SessionManager, settings: QueueSettings, store: TaskStore) {
         self.manager = manager
@@ -84,8 +78,7 @@ struct RequestMaker {
         _ request: TransferRequest, _ specification: TaskSpecification, _ work: TaskWork
     ) throws(TransferError) -> Made {
         let record = work.record
-        let place = try self.place(specification.directory)
-        let directory = place.directory
+        let directory = try self.directory(specification.directory)
         let owner = Self.owner(of: record, identity: identity)
         let naming = DownloadNaming(specification: specification, settings: settings)
         let policy = specification.onConflict ?? settings.onConflict
@@ -113,7 +106,7 @@ struct RequestMaker {
         }
         let target = DownloadTarget(
             directory: directory, partName: Self.partName(record.id, identity: identity), owner: owner,
-            reservedSpace: place.reservedSpace, isReadBack: specification.checksum != nil,
+            reservedSpace: directory.reserve(settings.minimumFree), isReadBack: specification.checksum != nil,
             destination: { (resource: ResourceMetadata) throws(TransferError) in
                 try naming.destination(resource, in: directory, known: likely)
             })
@@ -136,8 +129,8 @@ struct RequestMaker {
         return nil
     }
 
-    private mutating func place(_ asked: String?) throws(TransferError) -> Place {
-        if let known = places[asked] { return known }
+    private mutating func directory(_ asked: String?) throws(TransferError) -> Directory {
+        if let directory = directories[asked] { return directory }
         let place: DownloadPlace
         do throws(FieldError) {
             place = try DownloadPlace(directory: asked, settings: settings)
@@ -146,9 +139,8 @@ struct RequestMaker {
         }
         let directory = try Directory.open(
             root: place.root, subdirectory: place.subdirectory, makesRoot: place.makesRoot)
-        let opened = Place(directory: directory, reservedSpace: directory.reserve(settings.minimumFree))
-        places[asked] = opened
-        return opened
+        directories[asked] = directory
+        return directory
     }
 
     /// What names a task on its part file: no other task of any database has it, not even one that took over the

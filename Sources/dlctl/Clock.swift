@@ -9,13 +9,6 @@ enum Clock {
         return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
     }
 
-    /// Seconds that local time is ahead of UTC at a moment.
-    static func utcOffsetSeconds(at moment: Milliseconds) -> Int {
-        var seconds = time_t(moment / 1000)
-        var parts = tm()
-        return localtime_r(&seconds, &parts) == nil ? 0 : parts.tm_gmtoff
-    }
-
     /// `2026-03-01 14:05:09`, local time.
     static func local(_ moment: Milliseconds) -> String {
         var seconds = time_t(moment / 1000)

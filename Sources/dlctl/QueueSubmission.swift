@@ -39,7 +39,7 @@ struct QueueSubmission {
     ) throws(Failure) -> QueueCommitResult {
         let queue = try naming(from: 0) { () throws(ClientError) in try client.beginQueue(batch: batch) }
         do throws(Failure) {
-            let parts = chunks.lazy.map { entries[$0].map(\.specification)[...] }
+            let parts = chunks.lazy.map { entries[$0].map(\.specification) }
             try client.put(parts, into: queue) { error, part in failure(error, from: chunks[part].lowerBound) }
             return try naming(from: 0) { () throws(ClientError) in
                 try client.commit(queue: queue, prune: prune, dryRun: dryRun)

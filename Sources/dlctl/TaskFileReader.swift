@@ -14,7 +14,7 @@ enum TaskFileReader {
         do throws(FileError) {
             return try InputFile.parse(
                 bytes, file: path, baseDirectory: try directory(of: path), now: Clock.now(),
-                utcOffset: { Clock.utcOffsetSeconds(at: $0) }, readFile: InputText.file)
+                utcOffset: { LocalClock.utcOffset(at: $0) }, readFile: InputText.file)
         } catch {
             throw at("\(error)", code: error.code)
         }

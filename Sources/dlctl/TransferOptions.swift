@@ -82,7 +82,7 @@ struct TransferOptions: ParsableArguments {
         }
         task.priority = priority
         if let startAt {
-            let moment = PointInTime.parse(startAt, now: Clock.now(), utcOffset: Clock.utcOffsetSeconds(at:))
+            let moment = PointInTime.parse(startAt, now: Clock.now(), utcOffset: LocalClock.utcOffset(at:))
             guard let moment else {
                 throw .usage(
                     "--start-at: \(startAt) is no time; write 2030-01-31T22:00, 22:00 or +2h", field: "--start-at")

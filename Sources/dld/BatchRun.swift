@@ -15,11 +15,7 @@ struct BatchRun: Sendable {
         let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "/"
         let file = try InputFile.parse(
             text, file: path, baseDirectory: directory.isEmpty ? "/" : directory, now: QueueClock.system.now(),
-            utcOffset: { moment in
-                var local = tm()
-                var seconds = time_t(moment / 1_000)
-                return localtime_r(&seconds, &local) == nil ? 0 : local.tm_gmtoff
-            }, readFile: Self.read)
+            utcOffset: { LocalClock.utcOffset(at: $0) }, readFile: Self.read)
         let name = path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...]
         batch = file.batch ?? String(name.prefix { $0 != "." })
         entries = file.entries.map(\.specification)

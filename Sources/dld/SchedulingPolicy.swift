@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Glibc
 
 /// How the kernel shares the processor out to the daemon.
@@ -11,15 +12,9 @@ enum SchedulingPolicy {
     /// For the threads there are; later ones have it from those that start them. Where it is not allowed, all stays
     /// as it was.
     static func becomeBatch() {
-        guard let directory = opendir("/proc/self/task") else { return }
-        defer { closedir(directory) }
-        while let entry = readdir(directory) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            guard let thread = pid_t(name) else { continue }
-            // A person or a unit that chose another policy knows better.
-            guard sched_getscheduler(thread) == SCHED_OTHER else { continue }
+        let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
+        // A person or a unit that chose another policy knows better.
+        for thread in threads.compactMap({ pid_t($0) }) where sched_getscheduler(thread) == SCHED_OTHER {
             var parameters = sched_param()
             sched_setscheduler(thread, batch, &parameters)
         }
