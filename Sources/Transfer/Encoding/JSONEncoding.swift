@@ -1,0 +1,86 @@
+/// One JSON object as the body (RFC 8259), UTF-8.
+public struct JSONEncoding: ParameterEncoding {
+    /// The type of the body, unless the request names another.
+    public static let contentType = "application/json"
+
+    /// Whether equal parameters make equal bytes: without it, the order of names is another in each process.
+    public var sortsKeys: Bool
+    /// Whether each value has a line of its own, two spaces further in for each level.
+    public var isPretty: Bool
+
+    public init(sortsKeys: Bool = true, isPretty: Bool = false) {
+        self.sortsKeys = sortsKeys
+        self.isPretty = isPretty
+    }
+
+    public func encode(
+        _ request: TransferRequest, with parameters: Parameters
+    ) throws(TransferError) -> EncodedRequest {
+        var body: [UInt8] = []
+        try append(.dictionary(parameters), named: "", depth: 0, to: &body)
+        return EncodedRequest(request, body: body, contentType: Self.contentType)
+    }
+
+    private func append(
+        _ value: ParameterValue, named name: String, depth: Int, to body: inout [UInt8]
+    ) throws(TransferError) {
+        switch value {
+        case .string(let value): append(value, to: &body)
+        case .int(let value): body += String(value).utf8
+        case .double(let value): body += try ParameterValue.digits(of: value, named: name).utf8
+        case .bool(let value): body += (value ? "true" : "false").utf8
+        case .null: body += "null".utf8
+        case .array(let elements):
+            guard depth <= ParameterValue.maximumDepth else { throw ParameterValue.tooDeep(named: name) }
+            body.append(UInt8(ascii: "["))
+            for (index, element) in elements.enumerated() {
+                beginMember(isFirst: index == 0, depth: depth, in: &body)
+                try append(element, named: name, depth: depth + 1, to: &body)
+            }
+            end(isEmpty: elements.isEmpty, depth: depth, with: "]", in: &body)
+        case .dictionary(let members):
+            guard depth <= ParameterValue.maximumDepth else { throw ParameterValue.tooDeep(named: name) }
+            body.append(UInt8(ascii: "{"))
+            let ordered = sortsKeys ? members.sorted { $0.key < $1.key } : Array(members)
+            for (index, member) in ordered.enumerated() {
+                beginMember(isFirst: index == 0, depth: depth, in: &body)
+                append(member.key, to: &body)
+                body += (isPretty ? ": " : ":").utf8
+                try append(member.value, named: name.isEmpty ? member.key : name, depth: depth + 1, to: &body)
+            }
+            end(isEmpty: members.isEmpty, depth: depth, with: "}", in: &body)
+        }
+    }
+
+    private func beginMember(isFirst: Bool, depth: Int, in body: inout [UInt8]) {
+        if !isFirst { body.append(UInt8(ascii: ",")) }
+        if isPretty { breakLine(depth: depth + 1, in: &body) }
+    }
+
+    private func end(isEmpty: Bool, depth: Int, with mark: String, in body: inout [UInt8]) {
+        if isPretty, !isEmpty { breakLine(depth: depth, in: &body) }
+        body += mark.utf8
+    }
+
+    private func breakLine(depth: Int, in body: inout [UInt8]) {
+        body.append(UInt8(ascii: "\n"))
+        body += repeatElement(0x20, count: 2 * depth)
+    }
+
+    /// Escapes what a string must not hold as it is: quotation marks, backslashes and controls (RFC 8259, section 7).
+    private func append(_ text: String, to body: inout [UInt8]) {
+        let digits = Array("0123456789abcdef".utf8)
+        body.append(UInt8(ascii: "\""))
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"): body += [UInt8(ascii: "\\"), byte]
+            case 0x0A: body += #"\n"#.utf8
+            case 0x0D: body += #"\r"#.utf8
+            case 0x09: body += #"\t"#.utf8
+            case 0..<0x20: body += Array(#"\u00"#.utf8) + [digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            default: body.append(byte)
+            }
+        }
+        body.append(UInt8(ascii: "\""))
+    }
+}
