@@ -10,6 +10,9 @@ package enum CurlLibrary {
         guard initialised == CURLE_OK else { throw CurlError(initialised) }
     }
 
+    /// Whether it was built with HTTP/3.
+    package static var hasHTTP3: Bool { ccurl_has_http3() != 0 }
+
     /// `libcurl/7.88.1`, found at run time.
     package static var version: String {
         "libcurl/" + String(cString: ccurl_version_number())

@@ -44,22 +44,13 @@ package struct EasyHandle: ~Copyable {
         try check(ccurl_set_list(raw, CURLOPT_RESOLVE, addresses.head))
     }
 
-    /// Certificates to trust in place of the system's, PEM text.
-    package borrowing func setCACertificates(_ pem: String) throws(CurlError) {
-        var text = pem
-        let code = text.withUTF8 { ccurl_set_blob(raw, CURLOPT_CAINFO_BLOB, $0.baseAddress, $0.count) }
+    package borrowing func set(_ option: EasyOption.Blob, to bytes: some Collection<UInt8>) throws(CurlError) {
+        let bytes = ContiguousArray(bytes)
+        let code = bytes.withUnsafeBytes { ccurl_set_blob(raw, option.option, $0.baseAddress, $0.count) }
         try check(code)
     }
 
     private borrowing func check(_ code: CURLcode) throws(CurlError) {
         guard code == CURLE_OK else { throw CurlError(code) }
-    }
-
-    // MARK: What became of the transfer
-
-    /// The `errno` of a connection that failed, 0 where none did.
-    package borrowing func systemError() -> Int32 {
-        var value = 0
-        return ccurl_get_long(raw, CURLINFO_OS_ERRNO, &value) == CURLE_OK ? Int32(clamping: value) : 0
     }
 }

@@ -11,6 +11,13 @@ package enum EasyOption {
         package static let proxy = Text(option: CURLOPT_PROXY)
         package static let protocols = Text(option: CURLOPT_PROTOCOLS_STR)
         package static let caFile = Text(option: CURLOPT_CAINFO)
+        package static let crlFile = Text(option: CURLOPT_CRLFILE)
+        package static let pinnedPublicKey = Text(option: CURLOPT_PINNEDPUBLICKEY)
+        package static let certificateType = Text(option: CURLOPT_SSLCERTTYPE)
+        package static let keyPassphrase = Text(option: CURLOPT_KEYPASSWD)
+        package static let acceptEncoding = Text(option: CURLOPT_ACCEPT_ENCODING)
+        package static let proxyUser = Text(option: CURLOPT_PROXYUSERNAME)
+        package static let proxyPassword = Text(option: CURLOPT_PROXYPASSWORD)
     }
 
     package struct Number: Sendable {
@@ -28,11 +35,30 @@ package enum EasyOption {
         package static let http09 = Number(option: CURLOPT_HTTP09_ALLOWED)
         package static let suppressConnectHeaders = Number(option: CURLOPT_SUPPRESS_CONNECT_HEADERS)
         package static let netrc = Number(option: CURLOPT_NETRC)
+        package static let noBody = Number(option: CURLOPT_NOBODY)
+        package static let verifyPeer = Number(option: CURLOPT_SSL_VERIFYPEER)
+        package static let verifyHost = Number(option: CURLOPT_SSL_VERIFYHOST)
+        package static let verifyStatus = Number(option: CURLOPT_SSL_VERIFYSTATUS)
+        package static let certificateInformation = Number(option: CURLOPT_CERTINFO)
+        package static let sessionCache = Number(option: CURLOPT_SSL_SESSIONID_CACHE)
+        package static let freshConnection = Number(option: CURLOPT_FRESH_CONNECT)
+        package static let forbidReuse = Number(option: CURLOPT_FORBID_REUSE)
+        package static let proxyAuth = Number(option: CURLOPT_PROXYAUTH)
+        package static let pipeWait = Number(option: CURLOPT_PIPEWAIT)
+        package static let expectTimeout = Number(option: CURLOPT_EXPECT_100_TIMEOUT_MS)
     }
 
     package struct Offset: Sendable {
         let option: CURLoption
         package static let uploadSize = Offset(option: CURLOPT_INFILESIZE_LARGE)
         package static let postSize = Offset(option: CURLOPT_POSTFIELDSIZE_LARGE)
+    }
+
+    /// Bytes that libcurl copies.
+    package struct Blob: Sendable {
+        let option: CURLoption
+        package static let caCertificates = Blob(option: CURLOPT_CAINFO_BLOB)
+        package static let certificate = Blob(option: CURLOPT_SSLCERT_BLOB)
+        package static let key = Blob(option: CURLOPT_SSLKEY_BLOB)
     }
 }

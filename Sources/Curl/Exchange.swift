@@ -32,6 +32,15 @@ package final class Exchange {
         _ = ccurl_set_seek_callback(easy.raw, Self.seek, context)
     }
 
+    /// Has the handler judge the server's certificates on a connection before a byte of the request goes out
+    /// (``ExchangeHandler/judge(_:on:)``).
+    package func judgesCertificates() throws(CurlError) {
+        try easy.set(.certificateInformation, to: true)
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        let code = ccurl_set_prerequest_callback(easy.raw, Self.prerequest, context)
+        guard code == CURLE_OK else { throw CurlError(code) }
+    }
+
     /// Goes on after a pause; to be called from outside libcurl's callbacks.
     package func unpause() {
         guard pausedDirections != 0 else { return }
@@ -79,8 +88,21 @@ package final class Exchange {
         return Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
             exchange.lastActivity = exchange.loop.now
             let space = UnsafeMutableRawBufferPointer(start: bytes, count: size * count)
-            guard let filled = exchange.handler.fill(space, on: exchange) else { return Int(CURL_READFUNC_ABORT) }
-            return filled
+            switch exchange.handler.fill(space, on: exchange) {
+            case .filled(let count): return count
+            case .failed: return Int(CURL_READFUNC_ABORT)
+            case .paused:
+                exchange.pausedDirections |= CURLPAUSE_SEND
+                return Int(CURL_READFUNC_PAUSE)
+            }
+        }
+    }
+
+    private static let prerequest: curl_prereq_callback = { context, _, _, _, _ in
+        guard let context else { return CURL_PREREQFUNC_ABORT }
+        return Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
+            let certificates = exchange.easy.serverCertificates()
+            return exchange.handler.judge(certificates, on: exchange) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
         }
     }
 }
@@ -95,18 +117,38 @@ package protocol ExchangeHandler: AnyObject {
     func receive(_ bytes: UnsafeRawBufferPointer, on exchange: Exchange) -> BodyVerdict
     /// Puts bytes of the request's body into `space`.
     ///
-    /// - Returns: how many, 0 at the end, `nil` to give up.
-    func fill(_ space: UnsafeMutableRawBufferPointer, on exchange: Exchange) -> Int?
+    func fill(_ space: UnsafeMutableRawBufferPointer, on exchange: Exchange) -> FillVerdict
     /// The request's body has to be sent again from `offset`, as when a kept connection turned out to be dead.
     ///
     /// - Returns: whether it can.
     func rewind(to offset: Int64) -> Bool
+    /// Whether to trust the server behind a connection; asked where ``Exchange/judgesCertificates()`` was called.
+    func judge(_ certificates: ServerCertificates, on exchange: Exchange) -> Bool
     /// The exchange has ended and has left the loop.
     func exchangeDidEnd(_ exchange: Exchange, _ ending: ExchangeEnding)
 }
 
 package enum BodyVerdict {
     case accepted, refused, paused
+}
+
+package enum FillVerdict {
+    /// So many bytes; 0: there are no more.
+    case filled(Int)
+    case paused, failed
+}
+
+/// What a TLS handshake brought.
+package struct ServerCertificates: Sendable {
+    /// PEM, the server's own first; empty on a connection without TLS.
+    package var chain: [String]
+    /// OpenSSL's verdict (X509_V_…, 0: good), reached whether or not it was asked to refuse.
+    package var verifyResult: Int
+
+    package init(chain: [String], verifyResult: Int) {
+        self.chain = chain
+        self.verifyResult = verifyResult
+    }
 }
 
 /// How an exchange ended.

@@ -71,7 +71,10 @@ struct RequestMaker {
         let path = specification.file ?? ""
         let source = try UploadSource(path: path)
         try UploadPermission(settings: settings, owner: work.record.owner).check(source, path: path)
-        return manager.upload(source, with: request)
+        // The server has acted on the request when it points elsewhere: what it shows there is for a person to look at.
+        request.redirects = .followUnchanged
+        let success: [Int] = Array(200..<300) + (request.method == .post ? [301, 302, 303] : [303])
+        return manager.upload(source, with: request).validate(statusCode: success)
     }
 
     private mutating func download(

@@ -176,7 +176,7 @@ package actor Scheduler {
             request.onCheckpointDue { [weak self] in
                 Task { await self?.checkpoint(record.id) }
             }
-            request.response { [weak self] response in
+            request.response(queue: .inline) { [weak self] response in
                 var ending = Finished(id: record.id, report: Self.report(request))
                 switch response.result {
                 case .success(let file):
@@ -192,10 +192,10 @@ package actor Scheduler {
             request.resume()
         case .upload(let request):
             enter(work, request)
-            request.response { [weak self] response in
+            request.response(queue: .inline) { [weak self] response in
                 var ending = Finished(id: record.id, report: Self.report(request))
                 ending.report.error = response.error
-                if response.error == nil { ending.size = request.source.identity.size }
+                if response.error == nil { ending.size = request.progress.totalBytes }
                 self?.post(.finished(ending))
             }
             request.resume()

@@ -52,7 +52,9 @@ final class RecordingHandler: ExchangeHandler {
         return .accepted
     }
 
-    func fill(_ space: UnsafeMutableRawBufferPointer, on exchange: Exchange) -> Int? { 0 }
+    func fill(_ space: UnsafeMutableRawBufferPointer, on exchange: Exchange) -> FillVerdict { .filled(0) }
+
+    func judge(_ certificates: ServerCertificates, on exchange: Exchange) -> Bool { true }
 
     func rewind(to offset: Int64) -> Bool { true }
 

@@ -84,7 +84,7 @@ struct DownloadTests {
         let other = place.temporary.file("other")
         try place.temporary.write("junk", to: "other")
         let isDone = Atomic(false)
-        manager.delegate.overrides.downloadTaskDidWrite = { task, _ in
+        manager.delegate.downloadTaskDidWriteData = { task, _, _, _ in
             guard task.progress.completedBytes == written else { return }
             guard isDone.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged else { return }
             switch harm {
@@ -269,7 +269,7 @@ struct DownloadTests {
                 $0.checkpointLimit = 2_000_000
             }, startRequestsImmediately: false)
         let ahead = Mutex((written: Int64(0), confirmed: Int64(0), most: Int64(0)))
-        manager.delegate.overrides.downloadTaskDidWrite = { _, count in
+        manager.delegate.downloadTaskDidWriteData = { _, count, _, _ in
             ahead.withLock {
                 $0.written += count
                 $0.most = max($0.most, $0.written - $0.confirmed)

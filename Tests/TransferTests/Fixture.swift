@@ -77,23 +77,6 @@ extension SessionConfiguration {
     }
 }
 
-extension DownloadRequest {
-    /// What the handlers hear.
-    var outcome: Response {
-        get async {
-            await withCheckedContinuation { continuation in response { continuation.resume(returning: $0) } }
-        }
-    }
-}
-
-extension UploadRequest {
-    var outcome: Response {
-        get async {
-            await withCheckedContinuation { continuation in response { continuation.resume(returning: $0) } }
-        }
-    }
-}
-
 extension Result where Failure == TransferError {
     var error: TransferError? {
         if case .failure(let error) = self { return error }

@@ -23,7 +23,7 @@ struct RequestTests {
     @Test("a request is there at once whatever is wrong with it, and its handlers hear of it")
     func failureArrives() async {
         let request = download("no URL at all")
-        #expect(request.original.url == "no URL at all")
+        #expect(request.original?.url == "no URL at all")
         #expect(await request.outcome.result.error?.code == .invalidRequest)
         #expect(request.description == "GET no URL at all")
         #expect(manager.delegate.requestCount == 0)
@@ -45,7 +45,7 @@ struct RequestTests {
         _ = await request.outcome
         try await eventually(that: "all have run") { notes.all.count == 12 }
         #expect(notes.all == Array(0..<12))
-        request.response { _ in notes.add(12) }
+        request.response(queue: .inline) { _ in notes.add(12) }
         #expect(notes.all == Array(0..<13))
         #expect(server.requests().count == 1)
     }
@@ -53,7 +53,7 @@ struct RequestTests {
     @Test("a handler that comes in the very moment of the completion is not lost")
     func handlerRace() async throws {
         final class Race: Sendable {
-            let delegate = UploadTaskDelegate()
+            let delegate = UploadTaskDelegate(progress: TransferProgress())
             private let ready = Atomic<Int>(0)
 
             /// Lets two threads through at once.
@@ -80,7 +80,7 @@ struct RequestTests {
                         race.meet()
                         // Another moment each time.
                         for _ in 0..<(number % 64) { _ = race.delegate.isCancelled }
-                        race.delegate.whenComplete { heard.add(number) }
+                        race.delegate.queue.add(on: .inline) { heard.add(number) }
                     }
                     other.meet()
                 }
@@ -148,13 +148,15 @@ struct RequestTests {
         #expect(server.requests().count == 1)
     }
 
-    @Test("where the adapter cannot, the request fails with its reason")
+    @Test("where the adapter cannot, the retrier is asked with its reason, and the request fails with it")
     func adapterFails() async throws {
         let server = try ScriptedServer(["/f": [.status(500)]])
         manager.adapter = Tokens()
-        manager.retrier = CountingRetrier(limit: 9)
+        let retrier = CountingRetrier(limit: 3)
+        manager.retrier = retrier
         let outcome = await download(server.url("/f")).outcome
         #expect(outcome.result.error?.code == .internal)
+        #expect(retrier.asked.withLock { $0.map(\.code) } == [.httpStatus, .httpStatus, .httpStatus, .internal])
         #expect(server.requests().count == 3)
     }
 
@@ -184,7 +186,7 @@ struct RequestTests {
         let server = try ScriptedServer(["/f": [.status(503)]])
         let retrier = CountingRetrier(limit: 9, delay: 3_600_000)
         manager.retrier = retrier
-        let request = download(server.url("/f"))
+        let request = download(server.url("/f")).resume()
         try await eventually(that: "the retrier was asked") { retrier.asked.withLock { !$0.isEmpty } }
         request.cancel()
         #expect(await request.outcome.result.error?.code == .cancelled)
@@ -212,27 +214,23 @@ struct RequestTests {
         let outcomes = Notes<Bool>()
         let redirects = Notes<String>()
         let handled = Notes<Bool>()
-        let done = AsyncStream.makeStream(of: Void.self)
-        manager.delegate.overrides.taskWillRedirect = { _, to, _ in
+        manager.delegate.taskWillPerformHTTPRedirection = { _, _, to in
             redirects.add(to.url)
             return to
         }
-        manager.delegate.overrides.downloadTaskDidComplete = { _, outcome in
-            if case .finished = outcome { outcomes.add(true) }
-            done.continuation.finish()
-        }
-        download(server.url("/f")).response { _ in handled.add(true) }
-        for await _ in done.stream {}
+        manager.delegate.taskDidComplete = { task, error in outcomes.add(error == nil && task.error == nil) }
+        let request = download(server.url("/f")).response(queue: .inline) { _ in handled.add(true) }
+        _ = await request.outcome
         #expect(outcomes.all == [true])
         #expect(redirects.all == [server.url("/g")])
-        #expect(handled.all.isEmpty)
+        #expect(handled.all == [true])
         #expect(manager.delegate.requestCount == 0)
     }
 
     @Test("a redirect that the delegate does not want is not followed")
     func refusedRedirect() async throws {
         let server = try ScriptedServer(["/f": [.redirect("/g")]])
-        manager.delegate.overrides.taskWillRedirect = { _, _, _ in nil }
+        manager.delegate.taskWillPerformHTTPRedirection = { _, _, _ in nil }
         #expect(await download(server.url("/f")).outcome.result.error?.httpStatus == 302)
         #expect(server.requests(for: "/g").isEmpty)
     }

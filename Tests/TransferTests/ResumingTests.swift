@@ -14,8 +14,8 @@ struct ResumingTests {
     init() throws {
         place = try Place()
         manager = try SessionManager(configuration: .test())
-        manager.delegate.overrides.downloadTaskDidRestart = { [restarts] _, reason in restarts.add(reason) }
-        manager.delegate.overrides.downloadTaskDidResume = { [resumes] _, offset in resumes.add(offset) }
+        manager.delegate.downloadTaskDidRestart = { [restarts] _, reason in restarts.add(reason) }
+        manager.delegate.downloadTaskDidResumeAtOffset = { [resumes] _, offset, _ in resumes.add(offset) }
     }
 
     private func download(
@@ -432,7 +432,7 @@ struct ResumingTests {
             "/f": [.drip(resource, after: 1_000_000, bytesPerSecond: 100_000), .serve(resource)]
         ])
         let delegate = manager.delegate
-        delegate.overrides.downloadTaskDidWrite = { [weak delegate] task, _ in delegate?[task]?.cancel() }
+        delegate.downloadTaskDidWriteData = { [weak delegate] task, _, _, _ in delegate?[task]?.cancel() }
         let first = manager.download(TransferRequest(url: server.url("/f")), to: place.target())
         let outcome = await first.outcome
         #expect(outcome.result.error?.code == .cancelled)
@@ -440,7 +440,7 @@ struct ResumingTests {
         let offset = resumeData.ranges.contiguousEnd
         #expect(offset > 0 && offset < resource.size)
         #expect(first.resumeData == resumeData)
-        delegate.overrides.downloadTaskDidWrite = nil
+        delegate.downloadTaskDidWriteData = nil
         let second = manager.download(
             TransferRequest(url: server.url("/f")), to: place.target(), resumingWith: resumeData)
         #expect(resource.difference(fromFileAt: try await second.value.path) == nil)
@@ -455,6 +455,7 @@ struct ResumingTests {
         let due = Notes<Bool>()
         let request = manager.download(TransferRequest(url: server.url("/f")), to: place.target())
             .onCheckpointDue { due.add(true) }
+            .resume()
         try await eventually(that: "a checkpoint is due") { !due.all.isEmpty }
         let resumeData = try #require(try await request.checkpoint())
         #expect(resumeData.ranges.contiguousEnd >= 1 << 20)

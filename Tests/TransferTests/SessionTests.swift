@@ -22,7 +22,7 @@ struct SessionTests {
             session = manager.session
             for number in 0..<10 {
                 let target = place.target("\(number)", part: ".\(number).part")
-                requests.append(manager.download(TransferRequest(url: server.url("/hang")), to: target))
+                requests.append(manager.download(TransferRequest(url: server.url("/hang")), to: target).resume())
             }
             try await eventually(that: "all have been asked") { server.requests().count == 10 }
         }
@@ -36,7 +36,7 @@ struct SessionTests {
     func invalidation() async throws {
         let manager = try SessionManager(configuration: .test())
         let told = Notes<Bool>()
-        manager.delegate.overrides.sessionDidBecomeInvalid = { _ in told.add(true) }
+        manager.delegate.sessionDidBecomeInvalid = { _, _ in told.add(true) }
         manager.session.invalidateAndCancel()
         manager.session.invalidateAndCancel()
         manager.session.finishTasksAndInvalidate()
@@ -52,8 +52,9 @@ struct SessionTests {
         let server = try ScriptedServer(["/f": [.drip(resource, bytesPerSecond: 4_000_000)]])
         let manager = try SessionManager(configuration: .test())
         let told = Notes<Bool>()
-        manager.delegate.overrides.sessionDidBecomeInvalid = { _ in told.add(true) }
+        manager.delegate.sessionDidBecomeInvalid = { _, _ in told.add(true) }
         let request = manager.download(TransferRequest(url: server.url("/f")), to: place.target())
+        request.resume()
         manager.session.finishTasksAndInvalidate()
         #expect(resource.difference(fromFileAt: try await request.value.path) == nil)
         try await eventually(that: "the session has ended") { told.all == [true] }
@@ -65,12 +66,8 @@ struct SessionTests {
         let delegate = SessionDelegate()
         let session = try Session(configuration: .test(), delegate: delegate)
         let ends = AsyncStream.makeStream(of: TransferError.Code?.self)
-        delegate.overrides.downloadTaskDidComplete = { _, outcome in
-            if case .failed(let error, _) = outcome {
-                ends.continuation.yield(error.code)
-            } else {
-                ends.continuation.yield(nil)
-            }
+        delegate.taskDidComplete = { _, error in
+            ends.continuation.yield(error?.code)
             ends.continuation.finish()
         }
         let task = session.downloadTask(with: TransferRequest(url: server.url("/f")), target: place.target())

@@ -28,7 +28,7 @@ struct UploadTests {
         let server = try ScriptedServer(["/in": [.status(201)]])
         let request = manager.upload(
             try source(resource), with: TransferRequest(url: server.url("/in"), method: method))
-        #expect(try await request.value?.status == 201)
+        #expect(await request.validate().outcome.head?.status == 201)
         let seen = try #require(server.requests().first)
         #expect(seen.method == method.rawValue)
         #expect(seen.header("content-length") == "\(size)")
@@ -55,7 +55,7 @@ struct UploadTests {
         let path = place.temporary.file("source")
         let source = try source(Resource(size: 5_000_000))
         let sent = Notes<Int64>()
-        manager.delegate.overrides.taskDidSend = { _, bytes in
+        manager.delegate.taskDidSendBodyData = { _, bytes, _, _ in
             if sent.all.isEmpty {
                 switch harm {
                 case 0: truncate(path, 3_000_000)
@@ -68,7 +68,7 @@ struct UploadTests {
             }
             sent.add(bytes)
         }
-        let outcome = await manager.upload(source, with: TransferRequest(url: server.url("/in"), method: .put)).outcome
+        let outcome = await manager.upload(source, with: TransferRequest(url: server.url("/in"), method: .put)).validate().outcome
         #expect(outcome.error?.code == .sourceChanged)
         #expect(!sent.all.isEmpty)
         #expect(server.requests().isEmpty)
@@ -79,7 +79,7 @@ struct UploadTests {
         let server = try ScriptedServer(["/in": [.status(201)]])
         let source = try source(Resource(size: 1000))
         truncate(place.temporary.file("source"), 0)
-        let outcome = await manager.upload(source, with: TransferRequest(url: server.url("/in"), method: .put)).outcome
+        let outcome = await manager.upload(source, with: TransferRequest(url: server.url("/in"), method: .put)).validate().outcome
         #expect(outcome.error?.code == .sourceChanged)
         #expect(server.connectionsAccepted == 0)
     }
@@ -92,7 +92,7 @@ struct UploadTests {
         ])
         let request = manager.upload(
             try source(resource), with: TransferRequest(url: server.url("/in"), method: .post))
-        #expect(try await request.value?.status == 204)
+        #expect(await request.validate().outcome.head?.status == 204)
         #expect(server.requests(for: "/there").first?.body == resource.bytes)
         #expect(server.requests(for: "/there").first?.method == "POST")
     }
@@ -108,12 +108,26 @@ struct UploadTests {
         #expect(other.requests().first?.header("authorization") == nil)
     }
 
-    @Test("an answer after a POST that points elsewhere is a success: the request has been acted on")
+    @Test("after a POST that points elsewhere, that is fetched by GET and without the body")
     func seeOther() async throws {
+        let server = try ScriptedServer([
+            "/in": [.status(303, headers: ["Location: /there"])], "/there": [.status(200, body: "seen")],
+        ])
+        var asked = TransferRequest(url: server.url("/in"), method: .post)
+        asked.headerFields[.contentType] = "text/plain"
+        let request = manager.upload(try source(Resource(size: 10)), with: asked)
+        #expect(try await request.string == "seen")
+        let second = try #require(server.requests(for: "/there").first)
+        #expect(second.method == "GET" && second.body.isEmpty && second.header("content-type") == nil)
+    }
+
+    @Test("where only unchanged requests are to be followed, one that points elsewhere is the answer")
+    func seeOtherNotFollowed() async throws {
         let server = try ScriptedServer(["/in": [.status(303, headers: ["Location: /there"])]])
-        let request = manager.upload(
-            try source(Resource(size: 10)), with: TransferRequest(url: server.url("/in"), method: .post))
-        #expect(try await request.value?.status == 303)
+        var asked = TransferRequest(url: server.url("/in"), method: .post)
+        asked.redirects = .followUnchanged
+        let request = manager.upload(try source(Resource(size: 10)), with: asked).validate(statusCode: [303])
+        #expect(await request.outcome.head?.status == 303)
         #expect(server.requests(for: "/there").isEmpty)
     }
 
@@ -122,7 +136,7 @@ struct UploadTests {
         let server = try ScriptedServer(["/in": [.status(status)]])
         let outcome = await manager.upload(
             try source(Resource(size: 100_000)), with: TransferRequest(url: server.url("/in"), method: .put)
-        ).outcome
+        ).validate().outcome
         #expect(outcome.error?.code == .httpStatus)
         #expect(outcome.error?.httpStatus == status)
         #expect(outcome.head?.status == status)
@@ -135,7 +149,7 @@ struct UploadTests {
         manager.retrier = CountingRetrier(limit: 3)
         let request = manager.upload(
             try source(resource), with: TransferRequest(url: server.url("/in"), method: .put))
-        #expect(try await request.value?.status == 201)
+        #expect(await request.validate().outcome.head?.status == 201)
         #expect(server.requests().map { $0.body == resource.bytes } == [true, true])
         #expect(request.retryCount == 1)
     }
@@ -145,6 +159,7 @@ struct UploadTests {
         let server = try ScriptedServer(["/in": [.hang]])
         let request = manager.upload(
             try source(Resource(size: 10)), with: TransferRequest(url: server.url("/in"), method: .put))
+        request.resume()
         try await eventually(that: "the server has the request") { !server.requests().isEmpty }
         request.cancel()
         #expect(await request.outcome.error?.code == .cancelled)

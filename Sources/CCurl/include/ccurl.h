@@ -7,6 +7,10 @@
 // The version of the library that is loaded, such as 7.88.1.
 static inline const char *ccurl_version_number(void) { return curl_version_info(CURLVERSION_NOW)->version; }
 
+static inline int ccurl_has_http3(void) {
+    return (curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_HTTP3) != 0;
+}
+
 static inline CURLcode ccurl_set_long(CURL *easy, CURLoption option, long value) {
     return curl_easy_setopt(easy, option, value);
 }
@@ -42,6 +46,26 @@ static inline CURLcode ccurl_set_data_callback(CURL *easy, CURLoption option, cc
 static inline CURLcode ccurl_set_seek_callback(CURL *easy, curl_seek_callback callback, void *context) {
     curl_easy_setopt(easy, CURLOPT_SEEKDATA, context);
     return curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, callback);
+}
+
+// Called when a connection is there, made or kept, and before a byte of the request goes out.
+static inline CURLcode ccurl_set_prerequest_callback(CURL *easy, curl_prereq_callback callback, void *context) {
+    curl_easy_setopt(easy, CURLOPT_PREREQDATA, context);
+    return curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, callback);
+}
+
+static inline CURLcode ccurl_get_string(CURL *easy, CURLINFO info, const char **value) {
+    return curl_easy_getinfo(easy, info, value);
+}
+
+static inline CURLcode ccurl_get_list(CURL *easy, CURLINFO info, struct curl_slist **value) {
+    return curl_easy_getinfo(easy, info, value);
+}
+
+// The server's certificates as the handshake of this handle brought them; NULL where there was none.
+static inline struct curl_certinfo *ccurl_get_certificates(CURL *easy) {
+    struct curl_certinfo *certificates = NULL;
+    return curl_easy_getinfo(easy, CURLINFO_CERTINFO, &certificates) == CURLE_OK ? certificates : NULL;
 }
 
 static inline CURLcode ccurl_get_long(CURL *easy, CURLINFO info, long *value) {

@@ -1,29 +1,11 @@
 import Synchronization
 
-/// Receives every callback of a session. A closure set in ``overrides`` takes the place of what happens otherwise;
-/// without one, the callback goes on to the request's own ``TaskDelegate``.
+/// Receives every callback of a session. A closure of ``Overrides`` takes the place of what happens otherwise; without
+/// one, the callback goes on to the request's own ``TaskDelegate``, and where that has nothing to say, to the default.
+///
+/// The closures are set as properties of the delegate itself: `delegate.taskDidComplete = { … }`.
+@dynamicMemberLookup
 public final class SessionDelegate: Sendable {
-    /// Closures in the place of the defaults. They run on the session's threads and must not block.
-    public struct Overrides: Sendable {
-        public var sessionDidBecomeInvalid: (@Sendable (Session) -> Void)?
-        /// What to ask next in the place of a redirect; `nil` stops there.
-        public var taskWillRedirect:
-            (@Sendable (any SessionTask, _ to: TransferRequest, _ after: ResponseHead) -> TransferRequest?)?
-        public var taskDidSend: (@Sendable (any SessionTask, _ bytes: Int64) -> Void)?
-        /// In the place of the request's completion: its handlers do not run.
-        public var downloadTaskDidComplete: (@Sendable (DownloadTask, DownloadOutcome) -> Void)?
-        public var uploadTaskDidComplete: (@Sendable (UploadTask, UploadOutcome) -> Void)?
-        public var downloadTaskDidWrite: (@Sendable (DownloadTask, _ bytes: Int64) -> Void)?
-        public var downloadTaskDidResume: (@Sendable (DownloadTask, _ offset: Int64) -> Void)?
-        /// Bytes that were there no longer count.
-        public var downloadTaskDidRestart: (@Sendable (DownloadTask, _ reason: String) -> Void)?
-        /// Every byte is here; the file is about to be synced, verified and named.
-        public var downloadTaskDidReceiveAll: (@Sendable (DownloadTask) -> Void)?
-        public var downloadTaskWantsCheckpoint: (@Sendable (DownloadTask) -> Void)?
-
-        public init() {}
-    }
-
     private struct State {
         var overrides = Overrides()
         var requests: [Int: Request] = [:]
@@ -31,12 +13,36 @@ public final class SessionDelegate: Sendable {
     }
 
     private let state = Mutex(State())
+    /// So that the way of every byte need not lock to find that nobody wants to hear of it.
+    private let overridden = Atomic<UInt32>(0)
 
     public init() {}
 
-    public var overrides: Overrides {
-        get { state.withLock { $0.overrides } }
-        set { state.withLock { $0.overrides = newValue } }
+    public subscript<Closure>(
+        dynamicMember closure: any WritableKeyPath<Overrides, Closure?> & Sendable
+    ) -> Closure? {
+        get { state.withLock { $0.overrides }[keyPath: closure] }
+        set {
+            // Handed over within the box that can cross: a closure of `Overrides` is `@Sendable`.
+            nonisolated(unsafe) let newValue = newValue
+            state.withLock { state in
+                state.overrides[keyPath: closure] = newValue
+                overridden.store(state.overrides.callbacks.rawValue, ordering: .releasing)
+            }
+        }
+    }
+
+    /// Whether a closure stands in for a callback.
+    public func responds(to callback: Callbacks) -> Bool {
+        overridden.load(ordering: .acquiring) & callback.rawValue != 0
+    }
+
+    /// The closure for a callback, where there is one.
+    private func closure<Closure>(
+        _ callback: Callbacks, _ path: KeyPath<Overrides, Closure?>
+    ) -> Closure? {
+        guard responds(to: callback) else { return nil }
+        return state.withLock { $0.overrides }[keyPath: path]
     }
 
     /// Asked when a request has failed.
@@ -54,83 +60,129 @@ public final class SessionDelegate: Sendable {
     /// Requests that are not complete.
     public var requestCount: Int { state.withLock { $0.requests.count } }
 
-    // MARK: From the session
-
-    func sessionDidBecomeInvalid(_ session: Session) {
-        overrides.sessionDidBecomeInvalid?(session)
-    }
-
-    func task(_ task: any SessionTask, willRedirectTo request: TransferRequest, after head: ResponseHead)
-        -> TransferRequest?
-    {
-        guard let closure = overrides.taskWillRedirect else { return request }
-        return closure(task, request, head)
-    }
-
-    func task(_ task: any SessionTask, didSend bytes: Int64) {
-        overrides.taskDidSend?(task, bytes)
-    }
-
-    func downloadTask(_ task: DownloadTask, didWrite bytes: Int64) {
-        overrides.downloadTaskDidWrite?(task, bytes)
-    }
-
-    func downloadTask(_ task: DownloadTask, didResumeAt offset: Int64) {
-        overrides.downloadTaskDidResume?(task, offset)
-    }
-
-    func downloadTask(_ task: DownloadTask, didRestartBecause reason: String) {
-        overrides.downloadTaskDidRestart?(task, reason)
-    }
-
-    func downloadTaskDidReceiveAll(_ task: DownloadTask) {
-        if let closure = overrides.downloadTaskDidReceiveAll { return closure(task) }
-        (self[task]?.delegate as? DownloadTaskDelegate)?.received?()
-    }
-
-    func downloadTaskWantsCheckpoint(_ task: DownloadTask) {
-        if let closure = overrides.downloadTaskWantsCheckpoint { return closure(task) }
-        (self[task]?.delegate as? DownloadTaskDelegate)?.wantsCheckpoint?()
-    }
-
-    func downloadTask(_ task: DownloadTask, didComplete outcome: DownloadOutcome) {
-        let request = remove(task)
-        if let closure = overrides.downloadTaskDidComplete { return closure(task, outcome) }
-        guard let request, let delegate = request.delegate as? DownloadTaskDelegate else { return }
-        delegate.note(outcome)
-        switch outcome {
-        case .finished: delegate.complete(error: nil)
-        case .failed(let error, _): retry(request, after: error)
-        }
-    }
-
-    func uploadTask(_ task: UploadTask, didComplete outcome: UploadOutcome) {
-        let request = remove(task)
-        if let closure = overrides.uploadTaskDidComplete { return closure(task, outcome) }
-        guard let request else { return }
-        switch outcome {
-        case .finished: request.delegate.complete(error: nil)
-        case .failed(let error): retry(request, after: error)
-        }
-    }
-
     private func remove(_ task: any SessionTask) -> Request? {
         state.withLock { $0.requests.removeValue(forKey: task.identifier) }
     }
 
-    /// Asks the retrier; the request, and with it its handlers, is held until it has an answer.
-    private func retry(_ request: Request, after error: TransferError) {
-        guard let retrier, error.code != .cancelled, error.code != .invalidated, !request.delegate.isCancelled else {
-            return request.delegate.complete(error: error)
+    // MARK: From the session
+
+    func session(didBecomeInvalid session: Session) {
+        closure(.sessionDidBecomeInvalid, \.sessionDidBecomeInvalid)?(session, nil)
+    }
+
+    // MARK: From any task
+
+    /// Whether anyone but the engine has a say about redirects.
+    func decidesRedirects(of task: any SessionTask) -> Bool {
+        responds(to: .taskWillPerformHTTPRedirection) || self[task]?.delegate.taskWillPerformHTTPRedirection != nil
+    }
+
+    func task(
+        _ task: any SessionTask, willPerformHTTPRedirection response: ResponseHead, newRequest: TransferRequest,
+        completion: @escaping @Sendable (TransferRequest?) -> Void
+    ) {
+        if let closure = closure(.taskWillPerformHTTPRedirection, \.taskWillPerformHTTPRedirectionWithCompletion) {
+            closure(task, response, newRequest, completion)
+        } else if let closure = closure(.taskWillPerformHTTPRedirection, \.taskWillPerformHTTPRedirection) {
+            completion(closure(task, response, newRequest))
+        } else if let closure = self[task]?.delegate.taskWillPerformHTTPRedirection {
+            completion(closure(task, response, newRequest))
+        } else {
+            completion(newRequest)
         }
-        let delay = Task {
-            switch await retrier.retry(request, after: error) {
-            case .doNotRetry: request.delegate.complete(error: error)
-            case .retry(let milliseconds):
-                if milliseconds > 0 { try? await Task.sleep(for: .milliseconds(milliseconds)) }
-                request.startAttempt(isRetry: true)
-            }
+    }
+
+    func decidesBodyStreams(of task: any SessionTask) -> Bool {
+        responds(to: .taskNeedNewBodyStream) || self[task]?.delegate.taskNeedNewBodyStream != nil
+    }
+
+    func task(_ task: any SessionTask, needNewBodyStream completion: @escaping @Sendable (BodyStream?) -> Void) {
+        if let closure = closure(.taskNeedNewBodyStream, \.taskNeedNewBodyStreamWithCompletion) {
+            closure(task, completion)
+        } else if let closure = closure(.taskNeedNewBodyStream, \.taskNeedNewBodyStream) {
+            completion(closure(task))
+        } else {
+            completion(self[task]?.delegate.taskNeedNewBodyStream?(task))
         }
-        request.delegate.wait(in: delay)
+    }
+
+    func task(_ task: any SessionTask, didSendBodyData bytes: Int64, total: Int64, expected: Int64?) {
+        closure(.taskDidSendBodyData, \.taskDidSendBodyData)?(task, bytes, total, expected)
+    }
+
+    func task(_ task: any LoopTask, didCompleteWith error: TransferError?) {
+        let request = remove(task)
+        closure(.taskDidFinishCollectingMetrics, \.taskDidFinishCollectingMetrics)?(task, task.metrics)
+        request?.delegate.finish(task, error)
+        if let closure = closure(.taskDidComplete, \.taskDidComplete) {
+            closure(task, error)
+            request?.delegate.complete(error: error)
+        } else {
+            request?.attemptDidEnd(error, retrier: retrier)
+        }
+    }
+
+    // MARK: From data tasks
+
+    func decidesResponses(of task: DataTask) -> Bool { responds(to: .dataTaskDidReceiveResponse) }
+
+    func dataTask(
+        _ task: DataTask, didReceive response: ResponseHead,
+        completion: @escaping @Sendable (ResponseDisposition) -> Void
+    ) {
+        if let closure = closure(.dataTaskDidReceiveResponse, \.dataTaskDidReceiveResponseWithCompletion) {
+            closure(task, response, completion)
+        } else {
+            completion(closure(.dataTaskDidReceiveResponse, \.dataTaskDidReceiveResponse)?(task, response) ?? .allow)
+        }
+    }
+
+    func dataTask(_ task: DataTask, didReceive bytes: [UInt8]) {
+        closure(.dataTaskDidReceiveData, \.dataTaskDidReceiveData)?(task, bytes)
+    }
+
+    /// The request goes on with the new task.
+    func dataTask(_ task: DataTask, didBecome download: DownloadTask) {
+        if let request = remove(task) {
+            self[download] = request
+            request.delegate.replace(by: download)
+        }
+        closure(.dataTaskDidBecomeDownloadTask, \.dataTaskDidBecomeDownloadTask)?(task, download)
+    }
+
+    // MARK: From download tasks
+
+    /// - Returns: why the answer's body must not become the file.
+    func downloadTask(_ task: DownloadTask, validate head: ResponseHead, isEmpty: Bool) -> TransferError? {
+        self[task]?.validate(head, isEmpty: isEmpty)
+    }
+
+    func downloadTask(_ task: DownloadTask, didWriteData bytes: Int64, total: Int64, expected: Int64?) {
+        closure(.downloadTaskDidWriteData, \.downloadTaskDidWriteData)?(task, bytes, total, expected)
+    }
+
+    func downloadTask(_ task: DownloadTask, didResumeAtOffset offset: Int64, expected: Int64?) {
+        if let closure = closure(.downloadTaskDidResumeAtOffset, \.downloadTaskDidResumeAtOffset) {
+            return closure(task, offset, expected)
+        }
+        (self[task]?.delegate as? DownloadTaskDelegate)?.didResume(at: offset)
+    }
+
+    func downloadTask(_ task: DownloadTask, didRestartBecause reason: String) {
+        closure(.downloadTaskDidRestart, \.downloadTaskDidRestart)?(task, reason)
+    }
+
+    func downloadTask(didReceiveAll task: DownloadTask) {
+        if let closure = closure(.downloadTaskDidReceiveAll, \.downloadTaskDidReceiveAll) { return closure(task) }
+        (self[task]?.delegate as? DownloadTaskDelegate)?.received?()
+    }
+
+    func downloadTask(wantsCheckpoint task: DownloadTask) {
+        if let closure = closure(.downloadTaskWantsCheckpoint, \.downloadTaskWantsCheckpoint) { return closure(task) }
+        (self[task]?.delegate as? DownloadTaskDelegate)?.wantsCheckpoint?()
+    }
+
+    func downloadTask(_ task: DownloadTask, didFinishDownloading file: PublishedFile) {
+        closure(.downloadTaskDidFinishDownloading, \.downloadTaskDidFinishDownloading)?(task, file)
     }
 }

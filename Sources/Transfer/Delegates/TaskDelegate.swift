@@ -2,25 +2,28 @@ import Synchronization
 
 /// Receives what concerns one request, over all its attempts.
 ///
-/// Operations that were added run once the request is complete, in the order they were added; one that comes later
-/// runs at once.
-///
 /// `@unchecked`, since a class with subclasses cannot be checked: every stored property here and in the subclasses is
 /// a `let` of a `Sendable` type.
 public class TaskDelegate: @unchecked Sendable {
     private struct State {
+        var life = RequestLife()
         var task: (any SessionTask)?
-        var operations: [@Sendable () -> Void] = []
-        var isComplete = false
         var error: TransferError?
-        var retryCount = 0
-        var isStarted = false
-        var isCancelled = false
+        var credential: Credential?
+        var metrics = TransferMetrics()
         /// Waits for the next attempt.
         var delay: Task<Void, Never>?
+        var willPerformHTTPRedirection:
+            (@Sendable (any SessionTask, ResponseHead, TransferRequest) -> TransferRequest?)?
+        var didReceiveChallenge:
+            (@Sendable (any SessionTask, AuthenticationChallenge) -> (ChallengeDisposition, Credential?))?
+        var needNewBodyStream: (@Sendable (any SessionTask) -> BodyStream?)?
+        var didComplete: (@Sendable (any SessionTask, TransferError?) -> Void)?
     }
 
     private let state = Mutex(State())
+    /// Operations that start only once the request is complete, in order.
+    let queue = HandlerList()
 
     init() {}
 
@@ -29,124 +32,196 @@ public class TaskDelegate: @unchecked Sendable {
     /// Why the request failed; the first reason is kept.
     public var error: TransferError? { state.withLock { $0.error } }
     /// Attempts after the first.
-    public var retryCount: Int { state.withLock { $0.retryCount } }
-    public var isCancelled: Bool { state.withLock { $0.isCancelled } }
+    public var retryCount: Int { state.withLock { $0.life.retryCount } }
+    public var isCancelled: Bool { state.withLock { $0.life.isCancelled } }
+    /// The request's handlers may run: nothing more becomes of it.
+    public var isComplete: Bool { state.withLock { $0.life.isComplete } }
+    /// For challenges; before any that is stored.
+    public var credential: Credential? {
+        get { state.withLock { $0.credential } }
+        set { state.withLock { $0.credential = newValue } }
+    }
+    /// Of all attempts that have ended.
+    public var metrics: TransferMetrics { state.withLock { $0.metrics } }
+    /// Microseconds from the beginning of the last exchange to its answer's first byte.
+    public var initialResponseTime: Int64? { metrics.last?.timeline.firstByte }
 
-    /// Runs `operation` when the request is complete.
-    func whenComplete(_ operation: @escaping @Sendable () -> Void) {
-        let isComplete = state.withLock { state in
-            if !state.isComplete { state.operations.append(operation) }
-            return state.isComplete
-        }
-        if isComplete { operation() }
+    // MARK: Closures, where the session's delegate has none
+
+    public var taskWillPerformHTTPRedirection:
+        (@Sendable (any SessionTask, _ response: ResponseHead, _ newRequest: TransferRequest) -> TransferRequest?)?
+    {
+        get { state.withLock { $0.willPerformHTTPRedirection } }
+        set { state.withLock { $0.willPerformHTTPRedirection = newValue } }
     }
 
-    /// - Returns: whether this was the first to start the request.
-    func claimStart() -> Bool {
-        state.withLock { state in
-            defer { state.isStarted = true }
-            return !state.isStarted
-        }
+    public var taskDidReceiveChallenge:
+        (@Sendable (any SessionTask, AuthenticationChallenge) -> (ChallengeDisposition, Credential?))?
+    {
+        get { state.withLock { $0.didReceiveChallenge } }
+        set { state.withLock { $0.didReceiveChallenge = newValue } }
     }
 
-    /// A new attempt begins.
+    public var taskNeedNewBodyStream: (@Sendable (any SessionTask) -> BodyStream?)? {
+        get { state.withLock { $0.needNewBodyStream } }
+        set { state.withLock { $0.needNewBodyStream = newValue } }
+    }
+
+    /// Called at the end of each attempt, before it is validated.
+    public var taskDidComplete: (@Sendable (any SessionTask, _ error: TransferError?) -> Void)? {
+        get { state.withLock { $0.didComplete } }
+        set { state.withLock { $0.didComplete = newValue } }
+    }
+
+    // MARK: The request's life
+
+    /// - Returns: whether this was the first to start the request; otherwise it goes on where it stood still.
+    func start() -> Bool {
+        let (action, task) = state.withLock { ($0.life.start(), $0.task) }
+        if action == .goOn { task?.resume() }
+        return action == .begin
+    }
+
+    func suspend() {
+        let (stops, task) = state.withLock { ($0.life.suspend(), $0.task) }
+        if stops { task?.suspend() }
+    }
+
+    /// Another attempt is about to begin.
+    func countRetry() { state.withLock { $0.life.retry() } }
+
+    /// A new attempt has its task.
     ///
     /// - Returns: whether the request still wants one.
-    func begin(_ task: any SessionTask, isRetry: Bool) -> Bool {
+    func begin(_ task: any SessionTask) -> Bool {
         state.withLock { state in
-            guard !state.isCancelled else { return false }
+            guard state.life.beginAttempt() else { return false }
             state.task = task
-            if isRetry { state.retryCount += 1 }
             return true
         }
     }
 
-    /// - Returns: the task to cancel, where one is under way.
-    func cancel() -> (any SessionTask)? {
-        let (task, delay) = state.withLock { state in
-            state.isCancelled = true
-            return (state.task, state.delay)
+    /// It stands still: a task that begins waits.
+    var isSuspended: Bool { state.withLock { $0.life.isSuspended } }
+
+    func replace(by task: any SessionTask) { state.withLock { $0.task = task } }
+
+    /// - Returns: whether nothing is under way that could end by itself.
+    func cancel(_ end: (any SessionTask) -> Void = { $0.cancel() }) -> Bool {
+        let (action, task, delay) = state.withLock { state in (state.life.cancel(), state.task, state.delay) }
+        switch action {
+        case .complete: return true
+        case .endAttempt:
+            delay?.cancel()
+            if let task { end(task) }
+            return false
+        case .nothing: return false
         }
-        delay?.cancel()
-        return task
     }
 
     /// The next attempt waits in `delay`; cancelling the request cuts that short.
     func wait(in delay: Task<Void, Never>) {
         let isCancelled = state.withLock { state in
             state.delay = delay
-            return state.isCancelled
+            return state.life.isCancelled
         }
         if isCancelled { delay.cancel() }
     }
 
+    /// The next attempt is sure, and waits for its time.
+    func setWaiting() { state.withLock { $0.life.isWaiting = true } }
+
+    /// - Returns: whether an attempt waited, which begins now.
+    func endWaiting() -> Bool {
+        let delay = state.withLock { state -> Task<Void, Never>? in
+            guard state.life.isWaiting, !state.life.isCancelled else { return nil }
+            state.life.isWaiting = false
+            return state.delay
+        }
+        delay?.cancel()
+        return delay != nil
+    }
+
+    // MARK: From the session
+
+    /// An attempt has ended; what its task has is taken over before anything else becomes of that.
+    func finish(_ task: any SessionTask, _ error: TransferError?) {
+        let closure = state.withLock { state in
+            state.metrics.exchanges += task.metrics.exchanges
+            return state.didComplete
+        }
+        closure?(task, error)
+    }
+
     func complete(error: TransferError?) {
-        state.withLock { $0.error = $0.error ?? error }
-        // One after the other and outside the lock, since an operation may add another; complete only when none is
-        // left, so that one added meanwhile is not lost.
-        while true {
-            let next = state.withLock { state -> [@Sendable () -> Void] in
-                state.isComplete = state.operations.isEmpty
-                defer { state.operations = [] }
-                return state.operations
-            }
-            if next.isEmpty { return }
-            for operation in next { operation() }
+        let isFirst = state.withLock { state in
+            guard state.life.complete() else { return false }
+            state.error = error
+            // What waited must not hold the request for the rest of its time.
+            state.delay = nil
+            return true
+        }
+        if isFirst {
+            didEnd(error)
+            queue.open()
         }
     }
+
+    /// The request is complete; its handlers are about to run.
+    func didEnd(_ error: TransferError?) {}
 }
 
-/// Receives what concerns one download.
-///
-/// `@unchecked` for the reason that ``TaskDelegate`` gives.
-public final class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
-    private struct State {
-        var resumeData: ResumeData?
-        var file: PublishedFile?
-        var wantsCheckpoint: (@Sendable () -> Void)?
-        var received: (@Sendable () -> Void)?
-    }
+/// The states of a request, over all its attempts.
+struct RequestLife {
+    private(set) var isStarted = false
+    private(set) var isSuspended = false
+    private(set) var isCancelled = false
+    private(set) var isComplete = false
+    private(set) var retryCount = 0
+    /// Another attempt is sure, and waits for its time.
+    var isWaiting = false
+    /// A first attempt has its task: what happens now happens to that.
+    private var hasBegun = false
 
-    private let state: Mutex<State>
+    enum Start { case begin, goOn, nothing }
+    enum Cancellation { case complete, endAttempt, nothing }
 
-    init(resumeData: ResumeData?) {
-        state = Mutex(State(resumeData: resumeData))
-        super.init()
-    }
-
-    /// What the next attempt can begin with.
-    public var resumeData: ResumeData? { state.withLock { $0.resumeData } }
-    /// The finished file.
-    public var file: PublishedFile? { state.withLock { $0.file } }
-
-    /// Called on a loop's thread when as many bytes as the session's `checkpointInterval` have been written since it
-    /// was last called: whoever keeps resume data may want to renew them.
-    public var wantsCheckpoint: (@Sendable () -> Void)? {
-        get { state.withLock { $0.wantsCheckpoint } }
-        set { state.withLock { $0.wantsCheckpoint = newValue } }
-    }
-
-    /// Called on a loop's thread when every byte is here: what follows uses the disk alone.
-    public var received: (@Sendable () -> Void)? {
-        get { state.withLock { $0.received } }
-        set { state.withLock { $0.received = newValue } }
-    }
-
-    func note(_ outcome: DownloadOutcome) {
-        state.withLock { state in
-            switch outcome {
-            case .finished(let file):
-                state.file = file
-                state.resumeData = nil
-            case .failed(_, let resumeData): state.resumeData = resumeData
-            }
+    mutating func start() -> Start {
+        guard !isCancelled, !isComplete else { return .nothing }
+        defer {
+            isStarted = true
+            isSuspended = false
         }
+        if !isStarted { return .begin }
+        return isSuspended ? .goOn : .nothing
     }
-}
 
-/// Receives what concerns one upload.
-///
-/// `@unchecked` for the reason that ``TaskDelegate`` gives.
-public final class UploadTaskDelegate: TaskDelegate, @unchecked Sendable {
-    override init() { super.init() }
+    /// - Returns: whether a task may have to stand still.
+    mutating func suspend() -> Bool {
+        guard isStarted, !isCancelled, !isComplete, !isSuspended else { return false }
+        isSuspended = true
+        return true
+    }
+
+    mutating func retry() {
+        isWaiting = false
+        retryCount += 1
+    }
+
+    mutating func beginAttempt() -> Bool {
+        guard !isCancelled, !isComplete else { return false }
+        hasBegun = true
+        return true
+    }
+
+    mutating func cancel() -> Cancellation {
+        guard !isCancelled, !isComplete else { return .nothing }
+        isCancelled = true
+        return hasBegun ? .endAttempt : .complete
+    }
+
+    mutating func complete() -> Bool {
+        defer { isComplete = true }
+        return !isComplete
+    }
 }

@@ -16,7 +16,10 @@ public protocol RequestRetrier: Sendable {
 
 /// What a retrier answers.
 public enum RetryDecision: Sendable, Equatable {
+    /// This retrier has no reason to; in a chain, the next is asked.
     case doNotRetry
+    /// Nor is anyone else to be asked: the request fails with this.
+    case fail(TransferError)
     /// After so many milliseconds. A download resumes where it can.
     case retry(after: Int64)
 }

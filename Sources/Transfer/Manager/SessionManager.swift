@@ -1,3 +1,6 @@
+import HTTPTypes
+import Synchronization
+
 /// Makes requests on a session: what most callers deal with.
 ///
 /// Releasing the manager cancels what is left and lets every completion run: no request holds it, so keep it as long
@@ -5,7 +8,7 @@
 public final class SessionManager: Sendable {
     public let session: Session
     public let delegate: SessionDelegate
-    /// Whether a request starts as it is made; otherwise its `resume()` does, once its handlers are attached.
+    /// Whether a request starts by itself as soon as somebody wants to hear of its end; otherwise its `resume()` does.
     public let startRequestsImmediately: Bool
 
     let adapters = AdapterHolder()
@@ -41,27 +44,77 @@ public final class SessionManager: Sendable {
         set { delegate.retrier = newValue }
     }
 
+    // MARK: Data
+
+    /// Something to ask for.
+    public func request(_ request: some RequestConvertible) -> DataRequest {
+        make(Result { () throws(TransferError) in try request.asRequest() }, body: .none)
+    }
+
+    /// Something to ask for.
+    ///
+    /// - Parameters:
+    ///   - url: absolute.
+    ///   - parameters: go into the query or the body, as `encoding` has it.
+    public func request(
+        _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: Parameters = [:],
+        encoding: any ParameterEncoding = URLEncoding(), headers: HTTPFields = [:]
+    ) -> DataRequest {
+        let encoded = Result { () throws(TransferError) in
+            let request = TransferRequest(url: try url.asURLText(), method: method, headerFields: headers)
+            return parameters.isEmpty
+                ? EncodedRequest(request: request, body: nil) : try encoding.encode(request, with: parameters)
+        }
+        return make(encoded.map(\.request), body: (try? encoded.get())?.body.map { .data($0) } ?? .none)
+    }
+
+    private func make(_ intention: Result<TransferRequest, TransferError>, body: RequestBody) -> DataRequest {
+        let progress = TransferProgress()
+        return DataRequest(
+            intention, body: body, delegate: DataTaskDelegate(progress: progress), progress: progress, manager: self,
+            isUpload: false)
+    }
+
+    // MARK: Downloads
+
     /// A file to fetch.
     ///
     /// - Parameters:
     ///   - resumeData: what an earlier request for the same target left.
     ///   - progress: for counts that go on from an earlier request's.
     public func download(
-        _ request: TransferRequest, to target: DownloadTarget, resumingWith resumeData: ResumeData? = nil,
+        _ request: some RequestConvertible, to target: DownloadTarget, resumingWith resumeData: ResumeData? = nil,
         progress: TransferProgress = TransferProgress()
     ) -> DownloadRequest {
-        let download = DownloadRequest(
-            request, target: target, resumeData: resumeData, progress: progress, manager: self)
-        if startRequestsImmediately { download.resume() }
-        return download
+        DownloadRequest(
+            Result { () throws(TransferError) in try request.asRequest() }, target: target, resumeData: resumeData,
+            progress: progress, manager: self)
+    }
+
+    // MARK: Uploads
+
+    /// A body to send.
+    public func upload(
+        _ body: RequestBody, with request: some RequestConvertible, progress: TransferProgress = TransferProgress()
+    ) -> UploadRequest {
+        UploadRequest(
+            Result { () throws(TransferError) in try request.asRequest() }, body: body,
+            delegate: UploadTaskDelegate(progress: progress), progress: progress, manager: self, isUpload: true)
     }
 
     /// A file to send, as the body of `request`.
     public func upload(
-        _ source: UploadSource, with request: TransferRequest, progress: TransferProgress = TransferProgress()
+        _ source: UploadSource, with request: some RequestConvertible,
+        progress: TransferProgress = TransferProgress()
     ) -> UploadRequest {
-        let upload = UploadRequest(request, source: source, progress: progress, manager: self)
-        if startRequestsImmediately { upload.resume() }
-        return upload
+        upload(.file(source), with: request, progress: progress)
     }
+
+    // MARK: Once more
+
+    /// Has a request that waits for its next attempt begin it now.
+    ///
+    /// - Returns: false where there is no original task to repeat, or nothing waits.
+    @discardableResult
+    public func retry(_ request: Request) -> Bool { request.retryByHand() }
 }

@@ -71,6 +71,16 @@ public struct ResponseHead: Sendable {
         return coding
     }
 
+    /// The `charset` that the body's type names, in lower case (RFC 9110, section 8.3.2).
+    public var charset: String? {
+        for parameter in value(of: "content-type")?.split(separator: ";").dropFirst() ?? [] {
+            let words = parameter.split(separator: "=", maxSplits: 1)
+            guard words.count == 2, words[0].trimmed.lowercased() == "charset" else { continue }
+            return words[1].trimmed.filter { $0 != "\"" }.lowercased()
+        }
+        return nil
+    }
+
     /// What identifies this version of the resource.
     public var validator: ResourceValidator {
         ResourceValidator(
@@ -137,5 +147,14 @@ struct ResponseHeadParser {
         lines.append(contentsOf: line)
         if line.last != 0x0A { lines.append(0x0A) }
         return .incomplete
+    }
+}
+
+extension Substring {
+    /// Without spaces and tabs at either end.
+    fileprivate var trimmed: Substring {
+        var text = drop { $0 == " " || $0 == "\t" }
+        while let last = text.last, last == " " || last == "\t" { text.removeLast() }
+        return text
     }
 }

@@ -42,9 +42,20 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
         /// The file to upload is not the one it was, or is gone.
         public static let sourceChanged = Code(rawValue: "source-changed")
         public static let tooLarge = Code(rawValue: "too-large")
+        /// The answer's type is none that was asked for.
+        public static let unacceptableContentType = Code(rawValue: "unacceptable-content-type")
+        /// What makes the request's body did not make it.
+        public static let bodyStreamFailed = Code(rawValue: "body-stream")
+        /// The body cannot be made into what was wanted; see ``TransferError/underlying``.
+        public static let serializationFailed = Code(rawValue: "serialization")
+        /// A validator of the caller's; see ``TransferError/underlying``.
+        public static let validationFailed = Code(rawValue: "validation")
         /// The session no longer takes tasks.
         public static let invalidated = Code(rawValue: "invalidated")
         public static let `internal` = Code(rawValue: "internal")
+
+        /// The connection went away, and not by our doing.
+        var isBrokenConnection: Bool { self == .truncated || self == .cannotConnect || self == .stalled }
     }
 
     public var code: Code
@@ -55,15 +66,28 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
     public var retryAfter: Int64?
     /// Where a call of the system failed: its `errno`.
     public var systemError: Int32?
+    /// Of a download: what another attempt can go on with.
+    public var resumeData: ResumeData?
+    /// What lies behind it, where that is not the engine's own.
+    public var underlying: (any Error)?
 
     public init(
-        _ code: Code, _ message: String, httpStatus: Int? = nil, retryAfter: Int64? = nil, systemError: Int32? = nil
+        _ code: Code, _ message: String, httpStatus: Int? = nil, retryAfter: Int64? = nil, systemError: Int32? = nil,
+        underlying: (any Error)? = nil
     ) {
         self.code = code
         self.message = message
         self.httpStatus = httpStatus
         self.retryAfter = retryAfter
         self.systemError = systemError
+        self.underlying = underlying
+    }
+
+    /// Errors are equal whatever lies behind them.
+    public static func == (left: TransferError, right: TransferError) -> Bool {
+        left.code == right.code && left.message == right.message && left.httpStatus == right.httpStatus
+            && left.retryAfter == right.retryAfter && left.systemError == right.systemError
+            && left.resumeData == right.resumeData
     }
 
     public var description: String { message }

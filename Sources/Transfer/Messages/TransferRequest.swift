@@ -1,3 +1,4 @@
+import Curl
 import HTTPTypes
 
 /// What to ask a server for.
@@ -19,6 +20,10 @@ public struct TransferRequest: Sendable {
     public var maximumBodySize: Int64?
     /// Whether a redirect may lead from https to http.
     public var allowsDowngrade = false
+    /// Which redirects are followed.
+    public var redirects = RedirectPolicy.follow
+    /// Absent: the session's.
+    public var httpVersion: HTTPVersion?
 
     public init(
         url: String, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:], credential: Credential? = nil
@@ -30,16 +35,39 @@ public struct TransferRequest: Sendable {
     }
 }
 
-/// A name and what proves it.
-public struct Credential: Sendable, Equatable, CustomStringConvertible {
-    public var user: String
-    public var password: String
+/// Which redirects the engine follows (RFC 9110, section 15.4).
+public enum RedirectPolicy: Sendable, Equatable {
+    case follow
+    /// Those that ask for the very request again; another one is the answer.
+    case followUnchanged
+    case stop
 
-    public init(user: String, password: String) {
-        self.user = user
-        self.password = password
+    func follows(_ status: Int, method: HTTPRequest.Method) -> Bool {
+        switch self {
+        case .follow: true
+        case .followUnchanged: RedirectRule.method(after: status, of: method) == method
+        case .stop: false
+        }
     }
+}
 
-    /// Never the password.
-    public var description: String { "Credential(\(user))" }
+/// Which versions of HTTP a server is spoken to in.
+public enum HTTPVersion: Sendable, Equatable, CaseIterable {
+    /// HTTP/1.1 alone.
+    case http1
+    /// HTTP/2 where the server agrees to it within TLS (ALPN), otherwise HTTP/1.1.
+    case http2
+    /// HTTP/2 without TLS and without asking (RFC 9113, section 3.3).
+    case http2PriorKnowledge
+    /// HTTP/3 where libcurl has it and the server answers, otherwise HTTP/2 or HTTP/1.1.
+    case http3
+
+    var curlNumber: Int {
+        switch self {
+        case .http1: 2
+        case .http2: 4
+        case .http2PriorKnowledge: 5
+        case .http3: CurlLibrary.hasHTTP3 ? 30 : 4
+        }
+    }
 }

@@ -2,69 +2,90 @@
 ///
 /// `@unchecked` for the reason that ``Request`` gives.
 public final class DownloadRequest: Request, @unchecked Sendable {
-    public let target: DownloadTarget
+    private let downloadDelegate: DownloadTaskDelegate
 
     init(
-        _ original: TransferRequest, target: DownloadTarget, resumeData: ResumeData?, progress: TransferProgress,
-        manager: SessionManager
+        _ intention: Result<TransferRequest, TransferError>, target: DownloadTarget, resumeData: ResumeData?,
+        progress: TransferProgress, manager: SessionManager
     ) {
-        self.target = target
-        let delegate = DownloadTaskDelegate(resumeData: resumeData)
-        super.init(original, delegate: delegate, progress: progress, manager: manager) {
+        let delegate = DownloadTaskDelegate(resumeData: resumeData, progress: progress)
+        downloadDelegate = delegate
+        super.init(intention, delegate: delegate, progress: progress, manager: manager) {
             [session = manager.session] request in
             session.downloadTask(
                 with: request, target: target, resumeData: delegate.resumeData, progress: progress)
         }
     }
 
-    /// How a download request ended.
-    public struct Response: Sendable {
-        public var head: ResponseHead?
-        public var result: Result<PublishedFile, TransferError>
-        /// Where it failed: what the next request for the same target can resume with.
-        public var resumeData: ResumeData?
-    }
+    public typealias Response = DownloadResponse<PublishedFile>
 
-    private var downloadDelegate: DownloadTaskDelegate? { delegate as? DownloadTaskDelegate }
+    /// Where it failed, or was cancelled: what another request can go on with.
+    public var resumeData: ResumeData? { downloadDelegate.resumeData }
 
-    public var resumeData: ResumeData? { downloadDelegate?.resumeData }
-
-    /// Runs `handler` when the request is complete, on the thread that completed it.
+    /// Ends the request.
+    ///
+    /// - Parameter keepingBytes: whether what has come is kept, with resume data for it; otherwise nothing stays.
     @discardableResult
-    public func response(_ handler: @escaping @Sendable (Response) -> Void) -> Self {
-        delegate.whenComplete { [self] in handler(outcome) }
+    public func cancel(keepingBytes: Bool) -> Self {
+        session.events.tell(.didCancel(self))
+        let ended = delegate.cancel { task in
+            if let task = task as? DownloadTask { task.cancel(keepingBytes: keepingBytes) } else { task.cancel() }
+        }
+        if ended { complete(.cancelled) }
         return self
     }
 
-    /// The finished file.
-    ///
-    /// - Throws: why there is none.
-    public var value: PublishedFile {
-        get async throws(TransferError) {
-            let result = await withCheckedContinuation { continuation in
-                response { continuation.resume(returning: $0.result) }
-            }
-            return try result.get()
+    // MARK: Handlers
+
+    /// Runs `handler` when the request is complete.
+    @discardableResult
+    public func response(
+        queue: HandlerQueue = .shared, _ handler: @escaping @Sendable (Response) -> Void
+    ) -> Self {
+        delegate.queue.add(on: queue) { [self] in handler(report()) }
+        startIfImmediate()
+        return self
+    }
+
+    /// How the request ended. Cancelling the Swift task that waits cancels the request, which keeps its bytes.
+    public var outcome: Response {
+        get async {
+            await completion()
+            return report()
         }
     }
 
-    private var outcome: Response {
-        if let file = downloadDelegate?.file { return Response(head: response, result: .success(file)) }
-        let error = delegate.error ?? TransferError(.internal, "the download ended without a word")
-        return Response(head: response, result: .failure(error), resumeData: resumeData)
+    /// The finished file. Cancelling the Swift task that waits cancels the request, which keeps its bytes.
+    ///
+    /// - Throws: why there is none, with resume data where bytes are there that still count.
+    public var value: PublishedFile {
+        get async throws(TransferError) {
+            await completion()
+            return try report().result.get()
+        }
     }
+
+    private func report() -> Response {
+        let file = downloadDelegate.file
+        let error = delegate.error ?? TransferError(.internal, "the download ended without a word")
+        return Response(
+            request: request, head: response, file: file,
+            result: file.map { .success($0) } ?? .failure(error), resumeData: resumeData, metrics: metrics)
+    }
+
+    // MARK: Checkpoints
 
     /// Called when every byte is here, before the file is synced, verified and named.
     @discardableResult
     public func onReceived(_ closure: @escaping @Sendable () -> Void) -> Self {
-        downloadDelegate?.received = closure
+        downloadDelegate.received = closure
         return self
     }
 
     /// Called whenever the session's `checkpointInterval` has been written.
     @discardableResult
     public func onCheckpointDue(_ closure: @escaping @Sendable () -> Void) -> Self {
-        downloadDelegate?.wantsCheckpoint = closure
+        downloadDelegate.wantsCheckpoint = closure
         return self
     }
 

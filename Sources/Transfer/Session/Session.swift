@@ -8,6 +8,8 @@ import Synchronization
 public final class Session: Sendable {
     public let configuration: SessionConfiguration
     public let delegate: SessionDelegate
+    /// What becomes of the requests on this session.
+    public let events = EventMonitor()
 
     let resolver: Resolver
     let diskThreads: WorkerThreads
@@ -73,10 +75,29 @@ public final class Session: Sendable {
         DownloadTask(request, target: target, resumeData: resumeData, progress: progress, session: self)
     }
 
+    /// - Parameter body: goes along; `.none` for what has none.
+    public func dataTask(
+        with request: TransferRequest, body: RequestBody = .none, progress: TransferProgress = TransferProgress()
+    ) -> DataTask {
+        dataTask(with: request, body: body, sink: .collect, progress: progress)
+    }
+
     public func uploadTask(
-        with request: TransferRequest, from source: UploadSource, progress: TransferProgress = TransferProgress()
+        with request: TransferRequest, from body: RequestBody, progress: TransferProgress = TransferProgress()
     ) -> UploadTask {
-        UploadTask(request, source: source, progress: progress, session: self)
+        uploadTask(with: request, body: body, sink: .collect, progress: progress)
+    }
+
+    func dataTask(
+        with request: TransferRequest, body: RequestBody, sink: BodySink, progress: TransferProgress
+    ) -> DataTask {
+        DataTask(request, body: body, sink: sink, progress: progress, session: self)
+    }
+
+    func uploadTask(
+        with request: TransferRequest, body: RequestBody, sink: BodySink, progress: TransferProgress
+    ) -> UploadTask {
+        UploadTask(request, body: body, sink: sink, progress: progress, session: self)
     }
 
     /// Takes no new tasks, and cancels those there are.
@@ -101,7 +122,9 @@ public final class Session: Sendable {
             state.phase = .invalid
             return true
         }
-        if ends { delegate.sessionDidBecomeInvalid(self) }
+        guard ends else { return }
+        delegate.session(didBecomeInvalid: self)
+        events.finish()
     }
 
     /// - Returns: whether the session still takes tasks.
@@ -115,36 +138,43 @@ public final class Session: Sendable {
 
     private static let invalidated = TransferError(.invalidated, "the session no longer takes tasks")
 
-    func start(_ task: DownloadTask) {
-        guard enter(task) else { return complete(task, .failed(Self.invalidated, task.resumeData)) }
+    /// A task goes over into another.
+    ///
+    /// - Returns: whether it still could.
+    func replace(_ task: any LoopTask, by successor: any LoopTask) -> Bool {
+        guard case .start = successor.core.resume(), task.core.complete(nil) else { return false }
+        state.withLock { state in
+            state.tasks[task.identifier] = nil
+            state.tasks[successor.identifier] = successor
+        }
+        return true
+    }
+
+    func start(_ task: any LoopTask) {
+        guard enter(task) else { return complete(task, Self.invalidated) }
         running.wrappingAdd(1, ordering: .relaxed)
-        loop(for: task.identifier).post { [self] core in
-            let run = DownloadRun(task: task, session: self, core: core)
+        loop(for: task).post { core in
+            let run = task.makeRun(on: core)
             core.adopt(run, as: task.identifier)
-            begin(run, task.state)
+            // What was said to it on its way to the loop found nobody there.
+            switch task.state {
+            case .canceling: run.cancel()
+            case .suspended:
+                run.transaction.pause(.suspended)
+                run.start()
+            case .running, .completed: run.start()
+            }
         }
     }
 
-    func start(_ task: UploadTask) {
-        guard enter(task) else { return complete(task, .failed(Self.invalidated)) }
-        running.wrappingAdd(1, ordering: .relaxed)
-        loop(for: task.identifier).post { [self] core in
-            let run = UploadRun(task: task, session: self, core: core)
-            core.adopt(run, as: task.identifier)
-            begin(run, task.state)
+    /// Has `work` done on the loop's thread, where the task is still at work.
+    func perform(_ task: any LoopTask, _ work: @escaping @Sendable (any LoopRun) -> Void) {
+        loop(for: task).post { core in
+            if let run = core.client(task.identifier) as? any LoopRun { work(run) }
         }
     }
 
-    /// A task that was cancelled on its way to the loop was looked for there in vain.
-    private func begin(_ run: any LoopRun, _ state: SessionTaskState) {
-        if state == .canceling { run.cancel() } else { run.start() }
-    }
-
-    func cancel(_ identifier: Int) {
-        loop(for: identifier).post { core in (core.client(identifier) as? any LoopRun)?.cancel() }
-    }
-
-    func loop(for identifier: Int) -> TransferLoop { loops[identifier % loops.count] }
+    func loop(for task: any LoopTask) -> TransferLoop { loops[task.core.home % loops.count] }
 
     /// Bytes of receive buffer for the next exchange.
     var receiveBuffer: Int {
@@ -164,22 +194,23 @@ public final class Session: Sendable {
 
     func publish(_ task: DownloadTask, _ part: PartFile, size: Int64, destination: FileDestination) {
         task.progress.setPhase(destination.digest == nil ? .publishing : .verifying)
-        delegate.downloadTaskDidReceiveAll(task)
+        delegate.downloadTask(didReceiveAll: task)
         let remaining = running.wrappingSubtract(1, ordering: .relaxed).newValue
         let item = Publisher.Item(part: part, destination: destination, owner: task.target.owner, size: size) {
             [self] result in
             switch result {
-            case .success(let file): complete(task, .finished(file))
-            case .failure(let error):
+            case .success(let file):
+                task.setFile(file)
+                delegate.downloadTask(task, didFinishDownloading: file)
+                complete(task, nil)
+            case .failure(var error):
                 switch error.code {
-                case .checksumMismatch:
-                    try? part.directory.remove(part.name)
-                    return complete(task, .failed(error, nil))
+                case .checksumMismatch: try? part.directory.remove(part.name)
                 // What has the part's name now is someone else's.
-                case .remoteChanged: return complete(task, .failed(error, nil))
-                default: break
+                case .remoteChanged: break
+                default: error.resumeData = task.resumeData(for: part, task.version, ranges: part.durable)
                 }
-                complete(task, .failed(error, task.resumeData(for: part, task.version, ranges: part.durable)))
+                complete(task, error)
             }
         }
         publisher.publish(item, isUrgent: remaining == 0)
@@ -188,28 +219,28 @@ public final class Session: Sendable {
     /// Syncs what came, so that it need not come again, and completes.
     func fail(_ task: DownloadTask, _ error: TransferError, part: PartFile?, version: ResourceVersion) {
         networkEnded()
+        var error = error
         guard let part else {
             // Nothing was begun: what there was before is all there is, unless it turned out to be of no use.
-            let kept = task.response == nil ? task.resumeData : nil
-            return complete(task, .failed(error, kept))
+            error.resumeData = task.response == nil ? task.resumeData : nil
+            return complete(task, error)
         }
-        diskThreads.perform { [self] in
-            let ranges = (try? part.synchronize()) ?? part.durable
-            complete(task, .failed(error, task.resumeData(for: part, version, ranges: ranges)))
+        diskThreads.perform { [self, error] in
+            var error = error
+            if task.leavesNothing {
+                try? part.directory.remove(part.name)
+            } else {
+                let ranges = (try? part.synchronize()) ?? part.durable
+                error.resumeData = task.resumeData(for: part, version, ranges: ranges)
+            }
+            complete(task, error)
         }
     }
 
-    func complete(_ task: DownloadTask, _ outcome: DownloadOutcome) {
-        guard task.core.complete() else { return }
+    func complete(_ task: any LoopTask, _ error: TransferError?) {
+        guard task.core.complete(error) else { return }
         leave(task)
-        delegate.downloadTask(task, didComplete: outcome)
-        endIfFinished()
-    }
-
-    func complete(_ task: UploadTask, _ outcome: UploadOutcome) {
-        guard task.core.complete() else { return }
-        leave(task)
-        delegate.uploadTask(task, didComplete: outcome)
+        delegate.task(task, didCompleteWith: error)
         endIfFinished()
     }
 

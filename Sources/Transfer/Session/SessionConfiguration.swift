@@ -3,6 +3,10 @@ public struct SessionConfiguration: Sendable {
     /// Fields that every request carries, unless it has its own of that name; `Name: value`.
     public var additionalHeaders: [String] = []
     public var userAgent = "dld-transfer/0.1"
+    /// Of requests that name none. HTTP/1.1: this libcurl can report success for a broken HTTP/2 stream.
+    public var httpVersion = HTTPVersion.http1
+    /// Bytes of an answer that are kept in memory at most.
+    public var maximumCollectedBytes = 256 << 20
     /// Milliseconds for name, connection and TLS together.
     public var connectTimeout: Int64 = 30_000
     /// Milliseconds without a byte in either direction.

@@ -1,14 +1,13 @@
 import Curl
 import Glibc
 
-/// A download task at work on its loop: one exchange after another until the file is whole or nothing more can be
-/// done.
+/// A download task at work on its loop: one answer after another until the file is whole or nothing more can be done.
 ///
 /// Lives on its loop's thread. What the head of an answer means is ``AnswerJudgement``'s to say; where bytes go is
 /// ``BodyWriter``'s.
-final class DownloadRun: LoopRun {
+final class DownloadRun: LoopRun, TransactionClient {
     private enum Phase {
-        /// Before the head of the answer is whole.
+        /// Before the head of the answer is judged.
         case asking
         /// The body is the file's.
         case receiving(end: Int64?)
@@ -18,42 +17,31 @@ final class DownloadRun: LoopRun {
     }
 
     private enum Next {
-        case redirect(TransferRequest, CurlURL)
         case askAgain(reason: String)
         case askUnconditionally
         case finish
         case fail(TransferError)
     }
 
-    let launcher: ExchangeLauncher
+    private(set) lazy var transaction = Transaction(task, client: self, core: core)
     private let task: DownloadTask
     private let session: Session
     private unowned let core: LoopCore
     private let writer: BodyWriter
 
     private var phase = Phase.asking
-    private var request: TransferRequest
-    private var url: CurlURL?
-    private var parser = ResponseHeadParser()
-    private var redirects = 0
     private var restarts = 0
     private var askedFrom: Int64?
     /// It was asked with `If-Range`.
     private var isConditional = false
     /// Bytes that were there when it was asked.
     private var haveBefore: Int64 = 0
-    private var discarded = 0
-    private var bodyBegun = false
-    /// It waits for a checkpoint to be confirmed.
-    private var isHeld = false
     /// The body is a part of the resource and not the whole.
     private var isPart = false
-    /// Set before we break an exchange off ourselves: the reason outranks libcurl's.
-    private var failure: TransferError?
     private var destination: FileDestination?
+    /// The first byte tells whether there is a body that the head's type matters for.
+    private var judgesFirstByte = false
 
-    /// A body of no use is read up to here, so that its connection can serve again.
-    private static let discardLimit = 64 * 1024
     /// Without a strong validator so many bytes are fetched again and compared before new ones are joined to them.
     private var overlap: Int64 = 256 * 1024
     /// What a server that never sends more than the overlap is asked with.
@@ -62,40 +50,34 @@ final class DownloadRun: LoopRun {
     private var isConditionUseless = false
     private static let restartLimit = 2
 
-    init(task: DownloadTask, session: Session, core: LoopCore) {
+    init(task: DownloadTask, core: LoopCore) {
         self.task = task
-        self.session = session
         self.core = core
-        request = task.originalRequest
-        launcher = ExchangeLauncher(core: core, session: session, number: task.identifier)
-        writer = BodyWriter(task: task, core: core, configuration: session.configuration)
+        session = task.session
+        writer = BodyWriter(task: task, core: core, configuration: task.session.configuration)
+    }
+
+    /// Goes on with an answer that another run began to take.
+    convenience init(task: DownloadTask, core: LoopCore, takingOver transaction: Transaction) {
+        self.init(task: task, core: core)
+        self.transaction = transaction
+        transaction.hand(over: task, to: self)
     }
 
     func start() {
         if let resumeData = task.resumeData { writer.reopen(resumeData) }
         // Every byte came in an earlier life.
         if let total = writer.version.total, writer.have == total, total > 0 { return finish() }
-        do throws(CurlError) {
-            let url = try CurlURL(request.url)
-            ask(url)
-        } catch {
-            fail(TransferError(.invalidRequest, "the URL cannot be read"))
-        }
+        transaction.ask()
     }
 
-    private func ask(_ url: CurlURL) {
-        self.url = url
-        parser = ResponseHeadParser()
+    private func ask() {
         phase = .asking
-        discarded = 0
-        failure = nil
-        bodyBegun = false
-        isHeld = false
-        task.core.setCurrentRequest(request)
-        task.progress.setPhase(.connecting)
-        guard RequestOptions.protocols.split(separator: ",").contains(Substring(url.scheme)) else {
-            return fail(TransferError(.protocolNotAllowed, "this version does not speak \(url.scheme)"))
-        }
+        transaction.ask()
+    }
+
+    func prepare(_ request: TransferRequest, at url: CurlURL) throws(TransferError) -> Transaction.Contribution {
+        phase = .asking
         var fields = ["Accept-Encoding: identity"]
         askedFrom = nil
         isConditional = false
@@ -113,96 +95,57 @@ final class DownloadRun: LoopRun {
                 }
             }
         }
-        let plan = ExchangeLauncher.Plan(request: request, url: url, engineFields: fields)
-        launcher.launch(plan, handler: self) { [unowned self] error in fail(error) }
+        return Transaction.Contribution(fields: fields)
     }
 
     /// A checkpoint that covers `count` bytes at the front has been written down.
     func confirm(_ count: Int64) {
         writer.confirm(count)
-        guard isHeld, !writer.isAhead else { return }
-        isHeld = false
-        launcher.unpause()
+        if !writer.isAhead { transaction.resume(.checkpoint) }
     }
 
     /// Whether the validator is one that this very URL sent, so that the server can be asked by it.
     private var isVouched: Bool {
-        guard let url, let origin = writer.version.origin else { return false }
+        guard let url = transaction.url, let origin = writer.version.origin else { return false }
         return origin == ResumeData.resource(of: url.text)
     }
 
-    func cancel() {
-        if case .ended = phase { return }
-        failure = .cancelled
-        if !launcher.cancel() { fail(.cancelled) }
-    }
+    func cancel() { transaction.cancel() }
 
     // MARK: The answer
 
-    func receiveHeader(_ line: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool {
-        guard case .asking = phase else { return true }  // Trailers.
-        switch parser.add(line) {
-        case .incomplete: return true
-        case .tooLong:
-            failure = TransferError(.tooLarge, "the server's header fields are too long")
-            return false
-        case .complete(let head): return take(head)
-        }
-    }
-
-    private func take(_ head: ResponseHead) -> Bool {
-        guard let url else { return false }
-        task.core.setResponse(head)
-        if RedirectRule.isRedirect(head.status) {
-            phase = .discarding(redirect(head, url))
-            return true
-        }
+    func take(_ head: ResponseHead, at url: CurlURL) -> Transaction.HeadVerdict {
         let judgement = AnswerJudgement(
             askedFrom: askedFrom, have: writer.have, validator: writer.have > 0 ? writer.version.validator : nil,
             isVouched: isVouched, isConditional: isConditional, total: writer.version.total, pathSuffix: url.path)
         switch judgement.judge(head, now: Int64(time(nil))) {
         case .accept(let offset, let length, let total):
             isPart = true
-            return receive(head, from: offset, end: length.map { offset + $0 }, total: total)
+            return receive(head, at: url, from: offset, end: length.map { offset + $0 }, total: total)
         case .restart(let length):
             if writer.have > 0 {
                 session.delegate.downloadTask(task, didRestartBecause: "the server sent the whole file")
             }
             writer.startOver()
             isPart = false
-            return receive(head, from: 0, end: length, total: length)
+            return receive(head, at: url, from: 0, end: length, total: length)
         case .complete: phase = .discarding(.finish)
         case .askAgain(let reason): phase = .discarding(.askAgain(reason: reason))
         case .askUnconditionally: phase = .discarding(.askUnconditionally)
         case .fail(let error): phase = .discarding(.fail(error))
         }
-        return true
+        return .discard
     }
 
-    private func redirect(_ head: ResponseHead, _ url: CurlURL) -> Next {
-        redirects += 1
-        guard redirects <= session.configuration.maximumRedirects else {
-            return .fail(
-                TransferError(.tooManyRedirects, "more than \(session.configuration.maximumRedirects) redirects"))
-        }
-        do throws(TransferError) {
-            let next = try RedirectRule.follow(head, from: request, at: url, protocols: RequestOptions.protocols)
-            guard let allowed = session.delegate.task(task, willRedirectTo: next.request, after: head) else {
-                return .fail(
-                    TransferError(.httpStatus, "a redirect that was not to be followed", httpStatus: head.status))
-            }
-            return .redirect(allowed, next.url)
-        } catch {
-            return .fail(error)
-        }
-    }
-
-    private func receive(_ head: ResponseHead, from offset: Int64, end: Int64?, total: Int64?) -> Bool {
+    private func receive(
+        _ head: ResponseHead, at url: CurlURL, from offset: Int64, end: Int64?, total: Int64?
+    ) -> Transaction.HeadVerdict {
         let claimed = ResourceVersion(
-            validator: head.validator, origin: url.map { ResumeData.resource(of: $0.text) }, total: total,
+            validator: head.validator, origin: ResumeData.resource(of: url.text), total: total,
             suggestedFileName: head.suggestedFileName)
         do throws(TransferError) {
-            if let maximum = request.maximumBodySize, let total, total > maximum {
+            try validate(head, length: end.map { $0 - offset })
+            if let maximum = transaction.request.maximumBodySize, let total, total > maximum {
                 throw TransferError(.tooLarge, "the file has \(total) bytes, more than the \(maximum) allowed")
             }
             if let total, let free = task.target.directory.freeSpace(),
@@ -214,77 +157,83 @@ final class DownloadRun: LoopRun {
             destination = try task.target.destination(
                 ResourceMetadata(head, offset == 0 ? claimed : writer.version.continued(by: claimed)))
         } catch {
-            failure = error
-            return false
+            return .refuse(error)
         }
         writer.begin(at: offset, of: claimed)
-        if writer.have > 0 { session.delegate.downloadTask(task, didResumeAt: writer.have) }
-        task.progress.setPhase(.transferring)
+        if writer.have > 0 {
+            session.delegate.downloadTask(task, didResumeAtOffset: writer.have, expected: writer.version.total ?? total)
+        }
         phase = .receiving(end: end)
-        return true
+        return .receive
     }
 
-    func receive(_ bytes: UnsafeRawBufferPointer, on exchange: Exchange) -> BodyVerdict {
+    /// An error page must not become the file: what the request demands of an answer is asked before its first byte.
+    private func validate(_ head: ResponseHead, length: Int64?) throws(TransferError) {
+        judgesFirstByte = false
+        guard let error = session.delegate.downloadTask(task, validate: head, isEmpty: length == 0) else { return }
+        // Of unknown length, it may yet turn out to be empty.
+        guard length == nil, session.delegate.downloadTask(task, validate: head, isEmpty: true) == nil else {
+            throw error
+        }
+        judgesFirstByte = true
+    }
+
+    func receive(_ bytes: UnsafeRawBufferPointer) -> BodyVerdict {
         switch phase {
         case .receiving(let end):
-            bodyBegun = true
             if writer.isAhead {
-                isHeld = true
+                transaction.pause(.checkpoint)
                 return .paused
+            }
+            if judgesFirstByte {
+                judgesFirstByte = false
+                if let head = task.response,
+                    let error = session.delegate.downloadTask(task, validate: head, isEmpty: false)
+                {
+                    transaction.failure = error
+                    return .refused
+                }
             }
             do throws(TransferError) {
                 if let end, writer.position + Int64(bytes.count) > end {
                     throw TransferError(.remoteChanged, "the server sends more than the \(end) bytes it spoke of")
                 }
                 try writer.append(bytes)
-                if let maximum = request.maximumBodySize, writer.position > maximum {
+                if let maximum = transaction.request.maximumBodySize, writer.position > maximum {
                     throw TransferError(.tooLarge, "the file grew past the \(maximum) bytes allowed")
                 }
                 return .accepted
             } catch {
-                failure = error
+                transaction.failure = error
                 return .refused
             }
-        case .discarding:
-            discarded += bytes.count
-            return discarded <= Self.discardLimit ? .accepted : .refused
+        case .discarding: return .accepted
         case .asking, .ended: return .refused
         }
     }
 
-    func fill(_ space: UnsafeMutableRawBufferPointer, on exchange: Exchange) -> Int? { 0 }
-
-    func rewind(to offset: Int64) -> Bool { true }
-
-    func exchangeDidEnd(_ exchange: Exchange, _ ending: ExchangeEnding) {
-        if case .ended = phase { return }
-        if case .discarding(let next) = phase, failure == nil { return go(next) }
-        if let failure {
-            return broke(failure)
-        }
-        if let error = launcher.error(for: ending, of: exchange, bodyBegun: bodyBegun) {
-            fail(error)
-        } else {
-            bodyEnded()
+    func didEnd(_ error: TransferError?) {
+        switch (phase, error) {
+        case (.ended, _): break
+        case (_, let error?): broke(error)
+        case (.discarding(let next), nil): go(next)
+        case (_, nil): bodyEnded()
         }
     }
 
     private func go(_ next: Next) {
         switch next {
-        case .redirect(let request, let url):
-            self.request = request
-            ask(url)
         case .askAgain(let reason):
             restarts += 1
-            guard restarts <= Self.restartLimit, let url else {
+            guard restarts <= Self.restartLimit else {
                 return fail(TransferError(.remoteChanged, reason))
             }
             session.delegate.downloadTask(task, didRestartBecause: reason)
             writer.startOver()
-            ask(url)
+            ask()
         case .askUnconditionally:
             isConditionUseless = true
-            if let url { ask(url) }
+            ask()
         case .finish: finish()
         case .fail(let error): fail(error)
         }
@@ -305,13 +254,13 @@ final class DownloadRun: LoopRun {
         }
         // A part shorter than what was asked for is legal: ask for the rest, as long as it brings something.
         if writer.version.total.map({ writer.position < $0 }) ?? isPart {
-            guard let url, writer.position > haveBefore || narrowOverlap() else {
+            guard writer.position > haveBefore || narrowOverlap() else {
                 // Nobody says how long it is, and nothing follows what is here.
-                if writer.version.total == nil, bodyBegun { return finish() }
+                if writer.version.total == nil, transaction.bodyBegun { return finish() }
                 return fail(TransferError(.truncated, "the server sends nothing after byte \(writer.position)"))
             }
             do throws(TransferError) { try writer.flush() } catch { return broke(error) }
-            return ask(url)
+            return ask()
         }
         finish()
     }

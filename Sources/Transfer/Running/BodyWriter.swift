@@ -146,11 +146,12 @@ final class BodyWriter {
         try part.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: position - Int64(count))
         have = max(have, position)
         task.progress.setCompleted(position)
-        session.delegate.downloadTask(task, didWrite: Int64(count))
+        session.delegate.downloadTask(
+            task, didWriteData: Int64(count), total: position, expected: task.progress.totalBytes)
         sinceCheckpoint += Int64(count)
         if sinceCheckpoint >= checkpointInterval {
             sinceCheckpoint = 0
-            session.delegate.downloadTaskWantsCheckpoint(task)
+            session.delegate.downloadTask(wantsCheckpoint: task)
         }
     }
 

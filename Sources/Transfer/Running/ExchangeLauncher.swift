@@ -1,9 +1,9 @@
 import Curl
 import Glibc
 
-/// Who runs on a loop and is found there by its task's identifier.
-protocol LoopRun: ExchangeHandler {
-    var launcher: ExchangeLauncher { get }
+/// Who works for a task on a loop, and is found there by its identifier.
+protocol LoopRun: AnyObject {
+    var transaction: Transaction { get }
     func start()
     /// A person or the session wants it to end.
     func cancel()
@@ -17,13 +17,12 @@ final class ExchangeLauncher {
     struct Plan {
         var request: TransferRequest
         var url: CurlURL
-        var engineFields: [String]
-        var configure: (Exchange) throws(CurlError) -> Void = { (_: Exchange) throws(CurlError) in }
+        var contribution: Transaction.Contribution
     }
 
     private unowned let core: LoopCore
     private let session: Session
-    private let number: Int
+    var task: any LoopTask
     /// Counts launches, so that an answer of the resolver that comes late finds nothing to do.
     private var attempt = 0
     private var timer: Int?
@@ -31,17 +30,20 @@ final class ExchangeLauncher {
     private var exchangeID: Int?
     /// Of the newest exchange.
     private var url: CurlURL?
+    /// Microseconds that looking up the newest exchange's name took; `nil` where it was known.
+    private(set) var lookup: Int64?
 
-    init(core: LoopCore, session: Session, number: Int) {
+    init(core: LoopCore, task: any LoopTask) {
         self.core = core
-        self.session = session
-        self.number = number
+        self.task = task
+        session = task.session
     }
 
     /// - Parameter failed: called where there will be no exchange.
     func launch(_ plan: Plan, handler: any ExchangeHandler, failed: @escaping (TransferError) -> Void) {
         attempt += 1
         url = plan.url
+        lookup = nil
         let connectTo: (host: String, port: Int)
         do throws(CurlError) {
             connectTo = try Self.peer(of: plan, configuration: session.configuration)
@@ -61,19 +63,20 @@ final class ExchangeLauncher {
         }
         let attempt = attempt
         timer = core.after(milliseconds: session.configuration.connectTimeout) { [weak self] in
-            self?.resolved(nil, attempt: attempt)
+            self?.resolved(nil, attempt: attempt, since: .now())
         }
-        let (loop, number) = (session.loop(for: number), number)
-        session.resolver.resolve(connectTo.host) { answer in
-            loop.post { core in
-                (core.client(number) as? any LoopRun)?.launcher.resolved(answer, attempt: attempt)
+        let begun = MonotonicTime.now()
+        session.resolver.resolve(connectTo.host) { [session, task] answer in
+            session.perform(task) { run in
+                run.transaction.launcher.resolved(answer, attempt: attempt, since: begun)
             }
         }
     }
 
     /// - Parameter answer: `nil` where the time is up.
-    private func resolved(_ answer: Resolver.Answer?, attempt: Int) {
+    private func resolved(_ answer: Resolver.Answer?, attempt: Int, since begun: MonotonicTime) {
         guard attempt == self.attempt, let proceed else { return }
+        lookup = Int64((MonotonicTime.now().nanoseconds - begun.nanoseconds) / 1000)
         self.proceed = nil
         if let timer { core.cancelTimer(timer) }
         timer = nil
@@ -86,11 +89,11 @@ final class ExchangeLauncher {
     ) {
         let options = RequestOptions(
             configuration: session.configuration, request: plan.request, url: plan.url, addresses: addresses,
-            connectTo: connectTo, engineFields: plan.engineFields, receiveBuffer: session.receiveBuffer)
+            connectTo: connectTo, engineFields: plan.contribution.fields, receiveBuffer: session.receiveBuffer)
         do throws(CurlError) {
             exchangeID = try core.start(handler: handler) { (exchange: Exchange) throws(CurlError) in
                 try options.apply(to: exchange)
-                try plan.configure(exchange)
+                try plan.contribution.configure(exchange)
             }
         } catch {
             failed(TransferError(.invalidRequest, "libcurl refuses the request: \(error.message)"))

@@ -22,8 +22,10 @@ struct RequestOptions {
         try exchange.easy.set(.url, to: url.text)
         try exchange.easy.set(.protocols, to: Self.protocols)
         try exchange.easy.set(.followLocation, to: false)
-        // CURL_HTTP_VERSION_1_1: this libcurl can report success for a broken HTTP/2 stream.
-        try exchange.easy.set(.httpVersion, to: 2)
+        let version = request.httpVersion ?? configuration.httpVersion
+        try exchange.easy.set(.httpVersion, to: version.curlNumber)
+        // Rather one connection for many than many that open at once.
+        if version != .http1 { try exchange.easy.set(.pipeWait, to: true) }
         try exchange.easy.set(.http09, to: false)
         try exchange.easy.set(.suppressConnectHeaders, to: true)
         try exchange.easy.set(.netrc, to: false)
@@ -35,7 +37,7 @@ struct RequestOptions {
         // An empty proxy also keeps libcurl from reading the environment.
         try exchange.easy.set(.proxy, to: request.proxy ?? configuration.proxy ?? "")
         if let pem = request.caCertificates {
-            try exchange.easy.setCACertificates(pem)
+            try exchange.easy.set(.caCertificates, to: pem.utf8)
         } else if let file = configuration.caFile {
             try exchange.easy.set(.caFile, to: file)
         }

@@ -30,15 +30,8 @@ public struct DownloadTarget: Sendable {
     }
 }
 
-/// How a download task ended.
-public enum DownloadOutcome: Sendable {
-    case finished(PublishedFile)
-    /// With resume data where bytes are there that still count.
-    case failed(TransferError, ResumeData?)
-}
-
 /// Fetches a file: into a part beside its destination, and under its final name only when whole.
-public final class DownloadTask: SessionTask {
+public final class DownloadTask: LoopTask {
     let core: TaskCore
     let session: Session
     public let target: DownloadTarget
@@ -48,6 +41,8 @@ public final class DownloadTask: SessionTask {
     private struct State {
         var part: PartFile?
         var version = ResourceVersion()
+        var file: PublishedFile?
+        var leavesNothing = false
     }
 
     private let mutable = Mutex(State())
@@ -62,26 +57,30 @@ public final class DownloadTask: SessionTask {
         self.resumeData = resumeData
     }
 
-    public var identifier: Int { core.identifier }
-    public var state: SessionTaskState { core.state }
-    public var originalRequest: TransferRequest { core.originalRequest }
-    public var currentRequest: TransferRequest { core.currentRequest }
-    public var response: ResponseHead? { core.response }
-    public var progress: TransferProgress { core.progress }
-
-    public func resume() {
-        guard case .start = core.resume() else { return }
-        session.start(self)
+    /// Goes on with the answer that a data task began to take.
+    init(succeeding task: DataTask, target: DownloadTarget) {
+        core = TaskCore(task.originalRequest, progress: task.progress, succeeding: task.core)
+        session = task.session
+        self.target = target
+        resumeData = nil
     }
 
-    /// The bytes that came are kept and synced; the completion brings resume data for them.
-    public func cancel() {
-        switch core.cancel() {
-        case .completeCancelled: session.complete(self, .failed(.cancelled, resumeData))
-        case .cancelOnLoop: session.cancel(identifier)
-        case .start, .nothing: break
-        }
+    /// The finished file, once the task is complete.
+    public var file: PublishedFile? { mutable.withLock { $0.file } }
+
+    func setFile(_ file: PublishedFile) { mutable.withLock { $0.file = file } }
+
+    func makeRun(on loop: LoopCore) -> any LoopRun { DownloadRun(task: self, core: loop) }
+
+    /// Ends it; the bytes that came are kept and synced, and the error brings resume data for them.
+    ///
+    /// Cancelled with ``cancel(keepingBytes:)`` and `false`, it leaves nothing.
+    public func cancel(keepingBytes: Bool) {
+        if !keepingBytes { mutable.withLock { $0.leavesNothing = true } }
+        cancel()
     }
+
+    var leavesNothing: Bool { mutable.withLock { $0.leavesNothing } }
 
     /// Bytes between two checkpoints from which on a download is one of those that leave the page cache.
     private static let cachedShare: Int64 = 16 << 20
@@ -112,8 +111,8 @@ public final class DownloadTask: SessionTask {
 
     /// The resume data of a checkpoint have been kept where they outlast a crash.
     public func confirm(_ resumeData: ResumeData) {
-        let (number, count) = (identifier, resumeData.ranges.contiguousEnd)
-        session.loop(for: number).post { core in (core.client(number) as? DownloadRun)?.confirm(count) }
+        let count = resumeData.ranges.contiguousEnd
+        session.perform(self) { ($0 as? DownloadRun)?.confirm(count) }
     }
 
     /// Written and not yet synced.

@@ -13,7 +13,22 @@ enum RedirectRule {
     /// Fields that say nothing about who asks: all that crosses an origin.
     private static let harmless: Set<String> = ["accept", "accept-language", "user-agent", "cache-control", "pragma"]
 
-    /// - Returns: the request to make next, for the same method.
+    /// The method to go on with: 303 asks to look elsewhere, and after 301 and 302 everyone makes GET of POST.
+    static func method(after status: Int, of method: HTTPRequest.Method) -> HTTPRequest.Method {
+        switch status {
+        case 303 where method != .head: .get
+        case 301 where method == .post, 302 where method == .post: .get
+        default: method
+        }
+    }
+
+    /// What speaks of a body, which a request that turned into GET has not.
+    private static let aboutBody: Set<String> = [
+        "content-type", "content-length", "content-encoding", "content-language", "content-location", "digest",
+        "content-digest", "repr-digest", "last-modified", "transfer-encoding", "expect",
+    ]
+
+    /// - Returns: the request to make next.
     static func follow(
         _ head: ResponseHead, from request: TransferRequest, at url: CurlURL, protocols: String
     ) throws(TransferError) -> (request: TransferRequest, url: CurlURL) {
@@ -35,9 +50,13 @@ enum RedirectRule {
         }
         var next = request
         next.url = target.text
+        next.method = method(after: head.status, of: request.method)
+        if next.method != request.method {
+            next.headerFields = HTTPFields(next.headerFields.filter { !aboutBody.contains($0.name.canonicalName) })
+        }
         if target.origin != url.origin {
             next.credential = nil
-            next.headerFields = HTTPFields(request.headerFields.filter { harmless.contains($0.name.canonicalName) })
+            next.headerFields = HTTPFields(next.headerFields.filter { harmless.contains($0.name.canonicalName) })
         }
         return (next, target)
     }

@@ -1,0 +1,82 @@
+import CCurl
+
+/// What an easy handle tells of its transfer.
+extension EasyHandle {
+    /// The `errno` of a connection that failed, 0 where none did.
+    package borrowing func systemError() -> Int32 {
+        var value = 0
+        return ccurl_get_long(raw, CURLINFO_OS_ERRNO, &value) == CURLE_OK ? Int32(clamping: value) : 0
+    }
+
+    package borrowing func serverCertificates() -> ServerCertificates {
+        var result = 0
+        _ = ccurl_get_long(raw, CURLINFO_SSL_VERIFYRESULT, &result)
+        var chain: [String] = []
+        if let information = ccurl_get_certificates(raw), let lists = information.pointee.certinfo {
+            for index in 0..<Int(information.pointee.num_of_certs) {
+                var entry = lists[index]
+                while let current = entry {
+                    let text = String(cString: current.pointee.data)
+                    if text.hasPrefix("Cert:") { chain.append(String(text.dropFirst(5))) }
+                    entry = current.pointee.next
+                }
+            }
+        }
+        return ServerCertificates(chain: chain, verifyResult: result)
+    }
+
+    /// When its steps were done, and over what.
+    package borrowing func timing() -> ExchangeTiming {
+        ExchangeTiming(
+            connect: offset(CURLINFO_CONNECT_TIME_T), secure: offset(CURLINFO_APPCONNECT_TIME_T),
+            requestSent: offset(CURLINFO_PRETRANSFER_TIME_T), firstByte: offset(CURLINFO_STARTTRANSFER_TIME_T),
+            total: offset(CURLINFO_TOTAL_TIME_T), connections: number(CURLINFO_NUM_CONNECTS),
+            httpVersion: number(CURLINFO_HTTP_VERSION), remoteAddress: text(CURLINFO_PRIMARY_IP),
+            remotePort: number(CURLINFO_PRIMARY_PORT))
+    }
+
+    /// Cookies as lines of the Netscape format.
+    package borrowing func cookieLines() -> [String] {
+        var list: UnsafeMutablePointer<curl_slist>?
+        guard ccurl_get_list(raw, CURLINFO_COOKIELIST, &list) == CURLE_OK else { return [] }
+        defer { curl_slist_free_all(list) }
+        var lines: [String] = []
+        var next = list
+        while let current = next {
+            lines.append(String(cString: current.pointee.data))
+            next = current.pointee.next
+        }
+        return lines
+    }
+
+    private borrowing func number(_ information: CURLINFO) -> Int {
+        var value = 0
+        return ccurl_get_long(raw, information, &value) == CURLE_OK ? value : 0
+    }
+
+    private borrowing func offset(_ information: CURLINFO) -> Int64 {
+        var value: curl_off_t = 0
+        return ccurl_get_offset(raw, information, &value) == CURLE_OK ? Int64(value) : 0
+    }
+
+    private borrowing func text(_ information: CURLINFO) -> String? {
+        var value: UnsafePointer<CChar>?
+        guard ccurl_get_string(raw, information, &value) == CURLE_OK, let value, value.pointee != 0 else { return nil }
+        return String(cString: value)
+    }
+}
+
+/// The steps of one exchange in microseconds since it was handed to libcurl; 0 where one did not happen.
+package struct ExchangeTiming: Sendable {
+    package var connect: Int64
+    package var secure: Int64
+    package var requestSent: Int64
+    package var firstByte: Int64
+    package var total: Int64
+    /// Connections made for it; 0: a kept one served.
+    package var connections: Int
+    /// libcurl's number: 2 is HTTP/1.1, 3 is HTTP/2, 30 is HTTP/3.
+    package var httpVersion: Int
+    package var remoteAddress: String?
+    package var remotePort: Int
+}

@@ -1,0 +1,113 @@
+import Curl
+
+/// Sends a request's body, from its beginning as often as that is asked for.
+///
+/// Lives on its loop's thread.
+final class BodySender {
+    private let body: RequestBody
+    /// Runs on any thread: the stream has something again.
+    private let moreToSend: @Sendable () -> Void
+    /// A stream in the place of the body's own, as a delegate wants it.
+    private var replacement: BodyStream?
+    private var pump: BodyPump?
+    private var maker: Task<Void, Never>?
+    /// Bytes that have gone out.
+    private(set) var sent: Int64 = 0
+
+    init(_ body: RequestBody, moreToSend: @escaping @Sendable () -> Void) {
+        self.body = body
+        self.moreToSend = moreToSend
+    }
+
+    deinit { stop() }
+
+    var length: Int64? { replacement.map { $0.length } ?? body.length }
+
+    var isStream: Bool { if case .stream = body { true } else { false } }
+
+    /// Everything that has to be sent has been.
+    var isComplete: Bool { length.map { $0 == sent } ?? isAtEnd }
+
+    private var isAtEnd = false
+
+    /// - Parameter stream: what to send in the place of the body's own stream.
+    func begin(with stream: BodyStream? = nil) throws(TransferError) {
+        if let stream { replacement = stream }
+        guard rewind(to: 0) else { throw .sourceChanged }
+    }
+
+    /// - Returns: whether the body can be sent again from `offset`.
+    func rewind(to offset: Int64) -> Bool {
+        sent = offset
+        isAtEnd = false
+        switch body {
+        case .none, .data: return true
+        case .file(let source): return source.isUnchanged()
+        case .stream(let own):
+            guard offset == 0 else { return false }
+            stop()
+            let pump = BodyPump(moreToSend: moreToSend)
+            self.pump = pump
+            maker = (replacement ?? own).open(pump)
+            return true
+        }
+    }
+
+    /// - Throws: where the bytes are not those that were promised: the request must not become whole.
+    /// - Returns: how many; `nil`: later.
+    func fill(_ space: UnsafeMutableRawBufferPointer) throws(TransferError) -> Int? {
+        let count: Int
+        switch body {
+        case .none: return 0
+        case .data(let bytes):
+            count = min(space.count, bytes.count - Int(sent))
+            bytes.withUnsafeBytes { bytes in
+                UnsafeMutableRawBufferPointer(rebasing: space[..<count])
+                    .copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[Int(sent)..<(Int(sent) + count)]))
+            }
+        case .file(let source): count = try read(source, into: space)
+        case .stream:
+            guard let taken = try pull(into: space) else { return nil }
+            count = taken
+        }
+        sent += Int64(count)
+        return count
+    }
+
+    private func read(_ source: UploadSource, into space: UnsafeMutableRawBufferPointer) throws(TransferError) -> Int {
+        let size = source.identity.size
+        let wanted = Int(min(Int64(space.count), size - sent))
+        guard wanted > 0 else { return 0 }
+        let count = try source.descriptor.read(
+            into: UnsafeMutableRawBufferPointer(rebasing: space[..<wanted]), at: sent)
+        // Checked before the last byte goes out: a changed file must not make a complete request.
+        let isLast = sent + Int64(count) == size
+        guard count == wanted, !isLast || source.isUnchanged() else { throw .sourceChanged }
+        return count
+    }
+
+    private func pull(into space: UnsafeMutableRawBufferPointer) throws(TransferError) -> Int? {
+        switch pump?.take(into: space) {
+        case .bytes(let count):
+            if let length, count == 0 ? sent < length : sent + Int64(count) > length {
+                throw TransferError(.bodyStreamFailed, "the body's source does not give the \(length) bytes it spoke of")
+            }
+            isAtEnd = count == 0
+            return count
+        case .later: return nil
+        case .failed(let error): throw error
+        case nil: return 0
+        }
+    }
+
+    func stop() {
+        maker?.cancel()
+        maker = nil
+        pump?.stop()
+        pump = nil
+    }
+}
+
+extension TransferError {
+    static let sourceChanged = TransferError(.sourceChanged, "the file changed while it was being sent")
+}

@@ -1,0 +1,83 @@
+import Synchronization
+
+/// Receives what concerns one request whose answer is kept in memory, or handed on as it comes.
+///
+/// `@unchecked` for the reason that ``TaskDelegate`` gives.
+public class DataTaskDelegate: TaskDelegate, @unchecked Sendable {
+    private struct State {
+        var data: [UInt8] = []
+        var dataStream: (@Sendable ([UInt8]) -> Void)?
+        var channel: BodyChannel?
+    }
+
+    private let state = Mutex(State())
+    /// One value for all attempts.
+    public let progress: TransferProgress
+
+    init(progress: TransferProgress) {
+        self.progress = progress
+        super.init()
+    }
+
+    /// The answer's body, once the request is complete; `nil` where it went to ``dataStream`` or to a sequence.
+    public var data: [UInt8]? {
+        state.withLock { $0.dataStream == nil && $0.channel == nil ? $0.data : nil }
+    }
+
+    /// Takes each piece of the body as it comes, on a loop's thread, in the place of ``data``.
+    public var dataStream: (@Sendable ([UInt8]) -> Void)? {
+        get { state.withLock { $0.dataStream } }
+        set { state.withLock { $0.dataStream = newValue } }
+    }
+
+    /// Bytes of the body that have come.
+    public var bytesReceived: Int64 { progress.completedBytes }
+    /// Bytes of the body, where the server says so.
+    public var expectedContentLength: Int64? { task?.response?.contentLength }
+
+    /// The body goes to the one who reads it.
+    ///
+    /// - Returns: the same channel each time.
+    func openChannel() -> BodyChannel {
+        state.withLock { state in
+            if let channel = state.channel { return channel }
+            let channel = BodyChannel()
+            state.channel = channel
+            return channel
+        }
+    }
+
+    var sink: BodySink {
+        state.withLock { state in
+            if let channel = state.channel { return .channel(channel) }
+            if let stream = state.dataStream { return .hand(stream) }
+            return .collect
+        }
+    }
+
+    /// Bytes have gone to someone who cannot give them back.
+    var hasHandedOut: Bool {
+        switch sink {
+        case .collect: false
+        case .hand, .channel: task.map { $0.progress.completedBytes > 0 } ?? false
+        }
+    }
+
+    override func finish(_ task: any SessionTask, _ error: TransferError?) {
+        if let task = task as? DataTask { state.withLock { $0.data = task.data } }
+        super.finish(task, error)
+    }
+
+    override func didEnd(_ error: TransferError?) {
+        state.withLock { $0.channel }?.finish(error)
+        super.didEnd(error)
+    }
+}
+
+/// Receives what concerns one upload: how its body goes out, and the answer as ``DataTaskDelegate`` has it.
+///
+/// `@unchecked` for the reason that ``TaskDelegate`` gives.
+public final class UploadTaskDelegate: DataTaskDelegate, @unchecked Sendable {
+    /// Of the body that is sent.
+    public var uploadProgress: TransferProgress { progress }
+}

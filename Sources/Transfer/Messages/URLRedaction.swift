@@ -1,0 +1,19 @@
+/// Takes out of a URL what only its owner should see.
+enum URLRedaction {
+    /// - Returns: the URL without user, password and fragment, and with the values of its query hidden.
+    static func redact(_ url: String, hidesQuery: Bool = true) -> String {
+        var text = Substring(url)
+        if let fragment = text.firstIndex(of: "#") { text = text[..<fragment] }
+        guard let start = text.firstRange(of: "://")?.upperBound else { return String(text) }
+        let scheme = text[..<start]
+        var rest = text[start...]
+        let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
+        if let at = rest[..<end].lastIndex(of: "@") { rest = rest[rest.index(after: at)...] }
+        guard hidesQuery, let mark = rest.firstIndex(of: "?") else { return String(scheme + rest) }
+        let query = rest[rest.index(after: mark)...].split(separator: "&", omittingEmptySubsequences: false).map {
+            pair in
+            pair.contains("=") ? pair.prefix { $0 != "=" } + "=…" : String(pair)
+        }
+        return String(scheme + rest[...mark]) + query.joined(separator: "&")
+    }
+}

@@ -1,0 +1,209 @@
+import FoundationEssentials
+
+/// Something to ask for, whose answer is kept in memory or read as it comes.
+///
+/// `@unchecked` for the reason that ``Request`` gives.
+public class DataRequest: Request, @unchecked Sendable {
+    let dataDelegate: DataTaskDelegate
+
+    init(
+        _ intention: Result<TransferRequest, TransferError>, body: RequestBody, delegate: DataTaskDelegate,
+        progress: TransferProgress, manager: SessionManager, isUpload: Bool
+    ) {
+        dataDelegate = delegate
+        super.init(intention, delegate: delegate, progress: progress, manager: manager) {
+            [session = manager.session] request in
+            let sink = delegate.sink
+            return isUpload
+                ? session.uploadTask(with: request, body: body, sink: sink, progress: progress)
+                : session.dataTask(with: request, body: body, sink: sink, progress: progress)
+        }
+    }
+
+    /// Hands the body over piece by piece, on a loop's thread, which must not be held up; it is not kept then, and an
+    /// attempt that broke after the first piece is not followed by another.
+    @discardableResult
+    public func stream(_ closure: @escaping @Sendable ([UInt8]) -> Void) -> Self {
+        dataDelegate.dataStream = closure
+        return self
+    }
+
+    override var canTryAgain: Bool { super.canTryAgain && !dataDelegate.hasHandedOut }
+
+    override func validate() -> TransferError? {
+        guard let response else { return nil }
+        let data = dataDelegate.data
+        return validate(response, isEmpty: data.map { $0.isEmpty } ?? (progress.completedBytes == 0), data: data)
+    }
+
+    // MARK: Handlers
+
+    /// Runs `handler` when the request is complete.
+    @discardableResult
+    public func response(
+        queue: HandlerQueue = .shared, _ handler: @escaping @Sendable (DataResponse<Data?>) -> Void
+    ) -> Self {
+        delegate.queue.add(on: queue) { [self] in handler(report()) }
+        startIfImmediate()
+        return self
+    }
+
+    /// Runs `handler` when the request is complete and its body made into a value.
+    @discardableResult
+    public func response<Serializer: ResponseSerializer>(
+        queue: HandlerQueue = .shared, using serializer: Serializer,
+        _ handler: @escaping @Sendable (DataResponse<Serializer.Value>) -> Void
+    ) -> Self {
+        delegate.queue.add(on: queue) { [self] in handler(report(serializer)) }
+        startIfImmediate()
+        return self
+    }
+
+    @discardableResult
+    public func responseData(
+        queue: HandlerQueue = .shared, _ handler: @escaping @Sendable (DataResponse<Data>) -> Void
+    ) -> Self {
+        response(queue: queue, using: DataSerializer(), handler)
+    }
+
+    @discardableResult
+    public func responseString(
+        queue: HandlerQueue = .shared, _ handler: @escaping @Sendable (DataResponse<String>) -> Void
+    ) -> Self {
+        response(queue: queue, using: StringSerializer(), handler)
+    }
+
+    @discardableResult
+    public func responseJSON(
+        queue: HandlerQueue = .shared, _ handler: @escaping @Sendable (DataResponse<JSONValue>) -> Void
+    ) -> Self {
+        response(queue: queue, using: JSONSerializer(), handler)
+    }
+
+    @discardableResult
+    public func responseDecodable<Value: Decodable & Sendable>(
+        of type: Value.Type = Value.self, queue: HandlerQueue = .shared,
+        _ handler: @escaping @Sendable (DataResponse<Value>) -> Void
+    ) -> Self {
+        response(queue: queue, using: DecodableSerializer<Value>(), handler)
+    }
+
+    // MARK: Awaiting
+
+    /// How the request ended. Cancelling the Swift task that waits cancels the request.
+    public var outcome: DataResponse<Data?> {
+        get async {
+            await completion()
+            return report()
+        }
+    }
+
+    /// How the request ended, with its body made into a value.
+    public func response<Serializer: ResponseSerializer>(
+        using serializer: Serializer
+    ) async -> DataResponse<Serializer.Value> {
+        await completion()
+        return report(serializer)
+    }
+
+    /// The body.
+    ///
+    /// - Throws: why there is none.
+    public var value: Data {
+        get async throws(TransferError) {
+            await completion()
+            return try report().result.get() ?? Data()
+        }
+    }
+
+    public var string: String {
+        get async throws(TransferError) { try await response(using: StringSerializer()).result.get() }
+    }
+
+    /// The body as a value of a type of the caller's, from JSON.
+    public func decoded<Value: Decodable & Sendable>(as type: Value.Type = Value.self) async throws(TransferError) -> Value {
+        try await response(using: DecodableSerializer<Value>()).result.get()
+    }
+
+    /// The body as it comes, once: `for try await bytes in request.body`. The server waits for whoever reads; letting
+    /// go of the sequence early, or cancelling the Swift task, cancels the request.
+    public var body: BodySequence { BodySequence(request: self, channel: dataDelegate.openChannel()) }
+
+    private func report() -> DataResponse<Data?> {
+        let data = dataDelegate.data.map { Data($0) }
+        let result: Result<Data?, TransferError> = delegate.error.map { .failure($0) } ?? .success(data)
+        return DataResponse(request: request, head: response, data: data, result: result, metrics: metrics)
+    }
+
+    private func report<Serializer: ResponseSerializer>(_ serializer: Serializer) -> DataResponse<Serializer.Value> {
+        let plain = report()
+        let result = plain.result.flatMap { serializer.result($0 ?? Data(), of: plain.head) }
+        return DataResponse(
+            request: plain.request, head: plain.head, data: plain.data, result: result, metrics: plain.metrics)
+    }
+}
+
+/// Something to send, and the answer to that.
+///
+/// `@unchecked` for the reason that ``Request`` gives.
+public final class UploadRequest: DataRequest, @unchecked Sendable {
+    /// How far the body has gone out.
+    public var uploadProgress: TransferProgress { progress }
+}
+
+extension Request {
+    /// Waits until the request is complete; the Swift task's cancellation is the request's too.
+    func completion() async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                delegate.queue.add(on: .inline) { continuation.resume() }
+                startIfImmediate()
+            }
+        } onCancel: {
+            cancel()
+        }
+    }
+
+    /// Runs `handler` whenever the counts have changed, at most every 50 ms and once at the end.
+    @discardableResult
+    public func onProgress(
+        queue: HandlerQueue = .shared, _ handler: @escaping @Sendable (TransferProgress.Snapshot) -> Void
+    ) -> Self {
+        let progress = progress
+        Task {
+            for await snapshot in progress { queue.run { handler(snapshot) } }
+        }
+        return self
+    }
+}
+
+/// A body as it comes.
+public struct BodySequence: AsyncSequence, Sendable {
+    public typealias Element = [UInt8]
+    public typealias Failure = TransferError
+
+    let request: DataRequest
+    let channel: BodyChannel
+
+    public func makeAsyncIterator() -> Iterator {
+        request.startIfImmediate()
+        return Iterator(channel: channel)
+    }
+
+    /// Letting go of it ends the request, where that has not come to its end.
+    public final class Iterator: AsyncIteratorProtocol {
+        private let channel: BodyChannel
+
+        init(channel: BodyChannel) {
+            self.channel = channel
+        }
+
+        deinit { channel.abandon() }
+
+        public func next() async throws(TransferError) -> [UInt8]? { try await channel.next() }
+
+        public func next(isolation actor: isolated (any Actor)?) async throws(TransferError) -> [UInt8]? {
+            try await channel.next()
+        }
+    }
+}

@@ -1,0 +1,41 @@
+import FoundationEssentials
+
+/// How a data or upload request ended.
+public struct DataResponse<Value: Sendable>: Sendable {
+    /// As it was sent last.
+    public var request: TransferRequest?
+    public var head: ResponseHead?
+    /// The body; `nil` where it went elsewhere.
+    public var data: Data?
+    public var result: Result<Value, TransferError>
+    /// Of all attempts.
+    public var metrics: TransferMetrics
+
+    public var value: Value? { try? result.get() }
+    public var error: TransferError? {
+        if case .failure(let error) = result { error } else { nil }
+    }
+    /// Of the exchange that brought the answer.
+    public var timeline: ExchangeMetrics.Timeline? { metrics.last?.timeline }
+}
+
+/// How a download request ended.
+public struct DownloadResponse<Value: Sendable>: Sendable {
+    /// As it was sent last.
+    public var request: TransferRequest?
+    public var head: ResponseHead?
+    /// The finished file.
+    public var file: PublishedFile?
+    public var result: Result<Value, TransferError>
+    /// Where it failed: what another request can go on with.
+    public var resumeData: ResumeData?
+    /// Of all attempts.
+    public var metrics: TransferMetrics
+
+    public var value: Value? { try? result.get() }
+    public var error: TransferError? {
+        if case .failure(let error) = result { error } else { nil }
+    }
+    /// Of the exchange that brought the answer.
+    public var timeline: ExchangeMetrics.Timeline? { metrics.last?.timeline }
+}

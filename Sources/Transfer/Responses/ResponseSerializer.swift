@@ -1,0 +1,121 @@
+import FoundationEssentials
+
+/// Makes of an answer what the caller wants of it.
+public protocol ResponseSerializer<Value>: Sendable {
+    associatedtype Value: Sendable
+
+    /// - Parameter data: the body, empty where there is none.
+    /// - Throws: why it cannot; the response's error then has it as ``TransferError/underlying``.
+    func serialize(_ data: Data, of head: ResponseHead?) throws -> Value
+}
+
+extension ResponseSerializer {
+    func result(_ data: Data, of head: ResponseHead?) -> Result<Value, TransferError> {
+        do {
+            return .success(try serialize(data, of: head))
+        } catch let error as TransferError {
+            return .failure(error)
+        } catch {
+            return .failure(
+                TransferError(.serializationFailed, "the body is not what was expected: \(error)", underlying: error))
+        }
+    }
+}
+
+extension ResponseHead {
+    /// Success without a body (RFC 9110, sections 15.3.5 and 15.3.6).
+    var isEmptySuccess: Bool { status == 204 || status == 205 }
+}
+
+private let empty = TransferError(.serializationFailed, "the body is empty")
+
+/// The body as it is; an empty one only with 204 and 205.
+public struct DataSerializer: ResponseSerializer {
+    public init() {}
+
+    public func serialize(_ data: Data, of head: ResponseHead?) throws -> Data {
+        guard !data.isEmpty || head?.isEmptySuccess ?? false else { throw empty }
+        return data
+    }
+}
+
+/// The body as text, in the encoding that the answer names, otherwise UTF-8.
+public struct StringSerializer: ResponseSerializer {
+    public init() {}
+
+    public func serialize(_ data: Data, of head: ResponseHead?) throws -> String {
+        if data.isEmpty {
+            guard head?.isEmptySuccess ?? false else { throw empty }
+            return ""
+        }
+        switch head?.charset {
+        case "iso-8859-1", "latin1", "windows-1252":
+            return String(String.UnicodeScalarView(data.map { Unicode.Scalar($0) }))
+        default:
+            guard let text = String(validating: data, as: UTF8.self) else {
+                throw TransferError(.serializationFailed, "the body is no text in UTF-8")
+            }
+            return text
+        }
+    }
+}
+
+/// A value of any JSON text (RFC 8259).
+public enum JSONValue: Sendable, Equatable, Decodable {
+    case null
+    case bool(Bool)
+    case number(Double)
+    case string(String)
+    case array([JSONValue])
+    case object([String: JSONValue])
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        if container.decodeNil() {
+            self = .null
+        } else if let value = try? container.decode(Bool.self) {
+            self = .bool(value)
+        } else if let value = try? container.decode(Double.self) {
+            self = .number(value)
+        } else if let value = try? container.decode(String.self) {
+            self = .string(value)
+        } else if let value = try? container.decode([JSONValue].self) {
+            self = .array(value)
+        } else {
+            self = .object(try container.decode([String: JSONValue].self))
+        }
+    }
+
+    public subscript(key: String) -> JSONValue? {
+        if case .object(let members) = self { members[key] } else { nil }
+    }
+
+    public subscript(index: Int) -> JSONValue? {
+        if case .array(let elements) = self, elements.indices.contains(index) { elements[index] } else { nil }
+    }
+}
+
+/// The body as JSON of any shape; with 204 and 205 ``JSONValue/null``.
+public struct JSONSerializer: ResponseSerializer {
+    public init() {}
+
+    public func serialize(_ data: Data, of head: ResponseHead?) throws -> JSONValue {
+        if data.isEmpty, head?.isEmptySuccess ?? false { return .null }
+        return try DecodableSerializer<JSONValue>().serialize(data, of: head)
+    }
+}
+
+/// The body as a value of a type of the caller's, from JSON.
+public struct DecodableSerializer<Value: Decodable & Sendable>: ResponseSerializer {
+    private let decoder: @Sendable () -> JSONDecoder
+
+    /// - Parameter decoder: makes one for each body.
+    public init(decoder: @escaping @Sendable () -> JSONDecoder = { JSONDecoder() }) {
+        self.decoder = decoder
+    }
+
+    public func serialize(_ data: Data, of head: ResponseHead?) throws -> Value {
+        guard !data.isEmpty else { throw empty }
+        return try decoder().decode(Value.self, from: data)
+    }
+}

@@ -1,0 +1,247 @@
+import Curl
+import HTTPTypes
+
+/// A data or upload task at work on its loop.
+///
+/// A request either has the whole of its body, or it is broken off: a body that ends early is no request for a server
+/// to act on (RFC 9112, section 8).
+final class DataRun: LoopRun, TransactionClient {
+    private(set) lazy var transaction = Transaction(task, client: self, core: core)
+    private let task: DataTask
+    private let session: Session
+    private unowned let core: LoopCore
+    private let sender: BodySender
+
+    private var head: ResponseHead?
+    private var collected: [UInt8] = []
+    private var received: Int64 = 0
+    /// Times that the body began to be sent.
+    private var sendings = 0
+    /// The exchange under way has a body to send.
+    private var sendsBody = false
+    /// A delegate has yet to say which stream to send.
+    private var awaitsStream = false
+
+    /// Bytes that are reserved for a body of stated length, before any of them is there.
+    private static let largestReserve: Int64 = 1 << 20
+
+    init(task: DataTask, core: LoopCore) {
+        self.task = task
+        self.core = core
+        session = task.session
+        let (loop, number) = (task.session.loop(for: task), task.identifier)
+        sender = BodySender(task.body) {
+            loop.post { core in (core.client(number) as? any LoopRun)?.transaction.resume(.source) }
+        }
+    }
+
+    func start() {
+        if case .channel(let channel) = task.sink {
+            let (session, task) = (session, task)
+            channel.begin {
+                session.perform(task) { $0.transaction.resume(.full) }
+            } abandon: {
+                task.cancel()
+            }
+        }
+        transaction.ask()
+    }
+
+    func cancel() { transaction.cancel() }
+
+    // MARK: The request
+
+    func prepare(_ request: TransferRequest, at url: CurlURL) throws(TransferError) -> Transaction.Contribution {
+        head = nil
+        collected = []
+        received = 0
+        var contribution = Transaction.Contribution()
+        let method = request.method.rawValue
+        sendsBody = carriesBody(request)
+        let sendsBody = sendsBody
+        if sendsBody { try beginSending() }
+        if sendsBody, request.headerFields[.contentType] == nil, sender.length != 0 || request.method == .post {
+            contribution.fields.append("Content-Type: application/octet-stream")
+        }
+        let length = sendsBody ? sender.length : 0
+        let decodes = request.headerFields[.acceptEncoding] == nil && request.headerFields[.range] == nil
+        contribution.configure = { (exchange: Exchange) throws(CurlError) in
+            if sendsBody {
+                try exchange.easy.set(.upload, to: true)
+                try exchange.easy.set(.uploadSize, to: length ?? -1)
+                try exchange.easy.set(.uploadBufferSize, to: 256 * 1024)
+                if method != "PUT" { try exchange.easy.set(.method, to: method) }
+            } else if method == "HEAD" {
+                try exchange.easy.set(.noBody, to: true)
+            } else if method != "GET" {
+                try exchange.easy.set(.method, to: method)
+            }
+            // All that this libcurl can decode.
+            if decodes { try exchange.easy.set(.acceptEncoding, to: "") }
+        }
+        return contribution
+    }
+
+    /// A redirect that turned into GET left the body behind (RFC 9110, section 15.4).
+    private func carriesBody(_ request: TransferRequest) -> Bool {
+        guard request.method == task.originalRequest.method, request.method != .head else { return false }
+        if case .none = task.body { return [.post, .put, .patch].contains(request.method) }
+        return true
+    }
+
+    private func beginSending() throws(TransferError) {
+        sendings += 1
+        task.progress.setTotal(sender.length)
+        task.progress.setCompleted(0)
+        guard sendings > 1, sender.isStream, session.delegate.decidesBodyStreams(of: task) else {
+            return try sender.begin()
+        }
+        awaitsStream = true
+        sender.stop()
+        let (session, task, number) = (session, task, sendings)
+        session.delegate.task(task, needNewBodyStream: { stream in
+            session.perform(task) { ($0 as? DataRun)?.take(stream, for: number) }
+        })
+    }
+
+    private func take(_ stream: BodyStream?, for sending: Int) {
+        guard awaitsStream, sending == sendings else { return }
+        awaitsStream = false
+        do throws(TransferError) {
+            try sender.begin(with: stream)
+            transaction.resume(.source)
+        } catch {
+            transaction.cancel(error)
+        }
+    }
+
+    func fill(_ space: UnsafeMutableRawBufferPointer) -> FillVerdict {
+        if awaitsStream {
+            transaction.pause(.source)
+            return .paused
+        }
+        do throws(TransferError) {
+            guard let count = try sender.fill(space) else {
+                transaction.pause(.source)
+                return .paused
+            }
+            task.progress.transferred(count)
+            task.progress.setCompleted(sender.sent)
+            session.delegate.task(task, didSendBodyData: Int64(count), total: sender.sent, expected: sender.length)
+            return .filled(count)
+        } catch {
+            transaction.failure = error
+            return .failed
+        }
+    }
+
+    func rewind(to offset: Int64) -> Bool {
+        task.progress.setCompleted(offset)
+        return sender.rewind(to: offset)
+    }
+
+    // MARK: The answer
+
+    func take(_ head: ResponseHead, at url: CurlURL) -> Transaction.HeadVerdict {
+        self.head = head
+        if !(task is UploadTask) { task.progress.setTotal(head.contentCoding == nil ? head.contentLength : nil) }
+        if case .collect = task.sink, let length = head.contentLength {
+            collected.reserveCapacity(Int(min(length, Self.largestReserve)))
+        }
+        let (delegate, task) = (session.delegate, task)
+        guard delegate.decidesResponses(of: task) else { return .receive }
+        let goesOn = transaction.decide(otherwise: .response(.allow)) { reply in
+            delegate.dataTask(task, didReceive: head) { reply(.response($0)) }
+        } then: { [unowned self] decision in
+            switch decision {
+            case .response(.cancel):
+                transaction.failure = .cancelled
+                return false
+            case .response(.becomeDownload(let target)): return becomeDownload(to: target, head, at: url)
+            default: return true
+            }
+        }
+        return goesOn ? .receive : .refuse(transaction.failure ?? .cancelled)
+    }
+
+    private func becomeDownload(to target: DownloadTarget, _ head: ResponseHead, at url: CurlURL) -> Bool {
+        let download = DownloadTask(succeeding: task, target: target)
+        guard session.replace(task, by: download) else {
+            transaction.failure = .cancelled
+            return false
+        }
+        let run = DownloadRun(task: download, core: core, takingOver: transaction)
+        core.adopt(run, as: download.identifier)
+        core.release(task.identifier)
+        session.delegate.dataTask(task, didBecome: download)
+        switch run.take(head, at: url) {
+        case .receive: return true
+        case .discard:
+            transaction.discard()
+            return true
+        case .refuse(let error):
+            transaction.failure = error
+            return false
+        }
+    }
+
+    func receive(_ bytes: UnsafeRawBufferPointer) -> BodyVerdict {
+        let limit = transaction.request.maximumBodySize ?? .max
+        guard received + Int64(bytes.count) <= limit else {
+            return refuse(TransferError(.tooLarge, "the body grew past the \(limit) bytes allowed"))
+        }
+        if session.delegate.responds(to: .dataTaskDidReceiveData) {
+            session.delegate.dataTask(task, didReceive: Array(bytes))
+        } else {
+            switch task.sink {
+            case .collect:
+                let most = session.configuration.maximumCollectedBytes
+                guard collected.count + bytes.count <= most else {
+                    return refuse(
+                        TransferError(.tooLarge, "the body grew past the \(most) bytes that are kept in memory"))
+                }
+                collected.append(contentsOf: bytes)
+            case .hand(let take): take(Array(bytes))
+            case .channel(let channel):
+                guard channel.put(Array(bytes)) else {
+                    transaction.pause(.full)
+                    return .paused
+                }
+            }
+        }
+        received += Int64(bytes.count)
+        if !(task is UploadTask) {
+            task.progress.transferred(bytes.count)
+            task.progress.setCompleted(received)
+        }
+        return .accepted
+    }
+
+    private func refuse(_ error: TransferError) -> BodyVerdict {
+        transaction.failure = error
+        return .refused
+    }
+
+    // MARK: The end
+
+    func didEnd(_ error: TransferError?) {
+        sender.stop()
+        core.release(task.identifier)
+        session.networkEnded()
+        task.setData(collected)
+        session.complete(task, judge(error))
+    }
+
+    private func judge(_ error: TransferError?) -> TransferError? {
+        guard let head else {
+            return error ?? TransferError(.truncated, "the connection ended without an answer")
+        }
+        let hasSentAll = !sendsBody || sender.isComplete
+        guard let error else {
+            return hasSentAll || head.status >= 300
+                ? nil : TransferError(.truncated, "the server answered before it had the whole body")
+        }
+        // A server that refuses need not read the body first: its answer counts even if the sending broke.
+        return !hasSentAll && head.status >= 300 && error.code.isBrokenConnection ? nil : error
+    }
+}

@@ -1,0 +1,350 @@
+import Curl
+import Glibc
+
+/// Who asks through a ``Transaction``: says what goes along, and takes the final answer. Called on the loop's thread.
+protocol TransactionClient: AnyObject {
+    /// An exchange with `url` is about to begin: the first, one after a redirect, or one with credentials.
+    func prepare(_ request: TransferRequest, at url: CurlURL) throws(TransferError) -> Transaction.Contribution
+    /// The head of the final answer.
+    func take(_ head: ResponseHead, at url: CurlURL) -> Transaction.HeadVerdict
+    /// Bytes of its body. `.refused` after ``Transaction/failure`` was set; `.paused` after
+    /// ``Transaction/pause(_:)``, and then the same bytes come again.
+    func receive(_ bytes: UnsafeRawBufferPointer) -> BodyVerdict
+    /// Puts bytes of the request's body into `space`.
+    func fill(_ space: UnsafeMutableRawBufferPointer) -> FillVerdict
+    /// The request's body is to be sent again from `offset`.
+    func rewind(to offset: Int64) -> Bool
+    /// Nothing more comes; `nil` where libcurl is content with the body: whether it is whole is for the client to judge.
+    func didEnd(_ error: TransferError?)
+}
+
+extension TransactionClient {
+    func fill(_ space: UnsafeMutableRawBufferPointer) -> FillVerdict { .filled(0) }
+    func rewind(to offset: Int64) -> Bool { true }
+}
+
+/// One request until its final answer: the redirects and challenges on the way there are met here.
+///
+/// Lives on its loop's thread.
+final class Transaction: ExchangeHandler {
+    /// What a client adds to an exchange.
+    struct Contribution {
+        /// Field lines, `Name: value`.
+        var fields: [String] = []
+        var configure: (Exchange) throws(CurlError) -> Void = { (_: Exchange) throws(CurlError) in }
+    }
+
+    enum HeadVerdict {
+        case receive
+        /// The body is of no use; the client is told of its end as of any other.
+        case discard
+        case refuse(TransferError)
+    }
+
+    /// Why no byte of a body is taken or given for now.
+    struct Pauses: OptionSet {
+        let rawValue: UInt8
+        static let suspended = Pauses(rawValue: 1)
+        /// A delegate has yet to say what is to become of the answer.
+        static let deciding = Pauses(rawValue: 2)
+        /// Whoever takes the bytes has no room for more.
+        static let full = Pauses(rawValue: 4)
+        /// The rate limit is used up.
+        static let rate = Pauses(rawValue: 8)
+        /// The bytes to send are yet to be made.
+        static let source = Pauses(rawValue: 16)
+        /// A checkpoint is yet to be confirmed.
+        static let checkpoint = Pauses(rawValue: 32)
+    }
+
+    private enum Phase {
+        /// Before the head of the answer is whole.
+        case asking
+        /// The body is the client's.
+        case receiving
+        /// The body is of no use; what follows it is known.
+        case discarding(Next)
+        /// The head is whole, and a delegate has yet to say what is to become of it.
+        case deciding
+        case ended
+    }
+
+    private enum Next {
+        case ask(TransferRequest, CurlURL)
+        case fail(TransferError)
+        case tellClient
+    }
+
+    private unowned var client: any TransactionClient
+    private var task: any LoopTask
+    private unowned let core: LoopCore
+    private let session: Session
+    let launcher: ExchangeLauncher
+
+    private(set) var request: TransferRequest
+    private(set) var url: CurlURL?
+    private var phase = Phase.asking
+    private var parser = ResponseHeadParser()
+    private var redirects = 0
+    private var discarded = 0
+    private var pauses: Pauses = []
+    private var begunAt = MonotonicTime.now()
+    /// Bytes of a body came or went in this exchange.
+    private(set) var bodyBegun = false
+    /// Set before we break an exchange off ourselves: the reason outranks libcurl's.
+    var failure: TransferError?
+
+    /// What a delegate has been asked and has not answered.
+    private var openQuestion: (number: Int, then: (Decision) -> Bool)?
+    private var questions = 0
+    /// How the exchange ended while a question was open.
+    private var heldEnding: TransferError??
+
+    /// A body of no use is read up to here, so that its connection can serve again.
+    private static let discardLimit = 64 * 1024
+
+    init(_ task: any LoopTask, client: any TransactionClient, core: LoopCore) {
+        self.task = task
+        self.client = client
+        self.core = core
+        session = task.session
+        request = task.originalRequest
+        launcher = ExchangeLauncher(core: core, task: task)
+    }
+
+    /// Asks for what is to be asked for now; a client may do so again once it has been told of an end.
+    func ask() {
+        do throws(CurlError) {
+            if let url { return ask(url) }
+            ask(try CurlURL(request.url))
+        } catch {
+            end(TransferError(.invalidRequest, "the URL cannot be read"))
+        }
+    }
+
+    private func ask(_ url: CurlURL) {
+        self.url = url
+        parser = ResponseHeadParser()
+        phase = .asking
+        discarded = 0
+        failure = nil
+        bodyBegun = false
+        heldEnding = nil
+        pauses.formIntersection(.suspended)
+        task.core.setCurrentRequest(request)
+        task.progress.setPhase(.connecting)
+        guard RequestOptions.protocols.split(separator: ",").contains(Substring(url.scheme)) else {
+            return end(TransferError(.protocolNotAllowed, "this version does not speak \(url.scheme)"))
+        }
+        do throws(TransferError) {
+            let contribution = try client.prepare(request, at: url)
+            begunAt = MonotonicTime.now()
+            let plan = ExchangeLauncher.Plan(request: request, url: url, contribution: contribution)
+            launcher.launch(plan, handler: self) { [unowned self] error in end(error) }
+        } catch {
+            end(error)
+        }
+    }
+
+    /// The answer is another task's from here on.
+    func hand(over task: any LoopTask, to client: any TransactionClient) {
+        self.task = task
+        self.client = client
+        launcher.task = task
+    }
+
+    /// The rest of the body is of no use.
+    func discard() { phase = .discarding(.tellClient) }
+
+    /// Ends what is under way with `reason`; the client is told.
+    func cancel(_ reason: TransferError = .cancelled) {
+        if case .ended = phase { return }
+        failure = reason
+        if !launcher.cancel() { end(reason) }
+    }
+
+    // MARK: Standing still
+
+    func pause(_ reason: Pauses) { pauses.insert(reason) }
+
+    /// To be called from outside libcurl's callbacks.
+    func resume(_ reason: Pauses) {
+        guard pauses.contains(reason) else { return }
+        pauses.remove(reason)
+        // libcurl hands over what it kept back within this call.
+        if pauses.isEmpty { launcher.unpause() }
+    }
+
+    // MARK: From the exchange
+
+    func receiveHeader(_ line: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool {
+        guard case .asking = phase else { return true }  // Trailers.
+        switch parser.add(line) {
+        case .incomplete: return true
+        case .tooLong:
+            failure = TransferError(.tooLarge, "the server's header fields are too long")
+            return false
+        case .complete(let head): return take(head)
+        }
+    }
+
+    func receive(_ bytes: UnsafeRawBufferPointer, on exchange: Exchange) -> BodyVerdict {
+        guard pauses.isEmpty else { return .paused }
+        switch phase {
+        case .receiving:
+            bodyBegun = true
+            return client.receive(bytes)
+        case .discarding:
+            discarded += bytes.count
+            return discarded <= Self.discardLimit ? .accepted : .refused
+        case .asking, .deciding, .ended: return .refused
+        }
+    }
+
+    func fill(_ space: UnsafeMutableRawBufferPointer, on exchange: Exchange) -> FillVerdict {
+        guard pauses.isEmpty else { return .paused }
+        let verdict = client.fill(space)
+        if case .filled(let count) = verdict, count > 0, !bodyBegun {
+            bodyBegun = true
+            task.progress.setPhase(.transferring)
+        }
+        return verdict
+    }
+
+    func rewind(to offset: Int64) -> Bool { client.rewind(to: offset) }
+
+    func judge(_ certificates: ServerCertificates, on exchange: Exchange) -> Bool { true }
+
+    func exchangeDidEnd(_ exchange: Exchange, _ ending: ExchangeEnding) {
+        if case .ended = phase { return }
+        task.core.add(
+            ExchangeMetrics(
+                exchange.easy.timing(), request: request, response: task.response, begunAt: begunAt,
+                lookup: launcher.lookup))
+        let error = launcher.error(for: ending, of: exchange, bodyBegun: bodyBegun)
+        if openQuestion != nil, failure == nil {
+            heldEnding = .some(error)
+        } else {
+            conclude(error)
+        }
+    }
+
+    private func conclude(_ error: TransferError?) {
+        if let failure { return end(failure) }
+        guard case .discarding(let next) = phase else { return end(error) }
+        switch next {
+        case .ask(let request, let url):
+            self.request = request
+            ask(url)
+        case .fail(let error): end(error)
+        case .tellClient: end(nil)
+        }
+    }
+
+    private func end(_ error: TransferError?) {
+        if case .ended = phase { return }
+        phase = .ended
+        openQuestion = nil
+        client.didEnd(error)
+    }
+
+    // MARK: The answer
+
+    private func take(_ head: ResponseHead) -> Bool {
+        guard let url else { return false }
+        task.core.setResponse(head)
+        if RedirectRule.isRedirect(head.status), request.redirects.follows(head.status, method: request.method) {
+            return redirect(head, url)
+        }
+        return handOver(head, url)
+    }
+
+    /// This is the final answer.
+    private func handOver(_ head: ResponseHead, _ url: CurlURL) -> Bool {
+        // Before the client speaks: it may ask a delegate itself.
+        phase = .receiving
+        task.progress.setPhase(.transferring)
+        switch client.take(head, at: url) {
+        case .receive: break
+        case .discard: phase = .discarding(.tellClient)
+        case .refuse(let error):
+            failure = error
+            return false
+        }
+        return true
+    }
+
+    private func redirect(_ head: ResponseHead, _ url: CurlURL) -> Bool {
+        redirects += 1
+        guard redirects <= session.configuration.maximumRedirects else {
+            let words = "more than \(session.configuration.maximumRedirects) redirects"
+            phase = .discarding(.fail(TransferError(.tooManyRedirects, words)))
+            return true
+        }
+        let next: (request: TransferRequest, url: CurlURL)
+        do throws(TransferError) {
+            next = try RedirectRule.follow(head, from: request, at: url, protocols: RequestOptions.protocols)
+        } catch {
+            phase = .discarding(.fail(error))
+            return true
+        }
+        let (delegate, task) = (session.delegate, task)
+        guard delegate.decidesRedirects(of: task) else {
+            phase = .discarding(.ask(next.request, next.url))
+            return true
+        }
+        phase = .deciding
+        return decide(otherwise: .redirect(next.request)) { reply in
+            delegate.task(task, willPerformHTTPRedirection: head, newRequest: next.request) { reply(.redirect($0)) }
+        } then: { [unowned self] decision in
+            guard case .redirect(let request?) = decision else { return handOver(head, url) }
+            phase = .discarding(go(to: request, next.url))
+            return true
+        }
+    }
+
+    private func go(to request: TransferRequest, _ expected: CurlURL) -> Next {
+        do throws(CurlError) {
+            return .ask(request, request.url == expected.text ? expected : try CurlURL(request.url))
+        } catch {
+            return .fail(TransferError(.invalidRequest, "the URL to go on with cannot be read"))
+        }
+    }
+
+    // MARK: What delegates decide
+
+    /// Asks a delegate, and stands still where it does not answer at once.
+    ///
+    /// - Parameters:
+    ///   - otherwise: what counts where whoever was asked lets go of the question without an answer.
+    ///   - then: what follows; says whether to go on, having set ``failure`` otherwise.
+    /// - Returns: whether to go on.
+    func decide(
+        otherwise: Decision, _ asking: (@escaping @Sendable (Decision) -> Void) -> Void,
+        then: @escaping (Decision) -> Bool
+    ) -> Bool {
+        questions += 1
+        let (session, task, number) = (session, task, questions)
+        let reply = Reply(otherwise: otherwise) { decision in
+            session.perform(task) { $0.transaction.decided(decision, number) }
+        }
+        asking { reply.give($0) }
+        if let decision = reply.takeAtOnce() { return then(decision) }
+        openQuestion = (number, then)
+        pause(.deciding)
+        return true
+    }
+
+    private func decided(_ decision: Decision, _ number: Int) {
+        guard let question = openQuestion, question.number == number else { return }
+        openQuestion = nil
+        let goesOn = question.then(decision)
+        if openQuestion != nil { return }
+        if let error = heldEnding {
+            heldEnding = nil
+            return conclude(error)
+        }
+        guard goesOn else { return cancel(failure ?? .cancelled) }
+        resume(.deciding)
+    }
+}

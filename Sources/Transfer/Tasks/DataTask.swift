@@ -1,0 +1,53 @@
+import Curl
+import Synchronization
+
+/// What is to become of an answer whose head is there.
+public enum ResponseDisposition: Sendable {
+    case allow
+    /// The task ends as cancelled.
+    case cancel
+    /// The body goes to a file: the task goes on as a ``DownloadTask``.
+    case becomeDownload(DownloadTarget)
+}
+
+/// Where the body of an answer goes.
+enum BodySink: Sendable {
+    /// Into memory, up to the session's limit.
+    case collect
+    /// To whoever wants each piece, and must not block.
+    case hand(@Sendable ([UInt8]) -> Void)
+    /// To whoever takes it at their own pace.
+    case channel(BodyChannel)
+}
+
+/// Asks, and keeps the answer's body in memory or hands it over as it comes.
+///
+/// `@unchecked`, since a class with a subclass cannot be checked: every stored property is a `let` of a `Sendable` type.
+public class DataTask: LoopTask, @unchecked Sendable {
+    let core: TaskCore
+    let session: Session
+    let body: RequestBody
+    let sink: BodySink
+    private let collected = Mutex<[UInt8]>([])
+
+    init(
+        _ request: TransferRequest, body: RequestBody, sink: BodySink, progress: TransferProgress, session: Session
+    ) {
+        core = TaskCore(request, progress: progress)
+        self.session = session
+        self.body = body
+        self.sink = sink
+    }
+
+    /// The answer's body, once the task is complete; empty where it went elsewhere.
+    public var data: [UInt8] { collected.withLock { $0 } }
+
+    func setData(_ bytes: [UInt8]) { collected.withLock { $0 = bytes } }
+
+    func makeRun(on loop: LoopCore) -> any LoopRun { DataRun(task: self, core: loop) }
+}
+
+/// Asks with a body: what its ``TaskDelegate`` hears first is how that goes out.
+///
+/// `@unchecked` for the reason that ``DataTask`` gives.
+public final class UploadTask: DataTask, @unchecked Sendable {}

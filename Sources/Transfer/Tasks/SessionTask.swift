@@ -1,0 +1,72 @@
+import Curl
+
+/// One attempt of a session at one request.
+public protocol SessionTask: AnyObject, Sendable {
+    /// Unique within the process.
+    var identifier: Int { get }
+    var state: SessionTaskState { get }
+    var originalRequest: TransferRequest { get }
+    /// After redirects: what is being asked for now.
+    var currentRequest: TransferRequest { get }
+    var response: ResponseHead? { get }
+    var progress: TransferProgress { get }
+    /// Between 0 and 1: which of the tasks that wait for a host's connections goes first.
+    var priority: Double { get set }
+    /// What each of its exchanges took, once it is complete.
+    var metrics: TransferMetrics { get }
+    /// Why it ended; `nil` before that, and where it succeeded.
+    var error: TransferError? { get }
+    /// Starts the task, or lets it go on after ``suspend()``.
+    func resume()
+    /// Stands still: no byte of a body is taken or sent until ``resume()``, and no timeout runs.
+    func suspend()
+    /// Ends it; it completes with ``TransferError/Code/cancelled``.
+    func cancel()
+}
+
+public enum SessionTaskState: Sendable, Equatable {
+    case suspended, running, canceling, completed
+}
+
+/// A task as its session carries it out.
+protocol LoopTask: SessionTask {
+    var core: TaskCore { get }
+    var session: Session { get }
+    /// What works for it on a loop's thread.
+    func makeRun(on loop: LoopCore) -> any LoopRun
+}
+
+extension LoopTask {
+    public var identifier: Int { core.identifier }
+    public var state: SessionTaskState { core.state }
+    public var originalRequest: TransferRequest { core.originalRequest }
+    public var currentRequest: TransferRequest { core.currentRequest }
+    public var response: ResponseHead? { core.response }
+    public var progress: TransferProgress { core.progress }
+    public var metrics: TransferMetrics { core.metrics }
+    public var error: TransferError? { core.error }
+    public var priority: Double {
+        get { core.priority }
+        set { core.priority = newValue }
+    }
+
+    public func resume() {
+        switch core.resume() {
+        case .start: session.start(self)
+        case .goOn: session.perform(self) { $0.transaction.resume(.suspended) }
+        case .nothing: break
+        }
+    }
+
+    public func suspend() {
+        if core.suspend() { session.perform(self) { $0.transaction.pause(.suspended) } }
+    }
+
+    public func cancel() {
+        switch core.cancel() {
+        case .complete: session.complete(self, .cancelled)
+        case .cancelOnLoop: session.perform(self) { $0.cancel() }
+        case .nothing: break
+        }
+    }
+}
