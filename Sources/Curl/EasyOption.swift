@@ -28,6 +28,9 @@ package enum EasyOption {
         package static let http09 = Number(option: CURLOPT_HTTP09_ALLOWED)
         package static let suppressConnectHeaders = Number(option: CURLOPT_SUPPRESS_CONNECT_HEADERS)
         package static let netrc = Number(option: CURLOPT_NETRC)
+        package static let connectOnly = Number(option: CURLOPT_CONNECT_ONLY)
+        package static let httpProxyTunnel = Number(option: CURLOPT_HTTPPROXYTUNNEL)
+        package static let enableALPN = Number(option: CURLOPT_SSL_ENABLE_ALPN)
     }
 
     package struct Offset: Sendable {
