@@ -71,7 +71,9 @@ extension StreamSocket {
     }
 
     /// Carries bytes both ways between this connection and a port, until both sides are done.
-    borrowing func relay(to port: Int) throws {
+    ///
+    /// - Parameter pause: microseconds after each piece on the way there.
+    borrowing func relay(to port: Int, pausing pause: UInt32 = 0) throws {
         let other = try StreamSocket(port: port)
         let (here, there) = (descriptor, other.descriptor)
         let done = try WakeUp(counting: true)
@@ -79,16 +81,17 @@ extension StreamSocket {
             copy(from: there, to: here)
             done.signal()
         }
-        copy(from: here, to: there)
+        copy(from: here, to: there, pausing: pause)
         done.wait()
     }
 }
 
-private func copy(from source: Int32, to target: Int32) {
+private func copy(from source: Int32, to target: Int32, pausing pause: UInt32 = 0) {
     var buffer = [UInt8](repeating: 0, count: 65536)
     while true {
         let count = recv(source, &buffer, buffer.count, 0)
         guard count > 0, sendAll(target, buffer[..<count]) else { break }
+        if pause > 0 { usleep(pause) }
     }
     shutdown(target, Int32(SHUT_WR))
 }

@@ -55,9 +55,12 @@ struct StreamTLSTests {
         #expect(peer.connections == 0)
     }
 
-    @Test("8 MiB under TLS come back byte for byte, with every line backwards")
+    @Test("8 MiB under TLS go to a slow peer and come back byte for byte, with every line backwards")
     func bulk() async throws {
         let echo = try await TLSEcho()
+        let port = echo.port
+        // Slower than we write, so that records get stuck halfway.
+        let relay = try TalkingPeer { try $0.relay(to: port, pausing: 5000) }
         let loop = try TransferLoop(name: "test-tls-bulk")
         defer { loop.stop() }
         let log = StreamLog()
@@ -65,7 +68,7 @@ struct StreamTLSTests {
         let lines = 8192
         let bytes = Array(repeatElement(line + [0x0A], count: lines).joined())
         let offset = Mutex(0)
-        let id = try await loop.open(port: echo.port, secure: true, log: log, trusting: echo.certificate) {
+        let id = try await loop.open(port: relay.port, secure: true, log: log, trusting: echo.certificate) {
             stream, event in
             guard event == "connected" || event == "can write" else { return }
             offset.withLock { offset in
