@@ -6,6 +6,7 @@ package struct EasyHandle: ~Copyable {
     /// libcurl keeps no copies of these lists.
     private var headers = HeaderList()
     private var addresses = HeaderList()
+    private var connectTo = HeaderList()
 
     package init() throws(CurlError) {
         try CurlLibrary.initialise()
@@ -42,6 +43,12 @@ package struct EasyHandle: ~Copyable {
     package mutating func setAddresses(_ list: consuming HeaderList) throws(CurlError) {
         addresses = list
         try check(ccurl_set_list(raw, CURLOPT_RESOLVE, addresses.head))
+    }
+
+    /// `host:port:address:port`, the first two empty for any: see `CURLOPT_CONNECT_TO`.
+    package mutating func setConnectTo(_ list: consuming HeaderList) throws(CurlError) {
+        connectTo = list
+        try check(ccurl_set_list(raw, CURLOPT_CONNECT_TO, connectTo.head))
     }
 
     package borrowing func set(_ option: EasyOption.Blob, to bytes: some Collection<UInt8>) throws(CurlError) {

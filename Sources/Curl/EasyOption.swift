@@ -46,6 +46,9 @@ package enum EasyOption {
         package static let proxyAuth = Number(option: CURLOPT_PROXYAUTH)
         package static let pipeWait = Number(option: CURLOPT_PIPEWAIT)
         package static let expectTimeout = Number(option: CURLOPT_EXPECT_100_TIMEOUT_MS)
+        package static let connectOnly = Number(option: CURLOPT_CONNECT_ONLY)
+        package static let httpProxyTunnel = Number(option: CURLOPT_HTTPPROXYTUNNEL)
+        package static let enableALPN = Number(option: CURLOPT_SSL_ENABLE_ALPN)
     }
 
     package struct Offset: Sendable {

@@ -4,10 +4,11 @@ import SystemPackage
 
 /// What a ``TransferLoop``'s thread owns. Not `Sendable`: it never leaves that thread.
 package final class LoopCore {
-    private let multi: MultiHandle
+    let multi: MultiHandle
     private let poll: EventPoll
     private let wakeUp: WakeUp
     private var exchanges: [Int: Exchange] = [:]
+    let streams = StreamTable()
     private var nextID = 0
     /// Read once for each wake-up: what the hot path takes for the time.
     package private(set) var now = MonotonicTime.now()
@@ -28,12 +29,14 @@ package final class LoopCore {
         var generation: UInt32 = 0
         var mask: UInt32 = 0
         var isRegistered = false
+        /// `nil`: the socket is libcurl's.
+        var watcher: (any DescriptorWatcher)?
     }
 
     private var registrations: [Registration] = []
     private static let wakeUpTag = UInt64.max
     /// Idle connections kept for the next request.
-    private static let idleConnections = 128
+    static let idleConnections = 128
 
     init(wakeUp: WakeUp) throws {
         self.wakeUp = wakeUp
@@ -72,8 +75,7 @@ package final class LoopCore {
     package func start(
         handler: any ExchangeHandler, configure: (Exchange) throws(CurlError) -> Void
     ) throws(CurlError) -> Int {
-        nextID += 1
-        let exchange = try Exchange(id: nextID, handler: handler, loop: self)
+        let exchange = try Exchange(id: makeID(), handler: handler, loop: self)
         try configure(exchange)
         try multi.add(exchange.easy.raw)
         exchanges[exchange.id] = exchange
@@ -89,6 +91,11 @@ package final class LoopCore {
         end(exchange, .cancelled)
     }
 
+    func makeID() -> Int {
+        nextID += 1
+        return nextID
+    }
+
     private func end(_ exchange: Exchange, _ ending: ExchangeEnding) {
         exchanges[exchange.id] = nil
         multi.remove(exchange.easy.raw)
@@ -101,10 +108,10 @@ package final class LoopCore {
     ///
     /// - Returns: a number for ``cancelTimer(_:)``.
     package func after(milliseconds: Int64, _ action: @escaping () -> Void) -> Int {
-        nextID += 1
-        timers[nextID] = Timer(
+        let id = makeID()
+        timers[id] = Timer(
             deadline: MonotonicTime.now().advanced(milliseconds: milliseconds), action: action)
-        return nextID
+        return id
     }
 
     package func cancelTimer(_ id: Int) {
@@ -141,9 +148,11 @@ package final class LoopCore {
                 }
                 fireTimers()
                 checkStalls()
+                runStirredStreams()
             }
         }
         for exchange in Array(exchanges.values) { end(exchange, .cancelled) }
+        cancelStreams()
         // What libcurl still says while it closes its sockets must find nobody.
         _ = ccurl_multi_set_socket_callback(multi.raw, nil, nil)
         _ = ccurl_multi_set_timer_callback(multi.raw, nil, nil)
@@ -151,6 +160,7 @@ package final class LoopCore {
 
     /// Milliseconds for epoll, −1 where nothing is due: libcurl's deadline needs no timer of its own.
     private func timeout() -> Int32 {
+        if streams.areStirred { return 0 }
         var earliest = curlDeadline
         if let stallCheck { earliest = min(earliest ?? stallCheck, stallCheck) }
         for timer in timers.values { earliest = min(earliest ?? timer.deadline, timer.deadline) }
@@ -164,6 +174,7 @@ package final class LoopCore {
         guard fd < registrations.count, registrations[fd].isRegistered,
             registrations[fd].generation & 0x7FFF_FFFF == generation
         else { return }
+        if let watcher = registrations[fd].watcher { return watcher.descriptorIsReady(event.mask) }
         multi.act(
             on: Int32(fd),
             readable: event.mask & (LINUX_EPOLLIN | LINUX_EPOLLHUP) != 0,
@@ -173,6 +184,10 @@ package final class LoopCore {
 
     private func drainFinished() {
         while let (easy, result) = multi.nextDone() {
+            if let stream = streams[easy] {
+                stream.handleDidFinish(easy, result)
+                continue
+            }
             var context: UnsafeMutableRawPointer?
             guard ccurl_get_pointer(easy, CURLINFO_PRIVATE, &context) == CURLE_OK, let context else { continue }
             let exchange = Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue()
@@ -230,19 +245,27 @@ package final class LoopCore {
     }
 
     private func register(_ socket: Int32, _ what: Int32) {
+        var mask: UInt32 = 0
+        if what != CURL_POLL_REMOVE {
+            if what & CURL_POLL_IN != 0 { mask |= LINUX_EPOLLIN }
+            if what & CURL_POLL_OUT != 0 { mask |= LINUX_EPOLLOUT }
+        }
+        register(socket, mask: what == CURL_POLL_REMOVE ? nil : mask, watcher: nil)
+    }
+
+    /// - Parameter mask: what to hear of besides errors and hang-ups, `nil` to hear of nothing.
+    func register(_ socket: Int32, mask: UInt32?, watcher: (any DescriptorWatcher)?) {
         let index = Int(socket)
         guard index >= 0 else { return }
         while registrations.count <= index { registrations.append(Registration()) }
-        if what == CURL_POLL_REMOVE {
+        registrations[index].watcher = watcher
+        guard let mask else {
             if registrations[index].isRegistered {
                 poll.remove(socket)
                 registrations[index].isRegistered = false
             }
             return
         }
-        var mask: UInt32 = 0
-        if what & CURL_POLL_IN != 0 { mask |= LINUX_EPOLLIN }
-        if what & CURL_POLL_OUT != 0 { mask |= LINUX_EPOLLOUT }
         if registrations[index].isRegistered {
             guard registrations[index].mask != mask else { return }
             if poll.change(socket, mask: mask, tag: tag(index)) {

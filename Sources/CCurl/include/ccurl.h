@@ -80,6 +80,30 @@ static inline CURLcode ccurl_get_pointer(CURL *easy, CURLINFO info, void **value
     return curl_easy_getinfo(easy, info, (char **)value);
 }
 
+// The socket of a handle with CURLOPT_CONNECT_ONLY.
+static inline CURLcode ccurl_get_socket(CURL *easy, curl_socket_t *value) {
+    return curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, value);
+}
+
+// Whether TLS is spoken on the handle's connection, to the server or to a proxy.
+static inline int ccurl_carries_tls(CURL *easy) {
+    struct curl_tlssessioninfo *session = NULL;
+    if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || session == NULL) return 0;
+    return session->internals != NULL;
+}
+
+static inline CURLcode ccurl_set_open_socket_callback(
+    CURL *easy, curl_opensocket_callback callback, void *context) {
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, context);
+    return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, callback);
+}
+
+static inline CURLcode ccurl_set_socket_option_callback(
+    CURL *easy, curl_sockopt_callback callback, void *context) {
+    curl_easy_setopt(easy, CURLOPT_SOCKOPTDATA, context);
+    return curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, callback);
+}
+
 static inline CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
     return curl_multi_setopt(multi, option, value);
 }

@@ -60,7 +60,7 @@ final class DataRun: LoopRun, TransactionClient {
         sendsBody = carriesBody(request)
         let sendsBody = sendsBody
         if sendsBody { try beginSending() }
-        if sendsBody, request.headerFields[.contentType] == nil, sender.length != 0 || request.method == .post {
+        if sendsBody, request.method == .post, request.headerFields[.contentType] == nil {
             contribution.fields.append("Content-Type: application/octet-stream")
         }
         let length = sendsBody ? sender.length : 0
