@@ -1,24 +1,30 @@
-import FoundationEssentials
-import Glibc
-
 /// A real nginx on a free loopback port, serving a directory of its own.
 package final class Nginx: Sendable {
-    /// A place on the server.
-    package struct Location: Sendable {
-        /// Begins and ends with a slash.
-        let path: String
-        let settings: String
+    /// How the server speaks TLS.
+    package struct TLS: Sendable {
+        let identity: TestCertificates.Identity
+        let clientAuthority: String?
+        let staple: String?
 
-        /// The files of the root, each connection held to so many bytes a second.
-        package static func limited(_ path: String, bytesPerSecond: Int) -> Location {
-            Location(path: path, settings: "alias @ROOT@/; limit_rate \(bytesPerSecond);")
+        /// - Parameters:
+        ///   - identity: the certificate and its key that the server proves itself by.
+        ///   - clientAuthority: PEM; a client without a certificate from it gets 400.
+        ///   - staple: an OCSP response (DER) to hand out with the certificate.
+        package init(
+            certificate identity: TestCertificates.Identity, clientAuthority: String? = nil, staple: String? = nil
+        ) {
+            self.identity = identity
+            self.clientAuthority = clientAuthority
+            self.staple = staple
         }
 
-        /// Takes files by PUT (ngx_http_dav_module) and keeps them beneath ``Nginx/uploads``.
-        package static func dav(_ path: String) -> Location {
-            Location(
-                path: path,
-                settings: "alias @UPLOADS@/; dav_methods PUT; create_full_put_path on; client_max_body_size 0;")
+        fileprivate var settings: String {
+            var lines = [
+                "ssl_certificate \(identity.chain.path);", "ssl_certificate_key \(identity.key.path);",
+            ]
+            if let clientAuthority { lines += ["ssl_client_certificate \(clientAuthority);", "ssl_verify_client on;"] }
+            if let staple { lines += ["ssl_stapling on;", "ssl_stapling_file \(staple);"] }
+            return lines.joined(separator: " ")
         }
     }
 
@@ -29,6 +35,10 @@ package final class Nginx: Sendable {
         package let status: Int
         /// What was handed to the kernel, the head not counted.
         package let bodyBytes: Int64
+        /// The number of the connection, unique while the server lives.
+        package let connection: Int
+        /// `HTTP/1.1`, `HTTP/2.0`.
+        package let version: String
     }
 
     package let port: Int
@@ -36,21 +46,33 @@ package final class Nginx: Sendable {
     package let root: String
     /// Where the files go that were PUT.
     package let uploads: String
+    private let scheme: String
     private let directory: TemporaryDirectory
-    private let process: ChildProcess
+    private let process: ServerProcess
 
-    package init(_ locations: [Location] = []) async throws {
+    /// - Parameters:
+    ///   - tls: `https` in place of `http`.
+    ///   - http2: with TLS, HTTP/2 is offered beside HTTP/1.1; without, nothing else is understood (nginx 1.22).
+    ///   - settings: of the server as a whole, such as `ssl_protocols TLSv1.2;`.
+    package init(
+        _ locations: [Location] = [], tls: TLS? = nil, http2: Bool = false, settings: String = ""
+    ) async throws {
         directory = try TemporaryDirectory(mode: 0o755)
+        let path = directory.path
         let root = try directory.makeDirectory("root")
         let uploads = try directory.makeDirectory("uploads")
         self.root = root
         self.uploads = uploads
+        scheme = tls == nil ? "http" : "https"
         port = try FreePort.next()
-        let places = locations.map { location in
-            let settings = location.settings.replacing("@ROOT@", with: root).replacing("@UPLOADS@", with: uploads)
-            return "        location \(location.path) { \(settings) }"
+        func filled(_ settings: String) -> String {
+            settings.replacing("@ROOT@", with: root).replacing("@UPLOADS@", with: uploads)
+                .replacing("@DIR@", with: path)
         }
-        let path = directory.path
+        for location in locations {
+            for (name, text) in location.files { try directory.write(text, to: name) }
+        }
+        let places = locations.map { "        location \($0.path) { \(filled($0.settings)) }" }
         // One process and no workers, which would outlive a master that is killed.
         let configuration = """
             daemon off;
@@ -59,7 +81,7 @@ package final class Nginx: Sendable {
             error_log \(path)/error.log;
             events { worker_connections 2048; }
             http {
-                log_format plain '$request_method $uri $status $body_bytes_sent';
+                log_format plain '$request_method $uri $status $body_bytes_sent $connection $server_protocol';
                 access_log \(path)/access.log plain;
                 client_body_temp_path \(path)/body;
                 proxy_temp_path \(path)/proxy;
@@ -68,34 +90,31 @@ package final class Nginx: Sendable {
                 scgi_temp_path \(path)/scgi;
                 sendfile on;
                 default_type application/octet-stream;
+                ssl_protocols TLSv1.2 TLSv1.3;
                 server {
-                    listen 127.0.0.1:\(port);
+                    listen 127.0.0.1:\(port)\(tls == nil ? "" : " ssl")\(http2 ? " http2" : "");
+                    \(tls?.settings ?? "")
+                    \(filled(settings))
                     root \(root);
             \(places.joined(separator: "\n"))
+                }
+                server {
+                    listen unix:\(path)/keep.sock;
+                    access_log off;
+                    location / { \(filled(Location.dav("/").settings)) }
                 }
             }
 
             """
         let file = try directory.write(configuration, to: "nginx.conf")
-        process = try ChildProcess(
-            ["nginx", "-p", path, "-e", "\(path)/error.log", "-c", file], environment: ["PATH": Self.searchPath])
-        try await eventually(that: "nginx on port \(port)", within: .seconds(10)) { [process, port, directory] in
-            if process.poll() != nil {
-                let log = (try? String(contentsOfFile: directory.file("error.log"), encoding: .utf8)) ?? ""
-                throw Unusable(reason: "nginx ended at once: \(process.standardError)\(log)")
-            }
-            return (try? StreamSocket(port: port)) != nil
-        }
+        let log = directory.file("error.log")
+        process = try await ServerProcess("nginx", ["nginx", "-p", path, "-e", log, "-c", file], port: port, log: log)
     }
 
     deinit { process.end() }
 
-    /// Debian keeps nginx where a plain user's `PATH` does not look.
-    private static var searchPath: String {
-        (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin") + ":/usr/sbin:/sbin"
-    }
-
-    package func url(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
+    /// - Parameter host: `localhost`, or whatever name the client is told to find here.
+    package func url(_ path: String, host: String = "127.0.0.1") -> String { "\(scheme)://\(host):\(port)\(path)" }
 
     /// Puts a file beneath the root.
     package func publish(_ resource: Resource, as name: String) throws {
@@ -104,12 +123,15 @@ package final class Nginx: Sendable {
 
     /// The answers that ended so far to requests for `path`, or all.
     package func accesses(for path: String? = nil) -> [Access] {
-        let log = (try? String(contentsOfFile: directory.file("access.log"), encoding: .utf8)) ?? ""
-        return log.split(separator: "\n").compactMap { line in
+        textOfFile(at: directory.file("access.log")).split(separator: "\n").compactMap { line in
             let words = line.split(separator: " ")
-            guard words.count == 4, let status = Int(words[2]), let bytes = Int64(words[3]) else { return nil }
+            guard words.count == 6, let status = Int(words[2]), let bytes = Int64(words[3]),
+                let connection = Int(words[4])
+            else { return nil }
             guard path == nil || words[1] == path ?? "" else { return nil }
-            return Access(method: String(words[0]), path: String(words[1]), status: status, bodyBytes: bytes)
+            return Access(
+                method: String(words[0]), path: String(words[1]), status: status, bodyBytes: bytes,
+                connection: connection, version: String(words[5]))
         }
     }
 }
