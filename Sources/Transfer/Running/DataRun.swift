@@ -5,7 +5,7 @@ import HTTPTypes
 ///
 /// A request either has the whole of its body, or it is broken off: a body that ends early is no request for a server
 /// to act on (RFC 9112, section 8).
-final class DataRun: LoopRun, TransactionClient {
+final class DataRun: TransactionRun, TransactionClient {
     private(set) lazy var transaction = Transaction(task, client: self, core: core)
     private let task: DataTask
     private let session: Session
@@ -31,7 +31,7 @@ final class DataRun: LoopRun, TransactionClient {
         session = task.session
         let (loop, number) = (task.session.loop(for: task), task.identifier)
         sender = BodySender(task.body) {
-            loop.post { core in (core.client(number) as? any LoopRun)?.transaction.resume(.source) }
+            loop.post { core in (core.client(number) as? DataRun)?.transaction.resume(.source) }
         }
     }
 
@@ -39,15 +39,13 @@ final class DataRun: LoopRun, TransactionClient {
         if case .channel(let channel) = task.sink {
             let (session, task) = (session, task)
             channel.begin {
-                session.perform(task) { $0.transaction.resume(.full) }
+                session.perform(task) { ($0 as? DataRun)?.transaction.resume(.full) }
             } abandon: {
                 task.cancel()
             }
         }
         transaction.ask()
     }
-
-    func cancel() { transaction.cancel() }
 
     // MARK: The request
 

@@ -5,7 +5,7 @@ import Glibc
 ///
 /// Lives on its loop's thread. What the head of an answer means is ``AnswerJudgement``'s to say; where bytes go is
 /// ``BodyWriter``'s.
-final class DownloadRun: LoopRun, TransactionClient {
+final class DownloadRun: TransactionRun, TransactionClient {
     private enum Phase {
         /// Before the head of the answer is judged.
         case asking
@@ -109,8 +109,6 @@ final class DownloadRun: LoopRun, TransactionClient {
         guard let url = transaction.url, let origin = writer.version.origin else { return false }
         return origin == ResumeData.resource(of: url.text)
     }
-
-    func cancel() { transaction.cancel() }
 
     // MARK: The answer
 

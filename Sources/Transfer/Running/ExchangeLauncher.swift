@@ -1,14 +1,6 @@
 import Curl
 import Glibc
 
-/// Who works for a task on a loop, and is found there by its identifier.
-protocol LoopRun: AnyObject {
-    var transaction: Transaction { get }
-    func start()
-    /// A person or the session wants it to end.
-    func cancel()
-}
-
 /// Gets one exchange after another going for a run: looks the name up, sets the options, hands it to libcurl.
 ///
 /// Lives on its loop's thread.
@@ -68,7 +60,7 @@ final class ExchangeLauncher {
         let begun = MonotonicTime.now()
         session.resolver.resolve(connectTo.host) { [session, task] answer in
             session.perform(task) { run in
-                run.transaction.launcher.resolved(answer, attempt: attempt, since: begun)
+                (run as? any TransactionRun)?.transaction.launcher.resolved(answer, attempt: attempt, since: begun)
             }
         }
     }

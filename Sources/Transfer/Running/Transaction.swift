@@ -326,7 +326,7 @@ final class Transaction: ExchangeHandler {
         questions += 1
         let (session, task, number) = (session, task, questions)
         let reply = Reply(otherwise: otherwise) { decision in
-            session.perform(task) { $0.transaction.decided(decision, number) }
+            session.perform(task) { ($0 as? any TransactionRun)?.transaction.decided(decision, number) }
         }
         asking { reply.give($0) }
         if let decision = reply.takeAtOnce() { return then(decision) }

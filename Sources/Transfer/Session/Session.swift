@@ -160,7 +160,7 @@ public final class Session: Sendable {
             switch task.state {
             case .canceling: run.cancel()
             case .suspended:
-                run.transaction.pause(.suspended)
+                run.suspend()
                 run.start()
             case .running, .completed: run.start()
             }

@@ -53,13 +53,13 @@ extension LoopTask {
     public func resume() {
         switch core.resume() {
         case .start: session.start(self)
-        case .goOn: session.perform(self) { $0.transaction.resume(.suspended) }
+        case .goOn: session.perform(self) { $0.goOn() }
         case .nothing: break
         }
     }
 
     public func suspend() {
-        if core.suspend() { session.perform(self) { $0.transaction.pause(.suspended) } }
+        if core.suspend() { session.perform(self) { $0.suspend() } }
     }
 
     public func cancel() {

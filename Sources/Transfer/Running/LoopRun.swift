@@ -1,0 +1,21 @@
+/// Who works for a task on a loop, and is found there by its identifier. Called on the loop's thread.
+protocol LoopRun: AnyObject {
+    func start()
+    /// A person or the session wants it to end.
+    func cancel()
+    /// It is to stand still; possibly before it starts.
+    func suspend()
+    /// It is to go on after ``suspend()``.
+    func goOn()
+}
+
+/// One that asks and is answered.
+protocol TransactionRun: LoopRun {
+    var transaction: Transaction { get }
+}
+
+extension TransactionRun {
+    func cancel() { transaction.cancel() }
+    func suspend() { transaction.pause(.suspended) }
+    func goOn() { transaction.resume(.suspended) }
+}
