@@ -56,6 +56,7 @@ enum RedirectRule {
         }
         if target.origin != url.origin {
             next.credential = nil
+            next.identity = nil
             next.headerFields = HTTPFields(next.headerFields.filter { harmless.contains($0.name.canonicalName) })
         }
         return (next, target)

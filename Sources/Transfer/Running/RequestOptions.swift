@@ -11,6 +11,9 @@ struct RequestOptions {
     let connectTo: (host: String, port: Int)
     /// Field lines of the engine's own.
     let engineFields: [String]
+    /// A challenge has been answered: its field outranks the request's own.
+    var isAuthorized = false
+    let trust: TrustOptions
     /// Few transfers get a large receive buffer, many a small one: libcurl allocates it for each handle.
     let receiveBuffer: Int
 
@@ -36,16 +39,7 @@ struct RequestOptions {
 
         // An empty proxy also keeps libcurl from reading the environment.
         try exchange.easy.set(.proxy, to: request.proxy ?? configuration.proxy ?? "")
-        if let pem = request.caCertificates {
-            try exchange.easy.set(.caCertificates, to: pem.utf8)
-        } else if let file = configuration.caFile {
-            try exchange.easy.set(.caFile, to: file)
-        }
-        if let credential = request.credential {
-            try exchange.easy.set(.httpAuth, to: 1)  // CURLAUTH_BASIC
-            try exchange.easy.set(.user, to: credential.user)
-            try exchange.easy.set(.password, to: credential.password)
-        }
+        if url.scheme == "https" { try applySecurity(to: exchange) }
         if !addresses.isEmpty, !Resolver.isAddress(connectTo.host) {
             var list = HeaderList()
             try list.append("+\(connectTo.host):\(connectTo.port):\(addresses.joined(separator: ","))")
@@ -54,11 +48,50 @@ struct RequestOptions {
         try setHeaders(on: exchange)
     }
 
+    private func applySecurity(to exchange: Exchange) throws(CurlError) {
+        if let pem = request.caCertificates {
+            try exchange.easy.set(.caCertificates, to: pem.utf8)
+        } else if let file = configuration.caFile {
+            try exchange.easy.set(.caFile, to: file)
+        }
+        try trust.apply(to: exchange)
+        if trust.isPinnedToCertificates || request.caCertificates != nil || configuration.caFile != nil {
+            // The system's directory would be trusted beside them.
+            try exchange.easy.clear(.caPath)
+        }
+        guard let identity = request.identity ?? configuration.identity(for: url.host) else { return }
+        switch identity.form {
+        case .pem(let certificate, let key):
+            try exchange.easy.set(.certificate, to: certificate)
+            try exchange.easy.set(.key, to: key)
+        case .pkcs12(let bytes):
+            try exchange.easy.set(.certificateType, to: "P12")
+            try exchange.easy.set(.certificate, to: bytes)
+        }
+        if let passphrase = identity.passphrase { try exchange.easy.set(.keyPassphrase, to: passphrase) }
+        // What one identity may see must not be shown to another.
+        try exchange.easy.set(.freshConnection, to: true)
+        try exchange.easy.set(.forbidReuse, to: true)
+        try exchange.easy.set(.sessionCache, to: false)
+    }
+
+    /// The value of `Authorization` where the request has a credential and nobody was asked for another.
+    private var ownAuthorization: String? {
+        guard !isAuthorized, let credential = request.credential else { return nil }
+        return switch credential.kind {
+        case .password: BasicAuthorization.fieldValue(for: credential)
+        case .bearer(let token): "Bearer \(token)"
+        }
+    }
+
     private func setHeaders(on exchange: Exchange) throws(CurlError) {
         var list = HeaderList()
         var hasAgent = false
+        let own = ownAuthorization
+        if let own { try list.append("Authorization: \(own)") }
         for field in request.headerFields {
             if field.name == .userAgent { hasAgent = true }
+            if field.name == .authorization, isAuthorized || own != nil { continue }
             // libcurl takes `Name;` for a field without a value; `Name:` would remove it.
             try list.append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
         }

@@ -57,7 +57,7 @@ final class Transaction: ExchangeHandler {
         static let checkpoint = Pauses(rawValue: 32)
     }
 
-    private enum Phase {
+    enum Phase {
         /// Before the head of the answer is whole.
         case asking
         /// The body is the client's.
@@ -69,21 +69,21 @@ final class Transaction: ExchangeHandler {
         case ended
     }
 
-    private enum Next {
+    enum Next {
         case ask(TransferRequest, CurlURL)
         case fail(TransferError)
         case tellClient
     }
 
     private unowned var client: any TransactionClient
-    private var task: any LoopTask
+    private(set) var task: any LoopTask
     private unowned let core: LoopCore
-    private let session: Session
+    let session: Session
     let launcher: ExchangeLauncher
 
     private(set) var request: TransferRequest
     private(set) var url: CurlURL?
-    private var phase = Phase.asking
+    var phase = Phase.asking
     private var parser = ResponseHeadParser()
     private var redirects = 0
     private var discarded = 0
@@ -93,6 +93,14 @@ final class Transaction: ExchangeHandler {
     private(set) var bodyBegun = false
     /// Set before we break an exchange off ourselves: the reason outranks libcurl's.
     var failure: TransferError?
+
+    var authorization = Authorization()
+    /// What the server of the exchange under way has to show.
+    private(set) var trust = TrustOptions(policy: .performDefaultEvaluation(validateHost: true))
+    /// A chain that a delegate accepted while its exchange had to be broken off.
+    var acceptedChain: [String] = []
+    /// Where the default evaluation failed, and how: a delegate decides there.
+    var lenientFor: (origin: String, error: TransferError?)?
 
     /// What a delegate has been asked and has not answered.
     private var openQuestion: (number: Int, then: (Decision) -> Bool)?
@@ -137,9 +145,13 @@ final class Transaction: ExchangeHandler {
             return end(TransferError(.protocolNotAllowed, "this version does not speak \(url.scheme)"))
         }
         do throws(TransferError) {
-            let contribution = try client.prepare(request, at: url)
+            var contribution = try client.prepare(request, at: url)
+            contribution.fields += authorization.fields(for: request, at: url)
+            if url.scheme == "https" { trust = trustOptions(for: url) }
             begunAt = MonotonicTime.now()
-            let plan = ExchangeLauncher.Plan(request: request, url: url, contribution: contribution)
+            let plan = ExchangeLauncher.Plan(
+                request: request, url: url, contribution: contribution, isAuthorized: authorization.answers(url),
+                trust: trust)
             launcher.launch(plan, handler: self) { [unowned self] error in end(error) }
         } catch {
             end(error)
@@ -213,8 +225,6 @@ final class Transaction: ExchangeHandler {
 
     func rewind(to offset: Int64) -> Bool { client.rewind(to: offset) }
 
-    func judge(_ certificates: ServerCertificates, on exchange: Exchange) -> Bool { true }
-
     func exchangeDidEnd(_ exchange: Exchange, _ ending: ExchangeEnding) {
         if case .ended = phase { return }
         task.core.add(
@@ -222,6 +232,11 @@ final class Transaction: ExchangeHandler {
                 exchange.easy.timing(), request: request, response: task.response, begunAt: begunAt,
                 lookup: launcher.lookup))
         let error = launcher.error(for: ending, of: exchange, bodyBegun: bodyBegun)
+        if failure == nil, isRefusedByDefault(ending), let url {
+            // Once more, so that a delegate can see whom it is about.
+            lenientFor = (url.origin, error)
+            return ask(url)
+        }
         if openQuestion != nil, failure == nil {
             heldEnding = .some(error)
         } else {
@@ -256,11 +271,14 @@ final class Transaction: ExchangeHandler {
         if RedirectRule.isRedirect(head.status), request.redirects.follows(head.status, method: request.method) {
             return redirect(head, url)
         }
+        if let demand = authorization.demand(of: head, at: url, proxy: request.proxy ?? session.configuration.proxy) {
+            return challenge(demand, head, url)
+        }
         return handOver(head, url)
     }
 
     /// This is the final answer.
-    private func handOver(_ head: ResponseHead, _ url: CurlURL) -> Bool {
+    func handOver(_ head: ResponseHead, _ url: CurlURL) -> Bool {
         // Before the client speaks: it may ask a delegate itself.
         phase = .receiving
         task.progress.setPhase(.transferring)
@@ -317,11 +335,12 @@ final class Transaction: ExchangeHandler {
     ///
     /// - Parameters:
     ///   - otherwise: what counts where whoever was asked lets go of the question without an answer.
+    ///   - atOnce: called before `then` where the answer came at once.
     ///   - then: what follows; says whether to go on, having set ``failure`` otherwise.
     /// - Returns: whether to go on.
     func decide(
         otherwise: Decision, _ asking: (@escaping @Sendable (Decision) -> Void) -> Void,
-        then: @escaping (Decision) -> Bool
+        then: @escaping (Decision) -> Bool, atOnce: () -> Void = {}
     ) -> Bool {
         questions += 1
         let (session, task, number) = (session, task, questions)
@@ -329,7 +348,10 @@ final class Transaction: ExchangeHandler {
             session.perform(task) { ($0 as? any TransactionRun)?.transaction.decided(decision, number) }
         }
         asking { reply.give($0) }
-        if let decision = reply.takeAtOnce() { return then(decision) }
+        if let decision = reply.takeAtOnce() {
+            atOnce()
+            return then(decision)
+        }
         openQuestion = (number, then)
         pause(.deciding)
         return true

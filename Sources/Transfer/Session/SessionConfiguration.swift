@@ -15,6 +15,12 @@ public struct SessionConfiguration: Sendable {
     public var proxy: String?
     /// A file of certificates to trust in place of the system's.
     public var caFile: String?
+    /// Which servers are trusted; a host without a policy is evaluated by default.
+    public var trustPolicies = ServerTrustPolicyManager(policies: [:])
+    /// Who this client is to servers that want a certificate, by host in lower case.
+    public var identities: [String: ClientIdentity] = [:]
+    /// Asked for a credential where a request has none of its own. A copy of a configuration shares it.
+    public var credentialStorage = CredentialStorage()
     public var maximumRedirects = 20
     /// Threads that transfers are spread over.
     public var loops = 2
@@ -25,6 +31,8 @@ public struct SessionConfiguration: Sendable {
     public var checkpointLimit: Int64?
 
     public init() {}
+
+    func identity(for host: String) -> ClientIdentity? { identities.isEmpty ? nil : identities[host] }
 
     public static let `default` = SessionConfiguration()
 }
