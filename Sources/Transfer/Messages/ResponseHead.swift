@@ -48,6 +48,54 @@ public struct ResponseHead: Sendable {
         return fields
     }
 
+    /// All values of a field, in order; its name in any letter case.
+    func values(of name: String) -> [String] {
+        let name = Self.folded(name.utf8)
+        return lines.split(separator: UInt8(ascii: "\n")).compactMap { line in
+            Self.name(of: line) == name ? Self.text(line.dropFirst(name.count + 1)) : nil
+        }
+    }
+
+    /// This head without the fields of these names, in lower case.
+    func removing(_ names: Set<String>) -> ResponseHead {
+        ResponseHead(status: status, version: version, lines: Self.lines(lines) { !names.contains($0) })
+    }
+
+    /// This head with each field that `other` has too replaced by that, but for `kept`, names in lower case.
+    func updated(by other: ResponseHead, except kept: Set<String>) -> ResponseHead {
+        var replaced: Set<String> = []
+        let new = Self.lines(other.lines) { name in
+            guard !kept.contains(name) else { return false }
+            replaced.insert(name)
+            return true
+        }
+        return ResponseHead(
+            status: status, version: version, lines: Self.lines(lines) { !replaced.contains($0) } + new)
+    }
+
+    /// Bytes that it takes.
+    var size: Int { lines.count }
+
+    /// The lines whose name, in lower case, is wanted; those without a name never are.
+    private static func lines(_ lines: [UInt8], where isWanted: (String) -> Bool) -> [UInt8] {
+        var chosen: [UInt8] = []
+        for line in lines.split(separator: UInt8(ascii: "\n")) {
+            guard let name = name(of: line), isWanted(String(decoding: name, as: UTF8.self)) else { continue }
+            chosen += line
+            chosen.append(UInt8(ascii: "\n"))
+        }
+        return chosen
+    }
+
+    private static func name(of line: ArraySlice<UInt8>) -> [UInt8]? {
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex else { return nil }
+        return folded(line[..<colon])
+    }
+
+    private static func folded(_ name: some Sequence<UInt8>) -> [UInt8] {
+        name.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
+    }
+
     private static func text(_ bytes: ArraySlice<UInt8>) -> String {
         var bytes = bytes
         while let first = bytes.first, first == 0x20 || first == 0x09 { bytes.removeFirst() }
