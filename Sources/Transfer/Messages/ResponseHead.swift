@@ -22,7 +22,8 @@ public struct ResponseHead: Sendable {
             var start = 0
             while start < lines.count {
                 var index = 0
-                while index < name.count, start + index < lines.count, lines[start + index] | 0x20 == name[index] | 0x20
+                while index < name.count, start + index < lines.count,
+                    Self.folded(lines[start + index]) == Self.folded(name[index])
                 {
                     index += 1
                 }
@@ -50,7 +51,7 @@ public struct ResponseHead: Sendable {
 
     /// All values of a field, in order; its name in any letter case.
     func values(of name: String) -> [String] {
-        let name = Self.folded(name.utf8)
+        let name = name.utf8.map(Self.folded)
         return lines.split(separator: UInt8(ascii: "\n")).compactMap { line in
             Self.name(of: line) == name ? Self.text(line.dropFirst(name.count + 1)) : nil
         }
@@ -89,12 +90,11 @@ public struct ResponseHead: Sendable {
 
     private static func name(of line: ArraySlice<UInt8>) -> [UInt8]? {
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex else { return nil }
-        return folded(line[..<colon])
+        return line[..<colon].map(folded)
     }
 
-    private static func folded(_ name: some Sequence<UInt8>) -> [UInt8] {
-        name.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
-    }
+    /// In lower case, and only if a letter: with that bit set, a carriage return would be a hyphen.
+    private static func folded(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
 
     private static func text(_ bytes: ArraySlice<UInt8>) -> String {
         var bytes = bytes
@@ -133,7 +133,9 @@ public struct ResponseHead: Sendable {
     /// - Parameter now: seconds since 1970.
     public func retryAfter(now: Int64) -> Int64? {
         guard let text = value(of: "retry-after") else { return nil }
-        if text.utf8.count <= 18, let seconds = Int64(text), seconds >= 0 { return seconds }
+        if text.utf8.count <= 18, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let seconds = Int64(text) {
+            return seconds
+        }
         guard let date = HTTPDate.parse(text) else { return nil }
         return max(0, date - now)
     }
