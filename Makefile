@@ -5,6 +5,7 @@ PREFIX ?= /usr/local
 SYSCONFDIR ?= /etc
 DESTDIR ?=
 RUNS ?= 5
+FUZZ_SECONDS ?= 300
 
 RELEASE := -c release --static-swift-stdlib
 RELEASE_DIR = $(shell $(SWIFT) build $(RELEASE) --show-bin-path)
@@ -24,7 +25,7 @@ help:
 	@echo 'make test-unit         the unit tests alone'
 	@echo 'make test-integration  real daemons against real servers'
 	@echo 'make test-tsan         the unit tests under ThreadSanitizer'
-	@echo 'make fuzz              the parsers against inputs that no one thought of (SECONDS=300 each)'
+	@echo 'make fuzz              the parsers against inputs that no one thought of (FUZZ_SECONDS=300 each)'
 	@echo 'make bench             compares dld with curl, wget2, axel and aria2c (RUNS=5)'
 	@echo 'make lint              judges the style'
 	@echo 'make install           installs programs, units and configuration (PREFIX, DESTDIR)'
@@ -63,7 +64,7 @@ test-tsan: setup
 		$(SWIFT) test --scratch-path .build-tsan --sanitize thread --no-parallel --skip '^Integration\.'
 
 fuzz: setup
-	@Tests/Fuzz/fuzz.sh $(or $(SECONDS),300)
+	@Tests/Fuzz/fuzz.sh '$(FUZZ_SECONDS)'
 
 # Adds to the seeds what make fuzz has found.
 fuzz-corpus: setup
