@@ -41,6 +41,7 @@ struct CookieTests {
             "a.b\tFALSE\t/\tFALSE\t0\t\tb", "a.b\tFALSE\t/\tFALSE\t0\ta\tb\tc", "a.b\tFALSE\t/\tFALSE\t0\ta\tb\u{0}",
             "a.b\tFALSE\t/\tFALSE\t0\ta\tb\nc", "a.b\tFALSE\t/\tFALSE\t0\ta\tb\r\nc", "a.b\tFALSE\tx\tFALSE\t0\ta\tb",
             "\tFALSE\t/\tFALSE\t0\ta\tb", ".\tFALSE\t/\tFALSE\t0\ta\tb", "..b\tFALSE\t/\tFALSE\t0\ta\tb",
+            "..::1\tFALSE\t/\tFALSE\t0\ta\tb",
             "a b\tFALSE\t/\tFALSE\t0\ta\tb", "a.b\tFALSE\t/\tFALSE\t0\ta=c\tb", "a.b\tFALSE\t/\tFALSE\t0\ta\tb;c",
             "a.b\tFALSE\t/\u{7F}\tFALSE\t0\ta\tb", "ä.b\tFALSE\t/\tFALSE\t0\ta\tb",
             // libcurl takes a line that begins so for a header field.

@@ -106,16 +106,17 @@ public struct Cookie: Sendable, Hashable, CustomStringConvertible {
 
     private static func isDomain(_ domain: String) -> Bool {
         let bytes = domain.utf8
-        guard !bytes.isEmpty, bytes.count <= maximumDomainLength else { return false }
+        guard let first = bytes.first, first != UInt8(ascii: "."), bytes.count <= maximumDomainLength else {
+            return false
+        }
         if bytes.contains(UInt8(ascii: ":")) { return isAddress(domain) }
-        return bytes.first != UInt8(ascii: ".")
-            && bytes.allSatisfy { byte in
-                switch lowercase(byte) {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
-                case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"): true
-                default: false
-                }
+        return bytes.allSatisfy { byte in
+            switch lowercase(byte) {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
+            case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"): true
+            default: false
             }
+        }
     }
 
     /// IPv6, or four numbers: no name of the DNS looks so, since no top-level domain is a number.
