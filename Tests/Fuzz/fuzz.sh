@@ -71,7 +71,8 @@ for target in "${targets[@]}"; do
     esac
     log=$work/$target.log
     if FUZZ_TARGET=$target "$work/fuzz" "${options[@]}" "${inputs[@]}" >"$log" 2>&1; then
-        printf '%-20s %s runs\n' "$target" "$(sed -n 's/^stat::number_of_executed_units: *//p' "$log" | tail -1)"
+        runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log" | tail -1)
+        printf '%-20s %s seeds, %s runs\n' "$target" "$(find "$seeds" -type f | wc -l)" "${runs:-no}"
     else
         status=1
         grep -aE 'SUMMARY|ERROR|atal error|Test unit written' "$log" | head -5 >&2 || true
