@@ -47,14 +47,14 @@ extension Transaction {
             policy: session.configuration.trustPolicies.serverTrustPolicy(forHost: url.host)
                 ?? .performDefaultEvaluation(validateHost: true))
         options.asksDelegate = session.delegate.decidesTrust(of: task)
-        options.isLenient = options.asksDelegate && lenientFor?.origin == url.origin
+        options.isLenient = options.mayForgive && lenientFor?.origin == url.origin
         return options
     }
 
-    /// The handshake failed for its certificate, and a delegate might see that differently.
+    /// The handshake failed for its certificate, and a delegate or a closure might see that differently.
     func isRefusedByDefault(_ ending: ExchangeEnding) -> Bool {
         // CURLE_PEER_FAILED_VERIFICATION, which stands for chain and name alike
-        guard trust.asksDelegate, !trust.isLenient, case .failed(let error) = ending, error.code == 60 else {
+        guard trust.mayForgive, !trust.isLenient, case .failed(let error) = ending, error.code == 60 else {
             return false
         }
         return true
@@ -65,7 +65,7 @@ extension Transaction {
         if certificates.chain.isEmpty, !trust.isLenient { return true }
         guard let url else { return false }
         let shown = ServerTrust(
-            host: url.host, certificates: certificates.chain, isChainValid: certificates.verifyResult == 0)
+            host: url.host, certificates: certificates.chain, isChainValid: !trust.isLenient)
         if !acceptedChain.isEmpty, acceptedChain == certificates.chain { return true }
         guard trust.asksDelegate else { return verdict(shown) }
         let space = ProtectionSpace(host: url.host, port: url.port, scheme: url.scheme, method: .serverTrust)

@@ -9,23 +9,20 @@ struct TrustOptions {
     /// The default evaluation failed, and a delegate is to say whether that matters.
     var isLenient = false
 
-    /// Whether what the server shows has to be looked at before a request goes out.
-    var judges: Bool {
-        if asksDelegate || isLenient { return true }
-        return switch policy {
-        case .customEvaluation, .pinCertificates(_, validateCertificateChain: false, _): true
-        default: false
-        }
+    /// Someone wants to see what the server shows, even where the default evaluation refuses it.
+    var mayForgive: Bool {
+        if case .customEvaluation = policy { true } else { asksDelegate }
     }
 
-    /// libcurl hands out no certificates of a kept connection, and cannot tell whom one was trusted for.
-    private var needsOwnConnection: Bool {
-        if isLenient { return true }
-        return switch policy {
-        case .customEvaluation, .pinCertificates(_, validateCertificateChain: false, _): true
-        default: false
-        }
+    private var comparesCertificates: Bool {
+        if case .pinCertificates(_, validateCertificateChain: false, _) = policy { true } else { false }
     }
+
+    /// Whether what the server shows has to be looked at before a request goes out.
+    var judges: Bool { mayForgive || comparesCertificates }
+
+    /// libcurl hands out no certificates of a kept connection, and cannot tell for whom one was trusted.
+    private var needsOwnConnection: Bool { isLenient || comparesCertificates }
 
     /// The system's certificates count no more.
     var isPinnedToCertificates: Bool {
@@ -50,7 +47,9 @@ struct TrustOptions {
             // Without a key nobody is trusted, where libcurl would trust everybody.
             let pins = keys.isEmpty ? [Self.nobody] : keys.map(\.description)
             try exchange.easy.set(.pinnedPublicKey, to: pins.joined(separator: ";"))
-        case .disableEvaluation, .customEvaluation: try check(exchange, chain: false, host: false)
+        case .disableEvaluation: try check(exchange, chain: false, host: false)
+        // Where it fails, the closure is asked all the same, on another connection.
+        case .customEvaluation: try check(exchange, chain: true, host: false)
         }
         if isLenient { try check(exchange, chain: false, host: false) }
         if needsOwnConnection {

@@ -22,7 +22,7 @@ public enum ServerTrustPolicy: Sendable {
     case pinPublicKeys(publicKeys: [PublicKeyPin], validateCertificateChain: Bool, validateHost: Bool)
     /// Anyone is trusted: for tests alone.
     case disableEvaluation
-    /// Says whether to trust what the server showed; called on a loop's thread, which must not be held up.
+    /// Says whether to trust what the server showed, once for each connection; called on a loop's thread, which must not be held up.
     case customEvaluation(@Sendable (_ trust: ServerTrust, _ host: String) -> Bool)
 }
 
