@@ -25,6 +25,8 @@ public struct TransferRequest: Sendable {
     public var allowsDowngrade = false
     /// Which redirects are followed.
     public var redirects = RedirectPolicy.follow
+    /// Bytes a second, in each direction, within what the session allows.
+    public var maximumRate: Int64?
     /// Absent: the session's.
     public var httpVersion: HTTPVersion?
 

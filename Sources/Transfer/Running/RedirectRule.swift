@@ -62,3 +62,8 @@ enum RedirectRule {
         return (next, target)
     }
 }
+
+extension HTTPRequest.Method {
+    /// Asking twice comes to the same as asking once (RFC 9110, section 9.2.2).
+    var isIdempotent: Bool { [.get, .head, .put, .delete, .options, .trace].contains(self) }
+}

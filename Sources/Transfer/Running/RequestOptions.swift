@@ -11,6 +11,8 @@ struct RequestOptions {
     let connectTo: (host: String, port: Int)
     /// Field lines of the engine's own.
     let engineFields: [String]
+    /// HTTP/2 broke here.
+    var usesHTTP1 = false
     /// A challenge has been answered: its field outranks the request's own.
     var isAuthorized = false
     let trust: TrustOptions
@@ -25,7 +27,7 @@ struct RequestOptions {
         try exchange.easy.set(.url, to: url.text)
         try exchange.easy.set(.protocols, to: Self.protocols)
         try exchange.easy.set(.followLocation, to: false)
-        let version = request.httpVersion ?? configuration.httpVersion
+        let version = usesHTTP1 ? .http1 : request.httpVersion ?? configuration.httpVersion
         try exchange.easy.set(.httpVersion, to: version.curlNumber)
         // Rather one connection for many than many that open at once.
         if version != .http1 { try exchange.easy.set(.pipeWait, to: true) }

@@ -102,6 +102,11 @@ final class Transaction: ExchangeHandler {
     /// Where the default evaluation failed, and how: a delegate decides there.
     var lenientFor: (origin: String, error: TransferError?)?
 
+    /// The request's own limit, in each direction.
+    private var ownLimit: TokenBucket?
+    /// Ends a rest that the rate asks for.
+    private var timer: Int?
+
     /// What a delegate has been asked and has not answered.
     private var openQuestion: (number: Int, then: (Decision) -> Bool)?
     private var questions = 0
@@ -117,6 +122,7 @@ final class Transaction: ExchangeHandler {
         self.core = core
         session = task.session
         request = task.originalRequest
+        ownLimit = request.maximumRate.map { TokenBucket(rate: $0, now: core.now) }
         launcher = ExchangeLauncher(core: core, task: task)
     }
 
@@ -138,6 +144,7 @@ final class Transaction: ExchangeHandler {
         failure = nil
         bodyBegun = false
         heldEnding = nil
+        stopTimer()
         pauses.formIntersection(.suspended)
         task.core.setCurrentRequest(request)
         task.progress.setPhase(.connecting)
@@ -150,8 +157,8 @@ final class Transaction: ExchangeHandler {
             if url.scheme == "https" { trust = trustOptions(for: url) }
             begunAt = MonotonicTime.now()
             let plan = ExchangeLauncher.Plan(
-                request: request, url: url, contribution: contribution, isAuthorized: authorization.answers(url),
-                trust: trust)
+                request: request, url: url, contribution: contribution, usesHTTP1: usesHTTP1(at: url),
+                isAuthorized: authorization.answers(url), trust: trust)
             launcher.launch(plan, handler: self) { [unowned self] error in end(error) }
         } catch {
             end(error)
@@ -167,6 +174,11 @@ final class Transaction: ExchangeHandler {
 
     /// The rest of the body is of no use.
     func discard() { phase = .discarding(.tellClient) }
+
+    private func stopTimer() {
+        if let timer { core.cancelTimer(timer) }
+        timer = nil
+    }
 
     /// Ends what is under way with `reason`; the client is told.
     func cancel(_ reason: TransferError = .cancelled) {
@@ -205,7 +217,9 @@ final class Transaction: ExchangeHandler {
         switch phase {
         case .receiving:
             bodyBegun = true
-            return client.receive(bytes)
+            let verdict = client.receive(bytes)
+            if case .accepted = verdict { hold(session.downloadLimiter, bytes.count) }
+            return verdict
         case .discarding:
             discarded += bytes.count
             return discarded <= Self.discardLimit ? .accepted : .refused
@@ -220,7 +234,48 @@ final class Transaction: ExchangeHandler {
             bodyBegun = true
             task.progress.setPhase(.transferring)
         }
+        if case .filled(let count) = verdict { hold(session.uploadLimiter, count) }
         return verdict
+    }
+
+    // MARK: Rates
+
+    /// Stops where a limit is used up, until it is not.
+    private func hold(_ limiter: RateLimiter, _ bytes: Int) {
+        let own = ownLimit?.take(bytes, now: core.now) ?? 0
+        let wait = max(own, limiter.take(bytes, now: core.now))
+        if wait > 0 { rest(limiter, wait) }
+    }
+
+    private func rest(_ limiter: RateLimiter, _ milliseconds: Int64) {
+        pause(.rate)
+        // Looked at again now and then, since a limit may be raised.
+        timer = core.after(milliseconds: min(milliseconds, Self.longestRest)) { [unowned self] in
+            timer = nil
+            let now = MonotonicTime.now()
+            let left = max(ownLimit?.take(0, now: now) ?? 0, limiter.take(0, now: now))
+            if left > 0 { rest(limiter, left) } else { resume(.rate) }
+        }
+    }
+
+    private static let longestRest: Int64 = 500
+
+    // MARK: HTTP/2
+
+    private func usesHTTP1(at url: CurlURL) -> Bool {
+        let wanted = request.httpVersion ?? session.configuration.httpVersion
+        return wanted == .http1 || session.avoidsHTTP2(at: url.origin)
+    }
+
+    /// An error of HTTP/2 or HTTP/3 itself, not of what is below or above.
+    private func isBrokenHTTP2(_ ending: ExchangeEnding) -> Bool {
+        guard case .failed(let error) = ending else { return false }
+        // CURLE_GOT_NOTHING: perhaps one that does not know HTTP/2, and was not asked whether it does.
+        if error.code == 52, let url, !usesHTTP1(at: url) {
+            return (request.httpVersion ?? session.configuration.httpVersion) == .http2PriorKnowledge
+        }
+        // CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_HTTP3
+        return [16, 92, 95].contains(error.code)
     }
 
     func rewind(to offset: Int64) -> Bool { client.rewind(to: offset) }
@@ -236,6 +291,11 @@ final class Transaction: ExchangeHandler {
             // Once more, so that a delegate can see whom it is about.
             lenientFor = (url.origin, error)
             return ask(url)
+        }
+        if failure == nil, isBrokenHTTP2(ending), let url {
+            session.avoidHTTP2(at: url.origin)
+            // Where nothing of an answer came, asking again is safe for whoever may be asked twice.
+            if case .asking = phase, request.method.isIdempotent { return ask(url) }
         }
         if openQuestion != nil, failure == nil {
             heldEnding = .some(error)
@@ -258,6 +318,7 @@ final class Transaction: ExchangeHandler {
 
     private func end(_ error: TransferError?) {
         if case .ended = phase { return }
+        stopTimer()
         phase = .ended
         openQuestion = nil
         client.didEnd(error)

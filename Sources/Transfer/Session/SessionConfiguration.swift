@@ -7,6 +7,13 @@ public struct SessionConfiguration: Sendable {
     public var httpVersion = HTTPVersion.http1
     /// Bytes of an answer that are kept in memory at most.
     public var maximumCollectedBytes = 256 << 20
+    /// Tasks that are at one host (scheme, name and port) at once; those that wait go by their priority. `nil`: any
+    /// number.
+    public var maximumConnectionsPerHost: Int?
+    /// Bytes a second of all downloads and answers together; see ``Session/downloadLimiter``.
+    public var downloadRate: Int64?
+    /// Bytes a second of all uploads together; see ``Session/uploadLimiter``.
+    public var uploadRate: Int64?
     /// Milliseconds for name, connection and TLS together.
     public var connectTimeout: Int64 = 30_000
     /// Milliseconds without a byte in either direction.
