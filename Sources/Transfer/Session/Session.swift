@@ -69,7 +69,10 @@ public final class Session: Sendable {
         }
     }
 
-    deinit {
+    deinit { stop() }
+
+    /// Ends the threads, and with them the connections that were kept.
+    private func stop() {
         for loop in loops { loop.stop() }
         publisher.stop()
         diskThreads.stop()
@@ -136,6 +139,7 @@ public final class Session: Sendable {
             return true
         }
         guard ends else { return }
+        stop()
         delegate.session(didBecomeInvalid: self)
         events.finish()
     }
@@ -231,7 +235,8 @@ public final class Session: Sendable {
         switch running.load(ordering: .relaxed) {
         // Larger ones leave no room in the processor's cache for what is written from them.
         case ...16: 128 * 1024
-        default: 32 * 1024
+        case ...256: 32 * 1024
+        default: 16 * 1024
         }
     }
 
