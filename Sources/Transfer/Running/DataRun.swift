@@ -168,6 +168,8 @@ final class DataRun: TransactionRun, TransactionClient {
             transaction.failure = .cancelled
             return false
         }
+        // Nobody else holds this run from here on.
+        defer { withExtendedLifetime(self) {} }
         let run = DownloadRun(task: download, core: core, takingOver: transaction)
         core.adopt(run, as: download.identifier)
         core.release(task.identifier)
