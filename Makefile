@@ -18,7 +18,7 @@ PACKAGES := binutils libncurses6 libxml2 git libc6-dev libstdc++-12-dev libcurl4
 PEERS := curl wget2 axel aria2
 
 .PHONY: help setup setup-bench debug release demo test test-unit test-integration test-tsan bench lint install clean
-.PHONY: fuzz fuzz-corpus
+.PHONY: fuzz fuzz-corpus test-asan
 
 help:
 	@echo 'make demo              builds, and shows the daemon at work before your eyes'
@@ -27,6 +27,7 @@ help:
 	@echo 'make test-integration  real daemons against real servers'
 	@echo 'make test-tsan         the unit tests under ThreadSanitizer'
 	@echo 'make fuzz              the parsers against inputs that no one thought of (FUZZ_SECONDS=300 each)'
+	@echo 'make test-asan         the engine'"'"'s tests under AddressSanitizer'
 	@echo 'make bench             compares dld with curl, wget2, axel and aria2c (RUNS=5)'
 	@echo 'make lint              judges the style'
 	@echo 'make install           installs programs, units and configuration (PREFIX, DESTDIR)'
@@ -61,8 +62,11 @@ test-integration: setup debug
 
 # One test at a time: ten times slower as they are, side by side they would wait for each other until their patience ends.
 test-tsan: setup
-	TSAN_OPTIONS='suppressions=$(CURDIR)/Tests/thread-sanitizer.supp' \
+	TSAN_OPTIONS='suppressions=$(CURDIR)/Tests/thread-sanitizer.supp' DLD_STRESS_SECONDS=60 \
 		$(SWIFT) test --scratch-path .build-tsan --sanitize thread --no-parallel --skip '^Integration\.'
+
+test-asan: setup
+	DLD_STRESS_SECONDS=60 $(SWIFT) test --scratch-path .build-asan --sanitize address --filter '^(TransferTests|CurlTests)\.'
 
 fuzz: setup
 	@Tests/Fuzz/fuzz.sh '$(FUZZ_SECONDS)'
@@ -92,4 +96,4 @@ install: release
 	install -D -m 0644 config/queue.example.yaml '$(DESTDIR)$(PREFIX)/share/doc/dld/queue.example.yaml'
 
 clean:
-	rm -rf .build .build-tsan .build-fuzz
+	rm -rf .build .build-tsan .build-asan .build-fuzz
