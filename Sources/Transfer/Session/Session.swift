@@ -187,7 +187,7 @@ public final class Session: Sendable {
     ///
     /// - Returns: whether it still could.
     func replace(_ task: any LoopTask, by successor: any LoopTask) -> Bool {
-        guard case .start = successor.core.resume(), task.core.complete(nil) else { return false }
+        guard task.core.handOver() else { return false }
         state.withLock { state in
             state.tasks[task.identifier] = nil
             state.tasks[successor.identifier] = successor
