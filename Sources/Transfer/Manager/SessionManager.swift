@@ -90,8 +90,8 @@ public final class SessionManager: Sendable {
         progress: TransferProgress = TransferProgress()
     ) -> DownloadRequest {
         DownloadRequest(
-            Result { () throws(TransferError) in try request.asRequest() }, target: target, resumeData: resumeData,
-            progress: progress, manager: self)
+            Result { () throws(TransferError) in try request.asRequest() }, placement: .fixed(target),
+            resumeData: resumeData, progress: progress, manager: self)
     }
 
     // MARK: Uploads

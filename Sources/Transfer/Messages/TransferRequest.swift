@@ -41,7 +41,7 @@ public struct TransferRequest: Sendable {
 }
 
 /// Which redirects the engine follows (RFC 9110, section 15.4).
-public enum RedirectPolicy: Sendable, Equatable {
+public enum RedirectPolicy: String, Sendable, Equatable, Codable {
     case follow
     /// Those that ask for the very request again; another one is the answer.
     case followUnchanged
@@ -57,7 +57,7 @@ public enum RedirectPolicy: Sendable, Equatable {
 }
 
 /// Which versions of HTTP a server is spoken to in.
-public enum HTTPVersion: Sendable, Equatable, CaseIterable {
+public enum HTTPVersion: String, Sendable, Equatable, CaseIterable, Codable {
     /// HTTP/1.1 alone.
     case http1
     /// HTTP/2 where the server agrees to it within TLS (ALPN), otherwise HTTP/1.1.

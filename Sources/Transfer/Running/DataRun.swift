@@ -155,15 +155,17 @@ final class DataRun: TransactionRun, TransactionClient {
             case .response(.cancel):
                 transaction.failure = .cancelled
                 return false
-            case .response(.becomeDownload(let target)): return becomeDownload(to: target, head, at: url)
+            case .response(.becomeDownload(let target)): return becomeDownload(.fixed(target), head, at: url)
+            case .response(.download(to: let destination)):
+                return becomeDownload(.decided(by: destination), head, at: url)
             default: return true
             }
         }
         return goesOn ? .receive : .refuse(transaction.failure ?? .cancelled)
     }
 
-    private func becomeDownload(to target: DownloadTarget, _ head: ResponseHead, at url: CurlURL) -> Bool {
-        let download = DownloadTask(succeeding: task, target: target)
+    private func becomeDownload(_ placement: DownloadPlacement, _ head: ResponseHead, at url: CurlURL) -> Bool {
+        let download = DownloadTask(succeeding: task, placement: placement)
         guard session.replace(task, by: download) else {
             transaction.failure = .cancelled
             return false

@@ -88,7 +88,8 @@ public final class Session: Sendable {
         with request: TransferRequest, target: DownloadTarget, resumeData: ResumeData? = nil,
         progress: TransferProgress = TransferProgress()
     ) -> DownloadTask {
-        DownloadTask(request, target: target, resumeData: resumeData, progress: progress, session: self)
+        DownloadTask(
+            request, placement: .fixed(target), resumeData: resumeData, progress: progress, session: self)
     }
 
     /// - Parameter body: goes along; `.none` for what has none.
@@ -163,7 +164,7 @@ public final class Session: Sendable {
     /// Ends a task that was started.
     func cancel(_ task: any LoopTask) {
         if state.withLock({ $0.gate?.giveUp(task.identifier) ?? false }) {
-            complete(task, .cancelled)
+            complete(unstarted: task, .cancelled)
         } else {
             perform(task) { $0.cancel() }
         }
@@ -187,7 +188,7 @@ public final class Session: Sendable {
     ///
     /// - Returns: whether it still could.
     func replace(_ task: any LoopTask, by successor: any LoopTask) -> Bool {
-        guard case .start = successor.core.resume(), task.core.complete(nil) else { return false }
+        guard task.core.handOver() else { return false }
         state.withLock { state in
             state.tasks[task.identifier] = nil
             state.tasks[successor.identifier] = successor
@@ -199,7 +200,7 @@ public final class Session: Sendable {
 
     func start(_ task: any LoopTask) {
         switch enter(task) {
-        case .refused: complete(task, Self.invalidated)
+        case .refused: complete(unstarted: task, Self.invalidated)
         case .waits: break
         case .goes: launch(task)
         }
@@ -251,7 +252,7 @@ public final class Session: Sendable {
         task.progress.setPhase(destination.digest == nil ? .publishing : .verifying)
         delegate.downloadTask(didReceiveAll: task)
         let remaining = running.wrappingSubtract(1, ordering: .relaxed).newValue
-        let item = Publisher.Item(part: part, destination: destination, owner: task.target.owner, size: size) {
+        let item = Publisher.Item(part: part, destination: destination, owner: task.target?.owner ?? "", size: size) {
             [self] result in
             switch result {
             case .success(let file):
@@ -263,7 +264,11 @@ public final class Session: Sendable {
                 case .checksumMismatch: try? part.directory.remove(part.name)
                 // What has the part's name now is someone else's.
                 case .remoteChanged: break
-                default: error.resumeData = task.resumeData(for: part, task.version, ranges: part.durable)
+                default:
+                    if !task.leavesNothing {
+                        error.resumeData = task.resumeData(for: part, task.version, ranges: part.durable)
+                    }
+                    if error.resumeData == nil, task.leavesNoLitter { task.removePart() }
                 }
                 complete(task, error)
             }
@@ -277,19 +282,30 @@ public final class Session: Sendable {
         var error = error
         guard let part else {
             // Nothing was begun: what there was before is all there is, unless it turned out to be of no use.
-            error.resumeData = task.response == nil ? task.resumeData : nil
-            return complete(task, error)
+            error.resumeData = task.response == nil && !task.leavesNothing ? task.resumeData : nil
+            guard error.resumeData == nil, task.leavesNoLitter else { return complete(task, error) }
+            return diskThreads.perform { [self, error] in
+                task.removePart()
+                complete(task, error)
+            }
         }
         diskThreads.perform { [self, error] in
             var error = error
-            if task.leavesNothing {
-                try? part.directory.remove(part.name)
-            } else {
+            if !task.leavesNothing {
                 let ranges = (try? part.synchronize()) ?? part.durable
                 error.resumeData = task.resumeData(for: part, version, ranges: ranges)
             }
+            if error.resumeData == nil, task.leavesNoLitter { task.removePart() }
             complete(task, error)
         }
+    }
+
+    /// A task that never ran ends: what it was to go on with is there as it was.
+    func complete(unstarted task: any LoopTask, _ error: TransferError) {
+        guard let download = task as? DownloadTask else { return complete(task, error) }
+        var error = error
+        if download.leavesNothing { download.removePart() } else { error.resumeData = download.resumeData }
+        complete(task, error)
     }
 
     func complete(_ task: any LoopTask, _ error: TransferError?) {

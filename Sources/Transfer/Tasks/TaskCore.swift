@@ -49,6 +49,16 @@ final class TaskCore: Sendable {
     func suspend() -> Bool { mutable.withLock { $0.life.suspend() } }
     func cancel() -> TaskLife.Cancellation { mutable.withLock { $0.life.cancel() } }
 
+    /// Its successor goes on in its place.
+    ///
+    /// - Returns: `false` where it is at its end: what cancelled it would not reach the successor.
+    func handOver() -> Bool {
+        mutable.withLock { mutable in
+            guard mutable.life.state == .running || mutable.life.state == .suspended else { return false }
+            return mutable.life.complete()
+        }
+    }
+
     /// - Returns: whether this was the first to say so.
     func complete(_ error: TransferError?) -> Bool {
         mutable.withLock { mutable in
