@@ -270,8 +270,9 @@ final class Transaction: ExchangeHandler {
     /// An error of HTTP/2 or HTTP/3 itself, not of what is below or above.
     private func isBrokenHTTP2(_ ending: ExchangeEnding) -> Bool {
         guard case .failed(let error) = ending else { return false }
-        // CURLE_GOT_NOTHING: perhaps one that does not know HTTP/2, and was not asked whether it does.
-        if error.code == 52, let url, !usesHTTP1(at: url) {
+        // CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR before an answer: perhaps one that does not know HTTP/2,
+        // and was not asked whether it does.
+        if [52, 55, 56].contains(error.code), case .asking = phase, let url, !usesHTTP1(at: url) {
             return (request.httpVersion ?? session.configuration.httpVersion) == .http2PriorKnowledge
         }
         // CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_HTTP3
