@@ -15,11 +15,14 @@ public struct CacheJudgement: Sendable {
         case fail
     }
 
+    /// Of the request; only answers to GET are kept.
     public let method: HTTPRequest.Method
     /// Those that are sent, with what the engine adds itself: `Authorization`, `Cookie`, `Accept-Encoding`.
     public let fields: HTTPFields
+    /// What the caller wants of the cache.
     public let policy: RequestCachePolicy
 
+    /// Judges for one request, by its method and the fields it goes out with.
     public init(method: HTTPRequest.Method, fields: HTTPFields, policy: RequestCachePolicy = .useProtocolCachePolicy) {
         self.method = method
         self.fields = fields

@@ -10,7 +10,9 @@ public struct Cookie: Sendable, Hashable, CustomStringConvertible {
     /// Bytes of a domain: what the DNS allows.
     public static let maximumDomainLength = 255
 
+    /// Case matters in it (RFC 6265, section 5.3).
     public let name: String
+    /// As the server sent it.
     public let value: String
     /// A host's name in lower case, or an address (IPv6 without brackets); never with a dot in front.
     public let domain: String

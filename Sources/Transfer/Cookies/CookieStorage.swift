@@ -2,6 +2,7 @@ import Synchronization
 
 /// Whether cookies that servers set are kept.
 public enum CookieAcceptPolicy: Sendable {
+    /// Those of every server.
     case always
     /// What servers set, change or delete is dropped; the program's own cookies are sent as they are.
     case never
@@ -21,6 +22,7 @@ public final class CookieStorage: Sendable {
     private let table = Mutex(CookieTable())
     private let policy: Mutex<CookieAcceptPolicy>
 
+    /// An empty one.
     public init(acceptPolicy: CookieAcceptPolicy = .always) {
         policy = Mutex(acceptPolicy)
     }
@@ -40,6 +42,7 @@ public final class CookieStorage: Sendable {
     /// Removes the cookie of that name, domain and path, whatever its value.
     public func delete(_ cookie: Cookie) { table.withLock { $0.remove(CookieTable.Key(cookie)) } }
 
+    /// Forgets every cookie.
     public func removeAll() { table.withLock { $0 = CookieTable() } }
 
     /// What a request would carry (RFC 6265, section 5.4): longer paths first, then those stored earlier.

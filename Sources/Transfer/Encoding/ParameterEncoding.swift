@@ -14,6 +14,7 @@ public struct EncodedRequest: Sendable {
     /// `nil`: the parameters are in the URL.
     public var body: [UInt8]?
 
+    /// - Parameter body: `nil` where the parameters are in the URL.
     public init(request: TransferRequest, body: [UInt8]? = nil) {
         self.request = request
         self.body = body

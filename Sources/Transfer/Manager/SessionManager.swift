@@ -6,7 +6,9 @@ import Synchronization
 /// Releasing the manager cancels what is left and lets every completion run: no request holds it, so keep it as long
 /// as its requests are to go on.
 public final class SessionManager: Sendable {
+    /// Carries the requests out.
     public let session: Session
+    /// The session's; its closures take the place of what happens otherwise.
     public let delegate: SessionDelegate
     /// Whether a request starts by itself as soon as somebody wants to hear of its end; otherwise its `resume()` does.
     public let startRequestsImmediately: Bool

@@ -9,6 +9,7 @@ public struct MultipartFormData: Sendable {
     /// Bytes of a body, headers and boundaries included, up to which it is put together in memory.
     public static let defaultThreshold: Int64 = 10_000_000
 
+    /// Stands between the parts.
     public let boundary: MultipartBoundary
     /// Bytes of the encoded body: headers, boundaries and parts.
     public private(set) var contentLength: Int64
@@ -20,6 +21,7 @@ public struct MultipartFormData: Sendable {
     /// More than this is not set aside before there are bytes to put there.
     private static let reservedAtMost: Int64 = 64 << 20
 
+    /// An empty form, by default with a random boundary.
     public init(boundary: MultipartBoundary = MultipartBoundary()) {
         self.boundary = boundary
         contentLength = Int64(boundary.closing.utf8.count)

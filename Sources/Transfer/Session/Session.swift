@@ -6,7 +6,9 @@ import Synchronization
 /// A session has a few loop threads with its transfers spread over them, resolver threads, threads for disk syncs and
 /// one that publishes finished files.
 public final class Session: Sendable {
+    /// As it was when the session was made.
     public let configuration: SessionConfiguration
+    /// Receives every callback of this session.
     public let delegate: SessionDelegate
     /// What becomes of the requests on this session.
     public let events = EventMonitor()
@@ -98,6 +100,7 @@ public final class Session: Sendable {
         dataTask(with: request, body: body, sink: .collect, progress: progress)
     }
 
+    /// - Parameter body: sent anew, from its beginning, for each redirect and challenge that wants it.
     public func uploadTask(
         with request: TransferRequest, from body: RequestBody, progress: TransferProgress = TransferProgress()
     ) -> UploadTask {

@@ -5,6 +5,7 @@ import Synchronization
 public struct DownloadTarget: Sendable {
     /// Holds the part file and the finished file.
     public var directory: Directory
+    /// The part file's name in the directory; a name alone, without a slash, and no other download's.
     public var partName: String
     /// Names the download on its part file; the same over all attempts and lives, and no other's.
     public var owner: String
@@ -17,6 +18,7 @@ public struct DownloadTarget: Sendable {
     /// Whether the whole file is read as soon as it is there, as for its digest: it stays in the page cache then.
     public var isReadBack: Bool
 
+    /// - Parameter reservedSpace: bytes to leave free on the file system.
     public init(
         directory: Directory, partName: String, owner: String, reservedSpace: Int64 = 0, isReadBack: Bool = false,
         destination: @escaping @Sendable (ResourceMetadata) throws(TransferError) -> FileDestination
@@ -34,6 +36,7 @@ public struct DownloadTarget: Sendable {
 public final class DownloadTask: LoopTask {
     let core: TaskCore
     let session: Session
+    /// Where its bytes go.
     public let target: DownloadTarget
     /// What an earlier attempt left.
     public let resumeData: ResumeData?
