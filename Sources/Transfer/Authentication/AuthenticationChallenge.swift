@@ -25,7 +25,7 @@ public struct ProtectionSpace: Sendable, Hashable {
     /// Does not count where a ``CredentialStorage`` looks for a credential.
     public var method: Method
 
-    /// - Parameter scheme: `http` or `https`.
+    /// A space to keep a credential for, or to look one up.
     public init(
         host: String, port: Int, scheme: String, isProxy: Bool = false, realm: String? = nil, method: Method
     ) {

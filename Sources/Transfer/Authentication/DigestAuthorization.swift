@@ -101,6 +101,8 @@ public struct DigestAuthorization: Sendable, Equatable {
     /// section 3.3 asks for, is left to whoever read them.
     ///
     /// - Parameters:
+    ///   - credential: whose name and password go into it; a token is of no use here.
+    ///   - method: the request's, as it is sent.
     ///   - target: the request's path and query, as they are sent.
     ///   - nonceCount: how many requests have been made with this nonce, this one counted: 1 or more.
     ///   - clientNonce: random text; for an algorithm of a session the same for all requests with this nonce.

@@ -92,6 +92,8 @@ public struct CacheJudgement: Sendable {
     /// The response as it is to be stored (section 3), or `nil` where it may not be.
     ///
     /// - Parameters:
+    ///   - head: the answer's.
+    ///   - body: the answer's, whole and decoded as far as `head` says.
     ///   - requestedAt: when the request was sent; seconds since 1970.
     ///   - now: when the answer came; seconds since 1970.
     public func stored(_ head: ResponseHead, body: [UInt8], requestedAt: Int64, now: Int64) -> CachedResponse? {

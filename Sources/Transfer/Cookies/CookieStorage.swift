@@ -11,7 +11,7 @@ public enum CookieAcceptPolicy: Sendable {
 /// The cookies of one session, or of those that were given the same storage on purpose.
 ///
 /// Each exchange has its own copy: it is fed the cookies of its host, libcurl applies the answer's fields to them, and
-/// what the exchange made of its copy is brought back by ``replace(fed:got:)``. So exchanges that run side by side
+/// what the exchange made of its copy is brought back by `replace(fed:got:)`. So exchanges that run side by side
 /// share no state of libcurl's.
 public final class CookieStorage: Sendable {
     /// Cookies in all; beyond it, the one stored the longest ago goes.

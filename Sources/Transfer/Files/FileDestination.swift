@@ -21,7 +21,7 @@ public struct FileDestination: Sendable {
     /// Seconds since 1970, for the file's time; absent: the moment of its arrival.
     public var modificationTime: Int64?
 
-    /// - Parameter modificationTime: seconds since 1970.
+    /// A name, and what holds for the file that gets it; see the properties.
     public init(name: String, conflict: Conflict, digest: FileDigest? = nil, modificationTime: Int64? = nil) {
         self.name = name
         self.conflict = conflict

@@ -20,7 +20,7 @@ public struct FileDigest: Sendable, Equatable {
     /// Lower-case hexadecimal.
     public var hex: String
 
-    /// - Parameter hex: lower-case hexadecimal.
+    /// What a file must hash to, in lower-case hexadecimal.
     public init(algorithm: Algorithm, hex: String) {
         self.algorithm = algorithm
         self.hex = hex

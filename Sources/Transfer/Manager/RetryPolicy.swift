@@ -23,6 +23,7 @@ public struct RetryPolicy: Sendable, Equatable {
     /// - Parameters:
     ///   - failures: from 1.
     ///   - retryAfter: seconds that the server asked for; the jitter lies above it.
+    ///   - generator: where the jitter comes from.
     public func delay(
         failures: Int, retryAfter: Int64? = nil, using generator: inout some RandomNumberGenerator
     ) -> Int64 {

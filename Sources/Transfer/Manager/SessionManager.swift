@@ -15,7 +15,14 @@ public final class SessionManager: Sendable {
 
     let adapters = AdapterHolder()
 
-    /// - Parameter serverTrustPolicyManager: in the place of the configuration's.
+    /// Makes a session of its own.
+    ///
+    /// - Parameters:
+    ///   - configuration: copied, and not read again.
+    ///   - delegate: the new session's.
+    ///   - serverTrustPolicyManager: in the place of the configuration's.
+    ///   - startRequestsImmediately: see the property of that name.
+    /// - Throws: as ``Session/init(configuration:delegate:)``.
     public init(
         configuration: SessionConfiguration = .default, delegate: SessionDelegate = SessionDelegate(),
         serverTrustPolicyManager: ServerTrustPolicyManager? = nil, startRequestsImmediately: Bool = true
@@ -60,7 +67,10 @@ public final class SessionManager: Sendable {
     ///
     /// - Parameters:
     ///   - url: absolute.
+    ///   - method: `GET` unless said otherwise.
     ///   - parameters: go into the query or the body, as `encoding` has it.
+    ///   - encoding: puts the parameters in; asked only where there are any.
+    ///   - headers: fields of this request, before the session's.
     public func request(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: Parameters = [:],
         encoding: any ParameterEncoding = URLEncoding(), headers: HTTPFields = [:]
@@ -85,6 +95,8 @@ public final class SessionManager: Sendable {
     /// A file to fetch.
     ///
     /// - Parameters:
+    ///   - request: what to ask for.
+    ///   - target: where the bytes go, and how the file will be called.
     ///   - resumeData: what an earlier request for the same target left.
     ///   - progress: for counts that go on from an earlier request's.
     public func download(

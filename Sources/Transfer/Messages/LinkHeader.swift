@@ -13,14 +13,14 @@ public struct Link: Sendable, Equatable {
         /// Without quotation marks and escapes.
         public let value: String
 
-        /// - Parameter name: lower case.
+        /// An attribute; its name in lower case.
         public init(name: String, value: String) {
             self.name = name
             self.value = value
         }
     }
 
-    /// - Parameter target: a URL, possibly relative.
+    /// A link to a URL, possibly a relative one.
     public init(target: String, parameters: [Parameter] = []) {
         self.target = target
         self.parameters = parameters

@@ -38,6 +38,7 @@ public struct MultipartFormData: Sendable {
     /// Adds bytes.
     ///
     /// - Parameters:
+    ///   - data: the part's body, as it is.
     ///   - name: the field's. Like a file's it may hold anything but a NUL: quotation marks and line ends go out
     ///     percent-encoded.
     ///   - fileName: makes the part a file.
@@ -57,6 +58,8 @@ public struct MultipartFormData: Sendable {
     /// (``TransferError/Code/sourceChanged``).
     ///
     /// - Parameters:
+    ///   - path: the file's.
+    ///   - name: the field's.
     ///   - fileName: absent: the last component of `path`.
     ///   - mimeType: absent: guessed from the file's name.
     public mutating func append(
@@ -81,6 +84,9 @@ public struct MultipartFormData: Sendable {
     /// - Parameters:
     ///   - length: exactly how many bytes it gives; fewer or more are an error
     ///     (``TransferError/Code/sourceChanged``).
+    ///   - name: the field's.
+    ///   - fileName: makes the part a file.
+    ///   - mimeType: absent: guessed from the file's name.
     ///   - stream: makes a reader that stands at the stream's beginning, each time the form is encoded. An error of
     ///     its own or of the reader's comes out as it is if it is a ``TransferError``, and as
     ///     ``TransferError/Code/io`` otherwise.

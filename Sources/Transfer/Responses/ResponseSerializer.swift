@@ -5,7 +5,9 @@ public protocol ResponseSerializer<Value>: Sendable {
     /// What it makes.
     associatedtype Value: Sendable
 
-    /// - Parameter data: the body, empty where there is none.
+    /// - Parameters:
+    ///   - data: the body, empty where there is none.
+    ///   - head: the answer's; `nil` where there was no answer.
     /// - Throws: why it cannot; the response's error then has it as ``TransferError/underlying``.
     func serialize(_ data: Data, of head: ResponseHead?) throws -> Value
 }

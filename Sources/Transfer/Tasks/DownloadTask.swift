@@ -18,7 +18,7 @@ public struct DownloadTarget: Sendable {
     /// Whether the whole file is read as soon as it is there, as for its digest: it stays in the page cache then.
     public var isReadBack: Bool
 
-    /// - Parameter reservedSpace: bytes to leave free on the file system.
+    /// A place in `directory`; see the properties.
     public init(
         directory: Directory, partName: String, owner: String, reservedSpace: Int64 = 0, isReadBack: Bool = false,
         destination: @escaping @Sendable (ResourceMetadata) throws(TransferError) -> FileDestination

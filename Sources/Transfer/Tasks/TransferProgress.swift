@@ -32,7 +32,9 @@ public final class TransferProgress: Sendable {
         case publishing
     }
 
-    /// - Parameter completedBytes: bytes that are there before the request starts.
+    /// - Parameters:
+    ///   - completedBytes: bytes that are there before the request starts.
+    ///   - totalBytes: bytes of the whole, where known.
     public init(completedBytes: Int64 = 0, totalBytes: Int64? = nil) {
         completed.store(completedBytes, ordering: .relaxed)
         total.store(totalBytes ?? -1, ordering: .relaxed)
