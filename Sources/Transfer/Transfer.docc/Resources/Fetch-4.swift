@@ -31,14 +31,19 @@ enum Fetch {
             }
 
         signal(SIGINT, SIG_IGN)
-        let interrupt = DispatchSource.makeSignalSource(signal: SIGINT)
+        let interrupt = DispatchSource.makeSignalSource(signal: SIGINT, queue: .main)
         interrupt.setEventHandler { download.cancel() }
         interrupt.resume()
 
         let response = await download.outcome
-        if let rest = response.resumeData { try Data(rest.bytes).write(to: note) }
-        let file = try response.result.get()
-        try? FileManager.default.removeItem(at: note)
-        print("\(release.file): \(file.size) bytes, verified: \(file.isVerified)")
+        switch response.result {
+        case .success(let file):
+            try? FileManager.default.removeItem(at: note)
+            print("\(release.file): \(file.size) bytes, verified: \(file.isVerified)")
+        case .failure(let error):
+            if let rest = response.resumeData { try Data(rest.bytes).write(to: note) }
+            print("\(error); the next run goes on where this one stopped")
+            exit(1)
+        }
     }
 }
