@@ -6,7 +6,9 @@ public struct Credential: Sendable, Equatable, CustomStringConvertible {
     }
 
     var kind = Kind.password
+    /// Empty for a token.
     public var user: String
+    /// Empty for a token; never part of ``description``.
     public var password: String
 
     /// A name and its password, for the Basic (RFC 7617) and Digest (RFC 7616) schemes.

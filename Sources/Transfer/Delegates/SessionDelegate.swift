@@ -16,8 +16,10 @@ public final class SessionDelegate: Sendable {
     /// So that the way of every byte need not lock to find that nobody wants to hear of it.
     private let overridden = Atomic<UInt32>(0)
 
+    /// One that overrides nothing.
     public init() {}
 
+    /// A closure of ``Overrides``, set and read as a property of the delegate; `nil` restores what happens without it.
     public subscript<Closure>(
         dynamicMember closure: any WritableKeyPath<Overrides, Closure?> & Sendable
     ) -> Closure? {

@@ -131,6 +131,7 @@ public final class Directory: Sendable {
         }
     }
 
+    /// Where `name` is in this directory, as a path; makes and looks up nothing.
     public func path(of name: String) -> String { path + (path.hasSuffix("/") ? "" : "/") + name }
 
     /// The size of the finished file `name` where the download called `owner` gave it that name.

@@ -8,7 +8,9 @@ import Synchronization
 /// Written by the loop's thread, synced by others.
 public final class PartFile: Sendable {
     let descriptor: FileDescriptorOwner
+    /// Holds the part, and will hold the finished file.
     public let directory: Directory
+    /// In its directory.
     public let name: String
     /// Also stands in an extended attribute of the file, where there are any.
     let generation: String

@@ -6,7 +6,9 @@ import HTTPTypes
 /// The URL is text and is judged when the request starts: a wrong one arrives through the request's handlers, as
 /// every other failure does.
 public struct TransferRequest: Sendable {
+    /// Absolute; may hold secrets, which no message and no description of the engine's shows.
     public var url: String
+    /// `GET` where nothing else is said.
     public var method: HTTPRequest.Method
     /// Fields to send besides those that the engine sets itself (`Range`, `If-Range`, `Accept-Encoding`, framing).
     public var headerFields: HTTPFields
@@ -30,6 +32,7 @@ public struct TransferRequest: Sendable {
     /// Absent: the session's.
     public var httpVersion: HTTPVersion?
 
+    /// What is not named here is set afterwards.
     public init(
         url: String, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:], credential: Credential? = nil
     ) {
@@ -42,9 +45,11 @@ public struct TransferRequest: Sendable {
 
 /// Which redirects the engine follows (RFC 9110, section 15.4).
 public enum RedirectPolicy: String, Sendable, Equatable, Codable {
+    /// All, up to ``SessionConfiguration/maximumRedirects``.
     case follow
     /// Those that ask for the very request again; another one is the answer.
     case followUnchanged
+    /// None: the redirecting answer is the final one.
     case stop
 
     func follows(_ status: Int, method: HTTPRequest.Method) -> Bool {

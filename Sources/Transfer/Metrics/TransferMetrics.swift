@@ -5,16 +5,19 @@ public struct TransferMetrics: Sendable {
     /// One for each request that went out, redirects and challenges included, in their order.
     public var exchanges: [ExchangeMetrics] = []
 
+    /// Of no exchange.
     public init() {}
 
     /// Of the exchange that brought the final answer.
     public var last: ExchangeMetrics? { exchanges.last }
+    /// Exchanges whose answer was a redirect.
     public var redirectCount: Int { exchanges.count { $0.status.map(RedirectRule.isRedirect) ?? false } }
 }
 
 /// What one request with its answer took.
 public struct ExchangeMetrics: Sendable {
     private let asked: String
+    /// Of the answer; `nil` where none came.
     public let status: Int?
     /// How its attempts' steps follow one another, in microseconds since ``began``; `nil` for one that was not taken.
     public let timeline: Timeline
@@ -24,7 +27,9 @@ public struct ExchangeMetrics: Sendable {
     public let protocolName: String?
     /// The server's address, or the proxy's.
     public let remoteAddress: String?
+    /// The server's port, or the proxy's.
     public let remotePort: Int?
+    /// Whether it went over a connection that was there before: no connecting, no TLS.
     public let isReusedConnection: Bool
 
     /// Without user, password and what its query says.
@@ -34,12 +39,15 @@ public struct ExchangeMetrics: Sendable {
     public struct Timeline: Sendable, Equatable {
         /// The name had an address.
         public var nameLookedUp: Int64?
+        /// TCP was up.
         public var connected: Int64?
         /// TLS was in force.
         public var secured: Int64?
         /// The request was about to be sent.
         public var requestBegan: Int64?
+        /// The answer's first byte was there.
         public var firstByte: Int64?
+        /// The exchange was over, for better or worse.
         public var ended: Int64
     }
 

@@ -18,6 +18,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         }
     }
 
+    /// What the handlers of a download get.
     public typealias Response = DownloadResponse<PublishedFile>
 
     /// Where it failed, or was cancelled: what another request can go on with.

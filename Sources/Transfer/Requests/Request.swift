@@ -11,6 +11,7 @@ import Synchronization
 /// `@unchecked`, since a class with subclasses cannot be checked: every stored property here and in the subclasses is
 /// a `let` of a `Sendable` type.
 public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugStringConvertible {
+    /// Receives what concerns this request alone.
     public let delegate: TaskDelegate
     /// One value for all attempts; as a sequence, what it becomes.
     public let progress: TransferProgress
@@ -40,13 +41,17 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
         startsByItself = manager.startRequestsImmediately
     }
 
+    /// Of the current attempt, or the last one; `nil` before the first.
     public var task: (any SessionTask)? { delegate.task }
     /// As the last attempt sent it: adapted, and after redirects.
     public var request: TransferRequest? { task?.currentRequest ?? original }
+    /// The head of the last attempt's answer.
     public var response: ResponseHead? { task?.response }
+    /// Attempts after the first.
     public var retryCount: Int { delegate.retryCount }
     /// Of all attempts.
     public var metrics: TransferMetrics { delegate.metrics }
+    /// Whether somebody called ``cancel()``, which is not to say that it did not complete before.
     public var isCancelled: Bool { delegate.isCancelled }
 
     // MARK: Description

@@ -17,7 +17,9 @@ public struct ResumeData: Sendable, Equatable, Codable {
     /// Which URL the bytes came from, as a digest, since URLs hold secrets. A validator tells versions of one resource
     /// apart and says nothing across two (RFC 9110, section 8.8.3).
     var resource: String
+    /// Bytes of the resource that a sync has brought to the disk.
     public var ranges: ByteRangeSet
+    /// Of the version that the bytes are of.
     public var validator: ResourceValidator
     /// Bytes of the whole resource, where known.
     public var total: Int64?

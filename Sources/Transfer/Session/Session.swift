@@ -6,7 +6,9 @@ import Synchronization
 /// A session has a few loop threads with its transfers spread over them, resolver threads, threads for disk syncs and
 /// one that publishes finished files.
 public final class Session: Sendable {
+    /// As it was when the session was made.
     public let configuration: SessionConfiguration
+    /// Receives every callback of this session.
     public let delegate: SessionDelegate
     /// What becomes of the requests on this session.
     public let events = EventMonitor()
@@ -39,7 +41,11 @@ public final class Session: Sendable {
 
     private let state = Mutex(State())
 
-    /// - Parameter resolver: looks names up; tests bring their own.
+    /// Starts the session's threads.
+    ///
+    /// - Parameters:
+    ///   - configuration: copied, and not read again.
+    ///   - delegate: receives every callback, and belongs to this session alone.
     /// - Throws: ``TransferError`` where the system has no threads or descriptors to give.
     public convenience init(
         configuration: SessionConfiguration = .default, delegate: SessionDelegate = SessionDelegate()
@@ -47,6 +53,7 @@ public final class Session: Sendable {
         try self.init(configuration: configuration, delegate: delegate, resolver: Resolver())
     }
 
+    /// - Parameter resolver: looks names up; tests bring their own.
     package init(
         configuration: SessionConfiguration, delegate: SessionDelegate, resolver: Resolver
     ) throws(TransferError) {
@@ -83,7 +90,13 @@ public final class Session: Sendable {
 
     // MARK: Tasks
 
-    /// - Parameter resumeData: what an earlier attempt at the same target left.
+    /// A task that fetches a file; ``SessionTask/resume()`` starts it.
+    ///
+    /// - Parameters:
+    ///   - request: what to ask for.
+    ///   - target: where the bytes go.
+    ///   - resumeData: what an earlier attempt at the same target left.
+    ///   - progress: for counts that go on from an earlier task's.
     public func downloadTask(
         with request: TransferRequest, target: DownloadTarget, resumeData: ResumeData? = nil,
         progress: TransferProgress = TransferProgress()
@@ -92,13 +105,19 @@ public final class Session: Sendable {
             request, placement: .fixed(target), resumeData: resumeData, progress: progress, session: self)
     }
 
-    /// - Parameter body: goes along; `.none` for what has none.
+    /// A task that keeps its answer in memory; ``SessionTask/resume()`` starts it.
+    ///
+    /// - Parameters:
+    ///   - request: what to ask for.
+    ///   - body: goes along; `.none` for what has none.
+    ///   - progress: for counts that go on from an earlier task's.
     public func dataTask(
         with request: TransferRequest, body: RequestBody = .none, progress: TransferProgress = TransferProgress()
     ) -> DataTask {
         dataTask(with: request, body: body, sink: .collect, progress: progress)
     }
 
+    /// A task that sends `body`, anew for each redirect and challenge; ``SessionTask/resume()`` starts it.
     public func uploadTask(
         with request: TransferRequest, from body: RequestBody, progress: TransferProgress = TransferProgress()
     ) -> UploadTask {

@@ -2,6 +2,7 @@
 public struct SessionConfiguration: Sendable {
     /// Fields that every request carries, unless it has its own of that name; `Name: value`.
     public var additionalHeaders: [String] = []
+    /// For requests without a `User-Agent` of their own.
     public var userAgent = "dld-transfer/0.1"
     /// Of requests that name none. HTTP/1.1: this libcurl can report success for a broken HTTP/2 stream.
     public var httpVersion = HTTPVersion.http1
@@ -28,6 +29,7 @@ public struct SessionConfiguration: Sendable {
     public var identities: [String: ClientIdentity] = [:]
     /// Asked for a credential where a request has none of its own. A copy of a configuration shares it.
     public var credentialStorage = CredentialStorage()
+    /// Redirects that one request follows; the next one fails it with ``TransferError/Code/tooManyRedirects``.
     public var maximumRedirects = 20
     /// Threads that transfers are spread over.
     public var loops = 2
@@ -37,9 +39,11 @@ public struct SessionConfiguration: Sendable {
     /// more than that. `nil`: any number; whoever sets it confirms checkpoints.
     public var checkpointLimit: Int64?
 
+    /// The defaults, as each property names them.
     public init() {}
 
     func identity(for host: String) -> ClientIdentity? { identities.isEmpty ? nil : identities[host] }
 
+    /// As ``init()`` makes it; its ``credentialStorage`` is one for all who use it.
     public static let `default` = SessionConfiguration()
 }

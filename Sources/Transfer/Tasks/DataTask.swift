@@ -3,6 +3,7 @@ import Synchronization
 
 /// What is to become of an answer whose head is there.
 public enum ResponseDisposition: Sendable {
+    /// The body is taken as it would be without a closure.
     case allow
     /// The task ends as cancelled.
     case cancel

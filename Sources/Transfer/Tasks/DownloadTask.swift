@@ -7,6 +7,7 @@ import Synchronization
 public struct DownloadTarget: Sendable {
     /// Holds the part file and the finished file.
     public var directory: Directory
+    /// The part file's name in the directory; a name alone, without a slash, and no other download's.
     public var partName: String
     /// Names the download on its part file; the same over all attempts and lives, and no other's.
     public var owner: String
@@ -21,6 +22,7 @@ public struct DownloadTarget: Sendable {
     /// What it follows from, where a destination was decided.
     var decision: DownloadDecision?
 
+    /// A place in `directory`; see the properties.
     public init(
         directory: Directory, partName: String, owner: String, reservedSpace: Int64 = 0, isReadBack: Bool = false,
         destination: @escaping @Sendable (ResourceMetadata) throws(TransferError) -> FileDestination
