@@ -75,6 +75,21 @@ extension SessionDelegate {
         public var downloadTaskDidReceiveAll: (@Sendable (DownloadTask) -> Void)?
         public var downloadTaskWantsCheckpoint: (@Sendable (DownloadTask) -> Void)?
 
+        // MARK: Stream tasks
+
+        /// Nothing more comes from the peer, by its doing or by ours; what has come may still be there to be read. Not
+        /// called where the connection breaks: the task is complete then.
+        public var streamTaskReadClosed: (@Sendable (StreamTask) -> Void)?
+        /// The FIN is on its way, after everything that was written. Not called where the connection breaks.
+        public var streamTaskWriteClosed: (@Sendable (StreamTask) -> Void)?
+        /// The kernel would take another source address for the peer by now. Looked at only when
+        /// ``Session/routesDidChange()`` is called, and told once a task; a connection through a proxy has the proxy
+        /// for its peer.
+        public var streamTaskBetterRouteDiscovered: (@Sendable (StreamTask) -> Void)?
+        /// What was asked of the task is done, and the rest belongs to the two of these.
+        public var streamTaskDidBecomeInputAndOutputStreams:
+            (@Sendable (StreamTask, _ reader: StreamReader, _ writer: StreamWriter) -> Void)?
+
         public init() {}
 
         /// The callbacks that a closure stands in for.
@@ -107,6 +122,10 @@ extension SessionDelegate {
             note(.downloadTaskDidRestart, downloadTaskDidRestart != nil)
             note(.downloadTaskDidReceiveAll, downloadTaskDidReceiveAll != nil)
             note(.downloadTaskWantsCheckpoint, downloadTaskWantsCheckpoint != nil)
+            note(.streamTaskReadClosed, streamTaskReadClosed != nil)
+            note(.streamTaskWriteClosed, streamTaskWriteClosed != nil)
+            note(.streamTaskBetterRouteDiscovered, streamTaskBetterRouteDiscovered != nil)
+            note(.streamTaskDidBecomeInputAndOutputStreams, streamTaskDidBecomeInputAndOutputStreams != nil)
             return set
         }
     }
@@ -139,6 +158,6 @@ extension SessionDelegate {
         public static let streamTaskReadClosed = Callbacks(rawValue: 1 << 19)
         public static let streamTaskWriteClosed = Callbacks(rawValue: 1 << 20)
         public static let streamTaskBetterRouteDiscovered = Callbacks(rawValue: 1 << 21)
-        public static let streamTaskDidBecomeStreams = Callbacks(rawValue: 1 << 22)
+        public static let streamTaskDidBecomeInputAndOutputStreams = Callbacks(rawValue: 1 << 22)
     }
 }

@@ -38,7 +38,8 @@ final class ExchangeLauncher {
         lookup = nil
         let connectTo: (host: String, port: Int)
         do throws(CurlError) {
-            connectTo = try Self.peer(of: plan, configuration: session.configuration)
+            connectTo = try Self.peer(
+                behind: plan.request.proxy ?? session.configuration.proxy, (plan.url.host, plan.url.port))
         } catch {
             return failed(TransferError(.invalidRequest, "the URL or the proxy cannot be read"))
         }
@@ -136,18 +137,16 @@ final class ExchangeLauncher {
     }
 
     /// Whom libcurl connects to: the server, or the proxy before it.
-    private static func peer(
-        of plan: Plan, configuration: SessionConfiguration
+    static func peer(
+        behind proxy: String?, _ server: (host: String, port: Int)
     ) throws(CurlError) -> (host: String, port: Int) {
-        guard let proxy = plan.request.proxy ?? configuration.proxy, let colon = proxy.firstRange(of: "://") else {
-            return (plan.url.host, plan.url.port)
-        }
+        guard let proxy, let colon = proxy.firstRange(of: "://") else { return server }
         let url = try CurlURL("http" + proxy[colon.lowerBound...])
         let hasPort = url.text.firstRange(of: ":\(url.port)") != nil
         return (url.host, hasPort ? url.port : 1080)
     }
 
-    private static func error(_ failure: Resolver.Failure, host: String) -> TransferError {
+    static func error(_ failure: Resolver.Failure, host: String) -> TransferError {
         switch failure {
         case .unknownName: TransferError(.unknownHost, "the name \(host) does not resolve")
         case .unavailable: TransferError(.resolverUnavailable, "no name server answers (looking up \(host))")

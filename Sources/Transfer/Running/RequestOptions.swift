@@ -36,11 +36,7 @@ struct RequestOptions {
 
         // An empty proxy also keeps libcurl from reading the environment.
         try exchange.easy.set(.proxy, to: request.proxy ?? configuration.proxy ?? "")
-        if let pem = request.caCertificates {
-            try exchange.easy.set(.caCertificates, to: pem.utf8)
-        } else if let file = configuration.caFile {
-            try exchange.easy.set(.caFile, to: file)
-        }
+        try TrustOptions.apply(of: request, configuration, to: exchange.easy)
         if let credential = request.credential {
             try exchange.easy.set(.httpAuth, to: 1)  // CURLAUTH_BASIC
             try exchange.easy.set(.user, to: credential.user)
