@@ -30,6 +30,9 @@ final class StreamChannel: Sendable {
     var bytesReceived: Int64 { state.withLock { $0.agenda.bytesReceived } }
     var bytesSent: Int64 { state.withLock { $0.agenda.bytesSent } }
     var heldBytes: Int { state.withLock { $0.agenda.heldBytes } }
+    /// Calls without an answer.
+    var waiting: Int { state.withLock { $0.waiters.count } }
+    var isSecuring: Bool { state.withLock { if case .securing = $0.agenda.phase { true } else { false } } }
 
     /// Changes the agenda, and hands out what came of it after the lock is given back.
     private func change<Value: Sendable>(_ work: (inout StreamAgenda) -> Value) -> Value {
