@@ -10,8 +10,11 @@ public struct TransferRequest: Sendable {
     public var method: HTTPRequest.Method
     /// Fields to send besides those that the engine sets itself (`Range`, `If-Range`, `Accept-Encoding`, framing).
     public var headerFields: HTTPFields
-    /// Sent by the Basic scheme (RFC 7617), to this URL's origin alone.
+    /// Sent to this URL's origin alone, without being asked for: a name and password by the Basic scheme (RFC 7617), a
+    /// token as bearer. A server that wants Digest is answered with it when it asks.
     public var credential: Credential?
+    /// Who this client is, to this URL's origin alone; absent: the session's for the host.
+    public var identity: ClientIdentity?
     /// `http://`, `https://`, `socks5://` or `socks5h://`; absent: the session's.
     public var proxy: String?
     /// Certificates to trust in place of the session's, PEM text.
@@ -22,6 +25,8 @@ public struct TransferRequest: Sendable {
     public var allowsDowngrade = false
     /// Which redirects are followed.
     public var redirects = RedirectPolicy.follow
+    /// Bytes a second, in each direction, within what the session allows.
+    public var maximumRate: Int64?
     /// Absent: the session's.
     public var httpVersion: HTTPVersion?
 

@@ -23,7 +23,7 @@ final class DataRun: TransactionRun, TransactionClient {
     private var awaitsStream = false
 
     /// Bytes that are reserved for a body of stated length, before any of them is there.
-    private static let largestReserve: Int64 = 1 << 20
+    private static let largestReserve: Int64 = 16 << 10
 
     init(task: DataTask, core: LoopCore) {
         self.task = task
@@ -168,6 +168,8 @@ final class DataRun: TransactionRun, TransactionClient {
             transaction.failure = .cancelled
             return false
         }
+        // Nobody else holds this run from here on.
+        defer { withExtendedLifetime(self) {} }
         let run = DownloadRun(task: download, core: core, takingOver: transaction)
         core.adopt(run, as: download.identifier)
         core.release(task.identifier)

@@ -3,9 +3,9 @@ import Glibc
 
 /// A stream task at work on its loop: looks names up, connects, and carries out what its channel says.
 final class StreamRun: LoopRun, StreamHandler {
-    private let task: StreamTask
+    let task: StreamTask
     private let channel: StreamChannel
-    private let session: Session
+    let session: Session
     private let request: TransferRequest
     private let configuration: SessionConfiguration
     private unowned let core: LoopCore
@@ -20,6 +20,11 @@ final class StreamRun: LoopRun, StreamHandler {
     private var saidBetterRoute = false
     /// The number of the handshake that runs.
     private var handshake: Int?
+
+    /// What a delegate has been asked about the peer, and has not answered.
+    var question: ((Decision) -> Void)?
+    private(set) var peerHost = ""
+    private var trust: TrustOptions?
 
     private var steps: StreamSteps
     private var lastActivity = MonotonicTime.now()
@@ -52,6 +57,7 @@ final class StreamRun: LoopRun, StreamHandler {
         steps.begin()
         do throws(TransferError) {
             let peer = try StreamAddress.peer(of: request.url)
+            peerHost = peer.host
             try lookup.begin(for: peer, proxy: request.proxy ?? configuration.proxy)
             advance()
             lookUp(peer)
@@ -84,6 +90,7 @@ final class StreamRun: LoopRun, StreamHandler {
         if let timer { core.cancelTimer(timer.number) }
         if let number = lookup.timer { core.cancelTimer(number) }
         stream = nil
+        question = nil
         channel.detach()
         if let metrics = steps.metrics() { task.core.add(metrics) }
         core.release(task.identifier)
@@ -132,7 +139,7 @@ final class StreamRun: LoopRun, StreamHandler {
         steps.connecting()
         do throws(CurlError) {
             stream = try core.openStream(to: peer, handler: self) { (easy: inout EasyHandle) throws(CurlError) in
-                try Self.configure(&easy, request, configuration, limit: limit)
+                try Self.configure(easy, limit: limit)
                 // An empty proxy also keeps libcurl from reading the environment.
                 try easy.set(.proxy, to: request.proxy ?? configuration.proxy ?? "")
                 try easy.setAddresses(lookup.list())
@@ -142,15 +149,12 @@ final class StreamRun: LoopRun, StreamHandler {
         }
     }
 
-    private static func configure(
-        _ easy: inout EasyHandle, _ request: TransferRequest, _ configuration: SessionConfiguration, limit: Int
-    ) throws(CurlError) {
+    private static func configure(_ easy: borrowing EasyHandle, limit: Int) throws(CurlError) {
         try easy.set(.connectTimeout, to: limit)
         try easy.set(.tcpKeepAlive, to: true)
         try easy.set(.netrc, to: false)
         try easy.set(.http09, to: false)
         try easy.set(.suppressConnectHeaders, to: true)
-        try TrustOptions.apply(of: request, configuration, to: easy)
     }
 
     func streamDidConnect(_ stream: StreamConnection) {
@@ -202,11 +206,13 @@ final class StreamRun: LoopRun, StreamHandler {
     }
 
     private func startTLS(_ number: Int, on stream: StreamConnection) {
-        let (request, configuration) = (request, configuration)
+        let (trust, limit) = (trustOptions(), Int(configuration.connectTimeout))
         do throws(StartTLSRefusal) {
             try stream.startTLS { (easy: inout EasyHandle) throws(CurlError) in
-                try Self.configure(&easy, request, configuration, limit: Int(configuration.connectTimeout))
+                try Self.configure(easy, limit: limit)
+                try setSecurity(of: trust, on: easy)
             }
+            self.trust = trust
             handshake = number
             steps.securing()
         } catch {
@@ -246,10 +252,14 @@ final class StreamRun: LoopRun, StreamHandler {
     func streamDidSecure(_ stream: StreamConnection) {
         lastActivity = core.now
         steps.secured(stream.easy.timing())
-        guard let number = handshake else { return }
-        handshake = nil
-        channel.secured(number)
-        advance()
+        guard let number = handshake, let trust else { return }
+        judge(stream.easy.serverCertificates(), under: trust, port: stream.peer.port) { [weak self] error in
+            guard let self, !isEnded else { return }
+            if let error { return fail(error) }
+            handshake = nil
+            channel.secured(number)
+            advance()
+        }
     }
 
     private func sayReadClosed() {

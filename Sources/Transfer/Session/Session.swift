@@ -11,6 +11,11 @@ public final class Session: Sendable {
     /// What becomes of the requests on this session.
     public let events = EventMonitor()
 
+    /// The rate of what comes in; may be changed at any time.
+    public let downloadLimiter: RateLimiter
+    /// The rate of what goes out; may be changed at any time.
+    public let uploadLimiter: RateLimiter
+
     let resolver: Resolver
     let diskThreads: WorkerThreads
     private let loops: [TransferLoop]
@@ -18,8 +23,11 @@ public final class Session: Sendable {
     private let running = Atomic<Int>(0)
 
     private struct State {
-        var tasks: [Int: any SessionTask] = [:]
+        var tasks: [Int: any LoopTask] = [:]
         var phase = Phase.open
+        var gate: HostGate?
+        /// Origins whose HTTP/2 broke.
+        var plainOrigins: Set<String> = []
     }
 
     private enum Phase {
@@ -45,6 +53,11 @@ public final class Session: Sendable {
         self.configuration = configuration
         self.delegate = delegate
         self.resolver = resolver
+        downloadLimiter = RateLimiter(rate: configuration.downloadRate)
+        uploadLimiter = RateLimiter(rate: configuration.uploadRate)
+        if let limit = configuration.maximumConnectionsPerHost {
+            state.withLock { $0.gate = HostGate(limit: limit) }
+        }
         diskThreads = WorkerThreads(name: "dld-disk", limit: 4)
         do {
             loops = try (0..<max(1, configuration.loops)).map { try TransferLoop(name: "dld-loop-\($0)") }
@@ -56,7 +69,10 @@ public final class Session: Sendable {
         }
     }
 
-    deinit {
+    deinit { stop() }
+
+    /// Ends the threads, and with them the connections that were kept.
+    private func stop() {
         for loop in loops { loop.stop() }
         publisher.stop()
         diskThreads.stop()
@@ -131,18 +147,47 @@ public final class Session: Sendable {
             return true
         }
         guard ends else { return }
+        stop()
         delegate.session(didBecomeInvalid: self)
         events.finish()
     }
 
-    /// - Returns: whether the session still takes tasks.
-    private func enter(_ task: any SessionTask) -> Bool {
-        state.withLock { state in
-            guard state.phase == .open else { return false }
+    private enum Entrance { case goes, waits, refused }
+
+    private func enter(_ task: any LoopTask) -> Entrance {
+        // Its URL is read only where that matters.
+        let host = configuration.maximumConnectionsPerHost.flatMap { _ in
+            (try? CurlURL(task.originalRequest.url))?.origin
+        }
+        return state.withLock { state in
+            guard state.phase == .open else { return .refused }
             state.tasks[task.identifier] = task
-            return true
+            guard let host else { return .goes }
+            let goes = state.gate?.enter(task.identifier, host: host, priority: task.priority) ?? true
+            return goes ? .goes : .waits
         }
     }
+
+    /// Ends a task that was started.
+    func cancel(_ task: any LoopTask) {
+        if state.withLock({ $0.gate?.giveUp(task.identifier) ?? false }) {
+            complete(task, .cancelled)
+        } else {
+            perform(task) { $0.cancel() }
+        }
+    }
+
+    /// An origin is to be spoken to in HTTP/1.1 from now on.
+    func avoidHTTP2(at origin: String) {
+        state.withLock { state in
+            if state.plainOrigins.count >= Self.largestPlainOrigins { state.plainOrigins.removeAll() }
+            state.plainOrigins.insert(origin)
+        }
+    }
+
+    func avoidsHTTP2(at origin: String) -> Bool { state.withLock { $0.plainOrigins.contains(origin) } }
+
+    private static let largestPlainOrigins = 1024
 
     private static let invalidated = TransferError(.invalidated, "the session no longer takes tasks")
 
@@ -154,12 +199,21 @@ public final class Session: Sendable {
         state.withLock { state in
             state.tasks[task.identifier] = nil
             state.tasks[successor.identifier] = successor
+            // Whoever follows takes the place along: it is given back under the new number.
+            state.gate?.rename(task.identifier, to: successor.identifier)
         }
         return true
     }
 
     func start(_ task: any LoopTask) {
-        guard enter(task) else { return complete(task, Self.invalidated) }
+        switch enter(task) {
+        case .refused: complete(task, Self.invalidated)
+        case .waits: break
+        case .goes: launch(task)
+        }
+    }
+
+    private func launch(_ task: any LoopTask) {
         running.wrappingAdd(1, ordering: .relaxed)
         loop(for: task).post { core in
             let run = task.makeRun(on: core)
@@ -189,7 +243,8 @@ public final class Session: Sendable {
         switch running.load(ordering: .relaxed) {
         // Larger ones leave no room in the processor's cache for what is written from them.
         case ...16: 128 * 1024
-        default: 32 * 1024
+        case ...256: 32 * 1024
+        default: 16 * 1024
         }
     }
 
@@ -253,7 +308,11 @@ public final class Session: Sendable {
         endIfFinished()
     }
 
-    private func leave(_ task: any SessionTask) {
-        state.withLock { _ = $0.tasks.removeValue(forKey: task.identifier) }
+    private func leave(_ task: any LoopTask) {
+        let next = state.withLock { state -> (any LoopTask)? in
+            state.tasks[task.identifier] = nil
+            return state.gate?.leave(task.identifier).flatMap { state.tasks[$0] }
+        }
+        if let next { launch(next) }
     }
 }

@@ -69,7 +69,7 @@ extension LoopTask {
     public func cancel() {
         switch core.cancel() {
         case .complete: session.complete(self, .cancelled)
-        case .cancelOnLoop: session.perform(self) { $0.cancel() }
+        case .cancelOnLoop: session.cancel(self)
         case .nothing: break
         }
     }

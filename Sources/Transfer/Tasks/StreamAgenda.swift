@@ -292,6 +292,8 @@ struct StreamAgenda {
     /// The first end counts.
     mutating func ended(_ error: TransferError?) {
         if case .ended = phase { return }
+        // What came under TLS before its peer was found trustworthy is nobody's.
+        if case .securing = phase { held.removeAll() }
         phase = .ended(error)
         if error?.code == .cancelled { held.removeAll() }
         serveReads()

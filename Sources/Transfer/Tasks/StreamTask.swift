@@ -3,8 +3,9 @@ import Curl
 /// A raw TCP connection: bytes both ways, each side closed by itself, TLS where it is asked for.
 ///
 /// Made with ``Session/streamTask(host:port:progress:)``, or from a request whose URL is `tcp://host:port`. Of that
-/// request the URL, the proxy and the certificates to trust count (an `http://` proxy is asked for a tunnel, RFC 9110,
-/// section 9.3.6; `socks5://` after RFC 1928); method, fields and credential are nobody's on a raw connection.
+/// request the URL, the proxy, the certificates to trust and the identity count (an `http://` proxy is asked for a tunnel, RFC 9110,
+/// section 9.3.6; `socks5://` after RFC 1928); method, fields, credential and rates are nobody's on a raw connection, nor
+/// is it counted among the connections to a host.
 ///
 /// What is asked for before the connection stands waits for it. Reads are answered in the order of the calls, and
 /// writes leave in that order; each call is answered once, however the stream ends. The task is complete when both
@@ -95,7 +96,9 @@ public final class StreamTask: LoopTask {
     // MARK: Becoming something else
 
     /// Starts TLS, once what was asked for before has been written and read; what is asked for after it waits for the
-    /// handshake. The certificate is judged as other requests' are, against the host of the URL.
+    /// handshake. The certificate is judged against the host of the URL, by the session's policy for it and by the
+    /// closures that take challenges of server trust; both may refuse a peer whom the evaluation of its chain trusts,
+    /// and cannot trust one whom that refuses.
     ///
     /// Await it before anything that is to travel under TLS.
     ///

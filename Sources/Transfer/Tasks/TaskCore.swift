@@ -27,7 +27,7 @@ final class TaskCore: Sendable {
         originalRequest = request
         self.progress = progress
         var state = predecessor?.mutable.withLock { $0 } ?? State(currentRequest: request)
-        state.error = nil
+        state.life = TaskLife()
         mutable = Mutex(state)
     }
 
