@@ -90,6 +90,21 @@ extension SessionDelegate {
         /// So many bytes as ``SessionConfiguration/checkpointInterval`` says were written since the last time.
         public var downloadTaskWantsCheckpoint: (@Sendable (DownloadTask) -> Void)?
 
+        // MARK: Stream tasks
+
+        /// Nothing more comes from the peer, by its doing or by ours; what has come may still be there to be read. Not
+        /// called where the connection breaks: the task is complete then.
+        public var streamTaskReadClosed: (@Sendable (StreamTask) -> Void)?
+        /// The FIN is on its way, after everything that was written. Not called where the connection breaks.
+        public var streamTaskWriteClosed: (@Sendable (StreamTask) -> Void)?
+        /// The kernel would take another source address for the peer by now. Looked at only when
+        /// ``Session/routesDidChange()`` is called, and told once a task; a connection through a proxy has the proxy
+        /// for its peer.
+        public var streamTaskBetterRouteDiscovered: (@Sendable (StreamTask) -> Void)?
+        /// What was asked of the task is done, and the rest belongs to the two of these.
+        public var streamTaskDidBecomeInputAndOutputStreams:
+            (@Sendable (StreamTask, _ reader: StreamReader, _ writer: StreamWriter) -> Void)?
+
         /// No closures.
         public init() {}
 
@@ -123,6 +138,10 @@ extension SessionDelegate {
             note(.downloadTaskDidRestart, downloadTaskDidRestart != nil)
             note(.downloadTaskDidReceiveAll, downloadTaskDidReceiveAll != nil)
             note(.downloadTaskWantsCheckpoint, downloadTaskWantsCheckpoint != nil)
+            note(.streamTaskReadClosed, streamTaskReadClosed != nil)
+            note(.streamTaskWriteClosed, streamTaskWriteClosed != nil)
+            note(.streamTaskBetterRouteDiscovered, streamTaskBetterRouteDiscovered != nil)
+            note(.streamTaskDidBecomeInputAndOutputStreams, streamTaskDidBecomeInputAndOutputStreams != nil)
             return set
         }
     }
@@ -177,7 +196,7 @@ extension SessionDelegate {
         public static let streamTaskWriteClosed = Callbacks(rawValue: 1 << 20)
         /// A better way to a stream's server came up.
         public static let streamTaskBetterRouteDiscovered = Callbacks(rawValue: 1 << 21)
-        /// A stream task's connection was handed over.
-        public static let streamTaskDidBecomeStreams = Callbacks(rawValue: 1 << 22)
+        /// ``SessionDelegate/Overrides/streamTaskDidBecomeInputAndOutputStreams``
+        public static let streamTaskDidBecomeInputAndOutputStreams = Callbacks(rawValue: 1 << 22)
     }
 }

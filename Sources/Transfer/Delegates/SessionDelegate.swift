@@ -234,4 +234,36 @@ public final class SessionDelegate: Sendable {
     func downloadTask(_ task: DownloadTask, didFinishDownloading file: PublishedFile) {
         closure(.downloadTaskDidFinishDownloading, \.downloadTaskDidFinishDownloading)?(task, file)
     }
+
+    // MARK: From stream tasks
+
+    func streamTask(readClosedFor task: StreamTask) {
+        if let closure = closure(.streamTaskReadClosed, \.streamTaskReadClosed) { return closure(task) }
+        streamDelegate(of: task)?.streamTaskReadClosed?(task)
+    }
+
+    func streamTask(writeClosedFor task: StreamTask) {
+        if let closure = closure(.streamTaskWriteClosed, \.streamTaskWriteClosed) { return closure(task) }
+        streamDelegate(of: task)?.streamTaskWriteClosed?(task)
+    }
+
+    func streamTask(betterRouteDiscoveredFor task: StreamTask) {
+        if let closure = closure(.streamTaskBetterRouteDiscovered, \.streamTaskBetterRouteDiscovered) {
+            return closure(task)
+        }
+        streamDelegate(of: task)?.streamTaskBetterRouteDiscovered?(task)
+    }
+
+    func streamTask(_ task: StreamTask, didBecome reader: StreamReader, _ writer: StreamWriter) {
+        if let closure = closure(
+            .streamTaskDidBecomeInputAndOutputStreams, \.streamTaskDidBecomeInputAndOutputStreams)
+        {
+            return closure(task, reader, writer)
+        }
+        streamDelegate(of: task)?.streamTaskDidBecomeInputAndOutputStreams?(task, reader, writer)
+    }
+
+    private func streamDelegate(of task: StreamTask) -> StreamTaskDelegate? {
+        self[task]?.delegate as? StreamTaskDelegate
+    }
 }

@@ -41,40 +41,17 @@ struct RequestOptions {
 
         // An empty proxy also keeps libcurl from reading the environment.
         try exchange.easy.set(.proxy, to: request.proxy ?? configuration.proxy ?? "")
-        if url.scheme == "https" { try applySecurity(to: exchange) }
+        if url.scheme == "https" {
+            try SecurityOptions(configuration: configuration, request: request, host: url.host, trust: trust)
+                .apply(to: exchange.easy)
+            if trust.judges { try exchange.judgesCertificates() }
+        }
         if !addresses.isEmpty, !Resolver.isAddress(connectTo.host) {
             var list = HeaderList()
             try list.append("+\(connectTo.host):\(connectTo.port):\(addresses.joined(separator: ","))")
             try exchange.easy.setAddresses(list)
         }
         try setHeaders(on: exchange)
-    }
-
-    private func applySecurity(to exchange: Exchange) throws(CurlError) {
-        if let pem = request.caCertificates {
-            try exchange.easy.set(.caCertificates, to: pem.utf8)
-        } else if let file = configuration.caFile {
-            try exchange.easy.set(.caFile, to: file)
-        }
-        try trust.apply(to: exchange)
-        if trust.isPinnedToCertificates || request.caCertificates != nil || configuration.caFile != nil {
-            // The system's directory would be trusted beside them.
-            try exchange.easy.clear(.caPath)
-        }
-        guard let identity = request.identity ?? configuration.identity(for: url.host) else { return }
-        switch identity.form {
-        case .pem(let certificate, let key):
-            try exchange.easy.set(.certificate, to: certificate)
-            try exchange.easy.set(.key, to: key)
-        case .pkcs12(let bytes):
-            try exchange.easy.set(.certificateType, to: "P12")
-            try exchange.easy.set(.certificate, to: bytes)
-        }
-        if let passphrase = identity.passphrase { try exchange.easy.set(.keyPassphrase, to: passphrase) }
-        // What one identity may see must not be shown to another.
-        try exchange.easy.set(.freshConnection, to: true)
-        try exchange.easy.set(.forbidReuse, to: true)
-        try exchange.easy.set(.sessionCache, to: false)
     }
 
     /// The value of `Authorization` where the request has a credential and nobody was asked for another.

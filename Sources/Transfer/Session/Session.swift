@@ -152,6 +152,14 @@ public final class Session: Sendable {
         endIfFinished()
     }
 
+    /// Has every stream look whether the kernel would now send it another way: for whoever watches the machine's routes
+    /// and addresses. `streamTaskBetterRouteDiscovered` follows where it would.
+    public func routesDidChange() {
+        for case let task as StreamTask in state.withLock({ Array($0.tasks.values) }) {
+            perform(task) { ($0 as? StreamRun)?.routesDidChange() }
+        }
+    }
+
     private func endIfFinished() {
         let ends = state.withLock { state in
             guard state.phase == .finishing, state.tasks.isEmpty else { return false }
@@ -329,6 +337,7 @@ public final class Session: Sendable {
 
     func complete(_ task: any LoopTask, _ error: TransferError?) {
         guard task.core.complete(error) else { return }
+        task.didEnd(error)
         leave(task)
         delegate.task(task, didCompleteWith: error)
         endIfFinished()

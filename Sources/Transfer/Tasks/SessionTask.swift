@@ -46,9 +46,13 @@ protocol LoopTask: SessionTask {
     var session: Session { get }
     /// What works for it on a loop's thread.
     func makeRun(on loop: LoopCore) -> any LoopRun
+    /// It is complete, and its delegate is about to hear of that.
+    func didEnd(_ error: TransferError?)
 }
 
 extension LoopTask {
+    func didEnd(_ error: TransferError?) {}
+
     public var identifier: Int { core.identifier }
     public var state: SessionTaskState { core.state }
     public var originalRequest: TransferRequest { core.originalRequest }
