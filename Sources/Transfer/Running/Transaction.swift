@@ -102,6 +102,8 @@ final class Transaction: ExchangeHandler {
     /// Where the default evaluation failed, and how: a delegate decides there.
     var lenientFor: (origin: String, error: TransferError?)?
 
+    private var cookies: ExchangeCookies?
+
     /// The request's own limit, in each direction.
     private var ownLimit: TokenBucket?
     /// Ends a rest that the rate asks for.
@@ -155,10 +157,11 @@ final class Transaction: ExchangeHandler {
             var contribution = try client.prepare(request, at: url)
             contribution.fields += authorization.fields(for: request, at: url)
             if url.scheme == "https" { trust = trustOptions(for: url) }
+            cookies = ExchangeCookies(of: request, at: url, session.configuration)
             begunAt = MonotonicTime.now()
             let plan = ExchangeLauncher.Plan(
                 request: request, url: url, contribution: contribution, usesHTTP1: usesHTTP1(at: url),
-                isAuthorized: authorization.answers(url), trust: trust)
+                isAuthorized: authorization.answers(url), trust: trust, cookies: cookies)
             launcher.launch(plan, handler: self) { [unowned self] error in end(error) }
         } catch {
             end(error)
@@ -203,6 +206,7 @@ final class Transaction: ExchangeHandler {
 
     func receiveHeader(_ line: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool {
         guard case .asking = phase else { return true }  // Trailers.
+        cookies?.hear(line, on: exchange)
         switch parser.add(line) {
         case .incomplete: return true
         case .tooLong:
@@ -281,6 +285,7 @@ final class Transaction: ExchangeHandler {
     func rewind(to offset: Int64) -> Bool { client.rewind(to: offset) }
 
     func exchangeDidEnd(_ exchange: Exchange, _ ending: ExchangeEnding) {
+        cookies?.end(exchange)
         if case .ended = phase { return }
         task.core.add(
             ExchangeMetrics(

@@ -1,4 +1,7 @@
 /// How a session behaves: copied when the session is made, and never read again.
+///
+/// The storages in it are references: every configuration that is made has its own, and a copy of it shares them, as
+/// do the sessions that are made from either.
 public struct SessionConfiguration: Sendable {
     /// Fields that every request carries, unless it has its own of that name; `Name: value`.
     public var additionalHeaders: [String] = []
@@ -28,6 +31,12 @@ public struct SessionConfiguration: Sendable {
     public var identities: [String: ClientIdentity] = [:]
     /// Asked for a credential where a request has none of its own. A copy of a configuration shares it.
     public var credentialStorage = CredentialStorage()
+    /// Cookies that servers set, and those to send; whether what servers set is kept is the storage's
+    /// ``CookieStorage/acceptPolicy``. `nil`: none are kept and none sent but those of a request's own `Cookie` field.
+    public var cookieStorage: CookieStorage? = CookieStorage()
+    /// Whether requests carry what ``cookieStorage`` has for them. One with a `Cookie` field of its own carries that
+    /// alone.
+    public var httpShouldSetCookies = true
     public var maximumRedirects = 20
     /// Threads that transfers are spread over.
     public var loops = 2
@@ -41,5 +50,6 @@ public struct SessionConfiguration: Sendable {
 
     func identity(for host: String) -> ClientIdentity? { identities.isEmpty ? nil : identities[host] }
 
-    public static let `default` = SessionConfiguration()
+    /// A new one each time, so that no two sessions share a storage unless somebody wants them to.
+    public static var `default`: SessionConfiguration { SessionConfiguration() }
 }
