@@ -27,6 +27,8 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
         public static let stalled = Code(rawValue: "stalled")
         /// The body ended before its end.
         public static let truncated = Code(rawValue: "truncated")
+        /// Nothing that is stored will do, and the request forbids asking the server.
+        public static let notCached = Code(rawValue: "not-cached")
         public static let tooManyRedirects = Code(rawValue: "too-many-redirects")
         public static let protocolNotAllowed = Code(rawValue: "protocol-not-allowed")
         public static let checksumMismatch = Code(rawValue: "checksum-mismatch")

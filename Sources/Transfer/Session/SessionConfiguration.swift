@@ -37,6 +37,14 @@ public struct SessionConfiguration: Sendable {
     /// Whether requests carry what ``cookieStorage`` has for them. One with a `Cookie` field of its own carries that
     /// alone.
     public var httpShouldSetCookies = true
+    /// Answers to data tasks that may be used again (RFC 9111); see ``requestCachePolicy``. `nil`, as it is by default:
+    /// none are kept. It takes as much memory as its capacity allows, which nobody should have to pay unasked.
+    ///
+    /// Stored are whole answers that were kept in memory, those that act on the engine (redirects, challenges) excepted.
+    /// A request with an identity or certificates of its own passes the cache by.
+    public var responseCache: ResponseCache?
+    /// Of requests that name none.
+    public var requestCachePolicy = RequestCachePolicy.useProtocolCachePolicy
     public var maximumRedirects = 20
     /// Threads that transfers are spread over.
     public var loops = 2
