@@ -154,7 +154,7 @@ public struct CacheJudgement: Sendable {
 
     private static let pragma = HTTPField.Name("pragma")
 
-    private var isPartialOrConditional: Bool {
+    var isPartialOrConditional: Bool {
         [.range, .ifRange, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince].contains { fields[$0] != nil }
     }
 

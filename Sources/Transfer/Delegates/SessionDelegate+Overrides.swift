@@ -72,6 +72,10 @@ extension SessionDelegate {
         public var dataTaskDidBecomeDownloadTask: (@Sendable (DataTask, DownloadTask) -> Void)?
         /// In the place of keeping the bytes, or handing them to the request's stream.
         public var dataTaskDidReceiveData: (@Sendable (DataTask, [UInt8]) -> Void)?
+        /// What to store of a whole answer that may be stored; `nil`: nothing. The task is complete after that.
+        public var dataTaskWillCacheResponse: (@Sendable (DataTask, CachedResponse) -> CachedResponse?)?
+        public var dataTaskWillCacheResponseWithCompletion:
+            (@Sendable (DataTask, CachedResponse, @escaping @Sendable (CachedResponse?) -> Void) -> Void)?
 
         // MARK: Download tasks
 
@@ -132,6 +136,9 @@ extension SessionDelegate {
                 dataTaskDidReceiveResponse != nil || dataTaskDidReceiveResponseWithCompletion != nil)
             note(.dataTaskDidBecomeDownloadTask, dataTaskDidBecomeDownloadTask != nil)
             note(.dataTaskDidReceiveData, dataTaskDidReceiveData != nil)
+            note(
+                .dataTaskWillCacheResponse,
+                dataTaskWillCacheResponse != nil || dataTaskWillCacheResponseWithCompletion != nil)
             note(.downloadTaskDidFinishDownloading, downloadTaskDidFinishDownloading != nil)
             note(.downloadTaskDidWriteData, downloadTaskDidWriteData != nil)
             note(.downloadTaskDidResumeAtOffset, downloadTaskDidResumeAtOffset != nil)

@@ -188,6 +188,28 @@ public final class SessionDelegate: Sendable {
         closure(.dataTaskDidReceiveData, \.dataTaskDidReceiveData)?(task, bytes)
     }
 
+    /// Whether anyone but the engine has a say about what is stored.
+    func decidesCaching(of task: DataTask) -> Bool {
+        responds(to: .dataTaskWillCacheResponse) || dataDelegate(of: task)?.dataTaskWillCacheResponse != nil
+    }
+
+    func dataTask(
+        _ task: DataTask, willCache response: CachedResponse,
+        completion: @escaping @Sendable (CachedResponse?) -> Void
+    ) {
+        if let closure = closure(.dataTaskWillCacheResponse, \.dataTaskWillCacheResponseWithCompletion) {
+            closure(task, response, completion)
+        } else if let closure = closure(.dataTaskWillCacheResponse, \.dataTaskWillCacheResponse) {
+            completion(closure(task, response))
+        } else if let closure = dataDelegate(of: task)?.dataTaskWillCacheResponse {
+            completion(closure(task, response))
+        } else {
+            completion(response)
+        }
+    }
+
+    private func dataDelegate(of task: DataTask) -> DataTaskDelegate? { self[task]?.delegate as? DataTaskDelegate }
+
     /// The request goes on with the new task.
     func dataTask(_ task: DataTask, didBecome download: DownloadTask) {
         if let request = remove(task) {

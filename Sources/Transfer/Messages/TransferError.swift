@@ -32,6 +32,8 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
         public static let stalled = Code(rawValue: "stalled")
         /// The body ended before its end.
         public static let truncated = Code(rawValue: "truncated")
+        /// Nothing that is stored will do, and the request forbids asking the server.
+        public static let notCached = Code(rawValue: "not-cached")
         /// More than ``SessionConfiguration/maximumRedirects``.
         public static let tooManyRedirects = Code(rawValue: "too-many-redirects")
         /// A scheme that the engine does not speak, or a redirect from https to http that was not allowed.

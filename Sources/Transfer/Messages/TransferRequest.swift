@@ -29,6 +29,9 @@ public struct TransferRequest: Sendable {
     public var redirects = RedirectPolicy.follow
     /// Bytes a second, in each direction, within what the session allows.
     public var maximumRate: Int64?
+    /// Whether a stored answer will do; absent: the session's. For data tasks alone: downloads and streams always ask
+    /// the server.
+    public var cachePolicy: RequestCachePolicy?
     /// Absent: the session's.
     public var httpVersion: HTTPVersion?
 

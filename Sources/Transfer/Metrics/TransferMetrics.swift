@@ -2,7 +2,8 @@ import Curl
 
 /// What the exchanges of a task, or of a request over all its tasks, took.
 public struct TransferMetrics: Sendable {
-    /// One for each request that went out, redirects and challenges included, in their order.
+    /// One for each request that went out, redirects and challenges included, and for each that a stored answer was
+    /// given to, in their order.
     public var exchanges: [ExchangeMetrics] = []
 
     /// Of no exchange.
@@ -31,6 +32,9 @@ public struct ExchangeMetrics: Sendable {
     public let remotePort: Int?
     /// Whether it went over a connection that was there before: no connecting, no TLS.
     public let isReusedConnection: Bool
+    /// The answer was a stored one, and nobody was asked: no step but the end was taken. Where a server was asked first
+    /// whether it is still right, that is an exchange of its own.
+    public let isFromCache: Bool
 
     /// Without user, password and what its query says.
     public var url: String { URLRedaction.redact(asked) }
@@ -76,5 +80,19 @@ public struct ExchangeMetrics: Sendable {
         remoteAddress = timing.remoteAddress
         remotePort = timing.remoteAddress == nil ? nil : timing.remotePort
         isReusedConnection = isReused && timing.requestSent > 0
+        isFromCache = false
+    }
+
+    /// Of a stored answer, which has been given by now.
+    init(stored response: ResponseHead, to request: TransferRequest, begunAt: MonotonicTime) {
+        asked = request.url
+        began = begunAt.nanoseconds
+        status = response.status
+        timeline = Timeline(ended: Int64((MonotonicTime.now().nanoseconds - begunAt.nanoseconds) / 1000))
+        protocolName = nil
+        remoteAddress = nil
+        remotePort = nil
+        isReusedConnection = false
+        isFromCache = true
     }
 }

@@ -21,6 +21,8 @@ public struct DataResponse<Value: Sendable>: Sendable {
     }
     /// Of the exchange that brought the answer.
     public var timeline: ExchangeMetrics.Timeline? { metrics.last?.timeline }
+    /// The answer is a stored one, whether or not the server was asked if it is still right.
+    public var isFromCache: Bool { metrics.last?.isFromCache ?? false }
 }
 
 /// How a download request ended.

@@ -15,6 +15,7 @@ final class ExchangeLauncher {
         /// See ``RequestOptions/isAuthorized``.
         var isAuthorized = false
         var trust: TrustOptions
+        var cookies: ExchangeCookies?
     }
 
     private unowned let core: LoopCore
@@ -93,6 +94,7 @@ final class ExchangeLauncher {
             exchangeID = try core.start(handler: handler) { (exchange: Exchange) throws(CurlError) in
                 try options.apply(to: exchange)
                 try plan.contribution.configure(exchange)
+                try plan.cookies?.begin(on: exchange)
             }
         } catch {
             failed(TransferError(.invalidRequest, "libcurl refuses the request: \(error.message)"))

@@ -1,5 +1,4 @@
 import Curl
-import HTTPTypes
 
 /// Turns a request into the options of an easy handle.
 struct RequestOptions {
@@ -54,32 +53,9 @@ struct RequestOptions {
         try setHeaders(on: exchange)
     }
 
-    /// The value of `Authorization` where the request has a credential and nobody was asked for another.
-    private var ownAuthorization: String? {
-        guard !isAuthorized, let credential = request.credential else { return nil }
-        return switch credential.kind {
-        case .password: BasicAuthorization.fieldValue(for: credential)
-        case .bearer(let token): "Bearer \(token)"
-        }
-    }
-
     private func setHeaders(on exchange: Exchange) throws(CurlError) {
-        var list = HeaderList()
-        var hasAgent = false
-        let own = ownAuthorization
-        if let own { try list.append("Authorization: \(own)") }
-        for field in request.headerFields {
-            if field.name == .userAgent { hasAgent = true }
-            if field.name == .authorization, isAuthorized || own != nil { continue }
-            // libcurl takes `Name;` for a field without a value; `Name:` would remove it.
-            try list.append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
-        }
-        for line in configuration.additionalHeaders {
-            let name = line.prefix { $0 != ":" }.lowercased()
-            if !request.headerFields.contains(where: { $0.name.canonicalName == name }) { try list.append(line) }
-        }
-        if !hasAgent { try list.append("User-Agent: \(configuration.userAgent)") }
-        for line in engineFields { try list.append(line) }
-        try exchange.easy.setHeaders(list)
+        let lines = SentFields.lines(
+            of: request, configuration, engineFields: engineFields, isAuthorized: isAuthorized)
+        try exchange.easy.setHeaders(HeaderList(lines))
     }
 }

@@ -1,4 +1,7 @@
 /// How a session behaves: copied when the session is made, and never read again.
+///
+/// The storages in it are references: every configuration that is made has its own, and a copy of it shares them, as
+/// do the sessions that are made from either.
 public struct SessionConfiguration: Sendable {
     /// Fields that every request carries, unless it has its own of that name; `Name: value`.
     public var additionalHeaders: [String] = []
@@ -29,6 +32,20 @@ public struct SessionConfiguration: Sendable {
     public var identities: [String: ClientIdentity] = [:]
     /// Asked for a credential where a request has none of its own. A copy of a configuration shares it.
     public var credentialStorage = CredentialStorage()
+    /// Cookies that servers set, and those to send; whether what servers set is kept is the storage's
+    /// ``CookieStorage/acceptPolicy``. `nil`: none are kept and none sent but those of a request's own `Cookie` field.
+    public var cookieStorage: CookieStorage? = CookieStorage()
+    /// Whether requests carry what ``cookieStorage`` has for them. One with a `Cookie` field of its own carries that
+    /// alone.
+    public var httpShouldSetCookies = true
+    /// Answers to data tasks that may be used again (RFC 9111); see ``requestCachePolicy``. `nil`, as it is by default:
+    /// none are kept. It takes as much memory as its capacity allows, which nobody should have to pay unasked.
+    ///
+    /// Stored are whole answers that were kept in memory, those that act on the engine (redirects, challenges) excepted.
+    /// A request with an identity or certificates of its own passes the cache by.
+    public var responseCache: ResponseCache?
+    /// Of requests that name none.
+    public var requestCachePolicy = RequestCachePolicy.useProtocolCachePolicy
     /// Redirects that one request follows; the next one fails it with ``TransferError/Code/tooManyRedirects``.
     public var maximumRedirects = 20
     /// Threads that transfers are spread over.
@@ -44,6 +61,6 @@ public struct SessionConfiguration: Sendable {
 
     func identity(for host: String) -> ClientIdentity? { identities.isEmpty ? nil : identities[host] }
 
-    /// As ``init()`` makes it; its ``credentialStorage`` is one for all who use it.
-    public static let `default` = SessionConfiguration()
+    /// A new one each time, so that no two sessions share a storage unless somebody wants them to.
+    public static var `default`: SessionConfiguration { SessionConfiguration() }
 }
