@@ -32,7 +32,6 @@ enum SentFields {
         return switch credential.kind {
         case .password: BasicAuthorization.fieldValue(for: credential)
         case .bearer(let token): "Bearer \(token)"
-        case .privateKey: nil
         }
     }
 
