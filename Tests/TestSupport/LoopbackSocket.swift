@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 
 /// A blocking stream socket, closed when it goes: the harness's own end of a conversation.
 package struct StreamSocket: ~Copyable {
@@ -69,13 +70,18 @@ package struct StreamSocket: ~Copyable {
 
 /// Ports of this machine that nobody listens on.
 package enum FreePort {
-    /// A port that was free a moment ago. It lies below those that the kernel gives to outgoing connections
+    private static let first = Int.random(in: 0..<12_000)
+    private static let given = Atomic<Int>(0)
+
+    /// A port that was free a moment ago, and that nobody else in this process gets for a long time: a server takes its
+    /// time to listen, and must not find another one's there. It lies below those that the kernel gives to outgoing connections
     /// (ip(7), `ip_local_port_range`), one of which might take it meanwhile.
     package static func next() throws -> Int {
         var refusal: any Error = SystemError("looking for a port", number: EADDRINUSE)
         for _ in 0..<100 {
             do {
-                let (descriptor, port) = try listenOnLoopback(port: .random(in: 20_000..<32_000), backlog: 1)
+                let next = first + given.wrappingAdd(1, ordering: .relaxed).newValue
+                let (descriptor, port) = try listenOnLoopback(port: 20_000 + next % 12_000, backlog: 1)
                 close(descriptor)
                 return port
             } catch {

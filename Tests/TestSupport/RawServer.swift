@@ -19,8 +19,12 @@ package final class RawServer: Sendable {
                 let connection = accept(listener, nil, nil)
                 if connection < 0, errno == EINTR || errno == ECONNABORTED { continue }
                 guard connection >= 0 else { return }
-                self?.answer(connection)
-                close(connection)
+                // Each on its own: a client that keeps its end of one open must not keep another out.
+                let isServed: Void? = try? startThread {
+                    self?.answer(connection)
+                    close(connection)
+                }
+                if isServed == nil { close(connection) }
             }
         }
     }
