@@ -20,8 +20,8 @@ package final class RawServer: Sendable {
                 if connection < 0, errno == EINTR || errno == ECONNABORTED { continue }
                 guard connection >= 0 else { return }
                 // Each on its own: a client that keeps its end of one open must not keep another out.
-                let isServed: Void? = try? startThread {
-                    self?.answer(connection)
+                let isServed: Void? = try? startThread { [weak server = self] in
+                    server?.answer(connection)
                     close(connection)
                 }
                 if isServed == nil { close(connection) }
