@@ -107,7 +107,6 @@ public final class SessionDelegate: Sendable {
         completion: @escaping @Sendable (ChallengeDisposition, Credential?) -> Void
     ) {
         let request = self[task]
-        let isSessions = challenge.serverTrust != nil || request == nil
         if challenge.serverTrust != nil, ask(task.session, challenge, completion) { return }
         if let closure = closure(.taskDidReceiveChallenge, \.taskDidReceiveChallengeWithCompletion) {
             closure(task, challenge, completion)
@@ -117,7 +116,7 @@ public final class SessionDelegate: Sendable {
         } else if let request {
             let (disposition, credential) = request.delegate.answer(challenge, of: task)
             completion(disposition, credential)
-        } else if !isSessions || !ask(task.session, challenge, completion) {
+        } else if !ask(task.session, challenge, completion) {
             let (disposition, credential) = TaskDelegate.defaultAnswer(challenge, credential: nil)
             completion(disposition, credential)
         }

@@ -124,8 +124,9 @@ public struct ResponseHead: Sendable {
     public var charset: String? {
         for parameter in value(of: "content-type")?.split(separator: ";").dropFirst() ?? [] {
             let words = parameter.split(separator: "=", maxSplits: 1)
-            guard words.count == 2, words[0].trimmed.lowercased() == "charset" else { continue }
-            return words[1].trimmed.filter { $0 != "\"" }.lowercased()
+                .map { String(decoding: FieldText.trimmed($0.utf8), as: UTF8.self).lowercased() }
+            guard words.count == 2, words[0] == "charset" else { continue }
+            return words[1].filter { $0 != "\"" }
         }
         return nil
     }
@@ -198,14 +199,5 @@ struct ResponseHeadParser {
         lines.append(contentsOf: line)
         if line.last != 0x0A { lines.append(0x0A) }
         return .incomplete
-    }
-}
-
-extension Substring {
-    /// Without spaces and tabs at either end.
-    fileprivate var trimmed: Substring {
-        var text = drop { $0 == " " || $0 == "\t" }
-        while let last = text.last, last == " " || last == "\t" { text.removeLast() }
-        return text
     }
 }

@@ -11,13 +11,7 @@ extension StreamRun {
     /// As the host of a URL is written.
     var trustHost: String { peerHost.utf8.contains(UInt8(ascii: ":")) ? "[\(peerHost)]" : peerHost }
 
-    func trustOptions() -> TrustOptions {
-        var options = TrustOptions(
-            policy: session.configuration.trustPolicies.serverTrustPolicy(forHost: trustHost)
-                ?? .performDefaultEvaluation(validateHost: true))
-        options.asksDelegate = session.delegate.decidesTrust || session.delegate.decidesOwnTrust(of: task)
-        return options
-    }
+    func trustOptions() -> TrustOptions { TrustOptions(for: trustHost, of: task) }
 
     func setSecurity(of trust: TrustOptions, on easy: borrowing EasyHandle) throws(CurlError) {
         try SecurityOptions(
@@ -42,10 +36,7 @@ extension StreamRun {
         let shown = ServerTrust(host: host, certificates: certificates.chain, isChainValid: true)
         func policys() -> TransferError? { trust.accepts(shown) ? nil : .untrusted(host) }
         guard trust.asksDelegate else { return verdict(policys()) }
-        let space = ProtectionSpace(host: host, port: port, scheme: "tcp", method: .serverTrust)
-        let challenge = AuthenticationChallenge(
-            protectionSpace: space, proposedCredential: nil, previousFailureCount: 0, failureResponse: nil,
-            serverTrust: shown)
+        let challenge = AuthenticationChallenge(judging: shown, port: port, scheme: "tcp")
         question = { decision in
             guard case .challenge(let disposition, _) = decision else { return verdict(policys()) }
             switch disposition {

@@ -45,11 +45,8 @@ extension Transaction {
     // MARK: Who answers
 
     func trustOptions(for url: CurlURL) -> TrustOptions {
-        var options = TrustOptions(
-            policy: session.configuration.trustPolicies.serverTrustPolicy(forHost: url.host)
-                ?? .performDefaultEvaluation(validateHost: true))
+        var options = TrustOptions(for: url.host, of: task)
         options.asksTask = session.delegate.decidesOwnTrust(of: task)
-        options.asksDelegate = options.asksTask || session.delegate.decidesTrust
         options.isLenient = options.mayForgive && lenientFor?.origin == url.origin
         return options
     }
@@ -64,17 +61,14 @@ extension Transaction {
     }
 
     func judge(_ certificates: ServerCertificates, on exchange: Exchange) -> Bool {
-        // A kept connection was judged when it was made.
-        if certificates.chain.isEmpty, !trust.isLenient { return true }
+        // A kept connection was judged when it was made; one that must not be kept is never trusted unseen.
+        if certificates.chain.isEmpty, !trust.needsOwnConnection { return true }
         guard let url else { return false }
         let shown = ServerTrust(
             host: url.host, certificates: certificates.chain, isChainValid: !trust.isLenient)
         if !acceptedChain.isEmpty, acceptedChain == certificates.chain { return true }
         guard trust.asksDelegate else { return verdict(shown) }
-        let space = ProtectionSpace(host: url.host, port: url.port, scheme: url.scheme, method: .serverTrust)
-        let challenge = AuthenticationChallenge(
-            protectionSpace: space, proposedCredential: nil, previousFailureCount: 0, failureResponse: nil,
-            serverTrust: shown)
+        let challenge = AuthenticationChallenge(judging: shown, port: url.port, scheme: url.scheme)
         let (session, task) = (session, task)
         var isDecided = false
         let isAccepted = decide(otherwise: .challenge(.performDefaultHandling, nil)) { reply in

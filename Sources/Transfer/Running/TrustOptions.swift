@@ -24,7 +24,7 @@ struct TrustOptions {
     var judges: Bool { mayForgive || comparesCertificates }
 
     /// libcurl hands out no certificates of a kept connection, and cannot tell for whom one was trusted.
-    private var needsOwnConnection: Bool { isLenient || asksTask || comparesCertificates }
+    var needsOwnConnection: Bool { isLenient || asksTask || comparesCertificates }
 
     /// The system's certificates count no more.
     var isPinnedToCertificates: Bool {
@@ -78,5 +78,25 @@ struct TrustOptions {
             return pinned.contains { PEM.certificate(in: $0) == own }
         default: return !isLenient
         }
+    }
+}
+
+extension TrustOptions {
+    /// What counts for `host`, and whether a delegate has a say of `task`.
+    init(for host: String, of task: any LoopTask) {
+        let session = task.session
+        self.init(
+            policy: session.configuration.trustPolicies.serverTrustPolicy(forHost: host)
+                ?? .performDefaultEvaluation(validateHost: true),
+            asksDelegate: session.delegate.decidesTrust || session.delegate.decidesOwnTrust(of: task))
+    }
+}
+
+extension AuthenticationChallenge {
+    /// The server at `port` is to be judged by what it showed.
+    init(judging trust: ServerTrust, port: Int, scheme: String) {
+        self.init(
+            protectionSpace: ProtectionSpace(host: trust.host, port: port, scheme: scheme, method: .serverTrust),
+            proposedCredential: nil, previousFailureCount: 0, failureResponse: nil, serverTrust: trust)
     }
 }
