@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
@@ -125,3 +126,5 @@ int linux_ext4_shutdown(int fd) {
     uint32_t flags = 2; // EXT4_GOING_FLAGS_NOLOGFLUSH
     return ioctl(fd, _IOR('X', 125, uint32_t), &flags);
 }
+
+int linux_memory_file(const char *name) { return memfd_create(name, MFD_CLOEXEC); }

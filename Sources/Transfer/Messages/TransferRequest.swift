@@ -24,6 +24,10 @@ public struct TransferRequest: Sendable {
     public var redirects = RedirectPolicy.follow
     /// Absent: the session's.
     public var httpVersion: HTTPVersion?
+    /// Of `ftp://`: whether it is to become TLS.
+    public var transportSecurity = TransportSecurity.none
+    /// Of `sftp://`; absent: the session's.
+    public var hostKeys: HostKeyPolicy?
 
     public init(
         url: String, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:], credential: Credential? = nil

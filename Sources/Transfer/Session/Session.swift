@@ -14,6 +14,7 @@ public final class Session: Sendable {
     let resolver: Resolver
     let diskThreads: WorkerThreads
     private let loops: [TransferLoop]
+    private let remoteLoops = RemoteLoops()
     private let publisher: Publisher
     private let running = Atomic<Int>(0)
 
@@ -58,6 +59,7 @@ public final class Session: Sendable {
 
     deinit {
         for loop in loops { loop.stop() }
+        remoteLoops.stop()
         publisher.stop()
         diskThreads.stop()
     }
@@ -174,7 +176,11 @@ public final class Session: Sendable {
         }
     }
 
-    func loop(for task: any LoopTask) -> TransferLoop { loops[task.core.home % loops.count] }
+    func loop(for task: any LoopTask) -> TransferLoop {
+        let loop = loops[task.core.home % loops.count]
+        let url = task.originalRequest.url
+        return RemoteScheme(of: url) == nil ? loop : remoteLoops.loop(for: url, otherwise: loop)
+    }
 
     /// Bytes of receive buffer for the next exchange.
     var receiveBuffer: Int {

@@ -16,6 +16,8 @@ public struct SessionConfiguration: Sendable {
     /// A file of certificates to trust in place of the system's.
     public var caFile: String?
     public var maximumRedirects = 20
+    /// Which SSH servers are trusted, for requests that do not say; `nil`: none.
+    public var hostKeys: HostKeyPolicy? = .userKnownHosts
     /// Threads that transfers are spread over.
     public var loops = 2
     /// Bytes that a download may write before it asks for a checkpoint.
