@@ -30,7 +30,19 @@ extension Exchange {
     /// It was ended by ``watches()``.
     package var hasExpired: Bool { watch.hasExpired }
 
-    /// What is to go on being done by a server that this very loop waits for.
+    /// Has libcurl look after the exchange at the loop's next turn, though no socket of it is ready; from outside its
+    /// callbacks.
+    ///
+    /// While the TLS of an FTP data connection is being made, libcurl 7.88 watches that connection alone: the replies
+    /// on the control connection, which the server gives first, wake nobody (`ftp_domore_getsock`).
+    package func nudge() {
+        guard pausedDirections == 0 else { return }
+        // Each change schedules a look; a call without one does nothing.
+        curl_easy_pause(easy.raw, CURLPAUSE_SEND)
+        curl_easy_pause(easy.raw, CURLPAUSE_CONT)
+    }
+
+    /// Whether a call of libcurl's has been waiting for the server for longer than it may.
     private func isHeldUp() -> Bool {
         let now = MonotonicTime.now()
         guard watch.turn == loop.now else {

@@ -22,7 +22,9 @@ struct RemotePath: Sendable, Equatable {
     init(_ path: String, scheme: RemoteScheme) throws(TransferError) {
         var text = Substring(path)
         // "I" says what is always done: the file is transferred as it is (RFC 1738, section 3.2.2).
-        if scheme.isFTP, let semicolon = text.lastIndex(of: ";"), text[semicolon...].lowercased().hasPrefix(";type=") {
+        if scheme.isFTP, let semicolon = text.lastIndex(of: ";"), !text[semicolon...].contains("/"),
+            text[semicolon...].lowercased().hasPrefix(";type=")
+        {
             guard text[semicolon...].lowercased() == ";type=i" else {
                 throw TransferError(
                     .invalidRequest, "files are transferred as they are: take \(text[semicolon...].prefix(16)) away")

@@ -79,6 +79,8 @@ final class RemoteExchange: ExchangeHandler {
     private var timer: Int?
     private var proceed: ((Resolver.Answer?) -> Void)?
     private var lookup: Int64?
+    /// A data connection by TLS is being made.
+    private var dataConnectionSince: MonotonicTime?
 
     init(_ file: RemoteFile, task: any LoopTask, client: any RemoteExchangeClient, core: LoopCore) {
         self.file = file
@@ -268,9 +270,37 @@ final class RemoteExchange: ExchangeHandler {
 
     func receiveHeader(_ line: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool {
         guard let reply = FTPReply(line) else { return true }
-        lastReply = reply
+        // The answer to QUIT says nothing of why it was said.
+        if reply.code != 221 { lastReply = reply }
+        followDataConnection(reply)
         guard case .store = step?.work, let size = reply.size else { return true }
         return client.judge(storedSize: size)
+    }
+
+    /// Between the server's word where it listens for a data connection and its word that a transfer begins, libcurl
+    /// has to be nudged where there is TLS: see ``Exchange/nudge()``.
+    private func followDataConnection(_ reply: FTPReply) {
+        let isSecure = file.scheme == .ftps || request.transportSecurity != .none
+        switch reply.code {
+        case 227 where isSecure, 229 where isSecure:
+            let isNudging = dataConnectionSince != nil
+            dataConnectionSince = .now()
+            if !isNudging { scheduleNudge() }
+        case 100..<200: dataConnectionSince = nil
+        default: break
+        }
+    }
+
+    /// Often at first; a server that is far away is not worth waking up for each of its milliseconds.
+    private func scheduleNudge() {
+        guard let since = dataConnectionSince else { return }
+        let number = attempt
+        let wait = min(100, 5 + MonotonicTime.now().milliseconds(since: since) / 8)
+        _ = core.after(milliseconds: wait) { [weak self] in
+            guard let self, number == attempt, dataConnectionSince != nil, let id = exchangeID else { return }
+            core.exchange(id)?.nudge()
+            scheduleNudge()
+        }
     }
 
     func receive(_ bytes: UnsafeRawBufferPointer, on exchange: Exchange) -> BodyVerdict {
@@ -306,6 +336,7 @@ final class RemoteExchange: ExchangeHandler {
     func exchangeDidEnd(_ exchange: Exchange, _ ending: ExchangeEnding) {
         guard step != nil else { return }
         exchangeID = nil
+        dataConnectionSince = nil
         task.core.add(
             ExchangeMetrics(
                 exchange.easy.timing(), request: request, response: nil, begunAt: begunAt, lookup: lookup))
