@@ -33,8 +33,9 @@ extension Exchange {
     /// Has libcurl look after the exchange at the loop's next turn, though no socket of it is ready; from outside its
     /// callbacks.
     ///
-    /// While the TLS of an FTP data connection is being made, libcurl 7.88 watches that connection alone: the replies
-    /// on the control connection, which the server gives first, wake nobody (`ftp_domore_getsock`).
+    /// libcurl 7.88 sleeps through the making of an FTP data connection where nothing else wakes it up: it does not
+    /// begin to connect if the server's address came at once (`MSTATE_DO`), and while TLS is being made it does not
+    /// watch the control connection, on which the server speaks first (`ftp_domore_getsock`).
     package func nudge() {
         guard pausedDirections == 0 else { return }
         // Each change schedules a look; a call without one does nothing.

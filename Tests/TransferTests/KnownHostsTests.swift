@@ -24,7 +24,8 @@ struct KnownHostsTests {
         "\(hosts) \(key.type) \(Data(key.bytes).base64EncodedString())\n"
     }
 
-    private func verdict(_ file: String, _ key: HostKey, host: String = "a.test", port: Int = 22) -> KnownHosts.Verdict {
+    private func verdict(_ file: String, _ key: HostKey, host: String = "a.test", port: Int = 22) -> KnownHosts.Verdict
+    {
         KnownHosts(Array(file.utf8), host: host, port: port).judge(key)
     }
 
@@ -98,7 +99,9 @@ struct KnownHostsTests {
         #expect(verdict(line(hosts, ed25519), ed25519, host: String(repeating: "a", count: 4000)) == .unknown)
     }
 
-    @Test("what is no key is none", arguments: [[], [0, 0, 0], [0, 0, 0, 0], [255, 255, 255, 255, 1], [0, 0, 0, 1, 7]])
+    @Test(
+        "what is no key is none",
+        arguments: [[], [0, 0, 0], [0, 0, 0, 0], [255, 255, 255, 255, 1], [0, 0, 0, 1, 7]])
     func noKey(bytes: [UInt8]) {
         #expect(HostKey(bytes) == nil)
     }

@@ -4,7 +4,8 @@ import Testing
 
 @Suite("What file servers say")
 struct RemoteFactsTests {
-    @Test("a download goes on where size and time are known, repeats a little without a time, and begins anew otherwise")
+    @Test(
+        "a download goes on where size and time are known, repeats a little without a time, and begins anew otherwise")
     func offset() {
         func offset(_ size: Int64?, _ time: Int64?, have: Int64) -> Int64 {
             RemoteFacts(size: size, time: time).offset(have: have, overlap: 100)

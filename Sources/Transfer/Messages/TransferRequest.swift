@@ -5,12 +5,20 @@ import HTTPTypes
 ///
 /// The URL is text and is judged when the request starts: a wrong one arrives through the request's handlers, as
 /// every other failure does.
+///
+/// `ftp`, `ftps` and `sftp` work with one file, whose URL does not end in a slash. What a download has of it goes on
+/// where the server's size and time are what they were, and is fetched anew otherwise. An upload goes beside the file,
+/// as `.NAME.dld-….tmp`, and gets its name when it is whole. Where the server does not rename onto a file that exists,
+/// as SFTP's of libssh2 1.10, that file is removed first, so that for a moment there is none; where it does not rename
+/// at all, the upload goes straight to the name, and who looks there meanwhile sees a part of it. An upload that broke
+/// begins anew. Methods, header fields, redirects and validation are HTTP's alone.
 public struct TransferRequest: Sendable {
     public var url: String
     public var method: HTTPRequest.Method
     /// Fields to send besides those that the engine sets itself (`Range`, `If-Range`, `Accept-Encoding`, framing).
     public var headerFields: HTTPFields
-    /// Sent by the Basic scheme (RFC 7617), to this URL's origin alone.
+    /// Sent by the Basic scheme (RFC 7617), to this URL's origin alone; to a file server as its login, in the place of
+    /// the URL's own.
     public var credential: Credential?
     /// `http://`, `https://`, `socks5://` or `socks5h://`; absent: the session's.
     public var proxy: String?

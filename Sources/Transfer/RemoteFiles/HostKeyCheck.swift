@@ -76,7 +76,8 @@ struct HostKeyCheck {
         case .fingerprint(let wanted):
             if key.fingerprint == wanted { return true }
             refusal = TransferError(
-                .hostKey, "\(server) does not have the host key SHA256:\(wanted), but \(shown): is it the right server?")
+                .hostKey, "\(server) does not have the host key SHA256:\(wanted), but \(shown): is it the right server?"
+            )
         case .knownHosts(let hosts, let path):
             switch hosts.judge(key) {
             case .trusted: return true

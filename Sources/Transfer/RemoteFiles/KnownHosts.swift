@@ -112,7 +112,8 @@ struct KnownHosts {
     /// `|1|salt|HMAC-SHA1 of the name`, both in base64.
     private static func matchesHash(_ hosts: ArraySlice<UInt8>, _ name: String) -> Bool {
         let words = hosts.split(separator: UInt8(ascii: "|")).map { String(decoding: $0, as: UTF8.self) }
-        guard words.count == 3, let salt = Data(base64Encoded: words[1]), let hash = Data(base64Encoded: words[2]) else {
+        guard words.count == 3, let salt = Data(base64Encoded: words[1]), let hash = Data(base64Encoded: words[2])
+        else {
             return false
         }
         return HMAC<Insecure.SHA1>.isValidAuthenticationCode(

@@ -164,7 +164,9 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun {
             var theirs = ending.facts
             // SFTP servers need not say that a file is empty.
             if facts.size == nil || facts.size == 0 { theirs.size = facts.size }
-            if let size = facts.size, let reason = RemoteFacts(size: size, time: facts.time).difference(to: theirs, isCompared: true) {
+            if let size = facts.size,
+                let reason = RemoteFacts(size: size, time: facts.time).difference(to: theirs, isCompared: true)
+            {
                 return broke(TransferError(.remoteChanged, reason))
             }
             finish()

@@ -1,53 +1,6 @@
 import Curl
 import Glibc
 
-/// Who works with a file on a file server through a ``RemoteExchange``. Called on the loop's thread.
-protocol RemoteExchangeClient: AnyObject {
-    /// Bytes of the file. `.refused` after ``RemoteExchange/failure`` was set; `.paused` after
-    /// ``RemoteExchange/pause(_:)``, and then the same bytes come again.
-    ///
-    /// - Parameter facts: what the server says of the file.
-    func receive(_ bytes: UnsafeRawBufferPointer, of facts: RemoteFacts) -> BodyVerdict
-    /// Puts bytes to send into `space`.
-    func fill(_ space: UnsafeMutableRawBufferPointer) -> FillVerdict
-    /// The bytes are to be sent again from `offset`.
-    func rewind(to offset: Int64) -> Bool
-    /// The server says that it has so many bytes of what was sent.
-    ///
-    /// - Returns: whether that is right; if not, no command follows.
-    func judge(storedSize: Int64) -> Bool
-    func didEnd(_ ending: RemoteEnding)
-}
-
-extension RemoteExchangeClient {
-    func receive(_ bytes: UnsafeRawBufferPointer, of facts: RemoteFacts) -> BodyVerdict { .refused }
-    func fill(_ space: UnsafeMutableRawBufferPointer) -> FillVerdict { .filled(0) }
-    func rewind(to offset: Int64) -> Bool { true }
-    func judge(storedSize: Int64) -> Bool { true }
-}
-
-/// How a step with a file server ended.
-struct RemoteEnding {
-    /// `nil` where libcurl is content: whether all is there is for the client to judge.
-    var error: TransferError?
-    var facts: RemoteFacts
-    /// The error is one of a command.
-    var isCommandRefused = false
-    /// The error came before the server took a byte: it does not want the name.
-    var isNameRefused = false
-}
-
-/// A run that works through a ``RemoteExchange``.
-protocol RemoteRun: LoopRun {
-    var exchange: RemoteExchange { get }
-}
-
-extension RemoteRun {
-    func cancel() { exchange.cancel() }
-    func suspend() { exchange.pause(.suspended) }
-    func goOn() { exchange.resume(.suspended) }
-}
-
 /// One step after the other with a file server, each over a connection of its own.
 ///
 /// Lives on its loop's thread.
@@ -59,6 +12,7 @@ final class RemoteExchange: ExchangeHandler {
     let file: RemoteFile
 
     private var step: RemoteStep?
+    private var hasBegun = false
     private var check: HostKeyCheck?
     private var wish: MemoryFile?
     private var exchangeID: Int?
@@ -79,7 +33,7 @@ final class RemoteExchange: ExchangeHandler {
     private var timer: Int?
     private var proceed: ((Resolver.Answer?) -> Void)?
     private var lookup: Int64?
-    /// A data connection by TLS is being made.
+    /// Since when a data connection is being made.
     private var dataConnectionSince: MonotonicTime?
 
     init(_ file: RemoteFile, task: any LoopTask, client: any RemoteExchangeClient, core: LoopCore) {
@@ -99,6 +53,7 @@ final class RemoteExchange: ExchangeHandler {
 
     func begin(_ step: RemoteStep) {
         self.step = step
+        hasBegun = true
         failure = nil
         bodyBegun = false
         hasPaused = pauses.contains(.suspended)
@@ -121,25 +76,8 @@ final class RemoteExchange: ExchangeHandler {
         }
         let policy = request.hostKeys ?? session.configuration.hostKeys
         var known: [UInt8] = []
-        if case .knownHosts(let path) = policy { known = try Self.read(path) }
+        if case .knownHosts(let path) = policy { known = try KnownHosts.read(path) }
         return try HostKeyCheck(policy, file: known, host: file.plainHost, port: file.port)
-    }
-
-    /// - Returns: nothing where there is no such file: then no host is known.
-    private static func read(_ path: String) throws(TransferError) -> [UInt8] {
-        let raw = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
-        guard raw >= 0 else {
-            if errno == ENOENT || errno == ENOTDIR { return [] }
-            throw TransferError(.hostKey, "cannot read \(path): \(String(cString: strerror(errno)))")
-        }
-        let descriptor = FileDescriptorOwner(raw)
-        let size = Int(try descriptor.status().st_size)
-        guard size <= KnownHosts.maximumSize else {
-            throw TransferError(.hostKey, "\(path) is larger than \(KnownHosts.maximumSize) bytes")
-        }
-        let space = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 1)
-        defer { space.deallocate() }
-        return Array(space[..<(try descriptor.read(into: space, at: 0))])
     }
 
     private func connect() throws(TransferError) {
@@ -157,7 +95,8 @@ final class RemoteExchange: ExchangeHandler {
             do throws(TransferError) {
                 switch answer {
                 case .success(let addresses): try start(connectTo, addresses)
-                case .failure(.unknownName): throw TransferError(.unknownHost, "the name \(connectTo.host) does not resolve")
+                case .failure(.unknownName):
+                    throw TransferError(.unknownHost, "the name \(connectTo.host) does not resolve")
                 case .failure(.unavailable):
                     throw TransferError(.resolverUnavailable, "no name server answers (looking up \(connectTo.host))")
                 case .failure(.other(let words)):
@@ -229,7 +168,7 @@ final class RemoteExchange: ExchangeHandler {
 
     /// Ends what is under way with `reason`; the client is told.
     func cancel(_ reason: TransferError = .cancelled) {
-        guard step != nil, !isTidyingUp else { return }
+        guard !isTidyingUp, step != nil || !hasBegun else { return }
         failure = reason
         attempt += 1
         proceed = nil
@@ -278,11 +217,10 @@ final class RemoteExchange: ExchangeHandler {
     }
 
     /// Between the server's word where it listens for a data connection and its word that a transfer begins, libcurl
-    /// has to be nudged where there is TLS: see ``Exchange/nudge()``.
+    /// has to be nudged: see ``Exchange/nudge()``.
     private func followDataConnection(_ reply: FTPReply) {
-        let isSecure = file.scheme == .ftps || request.transportSecurity != .none
         switch reply.code {
-        case 227 where isSecure, 229 where isSecure:
+        case 227, 229:
             let isNudging = dataConnectionSince != nil
             dataConnectionSince = .now()
             if !isNudging { scheduleNudge() }
@@ -349,9 +287,9 @@ final class RemoteExchange: ExchangeHandler {
         case .cancelled: result.error = .cancelled
         case .stalled: result.error = stalled
         case .failed(let error):
-            // CURLE_QUOTE_ERROR
+            // CURLE_QUOTE_ERROR; CURLE_REMOTE_ACCESS_DENIED, CURLE_UPLOAD_FAILED
             result.isCommandRefused = error.code == 21
-            result.isNameRefused = !bodyBegun && [9, 25, 73, 79].contains(error.code) && !isTransient
+            result.isNameRefused = !bodyBegun && [9, 25].contains(error.code) && !isTransient
             result.error = self.error(error, exchange)
         }
         end(result)
@@ -389,6 +327,7 @@ final class RemoteExchange: ExchangeHandler {
 
     private func end(_ ending: RemoteEnding) {
         step = nil
+        hasBegun = true
         var ending = ending
         if let failure {
             ending = RemoteEnding(error: failure, facts: ending.facts)

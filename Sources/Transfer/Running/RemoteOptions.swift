@@ -132,10 +132,12 @@ struct RemoteOptions {
         switch (login, login?.kind) {
         case (nil, _) where !file.scheme.isFTP, (_, .bearer):
             throw TransferError(
-                .loginRefused, "\(file.scheme.rawValue) wants a user and password\(file.scheme.isFTP ? "" : ", or a key")")
+                .loginRefused,
+                "\(file.scheme.rawValue) wants a user and password\(file.scheme.isFTP ? "" : ", or a key")")
         case (_, .privateKey) where file.scheme.isFTP:
             throw TransferError(.loginRefused, "\(file.scheme.rawValue) wants a password, and not an SSH key")
-        case (let login?, _) where login.user.utf8.contains(where: control) || login.password.utf8.contains(where: control):
+        case (let login?, _)
+        where login.user.utf8.contains(where: control) || login.password.utf8.contains(where: control):
             // It would be a command of its own.
             throw TransferError(.loginRefused, "the user's name or password holds a control character")
         case (_, .privateKey(let path, _)):

@@ -29,6 +29,11 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
 
     func start() { go(plan.step) }
 
+    func cancel() {
+        // What is left of a failed upload is removed all the same; nobody has to wait for that.
+        if case .cleanUp = plan.step { complete(.cancelled) } else { exchange.cancel() }
+    }
+
     private func go(_ step: UploadPlan.Step) {
         switch step {
         case .storeAside:
