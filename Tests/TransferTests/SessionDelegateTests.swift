@@ -251,7 +251,8 @@ struct SessionDelegateTests {
     @Test("a request that is suspended takes no bytes, and goes on where it stood", .timeLimit(.minutes(1)))
     func suspend() async throws {
         let resource = Resource(size: 4_000_000)
-        let server = try ScriptedServer(["/f": [.drip(resource, bytesPerSecond: 8_000_000)]])
+        let server = try ScriptedServer(["/f": [.serve(resource)]])
+        manager.session.downloadLimiter.rate = 400_000
         let download = manager.download(server.url("/f"), to: place.target()).resume()
         try await eventually(that: "bytes come") { download.progress.transferredBytes > 100_000 }
         download.suspend()
@@ -263,6 +264,7 @@ struct SessionDelegateTests {
             return before == download.progress.transferredBytes
         }
         #expect(before < 4_000_000)
+        manager.session.downloadLimiter.rate = nil
         download.resume()
         #expect(resource.difference(fromFileAt: try await download.value.path) == nil)
         #expect(server.requests().count == 1)

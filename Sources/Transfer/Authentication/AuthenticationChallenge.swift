@@ -44,6 +44,8 @@ public struct AuthenticationChallenge: Sendable {
     public var protectionSpace: ProtectionSpace
     /// What would be used if nobody said anything else.
     public var proposedCredential: Credential?
+    /// It comes from where the request was meant to go: what was given to the request is not for others.
+    var isFromOrigin = true
     /// How often a credential has been refused here in this attempt.
     public var previousFailureCount: Int
     /// The answer that asks, where one does.

@@ -95,10 +95,10 @@ public final class SessionDelegate: Sendable {
     }
 
     /// Whether anyone but the host's policy has a say about a server's certificate.
-    func decidesTrust(of task: any SessionTask) -> Bool {
-        responds(to: [.taskDidReceiveChallenge, .sessionDidReceiveChallenge])
-            || self[task]?.delegate.taskDidReceiveChallenge != nil
-    }
+    var decidesTrust: Bool { responds(to: [.taskDidReceiveChallenge, .sessionDidReceiveChallenge]) }
+
+    /// Whether the task's own delegate has.
+    func decidesOwnTrust(of task: any SessionTask) -> Bool { self[task]?.delegate.taskDidReceiveChallenge != nil }
 
     /// A session's closures are asked about servers' trust first, which concerns all its tasks, and about credentials
     /// only where the task has no delegate.

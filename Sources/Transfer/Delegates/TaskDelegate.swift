@@ -84,7 +84,7 @@ public class TaskDelegate: @unchecked Sendable {
         _ challenge: AuthenticationChallenge, of task: any SessionTask
     ) -> (ChallengeDisposition, Credential?) {
         if let closure = taskDidReceiveChallenge { return closure(task, challenge) }
-        return Self.defaultAnswer(challenge, credential: credential)
+        return Self.defaultAnswer(challenge, credential: challenge.isFromOrigin ? credential : nil)
     }
 
     static func defaultAnswer(

@@ -7,7 +7,7 @@ import Glibc
 /// Lives on its loop's thread. A body that ends within one buffer is written only when it is whole: most small files
 /// touch the disk once.
 final class BodyWriter {
-    private let task: DownloadTask
+    let task: DownloadTask
     private unowned let core: LoopCore
     private let checkpointInterval: Int64
     private let checkpointLimit: Int64

@@ -169,43 +169,7 @@ final class DownloadRun: TransactionRun, TransactionClient, ConfirmableRun {
     /// Finds the file's place, and makes sure that there is room for it.
     private func place(_ metadata: ResourceMetadata, total: Int64?) throws(TransferError) {
         undecided = nil
-        let target = if let known = writer.target { known } else { try decide(metadata, total: total) }
-        if let total, let free = target.directory.freeSpace(), total - writer.have > free - target.reservedSpace {
-            throw TransferError(
-                .diskFull, "\(target.directory.path) has no room for \(total - writer.have) bytes more")
-        }
-        destination = try target.destination(metadata)
-        guard writer.target == nil else { return }
-        let isKept = try writer.settle(in: target)
-        task.setTarget(target)
-        if !isKept {
-            throw TransferError(.remoteChanged, "the part file lies on another file system than its destination")
-        }
-    }
-
-    /// Asks the destination, once in a task's life: for what goes on with a part of an earlier one's, the part goes
-    /// along and keeps its owner.
-    private func decide(_ metadata: ResourceMetadata, total: Int64?) throws(TransferError) -> DownloadTarget {
-        guard case .decided(let destination) = task.placement else {
-            throw TransferError(.internal, "a download without a place")
-        }
-        let earlier = task.resumeData?.record?.decision
-        var decision = try destination.decide(
-            DownloadDestination.Occasion(
-                head: metadata.head, suggestedFileName: metadata.suggestedFileName, url: task.originalRequest.url,
-                size: total, earlier: earlier))
-        let directory = try decision.open()
-        if let earlier {
-            decision.owner = earlier.owner
-            let isHere = writer.part.map { $0.directory.isSame(as: directory) }
-            if isHere ?? (earlier.directory == decision.directory) {
-                decision.partName = earlier.partName
-            } else if isHere == nil {
-                // Its bytes count no longer, and nobody would find it again.
-                _ = try? task.resumeData?.discard()
-            }
-        }
-        return decision.target(in: directory)
+        destination = try writer.place(metadata, total: total)
     }
 
     /// An error page must not become the file: what the request demands of an answer is asked before its first byte.

@@ -15,7 +15,7 @@ extension StreamRun {
         var options = TrustOptions(
             policy: session.configuration.trustPolicies.serverTrustPolicy(forHost: trustHost)
                 ?? .performDefaultEvaluation(validateHost: true))
-        options.asksDelegate = session.delegate.decidesTrust(of: task)
+        options.asksDelegate = session.delegate.decidesTrust || session.delegate.decidesOwnTrust(of: task)
         return options
     }
 

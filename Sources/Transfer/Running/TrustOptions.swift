@@ -6,6 +6,8 @@ struct TrustOptions {
     let policy: ServerTrustPolicy
     /// A delegate wants to judge too.
     var asksDelegate = false
+    /// That is the task's own, and asked whoever else was.
+    var asksTask = false
     /// The default evaluation failed, and a delegate is to say whether that matters.
     var isLenient = false
 
@@ -22,7 +24,7 @@ struct TrustOptions {
     var judges: Bool { mayForgive || comparesCertificates }
 
     /// libcurl hands out no certificates of a kept connection, and cannot tell for whom one was trusted.
-    private var needsOwnConnection: Bool { isLenient || comparesCertificates }
+    private var needsOwnConnection: Bool { isLenient || asksTask || comparesCertificates }
 
     /// The system's certificates count no more.
     var isPinnedToCertificates: Bool {
