@@ -91,7 +91,8 @@ let package = Package(
         // Tests mirror the sources.
         .target(name: "TestSupport", dependencies: ["CLinux"], path: "Tests/TestSupport", swiftSettings: strict),
         .executableTarget(
-            name: "TransferLoad", dependencies: ["Transfer", .httpTypes], path: "Tests/TransferLoad", swiftSettings: strict),
+            name: "TransferLoad", dependencies: ["Transfer", .httpTypes], path: "Tests/TransferLoad",
+            swiftSettings: strict),
         .testTarget(name: "CurlTests", dependencies: ["Curl", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "TransferTests", dependencies: ["Transfer", "Curl", "CLinux", "TestSupport", .httpTypes],
@@ -122,7 +123,10 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "Integration",
-            dependencies: ["TestSupport", "ControlClient", "ControlProtocol", "TaskModel", "CLinux", "TransferLoad", "dld", "dlctl"],
+            dependencies: [
+                "TestSupport", "ControlClient", "ControlProtocol", "TaskModel", "CLinux", "TransferLoad", "dld",
+                "dlctl",
+            ],
             swiftSettings: strict),
     ]
 )

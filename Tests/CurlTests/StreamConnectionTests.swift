@@ -355,7 +355,7 @@ struct StreamConnectionTests {
         let logs = (0..<5).map { _ in StreamLog() }
         for log in logs { _ = try await loop.open(port: peer.port, log: log) }
         for log in logs { try await log.wait(forEvent: "connected") }
-        #expect(peer.connections == 5)
+        try await eventually(that: "the peer has counted") { peer.connections == 5 }
         loop.stop()
         for log in logs { #expect(try await log.end() == .cancelled) }
         try await eventually(that: "no descriptor is left") { peer.connections == 0 }

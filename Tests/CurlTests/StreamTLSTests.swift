@@ -47,7 +47,7 @@ struct StreamTLSTests {
         try await log.wait(for: "olleh")
         #expect(log.text == "220 hello\r\n220 go on\r\nolleh\n")
         #expect(log.events == ["connected", "secured"])
-        #expect(peer.connections == 1)
+        try await eventually(that: "the peer has counted") { peer.connections == 1 }
         #expect(await loop.with(id) { $0.isSecure } == true)
         #expect(await loop.with(id) { $0.secure(trusting: nil) } == .some(.alreadySecure))
         _ = await loop.with(id) { $0.cancel() }
@@ -129,7 +129,7 @@ struct StreamTLSTests {
             "peer.test", port: 25, log: log, proxy: "http://127.0.0.1:\(proxy.port)",
             react: talk(trusting: echo.certificate))
         try await log.wait(for: "olleh")
-        #expect(proxy.connections == 1)
+        try await eventually(that: "the proxy has counted") { proxy.connections == 1 }
     }
 
     // MARK: When TLS must not start

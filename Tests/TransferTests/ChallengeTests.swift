@@ -28,7 +28,9 @@ struct ChallengeTests {
     @Test("K25: a request's own credential answers a challenge, and nothing goes along before it is asked for")
     func own() async throws {
         let server = try self.server()
-        #expect(try await manager.request(server.url("/f")).authenticate(user: "u", password: "p").validate().string == "in")
+        #expect(
+            try await manager.request(server.url("/f")).authenticate(user: "u", password: "p").validate().string == "in"
+        )
         #expect(server.requests().map { $0.header("authorization") } == [nil, "Basic dTpw"])
     }
 
@@ -47,13 +49,16 @@ struct ChallengeTests {
             "/f": [.status(401, headers: [Self.basic])], "/g": [.status(401, headers: [Self.basic])],
         ])
         let storage = manager.session.configuration.credentialStorage
-        let space = ProtectionSpace(host: "127.0.0.1", port: server.port, scheme: "http", realm: "vault", method: .basic)
+        let space = ProtectionSpace(
+            host: "127.0.0.1", port: server.port, scheme: "http", realm: "vault", method: .basic)
         storage.set(Credential(user: "s", password: "t"), for: space)
-        storage.set(Credential(user: "wrong", password: "realm"), for: {
-            var other = space
-            other.realm = "other"
-            return other
-        }())
+        storage.set(
+            Credential(user: "wrong", password: "realm"),
+            for: {
+                var other = space
+                other.realm = "other"
+                return other
+            }())
         _ = await manager.request(server.url("/f")).outcome
         #expect(server.requests(for: "/f").last?.header("authorization") == "Basic czp0")
         _ = await manager.request(server.url("/g")).authenticate(with: credential).outcome
@@ -77,7 +82,8 @@ struct ChallengeTests {
         let server = try ScriptedServer([
             "/f?a=b": [.status(401, headers: [Self.digest], body: "who?"), .status(200, body: "in")]
         ])
-        #expect(try await manager.request(server.url("/f?a=b")).authenticate(with: credential).validate().string == "in")
+        #expect(
+            try await manager.request(server.url("/f?a=b")).authenticate(with: credential).validate().string == "in")
         let field = try #require(server.requests().last?.header("authorization"))
         for part in ["Digest ", "username=\"u\"", "uri=\"/f?a=b\"", "nc=00000001", "qop=auth", "algorithm=SHA-256"] {
             #expect(field.contains(part), "\(part)")
@@ -159,7 +165,8 @@ struct ChallengeTests {
             _ = await request.outcome
             return server.requests().last?.header("authorization")
         }
-        #expect(await user(at: try server()) == BasicAuthorization.fieldValue(for: Credential(user: "own", password: "")))
+        #expect(
+            await user(at: try server()) == BasicAuthorization.fieldValue(for: Credential(user: "own", password: "")))
         #expect(
             await user(ownClosure: true, at: try server())
                 == BasicAuthorization.fieldValue(for: Credential(user: "closure", password: "")))

@@ -64,12 +64,14 @@ struct DataRequestTests {
     @Test("text is read in the encoding that the answer names")
     func charset() async throws {
         let server = try RawServer([
-            Array("HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=\"ISO-8859-1\"\r\nContent-Length: 2\r\n\r\n".utf8)
+            Array(
+                "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=\"ISO-8859-1\"\r\nContent-Length: 2\r\n\r\n".utf8)
                 + [0xE4, 0x62],
             Array("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n".utf8) + [0xE4, 0x62],
         ])
         #expect(try await manager.request(server.url()).string == "äb")
-        #expect(await manager.request(server.url()).response(using: StringSerializer()).error?.code == .serializationFailed)
+        #expect(
+            await manager.request(server.url()).response(using: StringSerializer()).error?.code == .serializationFailed)
     }
 
     @Test("an answer that is coded for the way arrives decoded")
@@ -274,7 +276,9 @@ struct DataRequestTests {
         #expect(made.all.count == 4)
     }
 
-    @Test("a stream that fails, or is longer or shorter than it said, fails the request", .timeLimit(.minutes(1)), arguments: 0..<3)
+    @Test(
+        "a stream that fails, or is longer or shorter than it said, fails the request", .timeLimit(.minutes(1)),
+        arguments: 0..<3)
     func wrongStream(form: Int) async throws {
         struct Broken: Error {}
         let server = try ScriptedServer(["/in": [.status(201)]])
@@ -285,7 +289,8 @@ struct DataRequestTests {
             }
         }
         let outcome = await manager.upload(
-            .stream(body), with: TransferRequest(url: server.url("/in"), method: .put)).outcome
+            .stream(body), with: TransferRequest(url: server.url("/in"), method: .put)
+        ).outcome
         #expect(outcome.error?.code == .bodyStreamFailed)
         if form == 0 { #expect(outcome.error?.underlying is Broken) }
         #expect(server.requests().allSatisfy { $0.body.count < 20_000 })
@@ -293,9 +298,12 @@ struct DataRequestTests {
 
     @Test("parameters go into the query or the body, and a URL that is none arrives through the handlers")
     func parameters() async throws {
-        let server = try ScriptedServer(["/q?a=1&b%5B%5D=x": [.status(200, body: "q")], "/p": [.status(200, body: "p")]])
+        let server = try ScriptedServer([
+            "/q?a=1&b%5B%5D=x": [.status(200, body: "q")], "/p": [.status(200, body: "p")],
+        ])
         #expect(try await manager.request(server.url("/q"), parameters: ["a": 1, "b": ["x"]]).string == "q")
-        let posted = manager.request(server.url("/p"), method: .post, parameters: ["a": "b c"], encoding: JSONEncoding())
+        let posted = manager.request(
+            server.url("/p"), method: .post, parameters: ["a": "b c"], encoding: JSONEncoding())
         #expect(try await posted.string == "p")
         let seen = try #require(server.requests(for: "/p").first)
         #expect(seen.body == Array(#"{"a":"b c"}"#.utf8) && seen.header("content-type") == "application/json")

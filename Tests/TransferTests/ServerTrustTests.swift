@@ -42,7 +42,9 @@ struct ServerTrustTests {
         return response1.error?.code
     }
 
-    @Test("K23: by default a chain to a trusted certificate, in date and for this host, is asked for", arguments: Shown.allCases)
+    @Test(
+        "K23: by default a chain to a trusted certificate, in date and for this host, is asked for",
+        arguments: Shown.allCases)
     func byDefault(_ shown: Shown) async throws {
         let code = try await code(shown) { _ in nil }
         // Nobody looks for revocation where it is not asked for.

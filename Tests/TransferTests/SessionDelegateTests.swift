@@ -69,7 +69,8 @@ struct SessionDelegateTests {
 
     // MARK: Bodies
 
-    @Test("K30: a stream for a body that is sent again comes from the completion, the closure, the task's own, or itself")
+    @Test(
+        "K30: a stream for a body that is sent again comes from the completion, the closure, the task's own, or itself")
     func newBodyStream() async throws {
         @Sendable func stream(_ byte: UInt8) -> BodyStream {
             BodyStream(length: 3) {
@@ -83,7 +84,8 @@ struct SessionDelegateTests {
             let server = try ScriptedServer([
                 "/in": [.status(307, headers: ["Location: /there"])], "/there": [.status(201)],
             ])
-            let request = manager.upload(.stream(stream(1)), with: TransferRequest(url: server.url("/in"), method: .put))
+            let request = manager.upload(
+                .stream(stream(1)), with: TransferRequest(url: server.url("/in"), method: .put))
             if own { request.delegate.taskNeedNewBodyStream = { _ in stream(2) } }
             #expect(await request.outcome.head?.status == 201)
             #expect(server.requests(for: "/in").first?.body == [1, 1, 1])
@@ -138,7 +140,11 @@ struct SessionDelegateTests {
         let target = place.target()
         let became = Notes<(Int, Int)>()
         delegate.dataTaskDidReceiveResponseWithCompletion = { _, _, completion in
-            if later { Task.detached { completion(.becomeDownload(target)) } } else { completion(.becomeDownload(target)) }
+            if later {
+                Task.detached { completion(.becomeDownload(target)) }
+            } else {
+                completion(.becomeDownload(target))
+            }
         }
         delegate.dataTaskDidBecomeDownloadTask = { became.add(($0.identifier, $1.identifier)) }
         let files = Notes<PublishedFile>()
@@ -198,7 +204,8 @@ struct SessionDelegateTests {
             heard.add("metrics \(metrics.exchanges.map { $0.status ?? 0 }) \(metrics.redirectCount)")
         }
         delegate.taskDidComplete = { _, error in heard.add("complete \(error == nil)") }
-        let request = manager.request(server.url("/f")).validate().response(queue: .inline) { _ in heard.add("handler") }
+        let request = manager.request(server.url("/f")).validate().response(queue: .inline) { _ in heard.add("handler")
+        }
         await request.completion()
         #expect(heard.all == ["metrics [302, 503] 1", "complete true", "handler"])
         #expect(server.requests(for: "/g").count == 1 && delegate.requestCount == 0)

@@ -102,7 +102,11 @@ struct StressTests {
             case 6: request.cancel()
             default: break
             }
-            if Bool.random() { await Task.yield() } else { try? await Task.sleep(for: .microseconds(Int.random(in: 0...3000))) }
+            if Bool.random() {
+                await Task.yield()
+            } else {
+                try? await Task.sleep(for: .microseconds(Int.random(in: 0...3000)))
+            }
         }
         // Whatever was done to it, in the end it goes on.
         request.resume()

@@ -68,7 +68,8 @@ struct UploadTests {
             }
             sent.add(bytes)
         }
-        let outcome = await manager.upload(source, with: TransferRequest(url: server.url("/in"), method: .put)).validate().outcome
+        let outcome = await manager.upload(source, with: TransferRequest(url: server.url("/in"), method: .put))
+            .validate().outcome
         #expect(outcome.error?.code == .sourceChanged)
         #expect(!sent.all.isEmpty)
         #expect(server.requests().isEmpty)
@@ -79,7 +80,8 @@ struct UploadTests {
         let server = try ScriptedServer(["/in": [.status(201)]])
         let source = try source(Resource(size: 1000))
         truncate(place.temporary.file("source"), 0)
-        let outcome = await manager.upload(source, with: TransferRequest(url: server.url("/in"), method: .put)).validate().outcome
+        let outcome = await manager.upload(source, with: TransferRequest(url: server.url("/in"), method: .put))
+            .validate().outcome
         #expect(outcome.error?.code == .sourceChanged)
         #expect(server.connectionsAccepted == 0)
     }

@@ -90,7 +90,8 @@ final class BodySender {
         switch pump?.take(into: space) {
         case .bytes(let count):
             if let length, count == 0 ? sent < length : sent + Int64(count) > length {
-                throw TransferError(.bodyStreamFailed, "the body's source does not give the \(length) bytes it spoke of")
+                throw TransferError(
+                    .bodyStreamFailed, "the body's source does not give the \(length) bytes it spoke of")
             }
             isAtEnd = count == 0
             return count

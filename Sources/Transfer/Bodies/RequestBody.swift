@@ -42,7 +42,8 @@ public struct BodyStream: Sendable {
                     }
                     pump.finish(nil)
                 } catch {
-                    pump.finish(TransferError(.bodyStreamFailed, "the body's source failed: \(error)", underlying: error))
+                    pump.finish(
+                        TransferError(.bodyStreamFailed, "the body's source failed: \(error)", underlying: error))
                 }
             }
         }

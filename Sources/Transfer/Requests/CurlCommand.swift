@@ -9,7 +9,9 @@ enum CurlCommand {
 
     static func text(for request: TransferRequest) -> String {
         var words = ["curl", "-i"]
-        if request.method == .head { words.append("--head") } else if request.method != .get {
+        if request.method == .head {
+            words.append("--head")
+        } else if request.method != .get {
             words += ["-X", request.method.rawValue]
         }
         for field in request.headerFields {

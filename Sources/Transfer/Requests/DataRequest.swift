@@ -126,7 +126,9 @@ public class DataRequest: Request, @unchecked Sendable {
     }
 
     /// The body as a value of a type of the caller's, from JSON.
-    public func decoded<Value: Decodable & Sendable>(as type: Value.Type = Value.self) async throws(TransferError) -> Value {
+    public func decoded<Value: Decodable & Sendable>(as type: Value.Type = Value.self) async throws(TransferError)
+        -> Value
+    {
         try await response(using: DecodableSerializer<Value>()).result.get()
     }
 

@@ -59,7 +59,8 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
     /// `METHOD URL (status)`, without secrets.
     public var description: String {
         guard let request else { return "(a request that could not be made)" }
-        return "\(request.method.rawValue) \(URLRedaction.redact(request.url))" + (response.map { " (\($0.status))" } ?? "")
+        return "\(request.method.rawValue) \(URLRedaction.redact(request.url))"
+            + (response.map { " (\($0.status))" } ?? "")
     }
 
     /// As a command of curl's, without secrets: what to try by hand.

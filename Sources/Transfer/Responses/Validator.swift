@@ -32,7 +32,8 @@ struct Validator: Sendable {
                     ? nil : TransferError(.unacceptableContentType, "the answer does not say of which type it is")
             }
             guard let type = MediaType(text), accepted.contains(where: { $0.matches(type) }) else {
-                return TransferError(.unacceptableContentType, "the answer is of type \(text.prefix(128)), which was not asked for")
+                return TransferError(
+                    .unacceptableContentType, "the answer is of type \(text.prefix(128)), which was not asked for")
             }
             return nil
         }

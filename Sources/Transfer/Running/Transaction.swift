@@ -299,6 +299,8 @@ final class Transaction: ExchangeHandler {
 
     /// An error of HTTP/2 or HTTP/3 itself, not of what is below or above.
     private func isBrokenHTTP2(_ ending: ExchangeEnding) -> Bool {
+        // This libcurl loses wake-ups after errors of HTTP/2: what then looks like a stall may be one of those.
+        if case .stalled = ending, case .asking = phase, let url { return !usesHTTP1(at: url) }
         guard case .failed(let error) = ending else { return false }
         // CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR before an answer: perhaps one that does not know HTTP/2,
         // and was not asked whether it does.
