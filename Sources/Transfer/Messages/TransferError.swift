@@ -44,6 +44,14 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
         public static let remoteChanged = Code(rawValue: "remote-changed")
         /// The answer's status is not a success; see ``TransferError/httpStatus``.
         public static let httpStatus = Code(rawValue: "http")
+        /// A file server has no such file.
+        public static let notFound = Code(rawValue: "not-found")
+        /// A file server does not know who wants to enter, or not by this password or key.
+        public static let loginRefused = Code(rawValue: "login-refused")
+        /// An SSH server is not proved to be the one that is meant: a case of ``tls``, and the same word.
+        public static let hostKey = tls
+        /// A file server has no room, or not for this user.
+        public static let remoteFull = Code(rawValue: "quota")
         /// The destination's name is taken, and ``FileDestination/Conflict/fail`` was asked for.
         public static let nameConflict = Code(rawValue: "name-conflict")
         /// The directory that a file was to go to is not there, and was not to be made.

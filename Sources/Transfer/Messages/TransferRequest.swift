@@ -5,6 +5,13 @@ import HTTPTypes
 ///
 /// The URL is text and is judged when the request starts: a wrong one arrives through the request's handlers, as
 /// every other failure does.
+///
+/// `ftp`, `ftps` and `sftp` work with one file, whose URL does not end in a slash. What a download has of it goes on
+/// where the server's size and time are what they were, and is fetched anew otherwise. An upload goes beside the file,
+/// as `.NAME.dld-….tmp`, and gets its name when it is whole. Where the server does not rename onto a file that exists,
+/// as SFTP's of libssh2 1.10, that file is removed first, so that for a moment there is none; where it does not rename
+/// at all, the upload goes straight to the name, and who looks there meanwhile sees a part of it. An upload that broke
+/// begins anew. Methods, header fields, redirects and validation are HTTP's alone.
 public struct TransferRequest: Sendable {
     /// Absolute; may hold secrets, which no message and no description of the engine's shows.
     public var url: String
@@ -13,7 +20,8 @@ public struct TransferRequest: Sendable {
     /// Fields to send besides those that the engine sets itself (`Range`, `If-Range`, `Accept-Encoding`, framing).
     public var headerFields: HTTPFields
     /// Sent to this URL's origin alone, without being asked for: a name and password by the Basic scheme (RFC 7617), a
-    /// token as bearer. A server that wants Digest is answered with it when it asks.
+    /// token as bearer. A server that wants Digest is answered with it when it asks. To a file server it is the login, in
+    /// the place of the URL's own.
     public var credential: Credential?
     /// Who this client is, to this URL's origin alone; absent: the session's for the host.
     public var identity: ClientIdentity?
@@ -34,6 +42,10 @@ public struct TransferRequest: Sendable {
     public var cachePolicy: RequestCachePolicy?
     /// Absent: the session's.
     public var httpVersion: HTTPVersion?
+    /// Of `ftp://`: whether it is to become TLS.
+    public var transportSecurity = TransportSecurity.none
+    /// Of `sftp://`; absent: the session's.
+    public var hostKeys: HostKeyPolicy?
 
     /// What is not named here is set afterwards.
     public init(

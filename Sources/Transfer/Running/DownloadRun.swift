@@ -5,7 +5,7 @@ import Glibc
 ///
 /// Lives on its loop's thread. What the head of an answer means is ``AnswerJudgement``'s to say; where bytes go is
 /// ``BodyWriter``'s.
-final class DownloadRun: TransactionRun, TransactionClient {
+final class DownloadRun: TransactionRun, TransactionClient, ConfirmableRun {
     private enum Phase {
         /// Before the head of the answer is judged.
         case asking

@@ -32,6 +32,7 @@ enum SentFields {
         return switch credential.kind {
         case .password: BasicAuthorization.fieldValue(for: credential)
         case .bearer(let token): "Bearer \(token)"
+        case .privateKey: nil
         }
     }
 

@@ -21,6 +21,7 @@ public final class Session: Sendable {
     let resolver: Resolver
     let diskThreads: WorkerThreads
     private let loops: [TransferLoop]
+    private let remoteLoops = RemoteLoops()
     private let publisher: Publisher
     private let running = Atomic<Int>(0)
 
@@ -81,6 +82,7 @@ public final class Session: Sendable {
     /// Ends the threads, and with them the connections that were kept.
     private func stop() {
         for loop in loops { loop.stop() }
+        remoteLoops.stop()
         publisher.stop()
         diskThreads.stop()
     }
@@ -256,7 +258,11 @@ public final class Session: Sendable {
         }
     }
 
-    func loop(for task: any LoopTask) -> TransferLoop { loops[task.core.home % loops.count] }
+    func loop(for task: any LoopTask) -> TransferLoop {
+        let loop = loops[task.core.home % loops.count]
+        let url = task.originalRequest.url
+        return RemoteScheme(of: url) == nil ? loop : remoteLoops.loop(for: url, otherwise: loop)
+    }
 
     /// Bytes of receive buffer for the next exchange.
     var receiveBuffer: Int {

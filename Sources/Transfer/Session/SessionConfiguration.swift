@@ -48,6 +48,8 @@ public struct SessionConfiguration: Sendable {
     public var requestCachePolicy = RequestCachePolicy.useProtocolCachePolicy
     /// Redirects that one request follows; the next one fails it with ``TransferError/Code/tooManyRedirects``.
     public var maximumRedirects = 20
+    /// Which SSH servers are trusted, for requests that do not say; `nil`: none.
+    public var hostKeys: HostKeyPolicy? = .userKnownHosts
     /// Threads that transfers are spread over.
     public var loops = 2
     /// Bytes that a download may write before it asks for a checkpoint.

@@ -48,7 +48,9 @@ public class DataTask: LoopTask, @unchecked Sendable {
 
     func setData(_ bytes: [UInt8]) { collected.withLock { $0 = bytes } }
 
-    func makeRun(on loop: LoopCore) -> any LoopRun { DataRun(task: self, core: loop) }
+    func makeRun(on loop: LoopCore) -> any LoopRun {
+        RemoteScheme.makeRun(for: self, on: loop) ?? DataRun(task: self, core: loop)
+    }
 }
 
 /// Asks with a body: what its ``TaskDelegate`` hears first is how that goes out.

@@ -103,7 +103,9 @@ public final class DownloadTask: LoopTask {
 
     func setFile(_ file: PublishedFile) { mutable.withLock { $0.file = file } }
 
-    func makeRun(on loop: LoopCore) -> any LoopRun { DownloadRun(task: self, core: loop) }
+    func makeRun(on loop: LoopCore) -> any LoopRun {
+        RemoteScheme.makeRun(for: self, on: loop) ?? DownloadRun(task: self, core: loop)
+    }
 
     /// Ends it; the bytes that came are kept and synced, and the error brings resume data for them.
     ///
@@ -145,7 +147,7 @@ public final class DownloadTask: LoopTask {
     /// The resume data of a checkpoint have been kept where they outlast a crash.
     public func confirm(_ resumeData: ResumeData) {
         let count = resumeData.ranges.contiguousEnd
-        session.perform(self) { ($0 as? DownloadRun)?.confirm(count) }
+        session.perform(self) { ($0 as? any ConfirmableRun)?.confirm(count) }
     }
 
     /// Written and not yet synced.
