@@ -5,6 +5,7 @@ PREFIX ?= /usr/local
 SYSCONFDIR ?= /etc
 DESTDIR ?=
 RUNS ?= 5
+FUZZ_SECONDS ?= 300
 
 RELEASE := -c release --static-swift-stdlib
 RELEASE_DIR = $(shell $(SWIFT) build $(RELEASE) --show-bin-path)
@@ -17,6 +18,7 @@ PACKAGES := binutils libncurses6 libxml2 git libc6-dev libstdc++-12-dev libcurl4
 PEERS := curl wget2 axel aria2
 
 .PHONY: help setup setup-bench debug release demo test test-unit test-integration test-tsan bench lint install clean
+.PHONY: fuzz fuzz-corpus test-asan
 
 help:
 	@echo 'make demo              builds, and shows the daemon at work before your eyes'
@@ -24,6 +26,8 @@ help:
 	@echo 'make test-unit         the unit tests alone'
 	@echo 'make test-integration  real daemons against real servers'
 	@echo 'make test-tsan         the unit tests under ThreadSanitizer'
+	@echo 'make fuzz              the parsers against inputs that no one thought of (FUZZ_SECONDS=300 each)'
+	@echo 'make test-asan         the engine'"'"'s tests under AddressSanitizer'
 	@echo 'make bench             compares dld with curl, wget2, axel and aria2c (RUNS=5)'
 	@echo 'make lint              judges the style'
 	@echo 'make install           installs programs, units and configuration (PREFIX, DESTDIR)'
@@ -58,15 +62,25 @@ test-integration: setup debug
 
 # One test at a time: ten times slower as they are, side by side they would wait for each other until their patience ends.
 test-tsan: setup
-	TSAN_OPTIONS='suppressions=$(CURDIR)/Tests/thread-sanitizer.supp' \
+	TSAN_OPTIONS='suppressions=$(CURDIR)/Tests/thread-sanitizer.supp' DLD_STRESS_SECONDS=60 \
 		$(SWIFT) test --scratch-path .build-tsan --sanitize thread --no-parallel --skip '^Integration\.'
+
+test-asan: setup
+	DLD_STRESS_SECONDS=60 $(SWIFT) test --scratch-path .build-asan --sanitize address --filter '^(TransferTests|CurlTests)\.'
+
+fuzz: setup
+	@Tests/Fuzz/fuzz.sh '$(FUZZ_SECONDS)'
+
+# Adds to the seeds what make fuzz has found.
+fuzz-corpus: setup
+	@Tests/Fuzz/fuzz.sh keep
 
 bench: setup-bench release
 	@DLD_BIN_DIR='$(RELEASE_DIR)' RUNS='$(RUNS)' Tests/Benchmarks/bench.sh
 
 lint:
 	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests
-	@for script in .ci/run .ci/install-missing Tests/Demo/demo.sh Tests/Benchmarks/bench.sh; do \
+	@for script in .ci/run .ci/install-missing Tests/Demo/demo.sh Tests/Benchmarks/bench.sh Tests/Fuzz/fuzz.sh; do \
 		bash -n $$script || exit 1; \
 	done
 
@@ -82,4 +96,4 @@ install: release
 	install -D -m 0644 config/queue.example.yaml '$(DESTDIR)$(PREFIX)/share/doc/dld/queue.example.yaml'
 
 clean:
-	rm -rf .build .build-tsan
+	rm -rf .build .build-tsan .build-asan .build-fuzz

@@ -3,14 +3,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
 #include <linux/openat2.h>
+#include <linux/rtnetlink.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
@@ -122,9 +126,96 @@ int linux_set_modification_time(int fd, int64_t seconds) {
 
 int linux_set_thread_name(const char *name) { return pthread_setname_np(pthread_self(), name); }
 
+int linux_unshare_network(void) { return unshare(CLONE_NEWNET); }
+
 int linux_ext4_shutdown(int fd) {
     uint32_t flags = 2; // EXT4_GOING_FLAGS_NOLOGFLUSH
     return ioctl(fd, _IOR('X', 125, uint32_t), &flags);
 }
 
 int linux_memory_file(const char *name) { return memfd_create(name, MFD_CLOEXEC); }
+
+#define SAME(name) _Static_assert((int)LINUX_##name == (int)name, #name)
+SAME(NLMSG_ERROR);
+SAME(NLMSG_DONE);
+SAME(NLMSG_OVERRUN);
+SAME(NLM_F_DUMP_INTR);
+SAME(RTM_NEWLINK);
+SAME(RTM_DELLINK);
+SAME(RTM_GETLINK);
+SAME(RTM_NEWADDR);
+SAME(RTM_DELADDR);
+SAME(RTM_GETADDR);
+SAME(RTM_NEWROUTE);
+SAME(RTM_DELROUTE);
+SAME(RTM_GETROUTE);
+SAME(IFA_ADDRESS);
+SAME(IFA_LOCAL);
+SAME(IFA_FLAGS);
+SAME(IFA_F_OPTIMISTIC);
+SAME(IFA_F_DADFAILED);
+SAME(IFA_F_TENTATIVE);
+SAME(RTA_DST);
+SAME(RTA_OIF);
+SAME(RTA_GATEWAY);
+SAME(RTA_MULTIPATH);
+SAME(RTA_TABLE);
+SAME(RTN_UNICAST);
+SAME(RT_TABLE_LOCAL);
+SAME(RT_SCOPE_UNIVERSE);
+SAME(RT_SCOPE_SITE);
+SAME(RTNH_F_DEAD);
+SAME(RTNH_F_LINKDOWN);
+SAME(RTM_F_CLONED);
+
+int linux_netlink_route(int listens) {
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+    if (fd < 0) return -1;
+    struct sockaddr_nl own = {.nl_family = AF_NETLINK};
+    if (listens) {
+        own.nl_groups =
+            RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE;
+    }
+    if (bind(fd, (struct sockaddr *)&own, sizeof own) != 0) {
+        int error = errno;
+        close(fd);
+        errno = error;
+        return -1;
+    }
+    return fd;
+}
+
+int linux_netlink_dump(int fd, uint16_t type, uint32_t sequence) {
+    struct {
+        struct nlmsghdr header;
+        struct rtgenmsg body;
+    } request;
+    memset(&request, 0, sizeof request);
+    request.header.nlmsg_len = sizeof request;
+    request.header.nlmsg_type = type;
+    request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+    request.header.nlmsg_seq = sequence;
+    request.body.rtgen_family = AF_UNSPEC;
+    struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
+    ssize_t sent;
+    do {
+        sent = sendto(fd, &request, sizeof request, 0, (struct sockaddr *)&kernel, sizeof kernel);
+    } while (sent < 0 && errno == EINTR);
+    return sent < 0 ? -1 : 0;
+}
+
+ssize_t linux_netlink_receive(int fd, void *space, size_t size) {
+    struct sockaddr_nl sender = {0};
+    struct iovec part = {.iov_base = space, .iov_len = size};
+    struct msghdr message = {.msg_name = &sender, .msg_namelen = sizeof sender, .msg_iov = &part, .msg_iovlen = 1};
+    ssize_t count;
+    do {
+        count = recvmsg(fd, &message, 0);
+    } while (count < 0 && errno == EINTR);
+    if (count >= 0 && (message.msg_namelen != sizeof sender || sender.nl_pid != 0)) return 0;
+    if (count >= 0 && (message.msg_flags & MSG_TRUNC)) {
+        errno = ENOBUFS;
+        return -1;
+    }
+    return count;
+}

@@ -11,6 +11,8 @@ package struct CurlURL: Sendable, Equatable {
     package let port: Int
     /// Path without query.
     package let path: String
+    /// Path and query as they stand in a request (RFC 9112, section 3.2.1).
+    package let target: String
 
     package var origin: String { "\(scheme)://\(host):\(port)" }
 
@@ -42,6 +44,8 @@ package struct CurlURL: Sendable, Equatable {
         self.scheme = scheme.lowercased()
         self.host = host.lowercased()
         self.port = port
-        path = part(CURLUPART_PATH) ?? "/"
+        let path = part(CURLUPART_PATH) ?? "/"
+        self.path = path
+        target = part(CURLUPART_QUERY).map { "\(path)?\($0)" } ?? path
     }
 }

@@ -24,6 +24,11 @@ package struct EasyHandle: ~Copyable {
         try check(ccurl_set_string(raw, option.option, value))
     }
 
+    /// Takes away what libcurl was built with.
+    package borrowing func clear(_ option: EasyOption.Text) throws(CurlError) {
+        try check(ccurl_set_string(raw, option.option, nil))
+    }
+
     package borrowing func set(_ option: EasyOption.Number, to value: Int) throws(CurlError) {
         try check(ccurl_set_long(raw, option.option, value))
     }

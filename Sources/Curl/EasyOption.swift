@@ -11,6 +11,7 @@ package enum EasyOption {
         package static let proxy = Text(option: CURLOPT_PROXY)
         package static let protocols = Text(option: CURLOPT_PROTOCOLS_STR)
         package static let caFile = Text(option: CURLOPT_CAINFO)
+        package static let caPath = Text(option: CURLOPT_CAPATH)
         package static let crlFile = Text(option: CURLOPT_CRLFILE)
         package static let pinnedPublicKey = Text(option: CURLOPT_PINNEDPUBLICKEY)
         package static let certificateType = Text(option: CURLOPT_SSLCERTTYPE)

@@ -39,7 +39,7 @@ struct EventPoll: ~Copyable {
 
 /// Wakes a thread that waits in epoll or in a blocking read.
 package final class WakeUp: Sendable {
-    let descriptor: Int32
+    package let descriptor: Int32
 
     /// - Parameter counting: each signal lets one blocking ``wait()`` through; otherwise for epoll, all signals in one.
     package init(counting: Bool) throws(Errno) {

@@ -16,12 +16,7 @@ package final class LoopCore {
     /// When libcurl wants to be called though no socket is ready.
     private var curlDeadline: MonotonicTime?
     private var stallCheck: MonotonicTime?
-    private var timers: [Int: Timer] = [:]
-
-    private struct Timer {
-        var deadline: MonotonicTime
-        var action: () -> Void
-    }
+    private var timers = TimerQueue()
 
     /// What epoll knows of a descriptor. The generation goes with each event, so that one that was already
     /// reported when its descriptor was closed and given out again is told from the new one's.
@@ -109,13 +104,12 @@ package final class LoopCore {
     /// - Returns: a number for ``cancelTimer(_:)``.
     package func after(milliseconds: Int64, _ action: @escaping () -> Void) -> Int {
         let id = makeID()
-        timers[id] = Timer(
-            deadline: MonotonicTime.now().advanced(milliseconds: milliseconds), action: action)
+        timers.add(id, at: MonotonicTime.now().advanced(milliseconds: milliseconds), action)
         return id
     }
 
     package func cancelTimer(_ id: Int) {
-        timers[id] = nil
+        timers.cancel(id)
     }
 
     // MARK: The loop
@@ -163,7 +157,7 @@ package final class LoopCore {
         if streams.areStirred { return 0 }
         var earliest = curlDeadline
         if let stallCheck { earliest = min(earliest ?? stallCheck, stallCheck) }
-        for timer in timers.values { earliest = min(earliest ?? timer.deadline, timer.deadline) }
+        if let timer = timers.next() { earliest = min(earliest ?? timer, timer) }
         guard let earliest else { return -1 }
         return Int32(clamping: MonotonicTime.now().milliseconds(until: earliest))
     }
@@ -196,11 +190,8 @@ package final class LoopCore {
     }
 
     private func fireTimers() {
-        guard !timers.isEmpty else { return }
-        for (id, timer) in timers where timer.deadline <= now {
-            // One that fired before it may have cancelled it.
-            timers.removeValue(forKey: id)?.action()
-        }
+        // One by one: each may add and cancel others.
+        while let action = timers.take(dueAt: now) { action() }
     }
 
     // MARK: Stalls

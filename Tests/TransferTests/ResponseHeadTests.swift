@@ -97,10 +97,15 @@ struct ResponseHeadTests {
         "Retry-After as seconds or as a date; garbage is none",
         arguments: [
             ("0", 0), ("120", 120), ("Thu, 01 Jan 1970 00:02:00 GMT", 20), ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
-            ("-5", nil), ("soon", nil), ("", nil), ("1.5", nil), ("99999999999999999999999", nil),
+            ("-5", nil), ("+5", nil), ("soon", nil), ("", nil), ("1.5", nil), ("99999999999999999999999", nil),
         ] as [(String, Int64?)])
     func retryAfter(text: String, seconds: Int64?) {
         #expect(head(503, ["Retry-After: \(text)"]).retryAfter(now: 100) == seconds)
+    }
+
+    @Test("a name that differs by more than letter case is another", arguments: ["\r", "\u{0}", "\u{C}"])
+    func otherNames(byte: String) {
+        #expect(head(200, ["Content\(byte)Length: 5"]).contentLength == nil)
     }
 
     @Test("a coding is one unless it is identity")

@@ -246,6 +246,16 @@ struct SFTPTests {
         #expect(credential.password.isEmpty)
     }
 
+    @Test("an SSH key's passphrase is nothing that HTTP sends")
+    func overHTTP() async throws {
+        let server = try ScriptedServer(["/f": [.status(401, headers: ["WWW-Authenticate: Basic realm=x"])]])
+        var request = TransferRequest(url: server.url("/f"))
+        request.credential = .privateKey(user: "me", path: "/key", passphrase: "secret")
+        _ = await manager.request(request).outcome
+        #expect(!server.requests().isEmpty)
+        #expect(server.requests().allSatisfy { $0.header("authorization") == nil })
+    }
+
     // MARK: Uploads
 
     @Test(

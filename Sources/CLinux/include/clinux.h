@@ -47,6 +47,53 @@ int linux_set_modification_time(int fd, int64_t seconds);
 
 int linux_set_thread_name(const char *name);
 
+// rtnetlink(7): messages, attributes and values, checked against the kernel's header in clinux.c.
+#define LINUX_NLMSG_ERROR 2
+#define LINUX_NLMSG_DONE 3
+#define LINUX_NLMSG_OVERRUN 4
+#define LINUX_NLM_F_DUMP_INTR 0x10
+#define LINUX_RTM_NEWLINK 16
+#define LINUX_RTM_DELLINK 17
+#define LINUX_RTM_GETLINK 18
+#define LINUX_RTM_NEWADDR 20
+#define LINUX_RTM_DELADDR 21
+#define LINUX_RTM_GETADDR 22
+#define LINUX_RTM_NEWROUTE 24
+#define LINUX_RTM_DELROUTE 25
+#define LINUX_RTM_GETROUTE 26
+#define LINUX_IFA_ADDRESS 1
+#define LINUX_IFA_LOCAL 2
+#define LINUX_IFA_FLAGS 8
+#define LINUX_IFA_F_OPTIMISTIC 0x04u
+#define LINUX_IFA_F_DADFAILED 0x08u
+#define LINUX_IFA_F_TENTATIVE 0x40u
+#define LINUX_RTA_DST 1
+#define LINUX_RTA_OIF 4
+#define LINUX_RTA_GATEWAY 5
+#define LINUX_RTA_MULTIPATH 9
+#define LINUX_RTA_TABLE 15
+#define LINUX_RTN_UNICAST 1
+#define LINUX_RT_TABLE_LOCAL 255u
+#define LINUX_RT_SCOPE_UNIVERSE 0
+#define LINUX_RT_SCOPE_SITE 200
+#define LINUX_RTNH_F_DEAD 0x01u
+#define LINUX_RTNH_F_LINKDOWN 0x10u
+#define LINUX_RTM_F_CLONED 0x200u
+
+// A socket of NETLINK_ROUTE that does not block. With listens, the kernel reports on it every change of links,
+// addresses and routes.
+int linux_netlink_route(int listens);
+
+// Asks for all of what the RTM_GET type stands for; the answer carries the sequence number.
+int linux_netlink_dump(int fd, uint16_t type, uint32_t sequence);
+
+// One datagram. Only the kernel's: from another sender it is 0 bytes long. One that did not fit fails with ENOBUFS, as
+// one does that the kernel had no room for.
+ssize_t linux_netlink_receive(int fd, void *space, size_t size);
+
+// Gives the calling thread a network namespace of its own, with nothing in it but a loopback that is down.
+int linux_unshare_network(void);
+
 // ioctl EXT4_IOC_SHUTDOWN without flushing the journal: the next mount finds what a power cut leaves.
 int linux_ext4_shutdown(int fd);
 

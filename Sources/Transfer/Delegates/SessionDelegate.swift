@@ -92,6 +92,51 @@ public final class SessionDelegate: Sendable {
         }
     }
 
+    /// Whether anyone but the host's policy has a say about a server's certificate.
+    func decidesTrust(of task: any SessionTask) -> Bool {
+        responds(to: [.taskDidReceiveChallenge, .sessionDidReceiveChallenge])
+            || self[task]?.delegate.taskDidReceiveChallenge != nil
+    }
+
+    /// A session's closures are asked about servers' trust first, which concerns all its tasks, and about credentials
+    /// only where the task has no delegate.
+    func task(
+        _ task: any LoopTask, didReceive challenge: AuthenticationChallenge,
+        completion: @escaping @Sendable (ChallengeDisposition, Credential?) -> Void
+    ) {
+        let request = self[task]
+        let isSessions = challenge.serverTrust != nil || request == nil
+        if challenge.serverTrust != nil, ask(task.session, challenge, completion) { return }
+        if let closure = closure(.taskDidReceiveChallenge, \.taskDidReceiveChallengeWithCompletion) {
+            closure(task, challenge, completion)
+        } else if let closure = closure(.taskDidReceiveChallenge, \.taskDidReceiveChallenge) {
+            let (disposition, credential) = closure(task, challenge)
+            completion(disposition, credential)
+        } else if let request {
+            let (disposition, credential) = request.delegate.answer(challenge, of: task)
+            completion(disposition, credential)
+        } else if !isSessions || !ask(task.session, challenge, completion) {
+            let (disposition, credential) = TaskDelegate.defaultAnswer(challenge, credential: nil)
+            completion(disposition, credential)
+        }
+    }
+
+    /// - Returns: whether a closure of the session's was there to ask.
+    private func ask(
+        _ session: Session, _ challenge: AuthenticationChallenge,
+        _ completion: @escaping @Sendable (ChallengeDisposition, Credential?) -> Void
+    ) -> Bool {
+        if let closure = closure(.sessionDidReceiveChallenge, \.sessionDidReceiveChallengeWithCompletion) {
+            closure(session, challenge, completion)
+        } else if let closure = closure(.sessionDidReceiveChallenge, \.sessionDidReceiveChallenge) {
+            let (disposition, credential) = closure(session, challenge)
+            completion(disposition, credential)
+        } else {
+            return false
+        }
+        return true
+    }
+
     func decidesBodyStreams(of task: any SessionTask) -> Bool {
         responds(to: .taskNeedNewBodyStream) || self[task]?.delegate.taskNeedNewBodyStream != nil
     }
@@ -146,6 +191,8 @@ public final class SessionDelegate: Sendable {
         if let request = remove(task) {
             self[download] = request
             request.delegate.replace(by: download)
+            // Cancelled when the request knew of the old task alone.
+            if request.isCancelled { download.cancel() }
         }
         closure(.dataTaskDidBecomeDownloadTask, \.dataTaskDidBecomeDownloadTask)?(task, download)
     }

@@ -73,6 +73,25 @@ public class TaskDelegate: @unchecked Sendable {
         set { state.withLock { $0.didComplete = newValue } }
     }
 
+    /// What to do about a challenge: the closure's answer where there is one. Otherwise a server's trust is the host's
+    /// policy's to judge; and a second failure rejects the protection space, else the request's own credential is used,
+    /// else a stored one.
+    func answer(
+        _ challenge: AuthenticationChallenge, of task: any SessionTask
+    ) -> (ChallengeDisposition, Credential?) {
+        if let closure = taskDidReceiveChallenge { return closure(task, challenge) }
+        return Self.defaultAnswer(challenge, credential: credential)
+    }
+
+    static func defaultAnswer(
+        _ challenge: AuthenticationChallenge, credential: Credential?
+    ) -> (ChallengeDisposition, Credential?) {
+        if challenge.serverTrust != nil { return (.performDefaultHandling, nil) }
+        if challenge.previousFailureCount > 0 { return (.rejectProtectionSpace, nil) }
+        guard let credential = credential ?? challenge.proposedCredential else { return (.performDefaultHandling, nil) }
+        return (.useCredential, credential)
+    }
+
     // MARK: The request's life
 
     /// - Returns: whether this was the first to start the request; otherwise it goes on where it stood still.

@@ -16,6 +16,8 @@ public struct FileDestination: Sendable {
     public var digest: FileDigest?
     /// Seconds since 1970, for the file's time; absent: the moment of its arrival.
     public var modificationTime: Int64?
+    /// Only its owner may read the finished file; otherwise whoever the process's umask lets.
+    public var isPrivate = false
 
     public init(name: String, conflict: Conflict, digest: FileDigest? = nil, modificationTime: Int64? = nil) {
         self.name = name

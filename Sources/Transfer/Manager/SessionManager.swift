@@ -13,10 +13,13 @@ public final class SessionManager: Sendable {
 
     let adapters = AdapterHolder()
 
+    /// - Parameter serverTrustPolicyManager: in the place of the configuration's.
     public init(
         configuration: SessionConfiguration = .default, delegate: SessionDelegate = SessionDelegate(),
-        startRequestsImmediately: Bool = true
+        serverTrustPolicyManager: ServerTrustPolicyManager? = nil, startRequestsImmediately: Bool = true
     ) throws(TransferError) {
+        var configuration = configuration
+        if let serverTrustPolicyManager { configuration.trustPolicies = serverTrustPolicyManager }
         session = try Session(configuration: configuration, delegate: delegate)
         self.delegate = delegate
         self.startRequestsImmediately = startRequestsImmediately
@@ -87,8 +90,8 @@ public final class SessionManager: Sendable {
         progress: TransferProgress = TransferProgress()
     ) -> DownloadRequest {
         DownloadRequest(
-            Result { () throws(TransferError) in try request.asRequest() }, target: target, resumeData: resumeData,
-            progress: progress, manager: self)
+            Result { () throws(TransferError) in try request.asRequest() }, placement: .fixed(target),
+            resumeData: resumeData, progress: progress, manager: self)
     }
 
     // MARK: Uploads

@@ -22,7 +22,8 @@ public struct ResponseHead: Sendable {
             var start = 0
             while start < lines.count {
                 var index = 0
-                while index < name.count, start + index < lines.count, lines[start + index] | 0x20 == name[index] | 0x20
+                while index < name.count, start + index < lines.count,
+                    Self.folded(lines[start + index]) == Self.folded(name[index])
                 {
                     index += 1
                 }
@@ -47,6 +48,53 @@ public struct ResponseHead: Sendable {
         }
         return fields
     }
+
+    /// All values of a field, in order; its name in any letter case.
+    func values(of name: String) -> [String] {
+        let name = name.utf8.map(Self.folded)
+        return lines.split(separator: UInt8(ascii: "\n")).compactMap { line in
+            Self.name(of: line) == name ? Self.text(line.dropFirst(name.count + 1)) : nil
+        }
+    }
+
+    /// This head without the fields of these names, in lower case.
+    func removing(_ names: Set<String>) -> ResponseHead {
+        ResponseHead(status: status, version: version, lines: Self.lines(lines) { !names.contains($0) })
+    }
+
+    /// This head with each field that `other` has too replaced by that, but for `kept`, names in lower case.
+    func updated(by other: ResponseHead, except kept: Set<String>) -> ResponseHead {
+        var replaced: Set<String> = []
+        let new = Self.lines(other.lines) { name in
+            guard !kept.contains(name) else { return false }
+            replaced.insert(name)
+            return true
+        }
+        return ResponseHead(
+            status: status, version: version, lines: Self.lines(lines) { !replaced.contains($0) } + new)
+    }
+
+    /// Bytes that it takes.
+    var size: Int { lines.count }
+
+    /// The lines whose name, in lower case, is wanted; those without a name never are.
+    private static func lines(_ lines: [UInt8], where isWanted: (String) -> Bool) -> [UInt8] {
+        var chosen: [UInt8] = []
+        for line in lines.split(separator: UInt8(ascii: "\n")) {
+            guard let name = name(of: line), isWanted(String(decoding: name, as: UTF8.self)) else { continue }
+            chosen += line
+            chosen.append(UInt8(ascii: "\n"))
+        }
+        return chosen
+    }
+
+    private static func name(of line: ArraySlice<UInt8>) -> [UInt8]? {
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex else { return nil }
+        return line[..<colon].map(folded)
+    }
+
+    /// In lower case, and only if a letter: with that bit set, a carriage return would be a hyphen.
+    private static func folded(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
 
     private static func text(_ bytes: ArraySlice<UInt8>) -> String {
         var bytes = bytes
@@ -95,7 +143,9 @@ public struct ResponseHead: Sendable {
     /// - Parameter now: seconds since 1970.
     public func retryAfter(now: Int64) -> Int64? {
         guard let text = value(of: "retry-after") else { return nil }
-        if text.utf8.count <= 18, let seconds = Int64(text), seconds >= 0 { return seconds }
+        if text.utf8.count <= 18, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let seconds = Int64(text) {
+            return seconds
+        }
         guard let date = HTTPDate.parse(text) else { return nil }
         return max(0, date - now)
     }

@@ -43,6 +43,10 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
         /// A file server has no room, or not for this user.
         public static let remoteFull = Code(rawValue: "quota")
         public static let nameConflict = Code(rawValue: "name-conflict")
+        /// The directory that a file was to go to is not there, and was not to be made.
+        public static let directoryMissing = Code(rawValue: "directory-missing")
+        /// A closure that was to say where the file goes threw; see ``TransferError/underlying``.
+        public static let destinationRefused = Code(rawValue: "destination-refused")
         public static let pathNotAllowed = Code(rawValue: "path-not-allowed")
         public static let diskFull = Code(rawValue: "disk-full")
         public static let permissionDenied = Code(rawValue: "permission-denied")

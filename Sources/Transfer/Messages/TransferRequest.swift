@@ -17,9 +17,12 @@ public struct TransferRequest: Sendable {
     public var method: HTTPRequest.Method
     /// Fields to send besides those that the engine sets itself (`Range`, `If-Range`, `Accept-Encoding`, framing).
     public var headerFields: HTTPFields
-    /// Sent by the Basic scheme (RFC 7617), to this URL's origin alone; to a file server as its login, in the place of
-    /// the URL's own.
+    /// Sent to this URL's origin alone, without being asked for: a name and password by the Basic scheme (RFC 7617), a
+    /// token as bearer. A server that wants Digest is answered with it when it asks. To a file server it is the login,
+    /// in the place of the URL's own.
     public var credential: Credential?
+    /// Who this client is, to this URL's origin alone; absent: the session's for the host.
+    public var identity: ClientIdentity?
     /// `http://`, `https://`, `socks5://` or `socks5h://`; absent: the session's.
     public var proxy: String?
     /// Certificates to trust in place of the session's, PEM text.
@@ -30,6 +33,8 @@ public struct TransferRequest: Sendable {
     public var allowsDowngrade = false
     /// Which redirects are followed.
     public var redirects = RedirectPolicy.follow
+    /// Bytes a second, in each direction, within what the session allows.
+    public var maximumRate: Int64?
     /// Absent: the session's.
     public var httpVersion: HTTPVersion?
     /// Of `ftp://`: whether it is to become TLS.
@@ -48,7 +53,7 @@ public struct TransferRequest: Sendable {
 }
 
 /// Which redirects the engine follows (RFC 9110, section 15.4).
-public enum RedirectPolicy: Sendable, Equatable {
+public enum RedirectPolicy: String, Sendable, Equatable, Codable {
     case follow
     /// Those that ask for the very request again; another one is the answer.
     case followUnchanged
@@ -64,7 +69,7 @@ public enum RedirectPolicy: Sendable, Equatable {
 }
 
 /// Which versions of HTTP a server is spoken to in.
-public enum HTTPVersion: Sendable, Equatable, CaseIterable {
+public enum HTTPVersion: String, Sendable, Equatable, CaseIterable, Codable {
     /// HTTP/1.1 alone.
     case http1
     /// HTTP/2 where the server agrees to it within TLS (ALPN), otherwise HTTP/1.1.

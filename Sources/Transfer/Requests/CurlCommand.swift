@@ -2,8 +2,8 @@ import HTTPTypes
 
 /// A request as a command for the curl program, fit for a log: what only its sender should know is left out.
 enum CurlCommand {
-    /// Fields that hold what proves who asks.
-    private static let secret: Set<String> = [
+    /// Fields that hold what proves who asks, their names in lower case.
+    static let secret: Set<String> = [
         "authorization", "proxy-authorization", "cookie", "x-api-key", "x-auth-token", "x-amz-security-token",
     ]
 

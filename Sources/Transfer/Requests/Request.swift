@@ -138,7 +138,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
 
     /// - Parameter error: of the transport, which validators do not get to mask.
     func attemptDidEnd(_ error: TransferError?, retrier: (any RequestRetrier)?) {
-        guard let error = error ?? validate() else { return complete(nil) }
+        guard let error = error ?? judge() else { return complete(nil) }
         guard let retrier, error.code != .cancelled, error.code != .invalidated, canTryAgain else {
             return complete(error)
         }
@@ -164,7 +164,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
     var canTryAgain: Bool { !delegate.isCancelled && original != nil }
 
     /// What the validators say of an attempt that brought an answer.
-    func validate() -> TransferError? { nil }
+    func judge() -> TransferError? { nil }
 
     func complete(_ error: TransferError?) {
         progress.finish()

@@ -23,7 +23,7 @@ final class DataRun: TransactionRun, TransactionClient {
     private var awaitsStream = false
 
     /// Bytes that are reserved for a body of stated length, before any of them is there.
-    private static let largestReserve: Int64 = 1 << 20
+    private static let largestReserve: Int64 = 16 << 10
 
     init(task: DataTask, core: LoopCore) {
         self.task = task
@@ -155,19 +155,23 @@ final class DataRun: TransactionRun, TransactionClient {
             case .response(.cancel):
                 transaction.failure = .cancelled
                 return false
-            case .response(.becomeDownload(let target)): return becomeDownload(to: target, head, at: url)
+            case .response(.becomeDownload(let target)): return becomeDownload(.fixed(target), head, at: url)
+            case .response(.download(to: let destination)):
+                return becomeDownload(.decided(by: destination), head, at: url)
             default: return true
             }
         }
         return goesOn ? .receive : .refuse(transaction.failure ?? .cancelled)
     }
 
-    private func becomeDownload(to target: DownloadTarget, _ head: ResponseHead, at url: CurlURL) -> Bool {
-        let download = DownloadTask(succeeding: task, target: target)
+    private func becomeDownload(_ placement: DownloadPlacement, _ head: ResponseHead, at url: CurlURL) -> Bool {
+        let download = DownloadTask(succeeding: task, placement: placement)
         guard session.replace(task, by: download) else {
             transaction.failure = .cancelled
             return false
         }
+        // Nobody else holds this run from here on.
+        defer { withExtendedLifetime(self) {} }
         let run = DownloadRun(task: download, core: core, takingOver: transaction)
         core.adopt(run, as: download.identifier)
         core.release(task.identifier)

@@ -10,6 +10,11 @@ final class ExchangeLauncher {
         var request: TransferRequest
         var url: CurlURL
         var contribution: Transaction.Contribution
+        /// See ``RequestOptions/usesHTTP1``.
+        var usesHTTP1 = false
+        /// See ``RequestOptions/isAuthorized``.
+        var isAuthorized = false
+        var trust: TrustOptions
     }
 
     private unowned let core: LoopCore
@@ -81,7 +86,8 @@ final class ExchangeLauncher {
     ) {
         let options = RequestOptions(
             configuration: session.configuration, request: plan.request, url: plan.url, addresses: addresses,
-            connectTo: connectTo, engineFields: plan.contribution.fields, receiveBuffer: session.receiveBuffer)
+            connectTo: connectTo, engineFields: plan.contribution.fields, usesHTTP1: plan.usesHTTP1, isAuthorized: plan.isAuthorized,
+            trust: plan.trust, receiveBuffer: session.receiveBuffer)
         do throws(CurlError) {
             exchangeID = try core.start(handler: handler) { (exchange: Exchange) throws(CurlError) in
                 try options.apply(to: exchange)

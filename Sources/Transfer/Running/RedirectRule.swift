@@ -56,8 +56,14 @@ enum RedirectRule {
         }
         if target.origin != url.origin {
             next.credential = nil
+            next.identity = nil
             next.headerFields = HTTPFields(next.headerFields.filter { harmless.contains($0.name.canonicalName) })
         }
         return (next, target)
     }
+}
+
+extension HTTPRequest.Method {
+    /// Asking twice comes to the same as asking once (RFC 9110, section 9.2.2).
+    var isIdempotent: Bool { [.get, .head, .put, .delete, .options, .trace].contains(self) }
 }

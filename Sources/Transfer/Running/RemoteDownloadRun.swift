@@ -83,14 +83,8 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun {
         if let size = facts.size, size > maximum {
             throw TransferError(.tooLarge, "the file has \(size) bytes, more than the \(maximum) allowed")
         }
-        if let size = facts.size, let free = task.target.directory.freeSpace(),
-            size - writer.have > free - task.target.reservedSpace
-        {
-            throw TransferError(
-                .diskFull, "\(task.target.directory.path) has no room for \(size - writer.have) bytes more")
-        }
         let claimed = facts.version(of: task.originalRequest.url)
-        destination = try task.target.destination(ResourceMetadata(nil, claimed))
+        destination = try writer.place(task, ResourceMetadata(facts.head, claimed), total: facts.size)
         writer.begin(at: offset, of: claimed)
         if writer.have > 0 {
             session.delegate.downloadTask(task, didResumeAtOffset: writer.have, expected: facts.size)
@@ -178,10 +172,10 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun {
 
     private func finish() {
         do throws(TransferError) {
-            let (part, size) = try writer.complete()
             if destination == nil {
-                destination = try task.target.destination(ResourceMetadata(nil, writer.version))
+                destination = try writer.place(task, ResourceMetadata(nil, writer.version), total: nil)
             }
+            let (part, size) = try writer.complete()
             guard let destination else { throw TransferError(.internal, "a file without a destination") }
             end()
             task.progress.setTotal(size)

@@ -11,6 +11,11 @@ struct RequestOptions {
     let connectTo: (host: String, port: Int)
     /// Field lines of the engine's own.
     let engineFields: [String]
+    /// HTTP/2 broke here.
+    var usesHTTP1 = false
+    /// A challenge has been answered: its field outranks the request's own.
+    var isAuthorized = false
+    let trust: TrustOptions
     /// Few transfers get a large receive buffer, many a small one: libcurl allocates it for each handle.
     let receiveBuffer: Int
 
@@ -22,7 +27,7 @@ struct RequestOptions {
         try exchange.easy.set(.url, to: url.text)
         try exchange.easy.set(.protocols, to: Self.protocols)
         try exchange.easy.set(.followLocation, to: false)
-        let version = request.httpVersion ?? configuration.httpVersion
+        let version = usesHTTP1 ? .http1 : request.httpVersion ?? configuration.httpVersion
         try exchange.easy.set(.httpVersion, to: version.curlNumber)
         // Rather one connection for many than many that open at once.
         if version != .http1 { try exchange.easy.set(.pipeWait, to: true) }
@@ -36,15 +41,10 @@ struct RequestOptions {
 
         // An empty proxy also keeps libcurl from reading the environment.
         try exchange.easy.set(.proxy, to: request.proxy ?? configuration.proxy ?? "")
-        if let pem = request.caCertificates {
-            try exchange.easy.set(.caCertificates, to: pem.utf8)
-        } else if let file = configuration.caFile {
-            try exchange.easy.set(.caFile, to: file)
-        }
-        if let credential = request.credential {
-            try exchange.easy.set(.httpAuth, to: 1)  // CURLAUTH_BASIC
-            try exchange.easy.set(.user, to: credential.user)
-            try exchange.easy.set(.password, to: credential.password)
+        if url.scheme == "https" {
+            let security = SecurityOptions(
+                configuration: configuration, request: request, host: url.host, trust: trust)
+            try security.apply(to: exchange)
         }
         if !addresses.isEmpty, !Resolver.isAddress(connectTo.host) {
             var list = HeaderList()
@@ -54,11 +54,25 @@ struct RequestOptions {
         try setHeaders(on: exchange)
     }
 
+    /// The value of `Authorization` where the request has a credential and nobody was asked for another.
+    private var ownAuthorization: String? {
+        guard !isAuthorized, let credential = request.credential else { return nil }
+        return switch credential.kind {
+        case .password: BasicAuthorization.fieldValue(for: credential)
+        case .bearer(let token): "Bearer \(token)"
+        // It is SSH's.
+        case .privateKey: nil
+        }
+    }
+
     private func setHeaders(on exchange: Exchange) throws(CurlError) {
         var list = HeaderList()
         var hasAgent = false
+        let own = ownAuthorization
+        if let own { try list.append("Authorization: \(own)") }
         for field in request.headerFields {
             if field.name == .userAgent { hasAgent = true }
+            if field.name == .authorization, isAuthorized || own != nil { continue }
             // libcurl takes `Name;` for a field without a value; `Name:` would remove it.
             try list.append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
         }

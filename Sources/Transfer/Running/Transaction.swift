@@ -57,7 +57,7 @@ final class Transaction: ExchangeHandler {
         static let checkpoint = Pauses(rawValue: 32)
     }
 
-    private enum Phase {
+    enum Phase {
         /// Before the head of the answer is whole.
         case asking
         /// The body is the client's.
@@ -69,21 +69,21 @@ final class Transaction: ExchangeHandler {
         case ended
     }
 
-    private enum Next {
+    enum Next {
         case ask(TransferRequest, CurlURL)
         case fail(TransferError)
         case tellClient
     }
 
     private unowned var client: any TransactionClient
-    private var task: any LoopTask
+    private(set) var task: any LoopTask
     private unowned let core: LoopCore
-    private let session: Session
+    let session: Session
     let launcher: ExchangeLauncher
 
     private(set) var request: TransferRequest
     private(set) var url: CurlURL?
-    private var phase = Phase.asking
+    var phase = Phase.asking
     private var parser = ResponseHeadParser()
     private var redirects = 0
     private var discarded = 0
@@ -93,6 +93,19 @@ final class Transaction: ExchangeHandler {
     private(set) var bodyBegun = false
     /// Set before we break an exchange off ourselves: the reason outranks libcurl's.
     var failure: TransferError?
+
+    var authorization = Authorization()
+    /// What the server of the exchange under way has to show.
+    private(set) var trust = TrustOptions(policy: .performDefaultEvaluation(validateHost: true))
+    /// A chain that a delegate accepted while its exchange had to be broken off.
+    var acceptedChain: [String] = []
+    /// Where the default evaluation failed, and how: a delegate decides there.
+    var lenientFor: (origin: String, error: TransferError?)?
+
+    /// The request's own limit, in each direction.
+    private var ownLimit: TokenBucket?
+    /// Ends a rest that the rate asks for.
+    private var timer: Int?
 
     /// What a delegate has been asked and has not answered.
     private var openQuestion: (number: Int, then: (Decision) -> Bool)?
@@ -109,6 +122,7 @@ final class Transaction: ExchangeHandler {
         self.core = core
         session = task.session
         request = task.originalRequest
+        ownLimit = request.maximumRate.map { TokenBucket(rate: $0, now: core.now) }
         launcher = ExchangeLauncher(core: core, task: task)
     }
 
@@ -130,6 +144,7 @@ final class Transaction: ExchangeHandler {
         failure = nil
         bodyBegun = false
         heldEnding = nil
+        stopTimer()
         pauses.formIntersection(.suspended)
         task.core.setCurrentRequest(request)
         task.progress.setPhase(.connecting)
@@ -137,9 +152,13 @@ final class Transaction: ExchangeHandler {
             return end(TransferError(.protocolNotAllowed, "this version does not speak \(url.scheme)"))
         }
         do throws(TransferError) {
-            let contribution = try client.prepare(request, at: url)
+            var contribution = try client.prepare(request, at: url)
+            contribution.fields += authorization.fields(for: request, at: url)
+            if url.scheme == "https" { trust = trustOptions(for: url) }
             begunAt = MonotonicTime.now()
-            let plan = ExchangeLauncher.Plan(request: request, url: url, contribution: contribution)
+            let plan = ExchangeLauncher.Plan(
+                request: request, url: url, contribution: contribution, usesHTTP1: usesHTTP1(at: url),
+                isAuthorized: authorization.answers(url), trust: trust)
             launcher.launch(plan, handler: self) { [unowned self] error in end(error) }
         } catch {
             end(error)
@@ -155,6 +174,11 @@ final class Transaction: ExchangeHandler {
 
     /// The rest of the body is of no use.
     func discard() { phase = .discarding(.tellClient) }
+
+    private func stopTimer() {
+        if let timer { core.cancelTimer(timer) }
+        timer = nil
+    }
 
     /// Ends what is under way with `reason`; the client is told.
     func cancel(_ reason: TransferError = .cancelled) {
@@ -193,7 +217,9 @@ final class Transaction: ExchangeHandler {
         switch phase {
         case .receiving:
             bodyBegun = true
-            return client.receive(bytes)
+            let verdict = client.receive(bytes)
+            if case .accepted = verdict { hold(session.downloadLimiter, bytes.count) }
+            return verdict
         case .discarding:
             discarded += bytes.count
             return discarded <= Self.discardLimit ? .accepted : .refused
@@ -208,12 +234,51 @@ final class Transaction: ExchangeHandler {
             bodyBegun = true
             task.progress.setPhase(.transferring)
         }
+        if case .filled(let count) = verdict { hold(session.uploadLimiter, count) }
         return verdict
     }
 
-    func rewind(to offset: Int64) -> Bool { client.rewind(to: offset) }
+    // MARK: Rates
 
-    func judge(_ certificates: ServerCertificates, on exchange: Exchange) -> Bool { true }
+    /// Stops where a limit is used up, until it is not.
+    private func hold(_ limiter: RateLimiter, _ bytes: Int) {
+        let own = ownLimit?.take(bytes, now: core.now) ?? 0
+        let wait = max(own, limiter.take(bytes, now: core.now))
+        if wait > 0 { rest(limiter, wait) }
+    }
+
+    private func rest(_ limiter: RateLimiter, _ milliseconds: Int64) {
+        pause(.rate)
+        // Looked at again now and then, since a limit may be raised.
+        timer = core.after(milliseconds: min(milliseconds, Self.longestRest)) { [unowned self] in
+            timer = nil
+            let now = MonotonicTime.now()
+            let left = max(ownLimit?.take(0, now: now) ?? 0, limiter.take(0, now: now))
+            if left > 0 { rest(limiter, left) } else { resume(.rate) }
+        }
+    }
+
+    private static let longestRest: Int64 = 500
+
+    // MARK: HTTP/2
+
+    private func usesHTTP1(at url: CurlURL) -> Bool {
+        let wanted = request.httpVersion ?? session.configuration.httpVersion
+        return wanted == .http1 || session.avoidsHTTP2(at: url.origin)
+    }
+
+    /// An error of HTTP/2 or HTTP/3 itself, not of what is below or above.
+    private func isBrokenHTTP2(_ ending: ExchangeEnding) -> Bool {
+        guard case .failed(let error) = ending else { return false }
+        // CURLE_GOT_NOTHING: perhaps one that does not know HTTP/2, and was not asked whether it does.
+        if error.code == 52, let url, !usesHTTP1(at: url) {
+            return (request.httpVersion ?? session.configuration.httpVersion) == .http2PriorKnowledge
+        }
+        // CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_HTTP3
+        return [16, 92, 95].contains(error.code)
+    }
+
+    func rewind(to offset: Int64) -> Bool { client.rewind(to: offset) }
 
     func exchangeDidEnd(_ exchange: Exchange, _ ending: ExchangeEnding) {
         if case .ended = phase { return }
@@ -222,6 +287,16 @@ final class Transaction: ExchangeHandler {
                 exchange.easy.timing(), request: request, response: task.response, begunAt: begunAt,
                 lookup: launcher.lookup))
         let error = launcher.error(for: ending, of: exchange, bodyBegun: bodyBegun)
+        if failure == nil, isRefusedByDefault(ending), let url {
+            // Once more, so that a delegate can see whom it is about.
+            lenientFor = (url.origin, error)
+            return ask(url)
+        }
+        if failure == nil, isBrokenHTTP2(ending), let url {
+            session.avoidHTTP2(at: url.origin)
+            // Where nothing of an answer came, asking again is safe for whoever may be asked twice.
+            if case .asking = phase, request.method.isIdempotent { return ask(url) }
+        }
         if openQuestion != nil, failure == nil {
             heldEnding = .some(error)
         } else {
@@ -243,6 +318,7 @@ final class Transaction: ExchangeHandler {
 
     private func end(_ error: TransferError?) {
         if case .ended = phase { return }
+        stopTimer()
         phase = .ended
         openQuestion = nil
         client.didEnd(error)
@@ -256,11 +332,14 @@ final class Transaction: ExchangeHandler {
         if RedirectRule.isRedirect(head.status), request.redirects.follows(head.status, method: request.method) {
             return redirect(head, url)
         }
+        if let demand = authorization.demand(of: head, at: url, proxy: request.proxy ?? session.configuration.proxy) {
+            return challenge(demand, head, url)
+        }
         return handOver(head, url)
     }
 
     /// This is the final answer.
-    private func handOver(_ head: ResponseHead, _ url: CurlURL) -> Bool {
+    func handOver(_ head: ResponseHead, _ url: CurlURL) -> Bool {
         // Before the client speaks: it may ask a delegate itself.
         phase = .receiving
         task.progress.setPhase(.transferring)
@@ -317,11 +396,12 @@ final class Transaction: ExchangeHandler {
     ///
     /// - Parameters:
     ///   - otherwise: what counts where whoever was asked lets go of the question without an answer.
+    ///   - atOnce: called before `then` where the answer came at once.
     ///   - then: what follows; says whether to go on, having set ``failure`` otherwise.
     /// - Returns: whether to go on.
     func decide(
         otherwise: Decision, _ asking: (@escaping @Sendable (Decision) -> Void) -> Void,
-        then: @escaping (Decision) -> Bool
+        then: @escaping (Decision) -> Bool, atOnce: () -> Void = {}
     ) -> Bool {
         questions += 1
         let (session, task, number) = (session, task, questions)
@@ -329,7 +409,10 @@ final class Transaction: ExchangeHandler {
             session.perform(task) { ($0 as? any TransactionRun)?.transaction.decided(decision, number) }
         }
         asking { reply.give($0) }
-        if let decision = reply.takeAtOnce() { return then(decision) }
+        if let decision = reply.takeAtOnce() {
+            atOnce()
+            return then(decision)
+        }
         openQuestion = (number, then)
         pause(.deciding)
         return true

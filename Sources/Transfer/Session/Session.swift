@@ -11,6 +11,11 @@ public final class Session: Sendable {
     /// What becomes of the requests on this session.
     public let events = EventMonitor()
 
+    /// The rate of what comes in; may be changed at any time.
+    public let downloadLimiter: RateLimiter
+    /// The rate of what goes out; may be changed at any time.
+    public let uploadLimiter: RateLimiter
+
     let resolver: Resolver
     let diskThreads: WorkerThreads
     private let loops: [TransferLoop]
@@ -19,8 +24,11 @@ public final class Session: Sendable {
     private let running = Atomic<Int>(0)
 
     private struct State {
-        var tasks: [Int: any SessionTask] = [:]
+        var tasks: [Int: any LoopTask] = [:]
         var phase = Phase.open
+        var gate: HostGate?
+        /// Origins whose HTTP/2 broke.
+        var plainOrigins: Set<String> = []
     }
 
     private enum Phase {
@@ -46,6 +54,11 @@ public final class Session: Sendable {
         self.configuration = configuration
         self.delegate = delegate
         self.resolver = resolver
+        downloadLimiter = RateLimiter(rate: configuration.downloadRate)
+        uploadLimiter = RateLimiter(rate: configuration.uploadRate)
+        if let limit = configuration.maximumConnectionsPerHost {
+            state.withLock { $0.gate = HostGate(limit: limit) }
+        }
         diskThreads = WorkerThreads(name: "dld-disk", limit: 4)
         do {
             loops = try (0..<max(1, configuration.loops)).map { try TransferLoop(name: "dld-loop-\($0)") }
@@ -57,7 +70,10 @@ public final class Session: Sendable {
         }
     }
 
-    deinit {
+    deinit { stop() }
+
+    /// Ends the threads, and with them the connections that were kept.
+    private func stop() {
         for loop in loops { loop.stop() }
         remoteLoops.stop()
         publisher.stop()
@@ -74,7 +90,8 @@ public final class Session: Sendable {
         with request: TransferRequest, target: DownloadTarget, resumeData: ResumeData? = nil,
         progress: TransferProgress = TransferProgress()
     ) -> DownloadTask {
-        DownloadTask(request, target: target, resumeData: resumeData, progress: progress, session: self)
+        DownloadTask(
+            request, placement: .fixed(target), resumeData: resumeData, progress: progress, session: self)
     }
 
     /// - Parameter body: goes along; `.none` for what has none.
@@ -125,18 +142,47 @@ public final class Session: Sendable {
             return true
         }
         guard ends else { return }
+        stop()
         delegate.session(didBecomeInvalid: self)
         events.finish()
     }
 
-    /// - Returns: whether the session still takes tasks.
-    private func enter(_ task: any SessionTask) -> Bool {
-        state.withLock { state in
-            guard state.phase == .open else { return false }
+    private enum Entrance { case goes, waits, refused }
+
+    private func enter(_ task: any LoopTask) -> Entrance {
+        // Its URL is read only where that matters.
+        let host = configuration.maximumConnectionsPerHost.flatMap { _ in
+            (try? CurlURL(task.originalRequest.url))?.origin
+        }
+        return state.withLock { state in
+            guard state.phase == .open else { return .refused }
             state.tasks[task.identifier] = task
-            return true
+            guard let host else { return .goes }
+            let goes = state.gate?.enter(task.identifier, host: host, priority: task.priority) ?? true
+            return goes ? .goes : .waits
         }
     }
+
+    /// Ends a task that was started.
+    func cancel(_ task: any LoopTask) {
+        if state.withLock({ $0.gate?.giveUp(task.identifier) ?? false }) {
+            complete(unstarted: task, .cancelled)
+        } else {
+            perform(task) { $0.cancel() }
+        }
+    }
+
+    /// An origin is to be spoken to in HTTP/1.1 from now on.
+    func avoidHTTP2(at origin: String) {
+        state.withLock { state in
+            if state.plainOrigins.count >= Self.largestPlainOrigins { state.plainOrigins.removeAll() }
+            state.plainOrigins.insert(origin)
+        }
+    }
+
+    func avoidsHTTP2(at origin: String) -> Bool { state.withLock { $0.plainOrigins.contains(origin) } }
+
+    private static let largestPlainOrigins = 1024
 
     private static let invalidated = TransferError(.invalidated, "the session no longer takes tasks")
 
@@ -144,16 +190,25 @@ public final class Session: Sendable {
     ///
     /// - Returns: whether it still could.
     func replace(_ task: any LoopTask, by successor: any LoopTask) -> Bool {
-        guard case .start = successor.core.resume(), task.core.complete(nil) else { return false }
+        guard task.core.handOver() else { return false }
         state.withLock { state in
             state.tasks[task.identifier] = nil
             state.tasks[successor.identifier] = successor
+            // Whoever follows takes the place along: it is given back under the new number.
+            state.gate?.rename(task.identifier, to: successor.identifier)
         }
         return true
     }
 
     func start(_ task: any LoopTask) {
-        guard enter(task) else { return complete(task, Self.invalidated) }
+        switch enter(task) {
+        case .refused: complete(unstarted: task, Self.invalidated)
+        case .waits: break
+        case .goes: launch(task)
+        }
+    }
+
+    private func launch(_ task: any LoopTask) {
         running.wrappingAdd(1, ordering: .relaxed)
         loop(for: task).post { core in
             let run = task.makeRun(on: core)
@@ -187,7 +242,8 @@ public final class Session: Sendable {
         switch running.load(ordering: .relaxed) {
         // Larger ones leave no room in the processor's cache for what is written from them.
         case ...16: 128 * 1024
-        default: 32 * 1024
+        case ...256: 32 * 1024
+        default: 16 * 1024
         }
     }
 
@@ -202,7 +258,7 @@ public final class Session: Sendable {
         task.progress.setPhase(destination.digest == nil ? .publishing : .verifying)
         delegate.downloadTask(didReceiveAll: task)
         let remaining = running.wrappingSubtract(1, ordering: .relaxed).newValue
-        let item = Publisher.Item(part: part, destination: destination, owner: task.target.owner, size: size) {
+        let item = Publisher.Item(part: part, destination: destination, owner: task.target?.owner ?? "", size: size) {
             [self] result in
             switch result {
             case .success(let file):
@@ -214,7 +270,11 @@ public final class Session: Sendable {
                 case .checksumMismatch: try? part.directory.remove(part.name)
                 // What has the part's name now is someone else's.
                 case .remoteChanged: break
-                default: error.resumeData = task.resumeData(for: part, task.version, ranges: part.durable)
+                default:
+                    if !task.leavesNothing {
+                        error.resumeData = task.resumeData(for: part, task.version, ranges: part.durable)
+                    }
+                    if error.resumeData == nil, task.leavesNoLitter { task.removePart() }
                 }
                 complete(task, error)
             }
@@ -228,19 +288,30 @@ public final class Session: Sendable {
         var error = error
         guard let part else {
             // Nothing was begun: what there was before is all there is, unless it turned out to be of no use.
-            error.resumeData = task.response == nil ? task.resumeData : nil
-            return complete(task, error)
+            error.resumeData = task.response == nil && !task.leavesNothing ? task.resumeData : nil
+            guard error.resumeData == nil, task.leavesNoLitter else { return complete(task, error) }
+            return diskThreads.perform { [self, error] in
+                task.removePart()
+                complete(task, error)
+            }
         }
         diskThreads.perform { [self, error] in
             var error = error
-            if task.leavesNothing {
-                try? part.directory.remove(part.name)
-            } else {
+            if !task.leavesNothing {
                 let ranges = (try? part.synchronize()) ?? part.durable
                 error.resumeData = task.resumeData(for: part, version, ranges: ranges)
             }
+            if error.resumeData == nil, task.leavesNoLitter { task.removePart() }
             complete(task, error)
         }
+    }
+
+    /// A task that never ran ends: what it was to go on with is there as it was.
+    func complete(unstarted task: any LoopTask, _ error: TransferError) {
+        guard let download = task as? DownloadTask else { return complete(task, error) }
+        var error = error
+        if download.leavesNothing { download.removePart() } else { error.resumeData = download.resumeData }
+        complete(task, error)
     }
 
     func complete(_ task: any LoopTask, _ error: TransferError?) {
@@ -250,7 +321,11 @@ public final class Session: Sendable {
         endIfFinished()
     }
 
-    private func leave(_ task: any SessionTask) {
-        state.withLock { _ = $0.tasks.removeValue(forKey: task.identifier) }
+    private func leave(_ task: any LoopTask) {
+        let next = state.withLock { state -> (any LoopTask)? in
+            state.tasks[task.identifier] = nil
+            return state.gate?.leave(task.identifier).flatMap { state.tasks[$0] }
+        }
+        if let next { launch(next) }
     }
 }

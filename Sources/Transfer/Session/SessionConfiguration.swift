@@ -7,6 +7,13 @@ public struct SessionConfiguration: Sendable {
     public var httpVersion = HTTPVersion.http1
     /// Bytes of an answer that are kept in memory at most.
     public var maximumCollectedBytes = 256 << 20
+    /// Tasks that are at one host (scheme, name and port) at once; those that wait go by their priority. `nil`: any
+    /// number.
+    public var maximumConnectionsPerHost: Int?
+    /// Bytes a second of all downloads and answers together; see ``Session/downloadLimiter``.
+    public var downloadRate: Int64?
+    /// Bytes a second of all uploads together; see ``Session/uploadLimiter``.
+    public var uploadRate: Int64?
     /// Milliseconds for name, connection and TLS together.
     public var connectTimeout: Int64 = 30_000
     /// Milliseconds without a byte in either direction.
@@ -15,6 +22,12 @@ public struct SessionConfiguration: Sendable {
     public var proxy: String?
     /// A file of certificates to trust in place of the system's.
     public var caFile: String?
+    /// Which servers are trusted; a host without a policy is evaluated by default.
+    public var trustPolicies = ServerTrustPolicyManager(policies: [:])
+    /// Who this client is to servers that want a certificate, by host in lower case.
+    public var identities: [String: ClientIdentity] = [:]
+    /// Asked for a credential where a request has none of its own. A copy of a configuration shares it.
+    public var credentialStorage = CredentialStorage()
     public var maximumRedirects = 20
     /// Which SSH servers are trusted, for requests that do not say; `nil`: none.
     public var hostKeys: HostKeyPolicy? = .userKnownHosts
@@ -27,6 +40,8 @@ public struct SessionConfiguration: Sendable {
     public var checkpointLimit: Int64?
 
     public init() {}
+
+    func identity(for host: String) -> ClientIdentity? { identities.isEmpty ? nil : identities[host] }
 
     public static let `default` = SessionConfiguration()
 }

@@ -8,6 +8,9 @@ public enum ResponseDisposition: Sendable {
     case cancel
     /// The body goes to a file: the task goes on as a ``DownloadTask``.
     case becomeDownload(DownloadTarget)
+    /// As ``becomeDownload(_:)``, to a place that is decided by this very head. Resume data come of it only where the
+    /// request was a `GET` without a body.
+    case download(to: DownloadDestination)
 }
 
 /// Where the body of an answer goes.

@@ -64,8 +64,8 @@ extension LoopTask {
 
     public func cancel() {
         switch core.cancel() {
-        case .complete: session.complete(self, .cancelled)
-        case .cancelOnLoop: session.perform(self) { $0.cancel() }
+        case .complete: session.complete(unstarted: self, .cancelled)
+        case .cancelOnLoop: session.cancel(self)
         case .nothing: break
         }
     }

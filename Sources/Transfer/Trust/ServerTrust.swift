@@ -4,7 +4,7 @@ public struct ServerTrust: Sendable, Equatable {
     public var host: String
     /// PEM, the server's own certificate first.
     public var certificates: [String]
-    /// Whether the chain leads to a certificate that is trusted, is in date, and was not refused by OpenSSL for another
-    /// reason; the host's name is not part of it.
+    /// Whether it is what the policy for the host, or the default evaluation, would trust; of a policy of one's own: the
+    /// chain alone, without the host's name.
     public var isChainValid: Bool
 }

@@ -1,0 +1,83 @@
+import Glibc
+
+/// Cookies in a file of Netscape's format, as curl, wget and the exporters of browsers write it.
+extension CookieStorage {
+    /// Bytes of a file: far more than the storage could hold.
+    static let maximumFileSize = 16 << 20
+    private static let heading = "# Netscape HTTP Cookie File\n# Written by a program: changes may be lost.\n\n"
+
+    /// Adds the cookies of a file to those that are here. Blocks.
+    ///
+    /// The file is believed: nothing judges whether a server could have set what it names.
+    ///
+    /// - Returns: how many lines are neither cookies nor comments; they are passed over.
+    /// - Throws: ``TransferError/Code/io`` and its like where the file cannot be read,
+    ///   ``TransferError/Code/tooLarge`` past 16 MiB.
+    @discardableResult
+    public func load(fromFileAt path: String) throws(TransferError) -> Int {
+        let raw = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard raw >= 0 else { throw .file(errno, doing: "open the cookie file \(path)") }
+        let file = FileDescriptorOwner(raw)
+        let information = try file.status()
+        guard information.st_mode & S_IFMT == S_IFREG else { throw .file(EINVAL, doing: "read \(path) as a file") }
+        guard information.st_size <= Self.maximumFileSize else {
+            throw TransferError(.tooLarge, "the cookie file \(path) is larger than \(Self.maximumFileSize) bytes")
+        }
+        var bytes = [UInt8](repeating: 0, count: Int(information.st_size))
+        let count = try bytes.withUnsafeMutableBufferPointer { space throws(TransferError) in
+            try file.read(into: UnsafeMutableRawBufferPointer(space), at: 0)
+        }
+        var unread = 0
+        for line in bytes[..<count].split(separator: UInt8(ascii: "\n")) {
+            guard line.contains(where: { $0 > 0x20 }) else { continue }
+            if let text = String(validating: line, as: UTF8.self), let cookie = Cookie(netscape: text) {
+                set(cookie)
+            } else if line.first != UInt8(ascii: "#") {
+                unread += 1
+            }
+        }
+        return unread
+    }
+
+    /// Writes all cookies whose time is not over, those of the session too, in place of the file at `path`. Blocks.
+    ///
+    /// The file is the owner's alone (0600) and appears whole under its name; a link of that name is replaced, not
+    /// followed.
+    ///
+    /// - Parameter now: seconds since 1970; absent: by the system's clock.
+    /// - Throws: ``TransferError/Code/io`` and its like where the file cannot be written.
+    public func save(toFileAt path: String, now: Int64? = nil) throws(TransferError) {
+        let now = now ?? Int64(time(nil))
+        let lines = cookies.filter { !$0.isExpired(now: now) }.map { $0.netscapeLine + "\n" }
+        let bytes = Array((Self.heading + lines.joined()).utf8)
+
+        let temporary = "\(path).\(String(UInt64.random(in: .min ... .max), radix: 36))"
+        let raw = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard raw >= 0 else { throw .file(errno, doing: "make a file beside \(path)") }
+        let file = FileDescriptorOwner(raw)
+        do throws(TransferError) {
+            try bytes.withUnsafeBufferPointer { bytes throws(TransferError) in
+                try file.write(UnsafeRawBufferPointer(bytes), at: 0)
+            }
+            try file.synchronize()
+            guard rename(temporary, path) == 0 else { throw .file(errno, doing: "replace \(path)") }
+        } catch {
+            unlink(temporary)
+            throw error
+        }
+        try Self.synchronizeDirectory(of: path)
+    }
+
+    /// Brings the new name to the disk.
+    private static func synchronizeDirectory(of path: String) throws(TransferError) {
+        let bytes = Array(path.utf8)
+        let slash = bytes.lastIndex(of: UInt8(ascii: "/"))
+        let parent = slash.map { String(decoding: bytes[...$0], as: UTF8.self) } ?? "."
+        let raw = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard raw >= 0 else { throw .file(errno, doing: "open the directory \(parent)") }
+        let directory = FileDescriptorOwner(raw)
+        while fsync(directory.raw) != 0 {
+            guard errno == EINTR else { throw .file(errno, doing: "bring the directory \(parent) to the disk") }
+        }
+    }
+}

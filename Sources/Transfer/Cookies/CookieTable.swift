@@ -1,0 +1,79 @@
+/// Cookies by what identifies them, within the storage's limits.
+struct CookieTable {
+    /// What makes two cookies one (RFC 6265, section 5.3, step 11), as libcurl sees it: a host's own cookie is another
+    /// than its domain's, and a slash at the end of the path does not count.
+    struct Key: Hashable {
+        let name: String
+        let domain: String
+        let includesSubdomains: Bool
+        let path: String
+
+        init(_ cookie: Cookie) {
+            name = cookie.name
+            domain = cookie.domain
+            includesSubdomains = cookie.includesSubdomains
+            let bytes = cookie.path.utf8
+            let hasSlash = bytes.count > 1 && bytes.last == UInt8(ascii: "/")
+            path = hasSlash ? String(Substring(bytes.dropLast())) : cookie.path
+        }
+    }
+
+    private struct Entry {
+        let cookie: Cookie
+        let order: UInt64
+    }
+
+    /// By domain, so that a request looks through its own host's alone.
+    private var domains: [String: [Key: Entry]] = [:]
+    private var count = 0
+    private var stored: UInt64 = 0
+
+    subscript(key: Key) -> Cookie? { domains[key.domain]?[key]?.cookie }
+
+    var cookies: [Cookie] {
+        Self.ordered(domains.values.flatMap(\.values))
+    }
+
+    func cookies(for host: String, now: Int64) -> [Cookie] {
+        guard host.utf8.count <= Cookie.maximumDomainLength else { return [] }
+        var found: [Entry] = []
+        var name = host.lowercased()[...]
+        // The host itself, and every domain that it lies beneath.
+        while true {
+            if let entries = domains[String(name)] {
+                found += entries.values.filter { $0.cookie.matches(host: host) && !$0.cookie.isExpired(now: now) }
+            }
+            guard let dot = name.utf8.firstIndex(of: UInt8(ascii: ".")) else { break }
+            name = name[name.utf8.index(after: dot)...]
+        }
+        return Self.ordered(found)
+    }
+
+    mutating func set(_ cookie: Cookie) {
+        let key = Key(cookie)
+        remove(key)
+        stored += 1
+        domains[cookie.domain, default: [:]][key] = Entry(cookie: cookie, order: stored)
+        count += 1
+        if let entries = domains[cookie.domain], entries.count > CookieStorage.maximumCountPerDomain {
+            removeOldest(of: entries.lazy.map { ($0.key, $0.value.order) })
+        }
+        if count > CookieStorage.maximumCount {
+            removeOldest(of: domains.values.lazy.joined().map { ($0.key, $0.value.order) })
+        }
+    }
+
+    mutating func remove(_ key: Key) {
+        guard domains[key.domain]?.removeValue(forKey: key) != nil else { return }
+        count -= 1
+        if domains[key.domain]?.isEmpty == true { domains[key.domain] = nil }
+    }
+
+    private mutating func removeOldest(of candidates: some Sequence<(Key, UInt64)>) {
+        if let oldest = candidates.min(by: { $0.1 < $1.1 }) { remove(oldest.0) }
+    }
+
+    private static func ordered(_ entries: [Entry]) -> [Cookie] {
+        entries.sorted { $0.order < $1.order }.map(\.cookie)
+    }
+}

@@ -1,0 +1,126 @@
+import Curl
+import HTTPTypes
+
+/// How one transaction answers those who want to know who asks: servers, and proxies before them.
+struct Authorization {
+    /// What was asked for, and how it can be answered.
+    struct Demand {
+        var space: ProtectionSpace
+        var offers: [AuthenticationOffer]
+        var digest: DigestAuthorization?
+        /// The last answer was right but for its nonce, which had expired (RFC 7616, section 3.3).
+        var isStale: Bool { digest?.isStale ?? false }
+    }
+
+    /// An answer that goes along from now on.
+    private struct Answer {
+        var origin: String
+        var credential: Credential
+        var scheme: ProtectionSpace.Method
+        var digest: DigestAuthorization?
+        /// Requests that used the digest's nonce.
+        var count: UInt32 = 0
+    }
+
+    private var server: Answer?
+    private var proxy: Answer?
+    /// Answers that were refused, by whom.
+    private var failures: [ProtectionSpace: Int] = [:]
+
+    // MARK: What goes along
+
+    /// Field lines for a request.
+    mutating func fields(for request: TransferRequest, at url: CurlURL) -> [String] {
+        var lines: [String] = []
+        if server?.origin == url.origin {
+            if let value = Self.value(of: &server, request.method, target: url.target) {
+                lines.append("Authorization: \(value)")
+            }
+        }
+        if url.scheme == "http", let value = Self.value(of: &proxy, request.method, target: url.text) {
+            lines.append("Proxy-Authorization: \(value)")
+        }
+        return lines
+    }
+
+    /// Whether the request's own credential, or field, gives way to an answer.
+    func answers(_ url: CurlURL) -> Bool { server?.origin == url.origin }
+
+    private static func value(of answer: inout Answer?, _ method: HTTPRequest.Method, target: String) -> String? {
+        guard let known = answer else { return nil }
+        switch known.scheme {
+        case .basic: return BasicAuthorization.fieldValue(for: known.credential)
+        case .bearer:
+            guard case .bearer(let token) = known.credential.kind else { return nil }
+            return "Bearer \(token)"
+        case .digest:
+            answer?.count += 1
+            return known.digest?.fieldValue(
+                for: known.credential, method: method, target: target, nonceCount: known.count + 1,
+                clientNonce: String(UInt64.random(in: 0 ... .max), radix: 16))
+        case .serverTrust: return nil
+        }
+    }
+
+    // MARK: What is asked for
+
+    /// - Returns: `nil` where the answer asks for nothing that can be given.
+    func demand(of head: ResponseHead, at url: CurlURL, proxy: String?) -> Demand? {
+        let isProxy = head.status == 407
+        guard head.status == 401 || isProxy else { return nil }
+        let offers = isProxy ? head.proxyAuthenticationOffers : head.authenticationOffers
+        let digest = DigestAuthorization.best(of: offers)
+        let method: ProtectionSpace.Method
+        if digest != nil {
+            method = .digest
+        } else if offers.contains(where: { $0.scheme == "basic" }) {
+            method = .basic
+        } else if offers.contains(where: { $0.scheme == "bearer" }) {
+            method = .bearer
+        } else {
+            return nil
+        }
+        let realm = digest?.realm ?? offers.lazy.compactMap { $0.parameters["realm"] }.first
+        var space = ProtectionSpace(host: url.host, port: url.port, scheme: url.scheme, realm: realm, method: method)
+        if isProxy {
+            guard let proxy, let url = try? CurlURL(proxy) else { return nil }
+            (space.host, space.port, space.scheme, space.isProxy) = (url.host, url.port, url.scheme, true)
+        }
+        return Demand(space: space, offers: offers, digest: digest)
+    }
+
+    func failureCount(_ demand: Demand) -> Int { failures[demand.space] ?? 0 }
+
+    /// A credential that went along was refused.
+    mutating func noteRefusal(_ demand: Demand, at url: CurlURL, sentOwn: Bool) {
+        if demand.isStale { return }
+        let answered = demand.space.isProxy ? proxy != nil : server?.origin == url.origin
+        if answered || (sentOwn && demand.space.method == .basic) { failures[demand.space, default: 0] += 1 }
+    }
+
+    /// - Returns: whether the credential fits what is asked for.
+    mutating func use(_ credential: Credential, for demand: Demand, at url: CurlURL) -> Bool {
+        var answer = Answer(origin: url.origin, credential: credential, scheme: .basic)
+        switch credential.kind {
+        case .bearer: answer.scheme = .bearer
+        // It is SSH's.
+        case .privateKey: return false
+        case .password:
+            if let digest = demand.digest {
+                answer.scheme = .digest
+                answer.digest = digest
+            } else if !demand.offers.contains(where: { $0.scheme == "basic" }) {
+                return false
+            }
+        }
+        if demand.space.isProxy { proxy = answer } else { server = answer }
+        return true
+    }
+
+    /// A nonce that had expired is replaced without a word.
+    mutating func renew(_ demand: Demand, at url: CurlURL) -> Bool {
+        let known = demand.space.isProxy ? proxy : server?.origin == url.origin ? server : nil
+        guard demand.isStale, let known, known.scheme == .digest, known.count < 8 else { return false }
+        return use(known.credential, for: demand, at: url)
+    }
+}

@@ -1,0 +1,72 @@
+/// Lets so many tasks at a host at once, those of higher priority first, and among equals the one that waits longest.
+struct HostGate {
+    private struct Waiting {
+        var task: Int
+        var priority: Double
+        var order: Int
+    }
+
+    private let limit: Int
+    private var running: [String: Int] = [:]
+    private var waiting: [String: [Waiting]] = [:]
+    /// Where a task is let in or waits.
+    private var hosts: [Int: String] = [:]
+    private var last = 0
+
+    init(limit: Int) {
+        self.limit = max(1, limit)
+    }
+
+    var isEmpty: Bool { hosts.isEmpty && running.isEmpty && waiting.isEmpty }
+
+    /// - Returns: whether the task may go; otherwise it waits until ``leave(_:)`` names it.
+    mutating func enter(_ task: Int, host: String, priority: Double) -> Bool {
+        hosts[task] = host
+        if running[host, default: 0] < limit {
+            running[host, default: 0] += 1
+            return true
+        }
+        last += 1
+        let entry = Waiting(task: task, priority: priority, order: last)
+        // In the order of their leaving, the next one at the end.
+        var list = waiting.removeValue(forKey: host) ?? []
+        var (low, high) = (0, list.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if list[middle].priority < priority { low = middle + 1 } else { high = middle }
+        }
+        list.insert(entry, at: low)
+        waiting[host] = list
+        return false
+    }
+
+    /// A task that was let in is done at its host.
+    ///
+    /// - Returns: the task that may go in its place.
+    mutating func leave(_ task: Int) -> Int? {
+        guard let host = hosts.removeValue(forKey: task) else { return nil }
+        if let next = waiting[host]?.popLast() {
+            if waiting[host]?.isEmpty == true { waiting[host] = nil }
+            return next.task
+        }
+        let left = running[host, default: 1] - 1
+        running[host] = left > 0 ? left : nil
+        return nil
+    }
+
+    /// A task that was let in goes on under another number.
+    mutating func rename(_ task: Int, to other: Int) {
+        if let host = hosts.removeValue(forKey: task) { hosts[other] = host }
+    }
+
+    /// - Returns: whether the task waited, and does so no longer.
+    mutating func giveUp(_ task: Int) -> Bool {
+        guard let host = hosts[task], let index = waiting[host]?.firstIndex(where: { $0.task == task }) else {
+            return false
+        }
+        hosts[task] = nil
+        waiting[host]?.remove(at: index)
+        if waiting[host]?.isEmpty == true { waiting[host] = nil }
+        return true
+    }
+}

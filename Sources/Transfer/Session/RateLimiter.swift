@@ -1,0 +1,41 @@
+import Curl
+import Synchronization
+
+/// Holds all that pass it to one rate together; the rate may change at any time.
+public final class RateLimiter: Sendable {
+    /// Bytes a second; 0: any number. Read without a lock, so that no limit costs nothing.
+    private let limit: Atomic<Int64>
+    private let bucket: Mutex<TokenBucket?>
+
+    /// - Parameter rate: bytes a second; `nil`: any number.
+    public init(rate: Int64? = nil) {
+        limit = Atomic(rate.map { max(1, $0) } ?? 0)
+        bucket = Mutex(rate.map { TokenBucket(rate: $0, now: .now()) })
+    }
+
+    /// Bytes a second; `nil`: any number.
+    public var rate: Int64? {
+        get {
+            let rate = limit.load(ordering: .relaxed)
+            return rate == 0 ? nil : rate
+        }
+        set {
+            bucket.withLock { bucket in
+                if let newValue, bucket != nil {
+                    bucket?.setRate(newValue, now: .now())
+                } else {
+                    bucket = newValue.map { TokenBucket(rate: $0, now: .now()) }
+                }
+                limit.store(newValue.map { max(1, $0) } ?? 0, ordering: .relaxed)
+            }
+        }
+    }
+
+    /// Notes bytes that passed.
+    ///
+    /// - Returns: milliseconds until more may pass; 0: at once.
+    func take(_ bytes: Int, now: MonotonicTime) -> Int64 {
+        guard limit.load(ordering: .relaxed) != 0 else { return 0 }
+        return bucket.withLock { $0?.take(bytes, now: now) ?? 0 }
+    }
+}

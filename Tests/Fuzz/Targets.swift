@@ -1,0 +1,178 @@
+import Glibc
+import HTTPTypes
+
+/// What libFuzzer runs: the parsers of whatever a server, a file or the kernel sends, each with what must hold of every
+/// answer. They are compiled from the sources themselves, with these, into one program; see `fuzz.sh`.
+///
+/// A new target is a function here and a directory of seeds in `Corpus`, of the same name.
+private let targets: [String: @Sendable ([UInt8]) -> Void] = [
+    "cache": cache,
+    "content-disposition": contentDisposition,
+    "content-range": contentRange,
+    "cookie": cookie,
+    "head": head,
+    "link": link,
+    "netlink": netlink,
+    "retry-after": retryAfter,
+    "www-authenticate": wwwAuthenticate,
+]
+
+private let target: @Sendable ([UInt8]) -> Void = {
+    guard let name = getenv("FUZZ_TARGET").map({ String(cString: $0) }), let target = targets[name] else {
+        fatalError("FUZZ_TARGET is to name one of \(targets.keys.sorted())")
+    }
+    return target
+}()
+
+@c(LLVMFuzzerTestOneInput)
+public func fuzzOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> Int32 {
+    target(Array(UnsafeBufferPointer(start: bytes, count: count)))
+    return 0
+}
+
+/// One field of an answer.
+private func answer(_ name: String, _ value: [UInt8]) -> ResponseHead {
+    let line = Array("\(name): ".utf8) + value.filter { $0 != 0x0A } + [0x0D, 0x0A]
+    return ResponseHead(status: 200, version: "1.1", lines: line)
+}
+
+private func isDigits(_ text: String) -> Bool { text.utf8.allSatisfy { (0x30...0x39).contains($0) } }
+
+// MARK: Heads
+
+/// Input: lines as libcurl hands them over.
+private func head(_ bytes: [UInt8]) {
+    var parser = ResponseHeadParser()
+    var rest = bytes[...]
+    while !rest.isEmpty {
+        let end = rest.firstIndex(of: 0x0A).map { $0 + 1 } ?? rest.endIndex
+        if case .complete(let head) = rest[..<end].withUnsafeBytes({ parser.add($0) }) { look(at: head) }
+        rest = rest[end...]
+    }
+}
+
+private func look(at head: ResponseHead) {
+    precondition((200...999).contains(head.status))
+    precondition(head.contentLength ?? 0 >= 0)
+    precondition(head.contentCoding != "identity")
+    precondition(head.retryAfter(now: 1_700_000_000) ?? 0 >= 0)
+    precondition(head.value(of: "content-length") == head.values(of: "Content-Length").first)
+    precondition(head.value(of: "etag") == head.values(of: "etag").first)
+    // What is taken out is gone, and the rest stays as it was.
+    let removed = head.removing(["etag"])
+    precondition(removed.value(of: "etag") == nil)
+    precondition(removed.values(of: "link") == head.values(of: "link"))
+    precondition(head.updated(by: head, except: []).values(of: "etag") == head.values(of: "etag"))
+    if let ifRange = head.validator.ifRange { precondition(!ifRange.utf8.starts(with: "W/".utf8)) }
+    _ = (head.headerFields.count, head.suggestedFileName, head.links, head.lastModified)
+    _ = head.value(of: "content-range").map(ContentRange.init)
+}
+
+// MARK: Fields
+
+private func contentDisposition(_ bytes: [UInt8]) {
+    if let name = answer("Content-Disposition", bytes).suggestedFileName {
+        precondition(name.utf8.count <= bytes.count * 3)
+    }
+}
+
+private func contentRange(_ bytes: [UInt8]) {
+    guard let range = ContentRange(String(decoding: bytes, as: UTF8.self)) else { return }
+    precondition(range.total ?? 0 >= 0 && range.total ?? 0 < .max)
+    if let bounds = range.bounds {
+        precondition(bounds.lowerBound >= 0 && bounds.upperBound < range.total ?? .max)
+        _ = bounds.upperBound - bounds.lowerBound + 1
+    } else {
+        precondition(range.total != nil)
+    }
+}
+
+private func link(_ bytes: [UInt8]) {
+    let links = LinkHeader.parse(bytes)
+    precondition(links.count <= LinkHeader.maximumLinks)
+    for link in links {
+        precondition(link.target.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F })
+        precondition(link.parameters.count <= LinkHeader.maximumParameters)
+        precondition(link.parameters.allSatisfy { !$0.name.isEmpty })
+        precondition(link.relations.allSatisfy { !$0.isEmpty })
+    }
+}
+
+/// Also for dates by themselves.
+private func retryAfter(_ bytes: [UInt8]) {
+    let answer = answer("Retry-After", bytes)
+    let seconds = answer.retryAfter(now: 1_700_000_000)
+    precondition(seconds ?? 0 >= 0)
+    let text = answer.value(of: "retry-after") ?? ""
+    let date = HTTPDate.parse(text)
+    // To the end of the year 9999.
+    if let date { precondition((0...253_402_300_800).contains(date)) }
+    precondition(seconds == nil || date != nil || isDigits(text))
+}
+
+/// The fields themselves. What reads them, `AuthenticationOffer`, joins here.
+private func wwwAuthenticate(_ bytes: [UInt8]) {
+    let head = answer("WWW-Authenticate", bytes)
+    for offer in head.authenticationOffers {
+        precondition(!offer.scheme.isEmpty && offer.parameters.count <= AuthenticationOffer.maximumParameters)
+    }
+    // One line by itself, without what a head makes of it.
+    precondition(
+        AuthenticationOffer.parse(String(decoding: bytes, as: UTF8.self)).count <= AuthenticationOffer.maximumOffers)
+}
+
+// MARK: Files and the kernel
+
+private func cookie(_ bytes: [UInt8]) {
+    guard let cookie = Cookie(netscape: String(decoding: bytes, as: UTF8.self)) else { return }
+    let line = cookie.netscapeLine
+    precondition(line.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 })
+    precondition(line.utf8.count { $0 == 0x09 } == 6)
+    precondition(Cookie(netscape: line) == cookie)
+    precondition(cookie.matches(host: cookie.domain) && cookie.matches(path: cookie.path))
+    _ = cookie.matches(host: cookie.name)
+    _ = cookie.matches(path: cookie.value)
+}
+
+private func netlink(_ bytes: [UInt8]) {
+    var picture = NetworkPicture()
+    for message in NetlinkMessage.parse(bytes) {
+        if case .route(let route) = message.content {
+            precondition(route.hops.count <= bytes.count)
+            precondition(route.destination.count <= 16)
+        }
+        picture.add(message.content)
+    }
+    precondition(picture.paths.count <= bytes.count)
+    precondition(picture == picture)
+}
+
+// MARK: The cache
+
+/// Input: field lines of an answer, a zero, the request's Cache-Control, a zero, field lines of a 304.
+private func cache(_ bytes: [UInt8]) {
+    let parts = bytes.split(separator: 0, maxSplits: 2, omittingEmptySubsequences: false)
+    func lines(_ index: Int) -> [UInt8] { index < parts.count ? Array(parts[index]) : [] }
+    let time: Int64 = 784_111_777
+    let wishes = String(decoding: lines(1), as: UTF8.self)
+    let judgement = CacheJudgement(method: .get, fields: [.cacheControl: wishes, .accept: "*/*"])
+    let answer = ResponseHead(status: 200, version: "1.1", lines: lines(0))
+    let mayStore = judgement.mayStore(answer)
+    guard let stored = judgement.stored(answer, body: [], requestedAt: time, now: time + 1) else {
+        precondition(!mayStore)
+        return
+    }
+    precondition(mayStore && stored.matches(judgement.fields))
+    precondition(stored.lifetime >= 0 && stored.age(now: time) >= 0)
+    // Older is never better.
+    var isUsed = true
+    for age in [0, 1, 60, 86_400, 1 << 40] as [Int64] {
+        let verdict = judgement.verdict(stored: stored, now: time + 1 + age)
+        precondition(isUsed || verdict != .useStored)
+        isUsed = verdict == .useStored
+    }
+    let notModified = ResponseHead(status: 304, version: "1.1", lines: lines(2))
+    if let renewed = judgement.freshened(stored, by: notModified, requestedAt: time, now: time + 5) {
+        precondition(renewed.matches(judgement.fields) && renewed.head.status == 200)
+    }
+}

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# Fuzzes the parsers with libFuzzer and AddressSanitizer.
+#
+#   fuzz.sh [SECONDS] [TARGET…]    each target for so long (5); 0 tries the seeds alone
+#   fuzz.sh keep [TARGET…]         adds to the seeds what earlier runs found, as few inputs as reach the same code
+#
+# Ends with 1 if an input crashes, hangs or eats memory; the input is kept, and the last line says how to try it again.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+work=${FUZZ_DIRECTORY:-$root/.build-fuzz}
+checkouts=${FUZZ_CHECKOUTS:-$root/.build/checkouts}
+swiftc=${SWIFTC:-swiftc}
+# Of the toolchain's two ways to tell of a crash, AddressSanitizer's goes on to keep the input.
+export SWIFT_BACKTRACE=enable=no
+
+seconds=${1:-5}
+shift || true
+if [ "$seconds" != keep ] && ! [[ $seconds =~ ^[0-9]+$ ]]; then
+    sed -n '4,5s/^# *//p' "$0" >&2
+    exit 64
+fi
+targets=("$@")
+if [ ${#targets[@]} = 0 ]; then
+    for directory in "$here"/Corpus/*/; do targets+=("$(basename "$directory")"); done
+fi
+
+mkdir -p "$work/modules/CLinux"
+if ! [ -d "$checkouts/swift-http-types" ]; then
+    swift package --package-path "$root" resolve
+fi
+
+# The parsers as they stand, without the rest of the library: what would bring libcurl along is left out.
+transfer=$root/Sources/Transfer
+mapfile -t sources < <(grep -LE '^import (Curl|Crypto)$' "$transfer"/Messages/*.swift)
+sources+=(
+    "$transfer"/Authentication/AuthenticationOffer{,Parser}.swift
+    "$transfer"/Caching/{CacheControl,CacheJudgement,CachePolicy,CachedResponse,CachedResponse+Freshness}.swift
+    "$transfer"/Cookies/{Cookie,Cookie+Netscape}.swift
+    "$transfer"/Reachability/{NetlinkMessage,NetworkPicture}.swift
+    "$here"/*.swift
+)
+printf 'module CLinux { header "%s" export * }\n' "$root/Sources/CLinux/include/clinux.h" \
+    >"$work/modules/CLinux/module.modulemap"
+
+newer() { [ ! -e "$1" ] || [ -n "$(find "${@:2}" -newer "$1" -print -quit)" ]; }
+flags=(-O -g -sanitize=fuzzer,address -parse-as-library -swift-version 6 -package-name dld
+    -enable-upcoming-feature ExistentialAny -enable-upcoming-feature MemberImportVisibility)
+if newer "$work/modules/HTTPTypes.swiftmodule" "$checkouts"/swift-http-types/Sources/HTTPTypes/*.swift "$0"; then
+    (cd "$work" && "$swiftc" -O -g -sanitize=fuzzer,address -parse-as-library -swift-version 5 -suppress-warnings \
+        -whole-module-optimization -module-name HTTPTypes -package-name http-types \
+        -emit-module-path modules/HTTPTypes.swiftmodule -c -o HTTPTypes.o \
+        "$checkouts"/swift-http-types/Sources/HTTPTypes/*.swift)
+fi
+if newer "$work/fuzz" "${sources[@]}" "$work/HTTPTypes.o" "$root/Sources/CLinux/include" "$0"; then
+    (cd "$work" && "$swiftc" "${flags[@]}" -whole-module-optimization -use-ld=lld -module-name Fuzz -I modules -I modules/CLinux \
+        -o fuzz "${sources[@]}" HTTPTypes.o)
+fi
+
+status=0
+for target in "${targets[@]}"; do
+    seeds=$here/Corpus/$target found=$work/found/$target crashes=$work/crashes
+    [ -d "$seeds" ] || { echo "no such target: $target" >&2; exit 64; }
+    mkdir -p "$found" "$crashes"
+    options=(-artifact_prefix="$crashes/$target-" -timeout=10 -rss_limit_mb=2048 -max_len=4096 -print_final_stats=1)
+    if [ -e "$here/Dictionaries/$target.dict" ]; then options+=(-dict="$here/Dictionaries/$target.dict"); fi
+    case $seconds in
+        keep) options+=(-merge=1) && inputs=("$seeds" "$found") ;;
+        0) options+=(-runs=0) && inputs=("$seeds") ;;
+        *) options+=(-max_total_time="$seconds") && inputs=("$found" "$seeds") ;;
+    esac
+    log=$work/$target.log
+    if FUZZ_TARGET=$target "$work/fuzz" "${options[@]}" "${inputs[@]}" >"$log" 2>&1; then
+        runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log" | tail -1)
+        printf '%-20s %s seeds, %s runs\n' "$target" "$(find "$seeds" -type f | wc -l)" "${runs:-no}"
+    else
+        status=1
+        grep -aE 'SUMMARY|ERROR|atal error|Test unit written' "$log" | head -5 >&2 || true
+        input=$(grep -aoE "$crashes/[^ ]+" "$log" | tail -1 || true)
+        echo "$target failed: see $log; again: FUZZ_TARGET=$target SWIFT_BACKTRACE=enable=no $work/fuzz $input" >&2
+    fi
+done
+exit "$status"

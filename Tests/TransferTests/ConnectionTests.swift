@@ -1,0 +1,182 @@
+import FoundationEssentials
+import HTTPTypes
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Transfer
+
+@Suite("Connections: versions of HTTP, proxies, rates, and so many at a host")
+struct ConnectionTests {
+    private let place: Place
+
+    init() throws { place = try Place() }
+
+    // MARK: HTTP/2
+
+    @Test("K26: HTTP/2 where it is asked for and the server agrees, and the metrics say so", arguments: [true, false])
+    func http2(offered: Bool) async throws {
+        let certificates = try await TestCertificates.shared
+        let nginx = try await Nginx(tls: .init(certificate: certificates.server), http2: offered)
+        let resource = Resource(size: 1_000_000)
+        try nginx.publish(resource, as: "f")
+        let manager = try SessionManager(
+            configuration: .test {
+                $0.httpVersion = .http2
+                // Each loop keeps connections of its own.
+                $0.loops = 1
+            })
+        var request = TransferRequest(url: nginx.url("/f", host: "localhost"))
+        request.caCertificates = certificates.authority.text
+        let download = manager.download(request, to: place.target())
+        #expect(resource.difference(fromFileAt: try await download.value.path) == nil)
+        let exchange = try #require(download.metrics.last)
+        #expect(exchange.protocolName == (offered ? "h2" : "http/1.1"))
+        #expect(exchange.remoteAddress == "127.0.0.1" && exchange.remotePort == nginx.port)
+        let timeline = exchange.timeline
+        let steps = [timeline.nameLookedUp, timeline.connected, timeline.secured, timeline.requestBegan, timeline.firstByte]
+        let times = steps.compactMap { $0 } + [timeline.ended]
+        #expect(times.count >= 5 && times == times.sorted())
+        // One that is kept serves the next.
+        let again = manager.request(request)
+        #expect(try await again.value.count == 1_000_000)
+        #expect(again.metrics.last?.isReusedConnection == true)
+        #expect(nginx.accesses().map(\.version) == Array(repeating: offered ? "HTTP/2.0" : "HTTP/1.1", count: 2))
+    }
+
+    @Test("an error of HTTP/2 itself falls back to HTTP/1.1, there and from then on")
+    func fallback() async throws {
+        let settings: [UInt8] = [0, 0, 0, 4, 0, 0, 0, 0, 0]
+        let reset: [UInt8] = [0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, 2]
+        let answer = Array("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc".utf8)
+        let server = try RawServer([settings + reset, answer])
+        let manager = try SessionManager(configuration: .test { $0.httpVersion = .http2PriorKnowledge })
+        #expect(try await manager.request(server.url()).string == "abc")
+        #expect(try await manager.request(server.url()).string == "abc")
+        #expect(server.requests.map { $0.hasPrefix("GET / HTTP/1.1") } == [false, true, true])
+    }
+
+    @Test("100 requests at once share few connections of HTTP/2")
+    func multiplexed() async throws {
+        let certificates = try await TestCertificates.shared
+        let nginx = try await Nginx(tls: .init(certificate: certificates.server), http2: true)
+        try nginx.publish(Resource(size: 10_000), as: "f")
+        let manager = try SessionManager(configuration: .test { $0.httpVersion = .http2 })
+        var request = TransferRequest(url: nginx.url("/f", host: "localhost"))
+        request.caCertificates = certificates.authority.text
+        try await withThrowingTaskGroup(of: Int.self) { [request] group in
+            for _ in 0..<100 { group.addTask { try await manager.request(request).value.count } }
+            for try await count in group { #expect(count == 10_000) }
+        }
+        #expect(Set(nginx.accesses().map(\.connection)).count <= 4)
+    }
+
+    // MARK: Proxies
+
+    @Test("through an HTTP proxy, plain and by CONNECT", arguments: [false, true])
+    func httpProxy(secure: Bool) async throws {
+        let certificates = try await TestCertificates.shared
+        let nginx = try await Nginx(tls: secure ? .init(certificate: certificates.server) : nil)
+        let resource = Resource(size: 300_000)
+        try nginx.publish(resource, as: "f")
+        let proxy = try await HTTPProxy()
+        let manager = try SessionManager(configuration: .test { $0.proxy = proxy.url })
+        var request = TransferRequest(url: nginx.url("/f", host: "localhost"))
+        request.caCertificates = certificates.authority.text
+        #expect(resource.difference(fromFileAt: try await manager.download(request, to: place.target()).value.path) == nil)
+        #expect(proxy.requests.count == 1)
+        #expect(proxy.requests.first?.hasPrefix(secure ? "CONNECT" : "GET") == true)
+    }
+
+    @Test("a proxy that wants a password gets it from its URL, plain and by CONNECT, and the server never does")
+    func proxyPassword() async throws {
+        let nginx = try await Nginx([.echo("/echo", headers: ["authorization", "proxy_authorization"])])
+        let proxy = try await HTTPProxy(user: "anna", password: "secret")
+        let manager = try SessionManager(configuration: .test())
+        var request = TransferRequest(url: nginx.url("/echo"))
+        request.proxy = proxy.url
+        #expect(await manager.request(request).outcome.head?.status == 407)
+        request.proxy = proxy.url.replacing("://", with: "://anna:secret@")
+        let text = try await manager.request(request).validate().string
+        #expect(!text.contains("Basic"))
+    }
+
+    @Test("a proxy that challenges is answered by the delegate")
+    func proxyChallenge() async throws {
+        let nginx = try await Nginx([.custom("/ok", "return 200 'fine';")])
+        let proxy = try await HTTPProxy(user: "anna", password: "secret")
+        let manager = try SessionManager(configuration: .test { $0.proxy = proxy.url })
+        manager.delegate.taskDidReceiveChallenge = { _, challenge in
+            #expect(challenge.protectionSpace.isProxy && challenge.protectionSpace.port == proxy.port)
+            return challenge.previousFailureCount == 0
+                ? (.useCredential, Credential(user: "anna", password: "secret")) : (.rejectProtectionSpace, nil)
+        }
+        #expect(try await manager.request(nginx.url("/ok")).validate().string == "fine")
+    }
+
+    @Test("through SOCKS, with names looked up here or there, and with a password", arguments: [false, true])
+    func socks(resolving: Bool) async throws {
+        let nginx = try await Nginx([.custom("/ok", "return 200 'fine';")])
+        let proxy = try await SOCKSProxy(user: "anna", password: "secret")
+        let manager = try SessionManager(configuration: .test())
+        var request = TransferRequest(url: nginx.url("/ok", host: "localhost"))
+        request.proxy = proxy.url(resolving: resolving).replacing("://", with: "://anna:secret@")
+        #expect(try await manager.request(request).validate().string == "fine")
+        try await eventually(that: "the proxy says whom it connected to") { proxy.targets.count == 1 }
+        #expect(proxy.targets.first?.hasSuffix(":\(nginx.port)") == true)
+        request.proxy = proxy.url().replacing("://", with: "://anna:wrong@")
+        #expect(await manager.request(request).outcome.error != nil)
+    }
+
+    // MARK: Rates and limits
+
+    @Test("a session's rate and a request's hold the bytes back, in either direction", arguments: 0..<4)
+    func rate(form: Int) async throws {
+        let resource = Resource(size: 400_000)
+        let server = try ScriptedServer(["/f": [.serve(resource)], "/in": [.status(201)]])
+        let (isOwn, isUpload) = (form & 1 == 1, form & 2 == 2)
+        let manager = try SessionManager(
+            configuration: .test {
+                if !isOwn { ($0.downloadRate, $0.uploadRate) = (400_000, 400_000) }
+            })
+        var request = TransferRequest(url: server.url(isUpload ? "/in" : "/f"), method: isUpload ? .put : .get)
+        if isOwn { request.maximumRate = 400_000 }
+        let begin = ContinuousClock.now
+        if isUpload {
+            #expect(await manager.upload(.data(resource.bytes), with: request).outcome.head?.status == 201)
+            #expect(server.requests().first?.body == resource.bytes)
+        } else {
+            #expect(resource.difference(fromFileAt: try await manager.download(request, to: place.target()).value.path) == nil)
+        }
+        // A quarter of a second's worth goes at once, and the last bytes need not be waited for.
+        #expect(ContinuousClock.now - begin >= .milliseconds(isUpload ? 80 : 500))
+    }
+
+    @Test("a rate that is raised lets those go on that wait", .timeLimit(.minutes(1)))
+    func raisedRate() async throws {
+        let resource = Resource(size: 400_000)
+        let server = try ScriptedServer(["/f": [.serve(resource)]])
+        let manager = try SessionManager(configuration: .test { $0.downloadRate = 1 })
+        let download = manager.download(TransferRequest(url: server.url("/f")), to: place.target()).resume()
+        try await eventually(that: "bytes have come") { download.progress.transferredBytes > 0 }
+        manager.session.downloadLimiter.rate = nil
+        #expect(resource.difference(fromFileAt: try await download.value.path) == nil)
+    }
+
+    @Test("no more tasks are at a host at once than the session allows, and cancelled ones that wait complete")
+    func hostLimit() async throws {
+        let server = try ScriptedServer(["/hang": [.hang], "/f": [.status(200, body: "abc")]])
+        let manager = try SessionManager(configuration: .test { $0.maximumConnectionsPerHost = 2 })
+        let hanging = (0..<2).map { _ in manager.request(server.url("/hang")).resume() }
+        try await eventually(that: "both hang") { server.requests().count == 2 }
+        let waiting = (0..<4).map { _ in manager.request(server.url("/f")).resume() }
+        waiting[0].cancel()
+        #expect(await waiting[0].outcome.error?.code == .cancelled)
+        #expect(server.requests().count == 2)
+        hanging[0].cancel()
+        for request in waiting.dropFirst() { #expect(try await request.string == "abc") }
+        hanging[1].cancel()
+        for request in hanging { #expect(await request.outcome.error?.code == .cancelled) }
+        #expect(manager.delegate.requestCount == 0)
+    }
+}

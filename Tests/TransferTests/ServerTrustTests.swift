@@ -1,0 +1,282 @@
+import Curl
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Transfer
+
+@Suite("Trust in servers: six policies, tried against good and bad certificates")
+struct ServerTrustTests {
+    /// Whose certificate the server has.
+    enum Shown: String, CaseIterable {
+        case server, wrongHost, expired, selfSigned, revoked
+
+        func identity(_ certificates: TestCertificates) -> TestCertificates.Identity {
+            switch self {
+            case .server: certificates.server
+            case .wrongHost: certificates.wrongHost
+            case .expired: certificates.expired
+            case .selfSigned: certificates.selfSigned
+            case .revoked: certificates.revoked
+            }
+        }
+    }
+
+    /// What a request to `localhost` comes to.
+    private func code(
+        _ shown: Shown, staple: Bool = false, trustsAuthority: Bool = true,
+        _ policy: (TestCertificates) throws -> ServerTrustPolicy?
+    ) async throws -> TransferError.Code? {
+        let certificates = try await TestCertificates.shared
+        let response = shown == .revoked ? certificates.revokedResponse : certificates.goodResponse
+        let nginx = try await Nginx(
+            [.custom("/ok", "return 200 'fine';")],
+            tls: .init(certificate: shown.identity(certificates), staple: staple ? response : nil))
+        let policies = try policy(certificates).map { ["localhost": $0] } ?? [:]
+        let manager = try SessionManager(
+            configuration: .test(), serverTrustPolicyManager: ServerTrustPolicyManager(policies: policies))
+        var request = TransferRequest(url: nginx.url("/ok", host: "localhost"))
+        if trustsAuthority { request.caCertificates = certificates.authority.text }
+        let response1 = await manager.request(request).outcome
+        #expect(response1.error == nil || nginx.accesses().isEmpty, "no request goes to a server that is not trusted")
+        return response1.error?.code
+    }
+
+    @Test("K23: by default a chain to a trusted certificate, in date and for this host, is asked for", arguments: Shown.allCases)
+    func byDefault(_ shown: Shown) async throws {
+        let code = try await code(shown) { _ in nil }
+        // Nobody looks for revocation where it is not asked for.
+        #expect(code == (shown == .server || shown == .revoked ? nil : .tls))
+    }
+
+    @Test("K23: the default evaluation may leave out the host's name, and nothing else", arguments: Shown.allCases)
+    func withoutHost(_ shown: Shown) async throws {
+        let code = try await code(shown) { _ in .performDefaultEvaluation(validateHost: false) }
+        #expect(code == ([.server, .wrongHost, .revoked].contains(shown) ? nil : .tls))
+    }
+
+    @Test("K23: an authority that nobody named is not trusted")
+    func unknownAuthority() async throws {
+        #expect(try await code(.server, trustsAuthority: false) { _ in nil } == .tls)
+    }
+
+    @Test("K23: a certificate that was taken back is refused, by list and by stapled status", arguments: [false, true])
+    func revocation(stapled: Bool) async throws {
+        func policy(_ certificates: TestCertificates) -> ServerTrustPolicy {
+            .performRevokedEvaluation(
+                validateHost: true,
+                revocation: stapled ? .stapledStatus : .list(path: certificates.revocationList.path))
+        }
+        #expect(try await code(.server, staple: stapled, policy) == nil)
+        #expect(try await code(.revoked, staple: stapled, policy) == .tls)
+        // A server that shows no status.
+        if stapled { #expect(try await code(.server, staple: false, policy) == .tls) }
+    }
+
+    @Test("K23: pinned certificates are the only ones to trust", arguments: Shown.allCases)
+    func pinnedCertificates(_ shown: Shown) async throws {
+        // Pinned is the server's own.
+        let own = try await code(shown) {
+            .pinCertificates(
+                certificates: [shown.identity($0).certificate.text], validateCertificateChain: true, validateHost: true)
+        }
+        #expect(own == ([.server, .selfSigned, .revoked].contains(shown) ? nil : .tls))
+        // Pinned is another's, though the authority is trusted.
+        let other = try await code(shown) {
+            .pinCertificates(
+                certificates: [$0.wildcard.certificate.text], validateCertificateChain: true, validateHost: true)
+        }
+        #expect(other == .tls)
+        // Without the chain, the very certificate counts, whatever its dates.
+        let unchained = try await code(shown) {
+            .pinCertificates(
+                certificates: [$0.wildcard.certificate.text, shown.identity($0).certificate.text],
+                validateCertificateChain: false, validateHost: false)
+        }
+        #expect(unchained == nil)
+        let unchainedOther = try await code(shown) {
+            .pinCertificates(
+                certificates: [$0.wildcard.certificate.text], validateCertificateChain: false, validateHost: false)
+        }
+        #expect(unchainedOther == .tls)
+    }
+
+    @Test("K23: a pinned authority is trusted for what it issued")
+    func pinnedAuthority() async throws {
+        func pin(_ certificates: TestCertificates) -> ServerTrustPolicy {
+            .pinCertificates(
+                certificates: [certificates.authority.text], validateCertificateChain: true, validateHost: true)
+        }
+        #expect(try await code(.server, trustsAuthority: false, pin) == nil)
+        #expect(try await code(.selfSigned, trustsAuthority: false, pin) == .tls)
+    }
+
+    @Test("K23: pinned keys let the server with that key in, and nobody else", arguments: [true, false])
+    func pinnedKeys(validatesChain: Bool) async throws {
+        func pin(_ certificate: @escaping @Sendable (TestCertificates) -> String) -> (TestCertificates) throws
+            -> ServerTrustPolicy?
+        {
+            {
+                .pinPublicKeys(
+                    publicKeys: [try #require(PublicKeyPin(certificate: certificate($0)))],
+                    validateCertificateChain: validatesChain, validateHost: validatesChain)
+            }
+        }
+        #expect(try await code(.server, pin { $0.server.certificate.text }) == nil)
+        #expect(try await code(.server, pin { $0.wildcard.certificate.text }) == .tls)
+        #expect(
+            try await code(.expired, pin { $0.expired.certificate.text }) == (validatesChain ? .tls : nil))
+        let none = try await code(.server) { _ in
+            .pinPublicKeys(publicKeys: [], validateCertificateChain: validatesChain, validateHost: validatesChain)
+        }
+        #expect(none == .tls, "no pin at all lets nobody in")
+    }
+
+    @Test("a certificate's pin is the one that openssl makes of its key")
+    func pin() async throws {
+        let certificates = try await TestCertificates.shared
+        #expect(
+            PublicKeyPin(certificate: certificates.server.certificate.text)?.description
+                == certificates.serverPublicKeyPin)
+        #expect(PublicKeyPin("sha256//AAAA") == nil)
+        let bytes = try #require(PEM.certificate(in: certificates.server.certificate.text))
+        for end in bytes.indices { #expect(X509.subjectPublicKeyInfo(in: Array(bytes[..<end])) == nil) }
+    }
+
+    @Test("K23: disabled, everyone is trusted", arguments: Shown.allCases)
+    func disabled(_ shown: Shown) async throws {
+        #expect(try await code(shown, trustsAuthority: false) { _ in .disableEvaluation } == nil)
+    }
+
+    @Test("K23: a closure of one's own sees what the server showed, and decides", arguments: Shown.allCases)
+    func custom(_ shown: Shown) async throws {
+        let seen = Notes<ServerTrust>()
+        let accepted = try await code(shown) { _ in
+            .customEvaluation { trust, host in
+                seen.add(trust)
+                return host == "localhost"
+            }
+        }
+        #expect(accepted == nil)
+        let trust = try #require(seen.all.first)
+        #expect(trust.host == "localhost")
+        #expect(trust.isChainValid == [.server, .wrongHost, .revoked].contains(shown))
+        let certificates = try await TestCertificates.shared
+        #expect(
+            PEM.certificate(in: trust.certificates.first ?? "")
+                == PEM.certificate(in: shown.identity(certificates).certificate.text))
+        #expect(try await code(shown) { _ in .customEvaluation { _, _ in false } } == .tls)
+    }
+
+    @Test("a host's own policy comes before a wildcard's, and a longer wildcard before a shorter")
+    func wildcards() {
+        func marked(_ path: String) -> ServerTrustPolicy {
+            .performRevokedEvaluation(validateHost: true, revocation: .list(path: path))
+        }
+        let manager = ServerTrustPolicyManager(policies: [
+            "a.Example.org": marked("own"), "*.example.org": marked("short"), "*.b.example.org": marked("long"),
+        ])
+        func mark(_ host: String) -> String? {
+            guard case .performRevokedEvaluation(_, .list(let path))? = manager.serverTrustPolicy(forHost: host) else {
+                return nil
+            }
+            return path
+        }
+        #expect(mark("a.example.org") == "own")
+        #expect(mark("A.EXAMPLE.ORG.") == "own")
+        #expect(mark("c.example.org") == "short")
+        #expect(mark("x.b.example.org") == "long")
+        #expect(mark("x.y.b.example.org") == "long")
+        #expect(mark("example.org") == nil)
+        #expect(mark("badexample.org") == nil)
+        #expect(mark("a.example.org.evil.net") == nil)
+    }
+
+    @Test("a policy for a wildcard holds for the names beneath it and for no other")
+    func wildcardHost() async throws {
+        let certificates = try await TestCertificates.shared
+        let nginx = try await Nginx(
+            [.custom("/ok", "return 200 'fine';")], tls: .init(certificate: certificates.wildcard))
+        let session = try Session(
+            configuration: .test {
+                $0.trustPolicies = ServerTrustPolicyManager(policies: ["*.wild.test": .disableEvaluation])
+            }, delegate: SessionDelegate(), resolver: .init { _ in .success(["127.0.0.1"]) })
+        let manager = try #require(SessionManager(session: session, delegate: session.delegate))
+        #expect(await manager.request(nginx.url("/ok", host: "a.wild.test")).outcome.error == nil)
+        #expect(await manager.request(nginx.url("/ok", host: "wild.test")).outcome.error?.code == .tls)
+    }
+
+    // MARK: Delegates
+
+    @Test("K30: closures are asked about a server that the default would refuse, and about one that it would trust")
+    func delegateDecides() async throws {
+        let certificates = try await TestCertificates.shared
+        let nginx = try await Nginx(
+            [.custom("/ok", "return 200 'fine';")], tls: .init(certificate: certificates.selfSigned))
+        let good = try await Nginx([.custom("/ok", "return 200 'fine';")], tls: .init(certificate: certificates.server))
+        let manager = try SessionManager(configuration: .test())
+        let asked = Notes<Bool>()
+        func outcome(_ nginx: Nginx, _ disposition: ChallengeDisposition, later: Bool) async -> TransferError? {
+            if later {
+                manager.delegate.sessionDidReceiveChallengeWithCompletion = { _, challenge, completion in
+                    asked.add(challenge.serverTrust?.isChainValid ?? false)
+                    Task.detached { completion(disposition, nil) }
+                }
+            } else {
+                manager.delegate.sessionDidReceiveChallenge = { _, challenge in
+                    asked.add(challenge.serverTrust?.isChainValid ?? false)
+                    return (disposition, nil)
+                }
+            }
+            defer {
+                manager.delegate.sessionDidReceiveChallengeWithCompletion = nil
+                manager.delegate.sessionDidReceiveChallenge = nil
+            }
+            var request = TransferRequest(url: nginx.url("/ok", host: "localhost"))
+            if nginx === good { request.caCertificates = certificates.authority.text }
+            return await manager.request(request).outcome.error
+        }
+        for later in [false, true] {
+            #expect(await outcome(nginx, .useCredential, later: later) == nil)
+            #expect(await outcome(nginx, .performDefaultHandling, later: later)?.code == .tls)
+            #expect(await outcome(nginx, .rejectProtectionSpace, later: later)?.code == .tls)
+            #expect(await outcome(nginx, .cancelAuthenticationChallenge, later: later)?.code == .cancelled)
+            #expect(await outcome(good, .rejectProtectionSpace, later: later)?.code == .tls)
+            #expect(await outcome(good, .performDefaultHandling, later: later) == nil)
+        }
+        #expect(asked.all.contains(true) && asked.all.contains(false))
+        #expect(manager.delegate.requestCount == 0)
+    }
+
+    // MARK: Client certificates
+
+    @Test("a server that wants a certificate gets it, as PEM, encrypted, and as PKCS #12", arguments: 0..<3)
+    func clientCertificate(form: Int) async throws {
+        let certificates = try await TestCertificates.shared
+        let nginx = try await Nginx(
+            [.custom("/ok", "return 200 $ssl_client_s_dn;")],
+            tls: .init(certificate: certificates.server, clientAuthority: certificates.authority.path))
+        let identity =
+            switch form {
+            case 0:
+                ClientIdentity(
+                    certificate: certificates.client.certificate.text, key: certificates.client.key.text)
+            case 1:
+                ClientIdentity(
+                    certificate: certificates.client.certificate.text, key: certificates.encryptedClientKey.text,
+                    passphrase: certificates.passphrase)
+            default:
+                ClientIdentity(
+                    pkcs12: try bytes(ofFileAt: certificates.clientPKCS12), passphrase: certificates.passphrase)
+            }
+        let manager = try SessionManager(configuration: .test())
+        var request = TransferRequest(url: nginx.url("/ok", host: "localhost"))
+        request.caCertificates = certificates.authority.text
+        #expect(await manager.request(request).validate().outcome.error?.httpStatus == 400)
+        request.identity = identity
+        #expect(try await manager.request(request).validate().string.contains("CN="))
+        // Its connection must not serve one who has no certificate.
+        request.identity = nil
+        #expect(await manager.request(request).validate().outcome.error?.httpStatus == 400)
+    }
+}
