@@ -4,7 +4,8 @@ import Testing
 
 @testable import Transfer
 
-@Suite("FTP and FTPS")
+// One after the other: each starts servers of its own.
+@Suite("FTP and FTPS", .serialized)
 struct FTPTests {
     private let fixture: RemoteFixture
     private var manager: SessionManager { fixture.manager }
