@@ -194,6 +194,47 @@ struct FTPServerTests {
         #expect(!server.commands.contains { $0.hasPrefix("RN") })
     }
 
+    @Test(
+        "K10: a destination decided by the answer is asked once size and time are known, and by resume data alone it goes on"
+    )
+    func destination() async throws {
+        let server = try scripted { $0.cuts = [400_000] }
+        let heads = Notes<ResponseHead>()
+        let directory = place.temporary.path
+        let destination = DownloadDestination { file, head in
+            heads.add(head)
+            return ("\(directory)/\(file.suggestedName).iso", [])
+        }
+        var request = TransferRequest(url: server.url("/file"))
+        request.transportSecurity = .try
+        let first = await manager.download(request, to: destination).outcome
+        #expect(first.result.error?.code == .truncated)
+        let resumeData = try #require(first.resumeData.flatMap { ResumeData(bytes: $0.bytes) })
+        let file = try await manager.download(resumingWith: resumeData, to: destination).value
+        #expect(file.path == "\(directory)/file.iso")
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+        #expect(server.commands.contains("REST 400000"))
+        // What was asked for of TLS is asked for again.
+        #expect(server.commands.filter { $0 == "AUTH SSL" }.count == 2)
+        #expect(heads.all.first?.contentLength == resource.size)
+        #expect(heads.all.first?.lastModified == 1_709_208_000)
+        #expect(place.names == ["file.iso"])
+    }
+
+    @Test("a rate limit holds in both directions")
+    func rate() async throws {
+        let server = try scripted()
+        let begun = ContinuousClock.now
+        var request = TransferRequest(url: server.url("/file"))
+        request.maximumRate = 2_000_000
+        #expect(Array(try await manager.request(request).value) == resource.bytes)
+        request.url = server.url("/new")
+        #expect(try await fixture.upload(resource, request) == nil)
+        #expect(server.manner.files["new"] == resource.bytes)
+        // A bucket's worth may pass at once.
+        #expect(ContinuousClock.now - begun > .milliseconds(300))
+    }
+
     @Test("no connection is used twice: who was let in is nobody else")
     func noReuse() async throws {
         let server = try scripted()

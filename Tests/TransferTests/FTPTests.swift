@@ -4,7 +4,8 @@ import Testing
 
 @testable import Transfer
 
-@Suite("FTP and FTPS")
+// One after the other: each starts servers of its own.
+@Suite("FTP and FTPS", .serialized)
 struct FTPTests {
     private let fixture: RemoteFixture
     private var manager: SessionManager { fixture.manager }
@@ -220,6 +221,29 @@ struct FTPTests {
         request = try await door.request(server.url("/file"))
         #expect(await fixture.outcome(request).result.error == nil)
         #expect(!server.commands.contains("USER ftp"))
+    }
+
+    @Test("a session's trust policies hold for FTPS, and one that would judge after the login is refused")
+    func policies() async throws {
+        let made = try await TestCertificates.shared
+        let server = try await Vsftpd(security: .implicit(made.selfSigned))
+        try server.publish(Resource(size: 10), as: "file")
+        let right = try #require(PublicKeyPin(certificate: made.selfSigned.certificate.text))
+        let wrong = try #require(PublicKeyPin(certificate: made.server.certificate.text))
+        func code(_ policy: ServerTrustPolicy) async throws -> TransferError.Code? {
+            let policies = ServerTrustPolicyManager(policies: ["127.0.0.1": policy])
+            let manager = try SessionManager(configuration: .test { $0.trustPolicies = policies })
+            return await manager.request(TransferRequest(url: server.url("/file"))).outcome.result.error?.code
+        }
+        #expect(try await code(.performDefaultEvaluation(validateHost: true)) == .tls)
+        #expect(try await code(.disableEvaluation) == nil)
+        for (key, expected) in [(right, nil), (wrong, .tls)] as [(PublicKeyPin, TransferError.Code?)] {
+            let policy = ServerTrustPolicy.pinPublicKeys(
+                publicKeys: [key], validateCertificateChain: false, validateHost: false)
+            #expect(try await code(policy) == expected)
+        }
+        #expect(try await code(.customEvaluation { _, _ in true }) == .tls)
+        #expect(server.commands.filter { $0.hasPrefix("USER") }.count == 2)
     }
 
     @Test("uploads by TLS are whole with servers that lose them in TLS 1.3", arguments: [Door.explicit, .implicit])

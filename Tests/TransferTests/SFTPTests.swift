@@ -4,7 +4,8 @@ import Testing
 
 @testable import Transfer
 
-@Suite("SFTP")
+// One after the other: each starts a server of its own, with new keys.
+@Suite("SFTP", .serialized)
 struct SFTPTests {
     private let fixture: RemoteFixture
     private let server: SFTPServer
@@ -246,6 +247,16 @@ struct SFTPTests {
         #expect(credential.password.isEmpty)
     }
 
+    @Test("an SSH key's passphrase is nothing that HTTP sends")
+    func overHTTP() async throws {
+        let server = try ScriptedServer(["/f": [.status(401, headers: ["WWW-Authenticate: Basic realm=x"])]])
+        var request = TransferRequest(url: server.url("/f"))
+        request.credential = .privateKey(user: "me", path: "/key", passphrase: "secret")
+        _ = await manager.request(request).outcome
+        #expect(!server.requests().isEmpty)
+        #expect(server.requests().allSatisfy { $0.header("authorization") == nil })
+    }
+
     // MARK: Uploads
 
     @Test(
@@ -357,6 +368,7 @@ struct SFTPTests {
 
     @Test("what speaks no SSH is no SFTP server")
     func noSSH() async throws {
+        let fixture = try RemoteFixture { $0.connectTimeout = 500 }
         let server = try ScriptedFTPServer(.init(files: ["file": [1]]))
         var request = TransferRequest(url: "sftp://127.0.0.1:\(server.port)/file")
         request.credential = Credential(user: "me", password: "secret")

@@ -1,7 +1,7 @@
 import Glibc
 
 /// Which SSH servers are trusted. There is no policy that takes any.
-public enum HostKeyPolicy: Sendable, Equatable {
+public enum HostKeyPolicy: Sendable, Equatable, Codable {
     /// Those whose key stands in a file of OpenSSH's form (sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT"): plain, hashed and
     /// with wildcards, by `[name]:port` where the port is not 22. Revoked keys are refused; certificate authorities
     /// are not known. The file is read for each connection, and never written.

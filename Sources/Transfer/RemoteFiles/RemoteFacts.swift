@@ -24,6 +24,14 @@ struct RemoteFacts: Sendable, Equatable {
             origin: ResumeData.resource(of: url), total: size)
     }
 
+    /// In HTTP's words, for destinations that are decided by an answer: file servers give none.
+    var head: ResponseHead {
+        let lines = [
+            size.map { "Content-Length: \($0)\n" }, time.map { "Last-Modified: \(HTTPDate.text($0))\n" },
+        ]
+        return ResponseHead(status: 200, version: "", lines: lines.flatMap { Array(($0 ?? "").utf8) })
+    }
+
     /// Where a download goes on that has `have` bytes of the version that these facts are of.
     ///
     /// - Parameter overlap: bytes to fetch once more and compare, where the time is not known.

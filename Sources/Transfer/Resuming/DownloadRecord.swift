@@ -33,6 +33,8 @@ struct RecordedRequest: Sendable, Equatable, Codable {
     private var allowsDowngrade: Bool
     private var redirects: RedirectPolicy
     private var httpVersion: HTTPVersion?
+    private var transportSecurity: TransportSecurity?
+    private var hostKeys: HostKeyPolicy?
 
     init(_ request: TransferRequest) {
         url = request.url
@@ -48,6 +50,8 @@ struct RecordedRequest: Sendable, Equatable, Codable {
         allowsDowngrade = request.allowsDowngrade
         redirects = request.redirects
         httpVersion = request.httpVersion
+        transportSecurity = request.transportSecurity
+        hostKeys = request.hostKeys
     }
 
     var request: TransferRequest {
@@ -60,6 +64,8 @@ struct RecordedRequest: Sendable, Equatable, Codable {
         request.allowsDowngrade = allowsDowngrade
         request.redirects = redirects
         request.httpVersion = httpVersion
+        request.transportSecurity = transportSecurity ?? .none
+        request.hostKeys = hostKeys
         return request
     }
 }

@@ -84,7 +84,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun {
             throw TransferError(.tooLarge, "the file has \(size) bytes, more than the \(maximum) allowed")
         }
         let claimed = facts.version(of: task.originalRequest.url)
-        destination = try writer.place(ResourceMetadata(nil, claimed), total: facts.size)
+        destination = try writer.place(ResourceMetadata(facts.head, claimed), total: facts.size)
         writer.begin(at: offset, of: claimed)
         if writer.have > 0 {
             session.delegate.downloadTask(task, didResumeAtOffset: writer.have, expected: facts.size)
@@ -172,10 +172,10 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun {
 
     private func finish() {
         do throws(TransferError) {
-            let (part, size) = try writer.complete()
             if destination == nil {
-                destination = try writer.place(ResourceMetadata(nil, writer.version), total: size)
+                destination = try writer.place(ResourceMetadata(nil, writer.version), total: nil)
             }
+            let (part, size) = try writer.complete()
             guard let destination else { throw TransferError(.internal, "a file without a destination") }
             end()
             task.progress.setTotal(size)

@@ -12,6 +12,10 @@ final class RemoteExchange: ExchangeHandler {
     let file: RemoteFile
 
     private var step: RemoteStep?
+    /// Counts steps, so that what was set for one does nothing to the next.
+    private var number = 0
+    /// The request's own limit, in each direction.
+    private var ownLimit: TokenBucket?
     private var hasBegun = false
     private var check: HostKeyCheck?
     private var wish: MemoryFile?
@@ -42,6 +46,7 @@ final class RemoteExchange: ExchangeHandler {
         self.client = client
         self.core = core
         session = task.session
+        ownLimit = task.originalRequest.maximumRate.map { TokenBucket(rate: $0, now: core.now) }
     }
 
     /// Milliseconds since the step began.
@@ -53,6 +58,7 @@ final class RemoteExchange: ExchangeHandler {
 
     func begin(_ step: RemoteStep) {
         self.step = step
+        number += 1
         hasBegun = true
         failure = nil
         bodyBegun = false
@@ -152,6 +158,7 @@ final class RemoteExchange: ExchangeHandler {
             configuration: configuration, request: request, file: file, addresses: addresses, connectTo: connectTo,
             wish: wish, receiveBuffer: session.receiveBuffer)
         try options.checkLogin()
+        try options.checkTrust()
         do throws(CurlError) {
             exchangeID = try core.start(handler: self) { (exchange: Exchange) throws(CurlError) in
                 try options.apply(step, to: exchange)
@@ -245,15 +252,40 @@ final class RemoteExchange: ExchangeHandler {
         guard isBody else { return .accepted }
         guard pauses.isEmpty else { return .paused }
         begins()
-        return client.receive(bytes, of: facts(exchange))
+        let verdict = client.receive(bytes, of: facts(exchange))
+        if case .accepted = verdict { hold(session.downloadLimiter, bytes.count) }
+        return verdict
     }
 
     func fill(_ space: UnsafeMutableRawBufferPointer, on exchange: Exchange) -> FillVerdict {
         // The server has taken the name.
         begins()
         guard pauses.isEmpty else { return .paused }
-        return client.fill(space)
+        let verdict = client.fill(space)
+        if case .filled(let count) = verdict { hold(session.uploadLimiter, count) }
+        return verdict
     }
+
+    /// Stops where a limit is used up, until it is not.
+    private func hold(_ limiter: RateLimiter, _ bytes: Int) {
+        let own = ownLimit?.take(bytes, now: core.now) ?? 0
+        let wait = max(own, limiter.take(bytes, now: core.now))
+        if wait > 0 { rest(limiter, wait) }
+    }
+
+    private func rest(_ limiter: RateLimiter, _ milliseconds: Int64) {
+        pauses.insert(.rate)
+        let step = number
+        // Looked at again now and then, since a limit may be raised.
+        _ = core.after(milliseconds: min(milliseconds, Self.longestRest)) { [weak self] in
+            guard let self, step == number, self.step != nil else { return }
+            let now = MonotonicTime.now()
+            let left = max(ownLimit?.take(0, now: now) ?? 0, limiter.take(0, now: now))
+            if left > 0 { rest(limiter, left) } else { resume(.rate) }
+        }
+    }
+
+    private static let longestRest: Int64 = 500
 
     private func begins() {
         guard !bodyBegun else { return }

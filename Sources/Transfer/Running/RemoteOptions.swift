@@ -73,6 +73,24 @@ struct RemoteOptions {
 
     // MARK: FTP
 
+    /// Which server is the right one, as the session's policies have it; delegates are not asked.
+    private var trust: TrustOptions {
+        TrustOptions(
+            policy: configuration.trustPolicies.serverTrustPolicy(forHost: file.host)
+                ?? .performDefaultEvaluation(validateHost: true))
+    }
+
+    private var usesTLS: Bool { file.scheme == .ftps || (file.scheme == .ftp && request.transportSecurity != .none) }
+
+    /// - Throws: where the server could only be judged when its name and password are out already: libcurl hands over
+    ///   its certificates before a transfer, which FTP begins after the login.
+    func checkTrust() throws(TransferError) {
+        guard usesTLS, trust.judges else { return }
+        throw TransferError(
+            .tls,
+            "the trust policy for \(file.host) judges certificates by itself, which FTP does too late: pin its key")
+    }
+
     private func setFTP(_ step: RemoteStep, on exchange: Exchange) throws(CurlError) {
         // Passive alone; and wherever the server points, its own address is connected to.
         try exchange.easy.set(.skipPassiveAddress, to: true)
@@ -85,11 +103,9 @@ struct RemoteOptions {
             }
         try exchange.easy.set(.transportSecurity, to: security)
         if security > 0 {
-            if let pem = request.caCertificates {
-                try exchange.easy.set(.caCertificates, to: pem.utf8)
-            } else if let file = configuration.caFile {
-                try exchange.easy.set(.caFile, to: file)
-            }
+            let security = SecurityOptions(
+                configuration: configuration, request: request, host: file.host, trust: trust)
+            try security.apply(to: exchange.easy)
             // In TLS 1.3 a server sends session tickets over a data connection on which libcurl 7.88 only writes: it
             // closes without having read them, the kernel answers with RST, and what the server had not read yet is
             // lost. To try again would lose it again.
