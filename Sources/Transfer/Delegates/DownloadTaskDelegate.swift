@@ -46,6 +46,15 @@ public final class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
         set { state.withLock { $0.received = newValue } }
     }
 
+    /// Nothing of what attempts brought is to stay.
+    func forgetBytes() {
+        let hasBytes = state.withLock { state in
+            defer { state.resumeData = nil }
+            return state.resumeData != nil
+        }
+        if hasBytes, let task = task as? DownloadTask { try? task.target.directory.remove(task.target.partName) }
+    }
+
     func didResume(at offset: Int64) { state.withLock { $0.resumedAtOffset = offset } }
 
     override func finish(_ task: any SessionTask, _ error: TransferError?) {

@@ -30,6 +30,9 @@ public struct TransferRequest: Sendable {
     /// Absent: the session's.
     public var httpVersion: HTTPVersion?
 
+    /// Which of an ``AuthenticationRefresher``'s tokens it carries.
+    var tokenGenerations: [ObjectIdentifier: Int] = [:]
+
     public init(
         url: String, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:], credential: Credential? = nil
     ) {

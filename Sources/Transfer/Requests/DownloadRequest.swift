@@ -27,11 +27,12 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     /// - Parameter keepingBytes: whether what has come is kept, with resume data for it; otherwise nothing stays.
     @discardableResult
     public func cancel(keepingBytes: Bool) -> Self {
-        session.events.tell(.didCancel(self))
-        let ended = delegate.cancel { task in
+        end { task in
             if let task = task as? DownloadTask { task.cancel(keepingBytes: keepingBytes) } else { task.cancel() }
+        } idle: {
+            // Of an earlier attempt: nobody else is there to remove them.
+            if !keepingBytes { downloadDelegate.forgetBytes() }
         }
-        if ended { complete(.cancelled) }
         return self
     }
 

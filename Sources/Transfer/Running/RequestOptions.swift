@@ -86,20 +86,28 @@ struct RequestOptions {
         }
     }
 
+    private static func name(of line: String) -> String { line.prefix { $0 != ":" && $0 != ";" }.lowercased() }
+
     private func setHeaders(on exchange: Exchange) throws(CurlError) {
         var list = HeaderList()
         var hasAgent = false
         let own = ownAuthorization
+        // What the engine says it says alone: two fields of a name would contradict each other.
+        let engineNames = Set(engineFields.map { Self.name(of: $0) })
         if let own { try list.append("Authorization: \(own)") }
         for field in request.headerFields {
             if field.name == .userAgent { hasAgent = true }
             if field.name == .authorization, isAuthorized || own != nil { continue }
+            if engineNames.contains(field.name.canonicalName) { continue }
             // libcurl takes `Name;` for a field without a value; `Name:` would remove it.
             try list.append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
         }
         for line in configuration.additionalHeaders {
-            let name = line.prefix { $0 != ":" }.lowercased()
-            if !request.headerFields.contains(where: { $0.name.canonicalName == name }) { try list.append(line) }
+            let name = Self.name(of: line)
+            if engineNames.contains(name) || request.headerFields.contains(where: { $0.name.canonicalName == name }) {
+                continue
+            }
+            try list.append(line)
         }
         if !hasAgent { try list.append("User-Agent: \(configuration.userAgent)") }
         for line in engineFields { try list.append(line) }

@@ -2,7 +2,7 @@
 public struct SessionConfiguration: Sendable {
     /// Fields that every request carries, unless it has its own of that name; `Name: value`.
     public var additionalHeaders: [String] = []
-    public var userAgent = "dld-transfer/0.1"
+    public var userAgent = UserAgent.library
     /// Of requests that name none. HTTP/1.1: this libcurl can report success for a broken HTTP/2 stream.
     public var httpVersion = HTTPVersion.http1
     /// Bytes of an answer that are kept in memory at most.
@@ -40,6 +40,4 @@ public struct SessionConfiguration: Sendable {
     public init() {}
 
     func identity(for host: String) -> ClientIdentity? { identities.isEmpty ? nil : identities[host] }
-
-    public static let `default` = SessionConfiguration()
 }

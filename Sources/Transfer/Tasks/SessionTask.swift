@@ -64,7 +64,7 @@ extension LoopTask {
 
     public func cancel() {
         switch core.cancel() {
-        case .complete: session.complete(self, .cancelled)
+        case .complete: session.completeUnbegun(self, .cancelled)
         case .cancelOnLoop: session.cancel(self)
         case .nothing: break
         }
