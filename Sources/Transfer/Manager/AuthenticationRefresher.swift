@@ -43,12 +43,14 @@ public final class AuthenticationRefresher<Authentication: TokenAuthentication>:
     /// - Parameters:
     ///   - token: absent: the first attempt waits for one.
     ///   - limit: past it requests fail rather than refresh.
-    public convenience init(_ authentication: Authentication, token: Token? = nil, limit: RefreshLimit = RefreshLimit()) {
+    public convenience init(_ authentication: Authentication, token: Token? = nil, limit: RefreshLimit = RefreshLimit())
+    {
         self.init(authentication, token: token, limit: limit, now: { MonotonicTime.now() })
     }
 
     init(
-        _ authentication: Authentication, token: Token?, limit: RefreshLimit, now: @escaping @Sendable () -> MonotonicTime
+        _ authentication: Authentication, token: Token?, limit: RefreshLimit,
+        now: @escaping @Sendable () -> MonotonicTime
     ) {
         self.authentication = authentication
         self.now = now

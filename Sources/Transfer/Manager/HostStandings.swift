@@ -58,13 +58,13 @@ struct HostStandings {
         guard var standing = hosts[host] else { return .go }
         defer { hosts[host] = standing }
         if let held = standing.heldUntil {
-            if held > now { return .wait(milliseconds: now.rest(until: held)) }
+            if held > now { return .wait(milliseconds: now.milliseconds(until: held)) }
             standing.heldUntil = nil
         }
         guard let opensAt = standing.opensAt else { return .go }
-        if opensAt > now { return .wait(milliseconds: now.rest(until: opensAt)) }
+        if opensAt > now { return .wait(milliseconds: now.milliseconds(until: opensAt)) }
         if let probed = standing.probedUntil {
-            if probed > now { return .wait(milliseconds: now.rest(until: probed)) }
+            if probed > now { return .wait(milliseconds: now.milliseconds(until: probed)) }
             // It goes on, and so may others; one more failure and the breaker is open again.
             standing.opensAt = nil
             standing.probedUntil = nil
@@ -78,7 +78,7 @@ struct HostStandings {
     /// Milliseconds until `host` may be asked again, 0 where it may be now.
     func hold(of host: String, now: MonotonicTime) -> Int64 {
         guard let standing = hosts[host] else { return 0 }
-        return now.rest(until: max(standing.opensAt ?? .zero, standing.heldUntil ?? .zero))
+        return now.milliseconds(until: max(standing.opensAt ?? .zero, standing.heldUntil ?? .zero))
     }
 
     /// An attempt at `host` ended.
@@ -114,7 +114,9 @@ struct HostStandings {
         if let opensAt = standing.opensAt, opensAt > now || standing.probedUntil == nil { return false }
         let longest = max(0, policy.maximumDelay)
         let (doubled, isTooLong) = standing.pause.multipliedReportingOverflow(by: 2)
-        standing.pause = standing.pause == 0 ? min(longest, max(1, policy.baseDelay)) : isTooLong ? longest : min(longest, doubled)
+        standing.pause =
+            standing.pause == 0
+            ? min(longest, max(1, policy.baseDelay)) : isTooLong ? longest : min(longest, doubled)
         standing.opensAt = now.advanced(milliseconds: standing.pause)
         standing.probedUntil = nil
         return true
@@ -142,10 +144,4 @@ struct HostStandings {
 
 extension MonotonicTime {
     fileprivate static let zero = MonotonicTime(nanoseconds: 0)
-
-    /// Milliseconds until `later`, rounded up, 0 where it has passed.
-    fileprivate func rest(until later: MonotonicTime) -> Int64 {
-        guard later > self else { return 0 }
-        return Int64((later.nanoseconds - nanoseconds + 999_999) / 1_000_000)
-    }
 }

@@ -43,6 +43,7 @@ extension SessionManager {
         _ form: FormBody, _ request: some RequestConvertible, _ progress: TransferProgress
     ) -> UploadRequest {
         UploadRequest(
-            Result { () throws(TransferError) in try request.asRequest() }, form: form, progress: progress, manager: self)
+            Result { () throws(TransferError) in try request.asRequest() }, form: form, progress: progress,
+            manager: self)
     }
 }

@@ -74,7 +74,8 @@ public final class SessionManager: Sendable {
     private func make(_ intention: Result<TransferRequest, TransferError>, body: RequestBody) -> DataRequest {
         let progress = TransferProgress()
         return DataRequest(
-            intention, body: { body }, delegate: DataTaskDelegate(progress: progress), progress: progress, manager: self,
+            intention, body: { body }, delegate: DataTaskDelegate(progress: progress), progress: progress,
+            manager: self,
             isUpload: false)
     }
 

@@ -30,7 +30,7 @@ public class DataRequest: Request, @unchecked Sendable {
 
     override var canTryAgain: Bool { super.canTryAgain && !dataDelegate.hasHandedOut }
 
-    override func validate() -> TransferError? {
+    override func validationFailure() -> TransferError? {
         guard let response else { return nil }
         let data = dataDelegate.data
         return validate(response, isEmpty: data.map { $0.isEmpty } ?? (progress.completedBytes == 0), data: data)

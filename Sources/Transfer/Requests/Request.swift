@@ -204,7 +204,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
     func attemptDidEnd(_ error: TransferError?, retrier: (any RequestRetrier)?) {
         delegate.endAttempt()
         let retrier = RetrierChain.of(own.withLock { $0.retrier }, retrier)
-        let failure = error ?? validate()
+        let failure = error ?? validationFailure()
         retrier?.attemptDidEnd(of: self, with: failure)
         guard let failure else { return complete(nil) }
         guard let retrier, failure.code != .cancelled, failure.code != .invalidated, canTryAgain else {
@@ -237,7 +237,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
     var canTryAgain: Bool { !delegate.isCancelled && original != nil && session.isOpen }
 
     /// What the validators say of an attempt that brought an answer.
-    func validate() -> TransferError? { nil }
+    func validationFailure() -> TransferError? { nil }
 
     func complete(_ error: TransferError?) {
         delegate.complete(error: error) {
