@@ -14,11 +14,11 @@ RELEASE_DIR = $(shell $(SWIFT) build $(RELEASE) --show-bin-path)
 # compares with.
 PACKAGES := binutils libncurses6 libxml2 git libc6-dev libstdc++-12-dev libcurl4-openssl-dev libsqlite3-dev \
 	libsystemd-dev pkg-config ca-certificates nginx curl sqlite3 procps util-linux mount e2fsprogs \
-	vsftpd openssh-server tinyproxy microsocks openssl
+	vsftpd openssh-server tinyproxy microsocks openssl jq
 PEERS := curl wget2 axel aria2
 
 .PHONY: help setup setup-bench debug release demo test test-unit test-integration test-tsan bench lint install clean
-.PHONY: fuzz fuzz-corpus
+.PHONY: fuzz fuzz-corpus test-asan docs consumer
 
 help:
 	@echo 'make demo              builds, and shows the daemon at work before your eyes'
@@ -27,7 +27,10 @@ help:
 	@echo 'make test-integration  real daemons against real servers'
 	@echo 'make test-tsan         the unit tests under ThreadSanitizer'
 	@echo 'make fuzz              the parsers against inputs that no one thought of (FUZZ_SECONDS=300 each)'
+	@echo 'make test-asan         the engine'"'"'s tests under AddressSanitizer'
 	@echo 'make bench             compares dld with curl, wget2, axel and aria2c (RUNS=5)'
+	@echo 'make docs              the documentation of the library Transfer, and whether it is whole'
+	@echo 'make consumer          a program outside of the tree that uses the library, built and tried'
 	@echo 'make lint              judges the style'
 	@echo 'make install           installs programs, units and configuration (PREFIX, DESTDIR)'
 	@echo 'make setup             installs the Debian packages that are missing'
@@ -61,8 +64,11 @@ test-integration: setup debug
 
 # One test at a time: ten times slower as they are, side by side they would wait for each other until their patience ends.
 test-tsan: setup
-	TSAN_OPTIONS='suppressions=$(CURDIR)/Tests/thread-sanitizer.supp' \
+	TSAN_OPTIONS='suppressions=$(CURDIR)/Tests/thread-sanitizer.supp' DLD_STRESS_SECONDS=60 \
 		$(SWIFT) test --scratch-path .build-tsan --sanitize thread --no-parallel --skip '^Integration\.'
+
+test-asan: setup
+	DLD_STRESS_SECONDS=60 $(SWIFT) test --scratch-path .build-asan --sanitize address --filter '^(TransferTests|CurlTests)\.'
 
 fuzz: setup
 	@Tests/Fuzz/fuzz.sh '$(FUZZ_SECONDS)'
@@ -74,9 +80,16 @@ fuzz-corpus: setup
 bench: setup-bench release
 	@DLD_BIN_DIR='$(RELEASE_DIR)' RUNS='$(RUNS)' Tests/Benchmarks/bench.sh
 
+docs: setup
+	@SWIFT='$(SWIFT)' Tests/Documentation/docs.sh
+
+consumer: setup
+	@SWIFT='$(SWIFT)' Tests/Consumer/consumer.sh
+
 lint:
 	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests
-	@for script in .ci/run .ci/install-missing Tests/Demo/demo.sh Tests/Benchmarks/bench.sh Tests/Fuzz/fuzz.sh; do \
+	@for script in .ci/run .ci/install-missing Tests/Demo/demo.sh Tests/Benchmarks/bench.sh Tests/Fuzz/fuzz.sh \
+		Tests/Documentation/*.sh Tests/Consumer/consumer.sh; do \
 		bash -n $$script || exit 1; \
 	done
 
@@ -92,4 +105,4 @@ install: release
 	install -D -m 0644 config/queue.example.yaml '$(DESTDIR)$(PREFIX)/share/doc/dld/queue.example.yaml'
 
 clean:
-	rm -rf .build .build-tsan .build-fuzz
+	rm -rf .build .build-tsan .build-asan .build-fuzz .build-docs .build-consumer

@@ -90,6 +90,8 @@ let package = Package(
 
         // Tests mirror the sources.
         .target(name: "TestSupport", dependencies: ["CLinux"], path: "Tests/TestSupport", swiftSettings: strict),
+        .executableTarget(
+            name: "TransferLoad", dependencies: ["Transfer", .httpTypes], path: "Tests/TransferLoad", swiftSettings: strict),
         .testTarget(name: "CurlTests", dependencies: ["Curl", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "TransferTests", dependencies: ["Transfer", "Curl", "CLinux", "TestSupport", .httpTypes],
@@ -120,7 +122,7 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "Integration",
-            dependencies: ["TestSupport", "ControlClient", "ControlProtocol", "TaskModel", "CLinux", "dld", "dlctl"],
+            dependencies: ["TestSupport", "ControlClient", "ControlProtocol", "TaskModel", "CLinux", "TransferLoad", "dld", "dlctl"],
             swiftSettings: strict),
     ]
 )

@@ -13,6 +13,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -216,3 +217,4 @@ ssize_t linux_netlink_receive(int fd, void *space, size_t size) {
     }
     return count;
 }
+int linux_memory_file(const char *name) { return memfd_create(name, MFD_CLOEXEC); }

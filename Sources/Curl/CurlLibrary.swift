@@ -22,6 +22,12 @@ package enum CurlLibrary {
         return codings
     }
 
+    /// Whether SSH is libssh2's, with which the key of every server is judged by us before anyone logs in
+    /// (`CURLOPT_SSH_HOSTKEYFUNCTION`, since 7.84.0).
+    package static var judgesHostKeys: Bool {
+        ccurl_ssh_library().map { String(cString: $0).hasPrefix("libssh2/") } ?? false
+    }
+
     /// `libcurl/7.88.1`, found at run time.
     package static var version: String {
         "libcurl/" + String(cString: ccurl_version_number())

@@ -7,6 +7,8 @@ package struct EasyHandle: ~Copyable {
     private var headers = HeaderList()
     private var addresses = HeaderList()
     private var connectTo = HeaderList()
+    private var commandsBefore = HeaderList()
+    private var commandsAfter = HeaderList()
 
     package init() throws(CurlError) {
         try CurlLibrary.initialise()
@@ -54,6 +56,17 @@ package struct EasyHandle: ~Copyable {
     package mutating func setConnectTo(_ list: consuming HeaderList) throws(CurlError) {
         connectTo = list
         try check(ccurl_set_list(raw, CURLOPT_CONNECT_TO, connectTo.head))
+    }
+
+    /// Commands to a file server before and after the transfer; after it only where it succeeded. One that begins
+    /// with an asterisk may fail: see `CURLOPT_QUOTE` and `CURLOPT_POSTQUOTE`.
+    package mutating func setCommands(
+        before: consuming HeaderList, after: consuming HeaderList
+    ) throws(CurlError) {
+        commandsBefore = before
+        commandsAfter = after
+        try check(ccurl_set_list(raw, CURLOPT_QUOTE, commandsBefore.head))
+        try check(ccurl_set_list(raw, CURLOPT_POSTQUOTE, commandsAfter.head))
     }
 
     package borrowing func set(_ option: EasyOption.Blob, to bytes: some Collection<UInt8>) throws(CurlError) {

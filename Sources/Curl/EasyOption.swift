@@ -17,6 +17,10 @@ package enum EasyOption {
         package static let certificateType = Text(option: CURLOPT_SSLCERTTYPE)
         package static let keyPassphrase = Text(option: CURLOPT_KEYPASSWD)
         package static let acceptEncoding = Text(option: CURLOPT_ACCEPT_ENCODING)
+        /// A file to read cookies from; with none named, libcurl's engine for cookies is on all the same.
+        package static let cookieFile = Text(option: CURLOPT_COOKIEFILE)
+        /// One cookie as a line of the Netscape format; to be set as often as there are cookies.
+        package static let cookieLine = Text(option: CURLOPT_COOKIELIST)
         package static let proxyUser = Text(option: CURLOPT_PROXYUSERNAME)
         package static let proxyPassword = Text(option: CURLOPT_PROXYPASSWORD)
     }

@@ -14,6 +14,8 @@ package final class Exchange {
     /// Paused by us: no byte is expected.
     var pausedDirections: Int32 = 0
     unowned let loop: LoopCore
+    /// See ``watches()``.
+    var watch = ExchangeWatch()
 
     init(id: Int, handler: any ExchangeHandler, loop: LoopCore) throws(CurlError) {
         self.id = id
@@ -124,8 +126,18 @@ package protocol ExchangeHandler: AnyObject {
     func rewind(to offset: Int64) -> Bool
     /// Whether to trust the server behind a connection; asked where ``Exchange/judgesCertificates()`` was called.
     func judge(_ certificates: ServerCertificates, on exchange: Exchange) -> Bool
+    /// Whether to trust the SSH server that proved itself by this key; asked where ``Exchange/judgesHostKey()`` was
+    /// called.
+    func judge(hostKey: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool
+    /// Whether to go on, within a call of libcurl's that may wait; asked where ``Exchange/watches()`` was called.
+    func goesOn(_ exchange: Exchange) -> Bool
     /// The exchange has ended and has left the loop.
     func exchangeDidEnd(_ exchange: Exchange, _ ending: ExchangeEnding)
+}
+
+extension ExchangeHandler {
+    package func judge(hostKey: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool { false }
+    package func goesOn(_ exchange: Exchange) -> Bool { true }
 }
 
 package enum BodyVerdict {

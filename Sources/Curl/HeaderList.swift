@@ -19,6 +19,20 @@ package struct HeaderList: ~Copyable {
         head = longer
     }
 
+    /// A line that need not be UTF-8, as a command that names a file.
+    ///
+    /// - Throws: for a line that would be two.
+    package mutating func append(bytes line: [UInt8]) throws(CurlError) {
+        guard !line.contains(where: { $0 == 0x00 || $0 == 0x0D || $0 == 0x0A }) else {
+            throw CurlError(CURLE_BAD_FUNCTION_ARGUMENT)
+        }
+        let longer = (line + [0]).withUnsafeBufferPointer { bytes in
+            bytes.withMemoryRebound(to: CChar.self) { curl_slist_append(head, $0.baseAddress) }
+        }
+        guard let longer else { throw CurlError(CURLE_OUT_OF_MEMORY) }
+        head = longer
+    }
+
     package var isEmpty: Bool { head == nil }
 
     deinit { curl_slist_free_all(head) }

@@ -24,6 +24,9 @@ package final class TaskQueue: Sendable {
         self.settings = settings
         self.clock = clock
         var session = session
+        // Tasks of many owners share the session: nothing that a server says to one may go along with another's.
+        session.cookieStorage = nil
+        session.responseCache = nil
         session.checkpointInterval = Scheduler.checkpointBytes
         session.checkpointLimit = Scheduler.checkpointLimit
         manager = try SessionManager(configuration: session, startRequestsImmediately: false)

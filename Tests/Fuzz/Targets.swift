@@ -112,9 +112,13 @@ private func retryAfter(_ bytes: [UInt8]) {
 
 /// The fields themselves. What reads them, `AuthenticationOffer`, joins here.
 private func wwwAuthenticate(_ bytes: [UInt8]) {
-    for value in answer("WWW-Authenticate", bytes).values(of: "www-authenticate") {
-        precondition(value.utf8.count <= bytes.count * 3)
+    let head = answer("WWW-Authenticate", bytes)
+    for offer in head.authenticationOffers {
+        precondition(!offer.scheme.isEmpty && offer.parameters.count <= AuthenticationOffer.maximumParameters)
     }
+    // One line by itself, without what a head makes of it.
+    precondition(
+        AuthenticationOffer.parse(String(decoding: bytes, as: UTF8.self)).count <= AuthenticationOffer.maximumOffers)
 }
 
 // MARK: Files and the kernel

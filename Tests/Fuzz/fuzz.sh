@@ -35,6 +35,7 @@ fi
 transfer=$root/Sources/Transfer
 mapfile -t sources < <(grep -LE '^import (Curl|Crypto)$' "$transfer"/Messages/*.swift)
 sources+=(
+    "$transfer"/Authentication/AuthenticationOffer{,Parser}.swift
     "$transfer"/Caching/{CacheControl,CacheJudgement,CachePolicy,CachedResponse,CachedResponse+Freshness}.swift
     "$transfer"/Cookies/{Cookie,Cookie+Netscape}.swift
     "$transfer"/Reachability/{NetlinkMessage,NetworkPicture}.swift

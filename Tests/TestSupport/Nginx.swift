@@ -79,7 +79,7 @@ package final class Nginx: Sendable {
             master_process off;
             pid \(path)/nginx.pid;
             error_log \(path)/error.log;
-            events { worker_connections 2048; }
+            events { worker_connections 12000; }
             http {
                 log_format plain '$request_method $uri $status $body_bytes_sent $connection $server_protocol';
                 access_log \(path)/access.log plain;
@@ -92,7 +92,7 @@ package final class Nginx: Sendable {
                 default_type application/octet-stream;
                 ssl_protocols TLSv1.2 TLSv1.3;
                 server {
-                    listen 127.0.0.1:\(port)\(tls == nil ? "" : " ssl")\(http2 ? " http2" : "");
+                    listen 127.0.0.1:\(port)\(tls == nil ? "" : " ssl")\(http2 ? " http2" : "") backlog=4096;
                     \(tls?.settings ?? "")
                     \(filled(settings))
                     root \(root);

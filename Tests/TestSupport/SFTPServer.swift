@@ -111,6 +111,12 @@ package final class SFTPServer: Sendable {
         try resource.write(to: "\(root)/\(name)")
     }
 
+    /// Has it stand still, with all connections open.
+    package func freeze() { process.signalAll(SIGSTOP) }
+
+    /// Has it go on.
+    package func thaw() { process.signalAll(SIGCONT) }
+
     /// What sshd said so far: who came, with which key.
     package var log: String { process.child.standardError }
 

@@ -45,6 +45,11 @@ final class ServerProcess: Sendable {
         for pid in descendants { kill(pid, SIGKILL) }
     }
 
+    /// Stops the server and the processes of its connections where they are, or has them go on.
+    func signalAll(_ signal: Int32) {
+        for pid in [child.pid] + Self.descendants(of: child.pid) { kill(pid, signal) }
+    }
+
     private static func descendants(of ancestor: pid_t) -> [pid_t] {
         var children: [pid_t: [pid_t]] = [:]
         for name in (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? [] {

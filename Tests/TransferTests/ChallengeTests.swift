@@ -115,6 +115,15 @@ struct ChallengeTests {
         #expect(other.requests().first?.header("authorization") == nil)
     }
 
+    @Test("K24: what was given to a request answers nobody but the origin it was meant for")
+    func strangers() async throws {
+        let other = try ScriptedServer(["/g": [.status(401, headers: [Self.basic], body: "who?")]])
+        let server = try ScriptedServer(["/f": [.redirect(other.url("/g"))]])
+        let outcome = await manager.request(server.url("/f")).authenticate(with: credential).outcome
+        #expect(outcome.head?.status == 401)
+        #expect(other.requests().map { $0.header("authorization") } == [nil])
+    }
+
     @Test("an upload is sent again with the credential, from its beginning", arguments: [0, 1, 300_000])
     func upload(size: Int64) async throws {
         let resource = Resource(size: size)

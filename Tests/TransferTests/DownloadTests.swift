@@ -250,7 +250,7 @@ struct DownloadTests {
     @Test(
         "protocols that the engine does not speak, and what is no URL",
         arguments: [
-            "ftp://127.0.0.1/f", "file:///etc/passwd", "gopher://127.0.0.1/", "", "not a URL", "http://",
+            "scp://127.0.0.1/f", "file:///etc/passwd", "gopher://127.0.0.1/", "", "not a URL", "http://",
             "http://a\r\nb/",
         ])
     func badURLs(url: String) async {

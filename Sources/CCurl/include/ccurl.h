@@ -62,6 +62,31 @@ static inline CURLcode ccurl_set_prerequest_callback(CURL *easy, curl_prereq_cal
     return curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, callback);
 }
 
+// Called with the key by which an SSH server proved itself, before anyone logs in: the judge of it, alone where
+// libcurl stands on libssh2. Where it stands on another library, whose judge this is not, every key is refused.
+static inline int ccurl_refuse_known_host(
+    CURL *easy, const struct curl_khkey *known, const struct curl_khkey *found, enum curl_khmatch match,
+    void *context) {
+    (void)easy, (void)known, (void)found, (void)match, (void)context;
+    return CURLKHSTAT_REJECT;
+}
+
+static inline CURLcode ccurl_set_host_key_callback(CURL *easy, curl_sshhostkeycallback callback, void *context) {
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_SSH_KEYFUNCTION, ccurl_refuse_known_host);
+    if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_SSH_HOSTKEYDATA, context);
+    return code == CURLE_OK ? curl_easy_setopt(easy, CURLOPT_SSH_HOSTKEYFUNCTION, callback) : code;
+}
+
+// Called again and again while the transfer lasts, also from within calls that wait; other than 0 ends it.
+static inline CURLcode ccurl_set_progress_callback(CURL *easy, curl_xferinfo_callback callback, void *context) {
+    curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(easy, CURLOPT_XFERINFODATA, context);
+    return curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, callback);
+}
+
+// The library that speaks SSH, such as libssh2/1.10.0; NULL where there is none.
+static inline const char *ccurl_ssh_library(void) { return curl_version_info(CURLVERSION_NOW)->libssh_version; }
+
 static inline CURLcode ccurl_get_string(CURL *easy, CURLINFO info, const char **value) {
     return curl_easy_getinfo(easy, info, value);
 }

@@ -27,6 +27,8 @@ int linux_epoll_wait(int epoll, struct linux_event *events, int capacity, int ti
 int linux_eventfd(int semaphore);
 
 int linux_syncfs(int fd);
+// An empty file that is nowhere but in memory, or -1.
+int linux_memory_file(const char *name);
 
 // openat2 beneath dirfd: no symlink, no magic link, no step outside.
 int linux_openat_beneath(int dirfd, const char *path, int flags, mode_t mode);

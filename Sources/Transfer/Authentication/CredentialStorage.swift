@@ -28,6 +28,7 @@ public final class CredentialStorage: Sendable {
 
     private let state = Mutex(State())
 
+    /// An empty one.
     public init() {}
 
     /// - Parameters:

@@ -8,9 +8,13 @@ import HTTPTypes
 public struct DigestAuthorization: Sendable, Equatable {
     /// How strong the answer is and what goes into its key. SHA-512-256, which RFC 7616 leaves optional, is not known.
     public enum Algorithm: String, Sendable, CaseIterable {
+        /// MD5, as servers of RFC 2617 know it; weak, and still the most common.
         case md5 = "MD5"
+        /// `MD5-sess`: the first digest also covers both nonces (RFC 7616, section 3.4.2).
         case md5Session = "MD5-sess"
+        /// SHA-256, which RFC 7616 prefers.
         case sha256 = "SHA-256"
+        /// `SHA-256-sess`: the first digest also covers both nonces (RFC 7616, section 3.4.2).
         case sha256Session = "SHA-256-sess"
 
         /// Whether the key is bound to the nonces of the session's first request.
@@ -31,10 +35,13 @@ public struct DigestAuthorization: Sendable, Equatable {
         }
     }
 
+    /// As the server sent it, which the digests cover.
     public let realm: String
+    /// The server's, as it was sent.
     public let nonce: String
     /// To be sent back as it came.
     public let opaque: String?
+    /// That of the offer; without a word of it ``Algorithm/md5`` (RFC 7616, section 3.3).
     public let algorithm: Algorithm
     /// Whether the answer covers the client's nonce and the count (`qop=auth`); without it the scheme is that of
     /// RFC 2069.
@@ -94,6 +101,8 @@ public struct DigestAuthorization: Sendable, Equatable {
     /// section 3.3 asks for, is left to whoever read them.
     ///
     /// - Parameters:
+    ///   - credential: whose name and password go into it; a token is of no use here.
+    ///   - method: the request's, as it is sent.
     ///   - target: the request's path and query, as they are sent.
     ///   - nonceCount: how many requests have been made with this nonce, this one counted: 1 or more.
     ///   - clientNonce: random text; for an algorithm of a session the same for all requests with this nonce.

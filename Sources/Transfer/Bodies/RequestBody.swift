@@ -1,9 +1,12 @@
 /// What a request carries.
 public enum RequestBody: Sendable {
+    /// Nothing.
     case none
+    /// Bytes in memory.
     case data([UInt8])
     /// A file as it is now: it is read as it is sent, and a change to it meanwhile breaks the request off.
     case file(UploadSource)
+    /// Bytes that are made as they are sent.
     case stream(BodyStream)
 
     /// Bytes, where known beforehand.

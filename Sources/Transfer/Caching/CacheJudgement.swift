@@ -15,11 +15,14 @@ public struct CacheJudgement: Sendable {
         case fail
     }
 
+    /// Of the request; only answers to GET are kept.
     public let method: HTTPRequest.Method
     /// Those that are sent, with what the engine adds itself: `Authorization`, `Cookie`, `Accept-Encoding`.
     public let fields: HTTPFields
+    /// What the caller wants of the cache.
     public let policy: RequestCachePolicy
 
+    /// Judges for one request, by its method and the fields it goes out with.
     public init(method: HTTPRequest.Method, fields: HTTPFields, policy: RequestCachePolicy = .useProtocolCachePolicy) {
         self.method = method
         self.fields = fields
@@ -89,6 +92,8 @@ public struct CacheJudgement: Sendable {
     /// The response as it is to be stored (section 3), or `nil` where it may not be.
     ///
     /// - Parameters:
+    ///   - head: the answer's.
+    ///   - body: the answer's, whole and decoded as far as `head` says.
     ///   - requestedAt: when the request was sent; seconds since 1970.
     ///   - now: when the answer came; seconds since 1970.
     public func stored(_ head: ResponseHead, body: [UInt8], requestedAt: Int64, now: Int64) -> CachedResponse? {
@@ -149,7 +154,7 @@ public struct CacheJudgement: Sendable {
 
     private static let pragma = HTTPField.Name("pragma")
 
-    private var isPartialOrConditional: Bool {
+    var isPartialOrConditional: Bool {
         [.range, .ifRange, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince].contains { fields[$0] != nil }
     }
 

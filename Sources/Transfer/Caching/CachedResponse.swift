@@ -4,6 +4,7 @@ import HTTPTypes
 public struct CachedResponse: Sendable {
     /// Without the fields of its one connection; see ``ResponseHead``.
     public let head: ResponseHead
+    /// Of the answer, whole.
     public let body: [UInt8]
     /// When the request for it was sent: seconds since 1970.
     public let requestedAt: Int64

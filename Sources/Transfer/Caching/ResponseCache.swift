@@ -19,6 +19,7 @@ public final class ResponseCache: Sendable {
 
     /// Bytes in use.
     public var size: Int { list.withLock { $0.size } }
+    /// Answers that are kept.
     public var count: Int { list.withLock { $0.count } }
 
     /// What is stored for a GET of this URL, without its fragment. Counts as a use.
@@ -40,8 +41,10 @@ public final class ResponseCache: Sendable {
         return isKept
     }
 
+    /// Forgets the answer for `url`, where there is one.
     public func remove(for url: String) { list.withLock { $0.remove(url) } }
 
+    /// Forgets every answer.
     public func removeAll() { list.withLock { $0 = RecentList() } }
 }
 

@@ -5,7 +5,7 @@ extension Cookie {
     /// Bytes of a line: fields at their limits, tabs and words.
     static let maximumLineLength = 6144
 
-    /// - Parameter netscape: one line, with or without its end.
+    /// - Parameter line: one line, with or without its end.
     /// - Returns: `nil` for a comment, and for what is no cookie; see
     ///   ``init(name:value:domain:includesSubdomains:path:isSecure:isHTTPOnly:expires:)``.
     public init?(netscape line: String) {

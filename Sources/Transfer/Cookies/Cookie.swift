@@ -10,7 +10,9 @@ public struct Cookie: Sendable, Hashable, CustomStringConvertible {
     /// Bytes of a domain: what the DNS allows.
     public static let maximumDomainLength = 255
 
+    /// Case matters in it (RFC 6265, section 5.3).
     public let name: String
+    /// As the server sent it.
     public let value: String
     /// A host's name in lower case, or an address (IPv6 without brackets); never with a dot in front.
     public let domain: String
@@ -26,7 +28,13 @@ public struct Cookie: Sendable, Hashable, CustomStringConvertible {
     public let expires: Int64
 
     /// - Parameters:
+    ///   - name: the cookie's.
+    ///   - value: the cookie's.
     ///   - domain: a dot in front is dropped.
+    ///   - includesSubdomains: whether hosts beneath `domain` get it too.
+    ///   - path: where on the host it begins to be sent.
+    ///   - isSecure: whether it goes over TLS alone.
+    ///   - isHTTPOnly: whether scripts are kept from it.
     ///   - expires: seconds since 1970, 0 for the session's lifetime.
     /// - Returns: `nil` for a cookie that could not be written to a line and read again as itself: control characters,
     ///   an empty name, a name with `=` or `;`, a path without a slash in front, a domain that is neither a name nor
@@ -69,7 +77,7 @@ public struct Cookie: Sendable, Hashable, CustomStringConvertible {
 
     /// Whether a request for `path` would carry it (RFC 6265, section 5.1.4).
     ///
-    /// - Parameter path: that of a URL, without its query.
+    /// - Parameter requested: that of a URL, without its query.
     public func matches(path requested: String) -> Bool {
         let own = path.utf8
         let requested = requested.utf8.first == UInt8(ascii: "/") ? requested.utf8 : "/".utf8

@@ -44,7 +44,9 @@ extension CookieStorage {
     /// The file is the owner's alone (0600) and appears whole under its name; a link of that name is replaced, not
     /// followed.
     ///
-    /// - Parameter now: seconds since 1970; absent: by the system's clock.
+    /// - Parameters:
+    ///   - path: the file's.
+    ///   - now: seconds since 1970; absent: by the system's clock.
     /// - Throws: ``TransferError/Code/io`` and its like where the file cannot be written.
     public func save(toFileAt path: String, now: Int64? = nil) throws(TransferError) {
         let now = now ?? Int64(time(nil))

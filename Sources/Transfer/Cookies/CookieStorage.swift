@@ -2,6 +2,7 @@ import Synchronization
 
 /// Whether cookies that servers set are kept.
 public enum CookieAcceptPolicy: Sendable {
+    /// Those of every server.
     case always
     /// What servers set, change or delete is dropped; the program's own cookies are sent as they are.
     case never
@@ -10,7 +11,7 @@ public enum CookieAcceptPolicy: Sendable {
 /// The cookies of one session, or of those that were given the same storage on purpose.
 ///
 /// Each exchange has its own copy: it is fed the cookies of its host, libcurl applies the answer's fields to them, and
-/// what the exchange made of its copy is brought back by ``replace(fed:got:)``. So exchanges that run side by side
+/// what the exchange made of its copy is brought back by `replace(fed:got:)`. So exchanges that run side by side
 /// share no state of libcurl's.
 public final class CookieStorage: Sendable {
     /// Cookies in all; beyond it, the one stored the longest ago goes.
@@ -21,6 +22,7 @@ public final class CookieStorage: Sendable {
     private let table = Mutex(CookieTable())
     private let policy: Mutex<CookieAcceptPolicy>
 
+    /// An empty one.
     public init(acceptPolicy: CookieAcceptPolicy = .always) {
         policy = Mutex(acceptPolicy)
     }
@@ -40,6 +42,7 @@ public final class CookieStorage: Sendable {
     /// Removes the cookie of that name, domain and path, whatever its value.
     public func delete(_ cookie: Cookie) { table.withLock { $0.remove(CookieTable.Key(cookie)) } }
 
+    /// Forgets every cookie.
     public func removeAll() { table.withLock { $0 = CookieTable() } }
 
     /// What a request would carry (RFC 6265, section 5.4): longer paths first, then those stored earlier.

@@ -8,6 +8,7 @@ public class DataTaskDelegate: TaskDelegate, @unchecked Sendable {
         var data: [UInt8] = []
         var dataStream: (@Sendable ([UInt8]) -> Void)?
         var channel: BodyChannel?
+        var willCacheResponse: (@Sendable (DataTask, CachedResponse) -> CachedResponse?)?
     }
 
     private let state = Mutex(State())
@@ -28,6 +29,13 @@ public class DataTaskDelegate: TaskDelegate, @unchecked Sendable {
     public var dataStream: (@Sendable ([UInt8]) -> Void)? {
         get { state.withLock { $0.dataStream } }
         set { state.withLock { $0.dataStream = newValue } }
+    }
+
+    /// What to store of a whole answer that may be stored, where the session's delegate has no closure for that; `nil`
+    /// from it: nothing.
+    public var dataTaskWillCacheResponse: (@Sendable (DataTask, CachedResponse) -> CachedResponse?)? {
+        get { state.withLock { $0.willCacheResponse } }
+        set { state.withLock { $0.willCacheResponse = newValue } }
     }
 
     /// Bytes of the body that have come.

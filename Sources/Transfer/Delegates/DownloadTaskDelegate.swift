@@ -10,13 +10,17 @@ public final class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
         var file: PublishedFile?
         var wantsCheckpoint: (@Sendable () -> Void)?
         var received: (@Sendable () -> Void)?
+        var leavesNothing = false
     }
 
     private let state: Mutex<State>
     /// One value for all attempts.
     public let progress: TransferProgress
 
-    init(resumeData: ResumeData?, progress: TransferProgress) {
+    private let placement: DownloadPlacement
+
+    init(placement: DownloadPlacement, resumeData: ResumeData?, progress: TransferProgress) {
+        self.placement = placement
         state = Mutex(State(resumeData: resumeData))
         self.progress = progress
         super.init()
@@ -28,10 +32,16 @@ public final class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
     public var resumedAtOffset: Int64? { state.withLock { $0.resumedAtOffset } }
     /// The finished file, in its final place.
     public var file: PublishedFile? { state.withLock { $0.file } }
-    /// Where the bytes lie until they are whole.
-    public var temporaryPath: String? {
-        (task as? DownloadTask).map { $0.target.directory.path(of: $0.target.partName) }
+    /// Where the file goes, as the request was told; `nil` where it has a ``DownloadTarget``.
+    public var destination: DownloadDestination? {
+        if case .decided(let destination) = placement { destination } else { nil }
     }
+    /// Where the bytes lie until they are whole; `nil` while that is yet to be decided.
+    public var temporaryPath: String? {
+        (task as? DownloadTask)?.target.map { $0.directory.path(of: $0.partName) }
+    }
+    /// Where the finished file is, or what its destination came to; `nil` before that.
+    public var finalPath: String? { file?.path ?? (task as? DownloadTask)?.target?.decision?.path }
 
     /// Called on a loop's thread when as many bytes as the session's `checkpointInterval` have been written since it
     /// was last called: whoever keeps resume data may want to renew them.
@@ -46,16 +56,31 @@ public final class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
         set { state.withLock { $0.received = newValue } }
     }
 
-    /// Nothing of what attempts brought is to stay.
-    func forgetBytes() {
-        let hasBytes = state.withLock { state in
-            defer { state.resumeData = nil }
-            return state.resumeData != nil
-        }
-        if hasBytes, let task = task as? DownloadTask { try? task.target.directory.remove(task.target.partName) }
+    func didResume(at offset: Int64) { state.withLock { $0.resumedAtOffset = offset } }
+
+    /// Nothing is to stay on disk.
+    func setLeavesNothing() { state.withLock { $0.leavesNothing = true } }
+
+    /// Where the next attempt's file goes: where an earlier one decided.
+    var nextPlacement: DownloadPlacement {
+        guard let last = task as? DownloadTask else { return placement }
+        return last.target?.decision.map { .decided(by: $0.destination) } ?? last.placement
     }
 
-    func didResume(at offset: Int64) { state.withLock { $0.resumedAtOffset = offset } }
+    /// The request fails with `error`: what it says of resume data is what there is on disk.
+    func settle(_ error: TransferError) -> TransferError {
+        let (resumeData, leavesNothing) = state.withLock { state in
+            defer { if state.leavesNothing { state.resumeData = nil } }
+            return (state.resumeData, state.leavesNothing)
+        }
+        var error = error
+        error.resumeData = error.resumeData ?? resumeData
+        guard leavesNothing else { return error }
+        _ = try? error.resumeData?.discard()
+        if case .fixed(let target) = placement { try? target.directory.remove(target.partName) }
+        error.resumeData = nil
+        return error
+    }
 
     override func finish(_ task: any SessionTask, _ error: TransferError?) {
         state.withLock { state in

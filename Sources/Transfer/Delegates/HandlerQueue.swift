@@ -17,8 +17,10 @@ public struct HandlerQueue: Sendable {
     public static let shared = HandlerQueue(place: .shared)
     /// The thread that completed the request, which must not be held up.
     public static let inline = HandlerQueue(place: .inline)
+    /// The main dispatch queue: only in programs that run it (`dispatchMain`, or an asynchronous `main`).
     public static let main = HandlerQueue.dispatch(.main)
 
+    /// A dispatch queue of the caller's.
     public static func dispatch(_ queue: DispatchQueue) -> HandlerQueue { HandlerQueue(place: .dispatch(queue)) }
 
     private static let threads = WorkerThreads(name: "dld-handler", limit: 8)

@@ -8,8 +8,10 @@ extension SessionDelegate {
 
         /// The session is at its end: invalidated, and its last task complete.
         public var sessionDidBecomeInvalid: (@Sendable (Session, TransferError?) -> Void)?
+        /// What to do about a challenge: of every server's trust, and for credentials where the task has no request.
         public var sessionDidReceiveChallenge:
             (@Sendable (Session, AuthenticationChallenge) -> (ChallengeDisposition, Credential?))?
+        /// As ``sessionDidReceiveChallenge``, with a completion.
         public var sessionDidReceiveChallengeWithCompletion:
             (
                 @Sendable (
@@ -27,6 +29,7 @@ extension SessionDelegate {
                 @Sendable (any SessionTask, _ response: ResponseHead, _ newRequest: TransferRequest)
                     -> TransferRequest?
             )?
+        /// As ``taskWillPerformHTTPRedirection``, with a completion.
         public var taskWillPerformHTTPRedirectionWithCompletion:
             (
                 @Sendable (
@@ -34,8 +37,10 @@ extension SessionDelegate {
                     @escaping @Sendable (TransferRequest?) -> Void
                 ) -> Void
             )?
+        /// What to do about a challenge, in the place of the request's own answer.
         public var taskDidReceiveChallenge:
             (@Sendable (any SessionTask, AuthenticationChallenge) -> (ChallengeDisposition, Credential?))?
+        /// As ``taskDidReceiveChallenge``, with a completion.
         public var taskDidReceiveChallengeWithCompletion:
             (
                 @Sendable (
@@ -45,36 +50,66 @@ extension SessionDelegate {
             )?
         /// A stream of the same length for a body that has to be sent again; `nil`: the body's own is made anew.
         public var taskNeedNewBodyStream: (@Sendable (any SessionTask) -> BodyStream?)?
+        /// As ``taskNeedNewBodyStream``, with a completion.
         public var taskNeedNewBodyStreamWithCompletion:
             (@Sendable (any SessionTask, @escaping @Sendable (BodyStream?) -> Void) -> Void)?
+        /// A piece of a body went out: its bytes, those that went out so far, and those of the whole, where known.
         public var taskDidSendBodyData:
             (@Sendable (any SessionTask, _ bytes: Int64, _ total: Int64, _ expected: Int64?) -> Void)?
+        /// What each exchange of a task took, just before the task is complete.
         public var taskDidFinishCollectingMetrics: (@Sendable (any SessionTask, TransferMetrics) -> Void)?
         /// In the place of validation and retry: the request is complete with `error`, and its handlers follow.
         public var taskDidComplete: (@Sendable (any SessionTask, _ error: TransferError?) -> Void)?
 
         // MARK: Data tasks
 
+        /// What is to become of an answer, before its body is taken.
         public var dataTaskDidReceiveResponse: (@Sendable (DataTask, ResponseHead) -> ResponseDisposition)?
+        /// As ``dataTaskDidReceiveResponse``, with a completion.
         public var dataTaskDidReceiveResponseWithCompletion:
             (@Sendable (DataTask, ResponseHead, @escaping @Sendable (ResponseDisposition) -> Void) -> Void)?
+        /// After ``ResponseDisposition/becomeDownload(_:)``: the second task goes on with the first one's answer.
         public var dataTaskDidBecomeDownloadTask: (@Sendable (DataTask, DownloadTask) -> Void)?
         /// In the place of keeping the bytes, or handing them to the request's stream.
         public var dataTaskDidReceiveData: (@Sendable (DataTask, [UInt8]) -> Void)?
+        /// What to store of a whole answer that may be stored; `nil`: nothing. The task is complete after that.
+        public var dataTaskWillCacheResponse: (@Sendable (DataTask, CachedResponse) -> CachedResponse?)?
+        public var dataTaskWillCacheResponseWithCompletion:
+            (@Sendable (DataTask, CachedResponse, @escaping @Sendable (CachedResponse?) -> Void) -> Void)?
 
         // MARK: Download tasks
 
+        /// The file is whole, verified and in its final place.
         public var downloadTaskDidFinishDownloading: (@Sendable (DownloadTask, PublishedFile) -> Void)?
+        /// Bytes reached the part file: so many, so many of the file so far, and those of the whole, where known.
         public var downloadTaskDidWriteData:
             (@Sendable (DownloadTask, _ bytes: Int64, _ total: Int64, _ expected: Int64?) -> Void)?
+        /// The server agreed to go on: bytes that are not fetched again, and those of the whole, where known.
         public var downloadTaskDidResumeAtOffset:
             (@Sendable (DownloadTask, _ offset: Int64, _ expected: Int64?) -> Void)?
         /// Bytes that were there no longer count.
         public var downloadTaskDidRestart: (@Sendable (DownloadTask, _ reason: String) -> Void)?
         /// Every byte is here; the file is about to be synced, verified and named.
         public var downloadTaskDidReceiveAll: (@Sendable (DownloadTask) -> Void)?
+        /// So many bytes as ``SessionConfiguration/checkpointInterval`` says were written since the last time.
         public var downloadTaskWantsCheckpoint: (@Sendable (DownloadTask) -> Void)?
 
+        // MARK: Stream tasks
+
+        /// Nothing more comes from the peer, by its doing or by ours; what has come may still be there to be read. Not
+        /// called where the connection breaks: the task is complete then.
+        public var streamTaskReadClosed: (@Sendable (StreamTask) -> Void)?
+        /// The FIN is on its way, after everything that was written. Not called where the connection breaks.
+        public var streamTaskWriteClosed: (@Sendable (StreamTask) -> Void)?
+        /// The kernel would take another source address for the peer by now. Looked at only when
+        /// ``Session/routesDidChange()`` is called, and told once a task; a connection through a proxy has the proxy
+        /// for its peer.
+        public var streamTaskBetterRouteDiscovered: (@Sendable (StreamTask) -> Void)?
+        /// What was asked of the task is done, and the rest belongs to the two of these.
+        public var streamTaskDidBecomeInputAndOutputStreams:
+            (@Sendable (StreamTask, _ reader: StreamReader, _ writer: StreamWriter) -> Void)?
+
+        /// No closures.
         public init() {}
 
         /// The callbacks that a closure stands in for.
@@ -101,12 +136,19 @@ extension SessionDelegate {
                 dataTaskDidReceiveResponse != nil || dataTaskDidReceiveResponseWithCompletion != nil)
             note(.dataTaskDidBecomeDownloadTask, dataTaskDidBecomeDownloadTask != nil)
             note(.dataTaskDidReceiveData, dataTaskDidReceiveData != nil)
+            note(
+                .dataTaskWillCacheResponse,
+                dataTaskWillCacheResponse != nil || dataTaskWillCacheResponseWithCompletion != nil)
             note(.downloadTaskDidFinishDownloading, downloadTaskDidFinishDownloading != nil)
             note(.downloadTaskDidWriteData, downloadTaskDidWriteData != nil)
             note(.downloadTaskDidResumeAtOffset, downloadTaskDidResumeAtOffset != nil)
             note(.downloadTaskDidRestart, downloadTaskDidRestart != nil)
             note(.downloadTaskDidReceiveAll, downloadTaskDidReceiveAll != nil)
             note(.downloadTaskWantsCheckpoint, downloadTaskWantsCheckpoint != nil)
+            note(.streamTaskReadClosed, streamTaskReadClosed != nil)
+            note(.streamTaskWriteClosed, streamTaskWriteClosed != nil)
+            note(.streamTaskBetterRouteDiscovered, streamTaskBetterRouteDiscovered != nil)
+            note(.streamTaskDidBecomeInputAndOutputStreams, streamTaskDidBecomeInputAndOutputStreams != nil)
             return set
         }
     }
@@ -117,28 +159,51 @@ extension SessionDelegate {
 
         public init(rawValue: UInt32) { self.rawValue = rawValue }
 
+        /// ``SessionDelegate/Overrides/sessionDidBecomeInvalid``
         public static let sessionDidBecomeInvalid = Callbacks(rawValue: 1 << 0)
+        /// ``SessionDelegate/Overrides/sessionDidReceiveChallenge``, in either form
         public static let sessionDidReceiveChallenge = Callbacks(rawValue: 1 << 1)
+        /// ``SessionDelegate/Overrides/sessionDidFinishEvents``
         public static let sessionDidFinishEvents = Callbacks(rawValue: 1 << 2)
+        /// ``SessionDelegate/Overrides/taskWillPerformHTTPRedirection``, in either form
         public static let taskWillPerformHTTPRedirection = Callbacks(rawValue: 1 << 3)
+        /// ``SessionDelegate/Overrides/taskDidReceiveChallenge``, in either form
         public static let taskDidReceiveChallenge = Callbacks(rawValue: 1 << 4)
+        /// ``SessionDelegate/Overrides/taskNeedNewBodyStream``, in either form
         public static let taskNeedNewBodyStream = Callbacks(rawValue: 1 << 5)
+        /// ``SessionDelegate/Overrides/taskDidSendBodyData``
         public static let taskDidSendBodyData = Callbacks(rawValue: 1 << 6)
+        /// ``SessionDelegate/Overrides/taskDidFinishCollectingMetrics``
         public static let taskDidFinishCollectingMetrics = Callbacks(rawValue: 1 << 7)
+        /// ``SessionDelegate/Overrides/taskDidComplete``
         public static let taskDidComplete = Callbacks(rawValue: 1 << 8)
+        /// ``SessionDelegate/Overrides/dataTaskDidReceiveResponse``, in either form
         public static let dataTaskDidReceiveResponse = Callbacks(rawValue: 1 << 9)
+        /// ``SessionDelegate/Overrides/dataTaskDidBecomeDownloadTask``
         public static let dataTaskDidBecomeDownloadTask = Callbacks(rawValue: 1 << 10)
+        /// ``SessionDelegate/Overrides/dataTaskDidReceiveData``
         public static let dataTaskDidReceiveData = Callbacks(rawValue: 1 << 11)
+        /// An answer is about to be kept in the cache.
         public static let dataTaskWillCacheResponse = Callbacks(rawValue: 1 << 12)
+        /// ``SessionDelegate/Overrides/downloadTaskDidFinishDownloading``
         public static let downloadTaskDidFinishDownloading = Callbacks(rawValue: 1 << 13)
+        /// ``SessionDelegate/Overrides/downloadTaskDidWriteData``
         public static let downloadTaskDidWriteData = Callbacks(rawValue: 1 << 14)
+        /// ``SessionDelegate/Overrides/downloadTaskDidResumeAtOffset``
         public static let downloadTaskDidResumeAtOffset = Callbacks(rawValue: 1 << 15)
+        /// ``SessionDelegate/Overrides/downloadTaskDidRestart``
         public static let downloadTaskDidRestart = Callbacks(rawValue: 1 << 16)
+        /// ``SessionDelegate/Overrides/downloadTaskDidReceiveAll``
         public static let downloadTaskDidReceiveAll = Callbacks(rawValue: 1 << 17)
+        /// ``SessionDelegate/Overrides/downloadTaskWantsCheckpoint``
         public static let downloadTaskWantsCheckpoint = Callbacks(rawValue: 1 << 18)
+        /// The reading side of a stream was closed.
         public static let streamTaskReadClosed = Callbacks(rawValue: 1 << 19)
+        /// The writing side of a stream was closed.
         public static let streamTaskWriteClosed = Callbacks(rawValue: 1 << 20)
+        /// A better way to a stream's server came up.
         public static let streamTaskBetterRouteDiscovered = Callbacks(rawValue: 1 << 21)
-        public static let streamTaskDidBecomeStreams = Callbacks(rawValue: 1 << 22)
+        /// ``SessionDelegate/Overrides/streamTaskDidBecomeInputAndOutputStreams``
+        public static let streamTaskDidBecomeInputAndOutputStreams = Callbacks(rawValue: 1 << 22)
     }
 }

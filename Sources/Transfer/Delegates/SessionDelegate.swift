@@ -17,8 +17,10 @@ public final class SessionDelegate: Sendable {
     /// So that the way of every byte need not lock to find that nobody wants to hear of it.
     private let overridden = Atomic<UInt32>(0)
 
+    /// One that overrides nothing.
     public init() {}
 
+    /// A closure of ``Overrides``, set and read as a property of the delegate; `nil` restores what happens without it.
     public subscript<Closure>(
         dynamicMember closure: any WritableKeyPath<Overrides, Closure?> & Sendable
     ) -> Closure? {
@@ -105,10 +107,10 @@ public final class SessionDelegate: Sendable {
     }
 
     /// Whether anyone but the host's policy has a say about a server's certificate.
-    func decidesTrust(of task: any SessionTask) -> Bool {
-        responds(to: [.taskDidReceiveChallenge, .sessionDidReceiveChallenge])
-            || self[task]?.delegate.taskDidReceiveChallenge != nil
-    }
+    var decidesTrust: Bool { responds(to: [.taskDidReceiveChallenge, .sessionDidReceiveChallenge]) }
+
+    /// Whether the task's own delegate has.
+    func decidesOwnTrust(of task: any SessionTask) -> Bool { self[task]?.delegate.taskDidReceiveChallenge != nil }
 
     /// A session's closures are asked about servers' trust first, which concerns all its tasks, and about credentials
     /// only where the task has no delegate.
@@ -198,11 +200,35 @@ public final class SessionDelegate: Sendable {
         closure(.dataTaskDidReceiveData, \.dataTaskDidReceiveData)?(task, bytes)
     }
 
+    /// Whether anyone but the engine has a say about what is stored.
+    func decidesCaching(of task: DataTask) -> Bool {
+        responds(to: .dataTaskWillCacheResponse) || dataDelegate(of: task)?.dataTaskWillCacheResponse != nil
+    }
+
+    func dataTask(
+        _ task: DataTask, willCache response: CachedResponse,
+        completion: @escaping @Sendable (CachedResponse?) -> Void
+    ) {
+        if let closure = closure(.dataTaskWillCacheResponse, \.dataTaskWillCacheResponseWithCompletion) {
+            closure(task, response, completion)
+        } else if let closure = closure(.dataTaskWillCacheResponse, \.dataTaskWillCacheResponse) {
+            completion(closure(task, response))
+        } else if let closure = dataDelegate(of: task)?.dataTaskWillCacheResponse {
+            completion(closure(task, response))
+        } else {
+            completion(response)
+        }
+    }
+
+    private func dataDelegate(of task: DataTask) -> DataTaskDelegate? { self[task]?.delegate as? DataTaskDelegate }
+
     /// The request goes on with the new task.
     func dataTask(_ task: DataTask, didBecome download: DownloadTask) {
         if let request = remove(task) {
             self[download] = request
             request.delegate.replace(by: download)
+            // Cancelled when the request knew of the old task alone.
+            if request.isCancelled { download.cancel() }
         }
         closure(.dataTaskDidBecomeDownloadTask, \.dataTaskDidBecomeDownloadTask)?(task, download)
     }
@@ -241,5 +267,37 @@ public final class SessionDelegate: Sendable {
 
     func downloadTask(_ task: DownloadTask, didFinishDownloading file: PublishedFile) {
         closure(.downloadTaskDidFinishDownloading, \.downloadTaskDidFinishDownloading)?(task, file)
+    }
+
+    // MARK: From stream tasks
+
+    func streamTask(readClosedFor task: StreamTask) {
+        if let closure = closure(.streamTaskReadClosed, \.streamTaskReadClosed) { return closure(task) }
+        streamDelegate(of: task)?.streamTaskReadClosed?(task)
+    }
+
+    func streamTask(writeClosedFor task: StreamTask) {
+        if let closure = closure(.streamTaskWriteClosed, \.streamTaskWriteClosed) { return closure(task) }
+        streamDelegate(of: task)?.streamTaskWriteClosed?(task)
+    }
+
+    func streamTask(betterRouteDiscoveredFor task: StreamTask) {
+        if let closure = closure(.streamTaskBetterRouteDiscovered, \.streamTaskBetterRouteDiscovered) {
+            return closure(task)
+        }
+        streamDelegate(of: task)?.streamTaskBetterRouteDiscovered?(task)
+    }
+
+    func streamTask(_ task: StreamTask, didBecome reader: StreamReader, _ writer: StreamWriter) {
+        if let closure = closure(
+            .streamTaskDidBecomeInputAndOutputStreams, \.streamTaskDidBecomeInputAndOutputStreams)
+        {
+            return closure(task, reader, writer)
+        }
+        streamDelegate(of: task)?.streamTaskDidBecomeInputAndOutputStreams?(task, reader, writer)
+    }
+
+    private func streamDelegate(of task: StreamTask) -> StreamTaskDelegate? {
+        self[task]?.delegate as? StreamTaskDelegate
     }
 }

@@ -33,6 +33,7 @@ public class TaskDelegate: @unchecked Sendable {
     public var error: TransferError? { state.withLock { $0.error } }
     /// Attempts after the first.
     public var retryCount: Int { state.withLock { $0.life.retryCount } }
+    /// Whether the request was cancelled, which is not to say that it did not complete before.
     public var isCancelled: Bool { state.withLock { $0.life.isCancelled } }
     /// The request's handlers may run: nothing more becomes of it.
     public var isComplete: Bool { state.withLock { $0.life.isComplete } }
@@ -48,6 +49,7 @@ public class TaskDelegate: @unchecked Sendable {
 
     // MARK: Closures, where the session's delegate has none
 
+    /// What to ask next in the place of `newRequest`; `nil`: the redirecting answer is the final one.
     public var taskWillPerformHTTPRedirection:
         (@Sendable (any SessionTask, _ response: ResponseHead, _ newRequest: TransferRequest) -> TransferRequest?)?
     {
@@ -55,6 +57,7 @@ public class TaskDelegate: @unchecked Sendable {
         set { state.withLock { $0.willPerformHTTPRedirection = newValue } }
     }
 
+    /// What to do about a challenge, in the place of the request's own or a stored credential.
     public var taskDidReceiveChallenge:
         (@Sendable (any SessionTask, AuthenticationChallenge) -> (ChallengeDisposition, Credential?))?
     {
@@ -62,6 +65,7 @@ public class TaskDelegate: @unchecked Sendable {
         set { state.withLock { $0.didReceiveChallenge = newValue } }
     }
 
+    /// A stream of the same length for a body that has to be sent again; `nil`: the body's own is made anew.
     public var taskNeedNewBodyStream: (@Sendable (any SessionTask) -> BodyStream?)? {
         get { state.withLock { $0.needNewBodyStream } }
         set { state.withLock { $0.needNewBodyStream = newValue } }
@@ -80,7 +84,7 @@ public class TaskDelegate: @unchecked Sendable {
         _ challenge: AuthenticationChallenge, of task: any SessionTask
     ) -> (ChallengeDisposition, Credential?) {
         if let closure = taskDidReceiveChallenge { return closure(task, challenge) }
-        return Self.defaultAnswer(challenge, credential: credential)
+        return Self.defaultAnswer(challenge, credential: challenge.isFromOrigin ? credential : nil)
     }
 
     static func defaultAnswer(

@@ -8,6 +8,7 @@ public struct JSONEncoding: ParameterEncoding {
     /// Whether each value has a line of its own, two spaces further in for each level.
     public var isPretty: Bool
 
+    /// Names in the order of their bytes, on one line, unless said otherwise.
     public init(sortsKeys: Bool = true, isPretty: Bool = false) {
         self.sortsKeys = sortsKeys
         self.isPretty = isPretty

@@ -14,6 +14,7 @@ public struct EncodedRequest: Sendable {
     /// `nil`: the parameters are in the URL.
     public var body: [UInt8]?
 
+    /// What an encoding makes; without a body where the parameters went into the URL.
     public init(request: TransferRequest, body: [UInt8]? = nil) {
         self.request = request
         self.body = body

@@ -1,12 +1,18 @@
 /// A value to send with a request, as a form's field or in JSON.
 public enum ParameterValue: Sendable, Equatable {
+    /// Text; JSON has it as a string.
     case string(String)
+    /// A whole number.
     case int(Int)
     /// Finite, or it cannot be sent.
     case double(Double)
+    /// As ``URLEncoding/BoolEncoding`` says, in JSON `true` or `false`.
     case bool(Bool)
+    /// As ``URLEncoding/ArrayEncoding`` says.
     case array([ParameterValue])
+    /// Members by name.
     case dictionary([String: ParameterValue])
+    /// In a URL an empty value.
     case null
 
     /// How many arrays and dictionaries may lie within each other; deeper ones are an error.

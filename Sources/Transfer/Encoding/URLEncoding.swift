@@ -10,7 +10,9 @@ public struct URLEncoding: ParameterEncoding {
     public enum Destination: Sendable {
         /// Into the query for GET, HEAD and DELETE, into the body for every other method.
         case methodDependent
+        /// Into the URL's query, after what it has.
         case queryString
+        /// Into the body, whatever the method.
         case httpBody
     }
 
@@ -24,6 +26,7 @@ public struct URLEncoding: ParameterEncoding {
         case indexInBrackets
     }
 
+    /// How truth is written.
     public enum BoolEncoding: Sendable {
         /// `1` and `0`.
         case numeric
@@ -34,10 +37,14 @@ public struct URLEncoding: ParameterEncoding {
     /// The type of a body, unless the request names another.
     public static let contentType = "application/x-www-form-urlencoded; charset=utf-8"
 
+    /// Where the pairs go.
     public var destination: Destination
+    /// How the elements of an array are named.
     public var arrayEncoding: ArrayEncoding
+    /// How truth is written.
     public var boolEncoding: BoolEncoding
 
+    /// By method, with brackets and numbers for truth, unless said otherwise.
     public init(
         destination: Destination = .methodDependent, arrayEncoding: ArrayEncoding = .brackets,
         boolEncoding: BoolEncoding = .numeric

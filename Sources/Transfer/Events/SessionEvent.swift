@@ -2,14 +2,18 @@ import Synchronization
 
 /// What becomes of a session's requests, as one stream with one subject for each event.
 public enum SessionEvent: Sendable {
+    /// The request was started.
     case didResume(Request)
+    /// The request was told to stand still.
     case didSuspend(Request)
+    /// The request was told to end; ``didComplete(_:_:)`` follows, unless it had ended already.
     case didCancel(Request)
     /// An attempt failed, and another begins.
     case willRetry(Request, TransferError)
     /// Its handlers are about to run.
     case didComplete(Request, TransferError?)
 
+    /// Whom the event concerns.
     public var request: Request {
         switch self {
         case .didResume(let request), .didSuspend(let request), .didCancel(let request), .willRetry(let request, _),

@@ -71,11 +71,19 @@ public final class Directory: Sendable {
 
     private static func makePath(_ path: String) {
         var built = ""
-        for component in path.split(separator: "/") {
-            built += "/" + component
-            mkdir(built, 0o777)
+        for component in path.utf8.split(separator: UInt8(ascii: "/")) {
+            let parent = built.isEmpty ? "/" : built
+            built += "/" + String(Substring(component))
+            guard mkdir(built, 0o777) == 0 else { continue }
+            // As beneath a root: the new entry must outlive a power cut as surely as the file that will lie in it.
+            let descriptor = Glibc.open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+            guard descriptor >= 0 else { continue }
+            fsync(descriptor)
+            close(descriptor)
         }
     }
+
+    func isSame(as other: Directory) -> Bool { inode == other.inode && device == other.device }
 
     /// Brings the directory's entries to the disk.
     func synchronize() throws(TransferError) {
@@ -94,6 +102,13 @@ public final class Directory: Sendable {
     /// Whether something, whatever it is, has this name.
     public func contains(_ name: String) -> Bool {
         faccessat(descriptor.raw, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0
+    }
+
+    /// Whether `name` is a directory, and no link to one.
+    func isDirectory(_ name: String) -> Bool {
+        var information = stat()
+        return fstatat(descriptor.raw, name, &information, AT_SYMLINK_NOFOLLOW) == 0
+            && information.st_mode & S_IFMT == S_IFDIR
     }
 
     /// Removes the entry `name`; one that is not there is no error.
@@ -116,6 +131,7 @@ public final class Directory: Sendable {
         }
     }
 
+    /// Where `name` is in this directory, as a path; makes and looks up nothing.
     public func path(of name: String) -> String { path + (path.hasSuffix("/") ? "" : "/") + name }
 
     /// The size of the finished file `name` where the download called `owner` gave it that name.

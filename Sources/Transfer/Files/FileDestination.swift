@@ -4,19 +4,26 @@ public struct FileDestination: Sendable {
     public enum Conflict: Sendable {
         /// The names to try instead, one after the other, for the numbers 1, 2, ….
         case rename(@Sendable (_ name: String, _ number: Int) -> String)
+        /// The file of that name is replaced in one step: whoever opens it finds the old one whole, or the new one.
         case overwrite
         /// Done, without a file of ours.
         case skip
+        /// The download fails with ``TransferError/Code/nameConflict``, and the other file stays.
         case fail
     }
 
+    /// The file's name in the target's directory; a name alone, without a slash.
     public var name: String
+    /// What becomes of a name that is taken, judged at the moment when the file gets it.
     public var conflict: Conflict
     /// What the bytes must hash to.
     public var digest: FileDigest?
     /// Seconds since 1970, for the file's time; absent: the moment of its arrival.
     public var modificationTime: Int64?
+    /// Only its owner may read the finished file; otherwise whoever the process's umask lets.
+    public var isPrivate = false
 
+    /// A name, and what holds for the file that gets it; see the properties.
     public init(name: String, conflict: Conflict, digest: FileDigest? = nil, modificationTime: Int64? = nil) {
         self.name = name
         self.conflict = conflict
@@ -29,6 +36,7 @@ public struct FileDestination: Sendable {
 public struct PublishedFile: Sendable, Equatable {
     /// Absolute.
     public var path: String
+    /// Bytes.
     public var size: Int64
     /// A digest was given and agrees.
     public var isVerified: Bool

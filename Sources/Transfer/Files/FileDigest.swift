@@ -3,17 +3,24 @@ import Glibc
 
 /// The digest that a file must have.
 public struct FileDigest: Sendable, Equatable {
+    /// The functions that can be checked, under the names of RFC 9530's registry where that has them.
     public enum Algorithm: String, Sendable {
+        /// MD5: against accidents, not against people.
         case md5
+        /// SHA-1: against accidents, not against people.
         case sha1 = "sha-1"
+        /// SHA-256 (FIPS 180-4).
         case sha256 = "sha-256"
+        /// SHA-512 (FIPS 180-4).
         case sha512 = "sha-512"
     }
 
+    /// Makes ``hex`` of the file's bytes.
     public var algorithm: Algorithm
     /// Lower-case hexadecimal.
     public var hex: String
 
+    /// What a file must hash to, in lower-case hexadecimal.
     public init(algorithm: Algorithm, hex: String) {
         self.algorithm = algorithm
         self.hex = hex

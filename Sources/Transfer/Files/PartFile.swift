@@ -8,7 +8,9 @@ import Synchronization
 /// Written by the loop's thread, synced by others.
 public final class PartFile: Sendable {
     let descriptor: FileDescriptorOwner
+    /// Holds the part, and will hold the finished file.
     public let directory: Directory
+    /// In its directory.
     public let name: String
     /// Also stands in an extended attribute of the file, where there are any.
     let generation: String
@@ -77,6 +79,35 @@ public final class PartFile: Sendable {
         return PartFile(
             descriptor: descriptor, inode: UInt64(information.st_ino), directory: directory, name: name,
             generation: resumeData.generation, ranges: resumeData.ranges)
+    }
+
+    /// The same part under another name, possibly in another directory.
+    ///
+    /// - Returns: `nil` where it cannot go there: the directory is on another file system.
+    /// - Throws: `remoteChanged` where its name is another's by now.
+    func moved(to directory: Directory, name: String) throws(TransferError) -> PartFile? {
+        if !directory.isSame(as: self.directory) || name != self.name {
+            try checkName()
+            let (from, to) = (self.directory.descriptor.raw, directory.descriptor.raw)
+            guard renameat(from, self.name, to, name) == 0 else {
+                if errno == EXDEV { return nil }
+                throw .file(errno, doing: "move the part file to \(directory.path)")
+            }
+        }
+        return PartFile(
+            descriptor: descriptor, inode: inode, directory: directory, name: name, generation: generation,
+            ranges: durable)
+    }
+
+    /// Whether `name` is the part that resume data of this `generation` speak of; where the file system keeps no marks,
+    /// its name has to tell.
+    static func isPart(_ name: String, in directory: Directory, generation: String) -> Bool {
+        let raw = linux_openat_beneath(directory.descriptor.raw, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0)
+        guard raw >= 0 else { return false }
+        let descriptor = FileDescriptorOwner(raw)
+        guard let information = try? descriptor.status(), information.st_mode & S_IFMT == S_IFREG else { return false }
+        if let mark = attribute(of: raw) { return mark == generation }
+        return errno == ENOTSUP
     }
 
     private static func attribute(of descriptor: Int32) -> String? {

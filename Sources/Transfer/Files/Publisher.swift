@@ -150,7 +150,7 @@ final class Publisher: Sendable {
         let directory = part.directory
         if let digest = item.destination.digest { try digest.verify(part.descriptor) }
         try part.checkName()
-        fchmod(part.descriptor.raw, permissions)
+        if !item.destination.isPrivate { fchmod(part.descriptor.raw, permissions) }
         if let time = item.destination.modificationTime {
             _ = linux_set_modification_time(part.descriptor.raw, time)
         }

@@ -4,7 +4,9 @@ import Glibc
 public final class UploadSource: Sendable {
     /// What tells one state of a file from another.
     public struct Identity: Sendable, Equatable, Codable {
+        /// The file system, as `st_dev` has it.
         public var device: UInt64
+        /// The file in it, as `st_ino` has it.
         public var inode: UInt64
         /// Bytes.
         public var size: Int64
@@ -20,9 +22,11 @@ public final class UploadSource: Sendable {
     }
 
     let descriptor: FileDescriptorOwner
+    /// The state that the file was in when it was opened.
     public let identity: Identity
     /// The file's owner and mode, for whoever has to decide who may send it.
     public let owner: UInt32
+    /// As `st_mode` has it: type and permissions.
     public let mode: UInt32
 
     /// Opens a regular file; anything else is refused, and nothing blocks on a FIFO.

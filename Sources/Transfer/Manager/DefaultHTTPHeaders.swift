@@ -22,8 +22,9 @@ extension SessionManager {
 
 extension SessionConfiguration {
     /// For users of the library: ``SessionManager/defaultHTTPHeaders`` on every request. One that is made by `init()`
-    /// says no more than it has to.
-    public static let `default`: SessionConfiguration = {
+    /// says no more than it has to. A new one each time, so that no two sessions share a storage unless somebody wants
+    /// them to.
+    public static var `default`: SessionConfiguration {
         var configuration = SessionConfiguration()
         for field in SessionManager.defaultHTTPHeaders {
             switch field.name {
@@ -33,7 +34,7 @@ extension SessionConfiguration {
             }
         }
         return configuration
-    }()
+    }
 }
 
 /// Who is at work.

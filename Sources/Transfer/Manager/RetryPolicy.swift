@@ -11,6 +11,7 @@ public struct RetryPolicy: Sendable, Equatable {
     /// No server's `Retry-After` holds a request longer: 24 h in milliseconds.
     public static let longestHold: Int64 = 86_400_000
 
+    /// Ten attempts, from 1 s to 10 min apart, unless said otherwise.
     public init(attempts: Int = 10, baseDelay: Int64 = 1_000, maximumDelay: Int64 = 600_000) {
         self.attempts = attempts
         self.baseDelay = baseDelay
@@ -22,6 +23,7 @@ public struct RetryPolicy: Sendable, Equatable {
     /// - Parameters:
     ///   - failures: from 1.
     ///   - retryAfter: seconds that the server asked for; the jitter lies above it.
+    ///   - generator: where the jitter comes from.
     public func delay(
         failures: Int, retryAfter: Int64? = nil, using generator: inout some RandomNumberGenerator
     ) -> Int64 {
@@ -42,12 +44,16 @@ public enum RetryClass: Sendable, Equatable {
     case soon
     /// It helps once the network is back.
     case whenNetworkChanges
+    /// It helps once there is room on the file system.
     case whenDiskHasRoom
     /// It helps once a person did something: new access, a new URL.
     case whenAuthorised
+    /// It helps once the file to send is there as it should be.
     case whenSourceIsRight
+    /// The same would happen again.
     case never
 
+    /// What `error` says; of a status, 408, 425, 429, 500, 502 to 504 and 520 to 524 are worth another attempt.
     public init(_ error: TransferError) {
         self =
             switch error.code {
@@ -56,7 +62,7 @@ public enum RetryClass: Sendable, Equatable {
             case .diskFull: .whenDiskHasRoom
             case .io: .soon
             case .sourceChanged: .whenSourceIsRight
-            case .authenticationFailed: .whenAuthorised
+            case .loginRefused, .authenticationFailed: .whenAuthorised
             case .httpStatus: Self.status(error.httpStatus ?? 0)
             default: .never
             }

@@ -6,14 +6,23 @@ import Synchronization
 /// Releasing the manager cancels what is left and lets every completion run: no request holds it, so keep it as long
 /// as its requests are to go on.
 public final class SessionManager: Sendable {
+    /// Carries the requests out.
     public let session: Session
+    /// The session's; its closures take the place of what happens otherwise.
     public let delegate: SessionDelegate
     /// Whether a request starts by itself as soon as somebody wants to hear of its end; otherwise its `resume()` does.
     public let startRequestsImmediately: Bool
 
     let adapters = AdapterHolder()
 
-    /// - Parameter serverTrustPolicyManager: in the place of the configuration's.
+    /// Makes a session of its own.
+    ///
+    /// - Parameters:
+    ///   - configuration: copied, and not read again.
+    ///   - delegate: the new session's.
+    ///   - serverTrustPolicyManager: in the place of the configuration's.
+    ///   - startRequestsImmediately: see the property of that name.
+    /// - Throws: as ``Session/init(configuration:delegate:)``.
     public init(
         configuration: SessionConfiguration = .default, delegate: SessionDelegate = SessionDelegate(),
         serverTrustPolicyManager: ServerTrustPolicyManager? = nil, startRequestsImmediately: Bool = true
@@ -58,7 +67,10 @@ public final class SessionManager: Sendable {
     ///
     /// - Parameters:
     ///   - url: absolute.
+    ///   - method: `GET` unless said otherwise.
     ///   - parameters: go into the query or the body, as `encoding` has it.
+    ///   - encoding: puts the parameters in; asked only where there are any.
+    ///   - headers: fields of this request, before the session's.
     public func request(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: Parameters = [:],
         encoding: any ParameterEncoding = URLEncoding(), headers: HTTPFields = [:]
@@ -84,6 +96,8 @@ public final class SessionManager: Sendable {
     /// A file to fetch.
     ///
     /// - Parameters:
+    ///   - request: what to ask for.
+    ///   - target: where the bytes go, and how the file will be called.
     ///   - resumeData: what an earlier request for the same target left.
     ///   - progress: for counts that go on from an earlier request's.
     public func download(
@@ -91,8 +105,8 @@ public final class SessionManager: Sendable {
         progress: TransferProgress = TransferProgress()
     ) -> DownloadRequest {
         DownloadRequest(
-            Result { () throws(TransferError) in try request.asRequest() }, target: target, resumeData: resumeData,
-            progress: progress, manager: self)
+            Result { () throws(TransferError) in try request.asRequest() }, placement: .fixed(target),
+            resumeData: resumeData, progress: progress, manager: self)
     }
 
     // MARK: Uploads

@@ -6,16 +6,21 @@ public struct Link: Sendable, Equatable {
     /// In order, names in lower case, quotes and escapes resolved; `title*` and its like as they came.
     public let parameters: [Parameter]
 
+    /// One of a link's attributes (RFC 8288, section 3.4).
     public struct Parameter: Sendable, Equatable {
+        /// Lower case.
         public let name: String
+        /// Without quotation marks and escapes.
         public let value: String
 
+        /// An attribute; its name in lower case.
         public init(name: String, value: String) {
             self.name = name
             self.value = value
         }
     }
 
+    /// A link to a URL, possibly a relative one.
     public init(target: String, parameters: [Parameter] = []) {
         self.target = target
         self.parameters = parameters

@@ -7,6 +7,7 @@ public struct ResourceValidator: Sendable, Equatable, Codable {
     /// Last-Modified lies so far before the answer's Date that no later change can hide behind it.
     public var isDateStrong = false
 
+    /// A validator of what an answer said; both may be missing.
     public init(entityTag: String? = nil, lastModified: String? = nil) {
         self.entityTag = entityTag
         self.lastModified = lastModified

@@ -4,6 +4,7 @@ import HTTPTypes
 ///
 /// The fields are kept as the bytes they came in and looked up there: most answers are asked for two or three.
 public struct ResponseHead: Sendable {
+    /// Three digits (RFC 9110, section 15).
     public let status: Int
     /// `1.1`, `2`: the protocol's version as the status line says it.
     public let version: String

@@ -12,7 +12,9 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
 
         public init(rawValue: String) { self.rawValue = rawValue }
 
+        /// By the caller, or since the session was invalidated.
         public static let cancelled = Code(rawValue: "cancelled")
+        /// What was asked for cannot be asked for: a URL, a field or a parameter is no such thing.
         public static let invalidRequest = Code(rawValue: "invalid")
         /// The name does not exist.
         public static let unknownHost = Code(rawValue: "dns")
@@ -20,27 +22,53 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
         public static let resolverUnavailable = Code(rawValue: "resolver-unavailable")
         /// This machine has no way to the address.
         public static let unreachable = Code(rawValue: "unreachable")
+        /// No connection, or one that broke before an answer.
         public static let cannotConnect = Code(rawValue: "connect")
+        /// TLS failed, most often for the server's certificate.
         public static let tls = Code(rawValue: "tls")
+        /// No connection within ``SessionConfiguration/connectTimeout``.
         public static let timedOut = Code(rawValue: "timeout")
         /// No byte for the stall timeout.
         public static let stalled = Code(rawValue: "stalled")
         /// The body ended before its end.
         public static let truncated = Code(rawValue: "truncated")
+        /// Nothing that is stored will do, and the request forbids asking the server.
+        public static let notCached = Code(rawValue: "not-cached")
+        /// More than ``SessionConfiguration/maximumRedirects``.
         public static let tooManyRedirects = Code(rawValue: "too-many-redirects")
+        /// A scheme that the engine does not speak, or a redirect from https to http that was not allowed.
         public static let protocolNotAllowed = Code(rawValue: "protocol-not-allowed")
+        /// The whole file came, and is not the one whose digest was given.
         public static let checksumMismatch = Code(rawValue: "checksum-mismatch")
         /// What the server has now is not what the part file was begun from.
         public static let remoteChanged = Code(rawValue: "remote-changed")
         /// The answer's status is not a success; see ``TransferError/httpStatus``.
         public static let httpStatus = Code(rawValue: "http")
+        /// A file server has no such file.
+        public static let notFound = Code(rawValue: "not-found")
+        /// A file server does not know who wants to enter, or not by this password or key.
+        public static let loginRefused = Code(rawValue: "login-refused")
+        /// An SSH server is not proved to be the one that is meant: a case of ``tls``, and the same word.
+        public static let hostKey = tls
+        /// A file server has no room, or not for this user.
+        public static let remoteFull = Code(rawValue: "quota")
+        /// The destination's name is taken, and ``FileDestination/Conflict/fail`` was asked for.
         public static let nameConflict = Code(rawValue: "name-conflict")
+        /// The directory that a file was to go to is not there, and was not to be made.
+        public static let directoryMissing = Code(rawValue: "directory-missing")
+        /// A closure that was to say where the file goes threw; see ``TransferError/underlying``.
+        public static let destinationRefused = Code(rawValue: "destination-refused")
+        /// A path leads outside of its directory or through a link.
         public static let pathNotAllowed = Code(rawValue: "path-not-allowed")
+        /// No room on the file system, or none in the user's quota.
         public static let diskFull = Code(rawValue: "disk-full")
+        /// The system does not let this process do that.
         public static let permissionDenied = Code(rawValue: "permission-denied")
+        /// Another call of the system failed; see ``TransferError/systemError``.
         public static let io = Code(rawValue: "io")
         /// The file to upload is not the one it was, or is gone.
         public static let sourceChanged = Code(rawValue: "source-changed")
+        /// More bytes than the request, the session or the file system allows.
         public static let tooLarge = Code(rawValue: "too-large")
         /// The answer's type is none that was asked for.
         public static let unacceptableContentType = Code(rawValue: "unacceptable-content-type")
@@ -54,15 +82,18 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
         public static let authenticationFailed = Code(rawValue: "authentication")
         /// The session no longer takes tasks.
         public static let invalidated = Code(rawValue: "invalidated")
+        /// What should not be: a defect of the engine, or a system without threads or descriptors to give.
         public static let `internal` = Code(rawValue: "internal")
 
         /// The connection went away, and not by our doing.
         var isBrokenConnection: Bool { self == .truncated || self == .cannotConnect || self == .stalled }
     }
 
+    /// What kind of failure it is.
     public var code: Code
     /// One line for a person, without secrets.
     public var message: String
+    /// The answer's status, where there was an answer that failed for it.
     public var httpStatus: Int?
     /// Seconds that the server asked to be left alone (RFC 9110, section 10.2.3).
     public var retryAfter: Int64?
@@ -73,6 +104,7 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
     /// What lies behind it, where that is not the engine's own.
     public var underlying: (any Error)?
 
+    /// For adapters, validators and sources of bodies, which fail a request with errors of their own.
     public init(
         _ code: Code, _ message: String, httpStatus: Int? = nil, retryAfter: Int64? = nil, systemError: Int32? = nil,
         underlying: (any Error)? = nil

@@ -5,13 +5,23 @@ import HTTPTypes
 ///
 /// The URL is text and is judged when the request starts: a wrong one arrives through the request's handlers, as
 /// every other failure does.
+///
+/// `ftp`, `ftps` and `sftp` work with one file, whose URL does not end in a slash. What a download has of it goes on
+/// where the server's size and time are what they were, and is fetched anew otherwise. An upload goes beside the file,
+/// as `.NAME.dld-….tmp`, and gets its name when it is whole. Where the server does not rename onto a file that exists,
+/// as SFTP's of libssh2 1.10, that file is removed first, so that for a moment there is none; where it does not rename
+/// at all, the upload goes straight to the name, and who looks there meanwhile sees a part of it. An upload that broke
+/// begins anew. Methods, header fields, redirects and validation are HTTP's alone.
 public struct TransferRequest: Sendable {
+    /// Absolute; may hold secrets, which no message and no description of the engine's shows.
     public var url: String
+    /// `GET` where nothing else is said.
     public var method: HTTPRequest.Method
     /// Fields to send besides those that the engine sets itself (`Range`, `If-Range`, `Accept-Encoding`, framing).
     public var headerFields: HTTPFields
     /// Sent to this URL's origin alone, without being asked for: a name and password by the Basic scheme (RFC 7617), a
-    /// token as bearer. A server that wants Digest is answered with it when it asks.
+    /// token as bearer. A server that wants Digest is answered with it when it asks. To a file server it is the login, in
+    /// the place of the URL's own.
     public var credential: Credential?
     /// Who this client is, to this URL's origin alone; absent: the session's for the host.
     public var identity: ClientIdentity?
@@ -27,12 +37,20 @@ public struct TransferRequest: Sendable {
     public var redirects = RedirectPolicy.follow
     /// Bytes a second, in each direction, within what the session allows.
     public var maximumRate: Int64?
+    /// Whether a stored answer will do; absent: the session's. For data tasks alone: downloads and streams always ask
+    /// the server.
+    public var cachePolicy: RequestCachePolicy?
     /// Absent: the session's.
     public var httpVersion: HTTPVersion?
+    /// Of `ftp://`: whether it is to become TLS.
+    public var transportSecurity = TransportSecurity.none
+    /// Of `sftp://`; absent: the session's.
+    public var hostKeys: HostKeyPolicy?
 
     /// Which of an ``AuthenticationRefresher``'s tokens it carries.
     var tokenGenerations: [ObjectIdentifier: Int] = [:]
 
+    /// What is not named here is set afterwards.
     public init(
         url: String, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:], credential: Credential? = nil
     ) {
@@ -44,10 +62,12 @@ public struct TransferRequest: Sendable {
 }
 
 /// Which redirects the engine follows (RFC 9110, section 15.4).
-public enum RedirectPolicy: Sendable, Equatable {
+public enum RedirectPolicy: String, Sendable, Equatable, Codable {
+    /// All, up to ``SessionConfiguration/maximumRedirects``.
     case follow
     /// Those that ask for the very request again; another one is the answer.
     case followUnchanged
+    /// None: the redirecting answer is the final one.
     case stop
 
     func follows(_ status: Int, method: HTTPRequest.Method) -> Bool {
@@ -60,7 +80,7 @@ public enum RedirectPolicy: Sendable, Equatable {
 }
 
 /// Which versions of HTTP a server is spoken to in.
-public enum HTTPVersion: Sendable, Equatable, CaseIterable {
+public enum HTTPVersion: String, Sendable, Equatable, CaseIterable, Codable {
     /// HTTP/1.1 alone.
     case http1
     /// HTTP/2 where the server agrees to it within TLS (ALPN), otherwise HTTP/1.1.

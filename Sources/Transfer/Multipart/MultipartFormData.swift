@@ -9,6 +9,7 @@ public struct MultipartFormData: Sendable {
     /// Bytes of a body, headers and boundaries included, up to which it is put together in memory.
     public static let defaultThreshold: Int64 = 10_000_000
 
+    /// Stands between the parts.
     public let boundary: MultipartBoundary
     /// Bytes of the encoded body: headers, boundaries and parts.
     public private(set) var contentLength: Int64
@@ -20,6 +21,7 @@ public struct MultipartFormData: Sendable {
     /// More than this is not set aside before there are bytes to put there.
     private static let reservedAtMost: Int64 = 64 << 20
 
+    /// An empty form, by default with a random boundary.
     public init(boundary: MultipartBoundary = MultipartBoundary()) {
         self.boundary = boundary
         contentLength = Int64(boundary.closing.utf8.count)
@@ -36,6 +38,7 @@ public struct MultipartFormData: Sendable {
     /// Adds bytes.
     ///
     /// - Parameters:
+    ///   - data: the part's body, as it is.
     ///   - name: the field's. Like a file's it may hold anything but a NUL: quotation marks and line ends go out
     ///     percent-encoded.
     ///   - fileName: makes the part a file.
@@ -55,6 +58,8 @@ public struct MultipartFormData: Sendable {
     /// (``TransferError/Code/sourceChanged``).
     ///
     /// - Parameters:
+    ///   - path: the file's.
+    ///   - name: the field's.
     ///   - fileName: absent: the last component of `path`.
     ///   - mimeType: absent: guessed from the file's name.
     public mutating func append(
@@ -79,6 +84,9 @@ public struct MultipartFormData: Sendable {
     /// - Parameters:
     ///   - length: exactly how many bytes it gives; fewer or more are an error
     ///     (``TransferError/Code/sourceChanged``).
+    ///   - name: the field's.
+    ///   - fileName: makes the part a file.
+    ///   - mimeType: absent: guessed from the file's name.
     ///   - stream: makes a reader that stands at the stream's beginning, each time the form is encoded. An error of
     ///     its own or of the reader's comes out as it is if it is a ``TransferError``, and as
     ///     ``TransferError/Code/io`` otherwise.

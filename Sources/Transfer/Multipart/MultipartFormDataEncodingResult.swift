@@ -1,5 +1,6 @@
 /// Where a form's body is after it was encoded.
 public enum MultipartFormDataEncodingResult: Sendable, Equatable {
+    /// In memory, with the value for the request's `Content-Type`.
     case inMemory(body: [UInt8], contentType: String)
     /// In a file that is the caller's to remove; `size` in bytes.
     case onDisk(path: String, contentType: String, size: Int64)

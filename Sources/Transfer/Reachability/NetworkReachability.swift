@@ -9,8 +9,12 @@ import Synchronization
 ///
 /// It is that of the network namespace which the thread is in that calls ``startListening()`` or ``status``.
 public final class NetworkReachabilityManager: Sendable {
+    /// Whether there is a network.
     public enum Status: Sendable {
-        case reachable, notReachable
+        /// Trying is not hopeless.
+        case reachable
+        /// There is no way out of this machine.
+        case notReachable
     }
 
     /// What happened to the network.
@@ -75,6 +79,7 @@ public final class NetworkReachabilityManager: Sendable {
 
     private let shared = Shared()
 
+    /// One that does not listen yet.
     public init() {}
 
     deinit { stopListening() }

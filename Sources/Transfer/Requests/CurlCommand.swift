@@ -7,7 +7,7 @@ enum CurlCommand {
         "auth", "cookie", "key", "token", "secret", "password", "passwd", "credential", "signature", "session",
     ]
 
-    private static func isSecret(_ name: HTTPField.Name) -> Bool {
+    static func isSecret(_ name: HTTPField.Name) -> Bool {
         secret.contains { name.canonicalName.contains($0) }
     }
 

@@ -30,7 +30,7 @@ public class DataRequest: Request, @unchecked Sendable {
 
     override var canTryAgain: Bool { super.canTryAgain && !dataDelegate.hasHandedOut }
 
-    override func validationFailure() -> TransferError? {
+    override func judge() -> TransferError? {
         guard let response else { return nil }
         let data = dataDelegate.data
         return validate(response, isEmpty: data.map { $0.isEmpty } ?? (progress.completedBytes == 0), data: data)
@@ -59,6 +59,7 @@ public class DataRequest: Request, @unchecked Sendable {
         return self
     }
 
+    /// Runs `handler` when the request is complete, with the body as bytes; see ``DataSerializer``.
     @discardableResult
     public func responseData(
         queue: HandlerQueue = .shared, _ handler: @escaping @Sendable (DataResponse<Data>) -> Void
@@ -66,6 +67,7 @@ public class DataRequest: Request, @unchecked Sendable {
         response(queue: queue, using: DataSerializer(), handler)
     }
 
+    /// Runs `handler` when the request is complete, with the body as text; see ``StringSerializer``.
     @discardableResult
     public func responseString(
         queue: HandlerQueue = .shared, _ handler: @escaping @Sendable (DataResponse<String>) -> Void
@@ -73,6 +75,7 @@ public class DataRequest: Request, @unchecked Sendable {
         response(queue: queue, using: StringSerializer(), handler)
     }
 
+    /// Runs `handler` when the request is complete, with the body as JSON of any shape; see ``JSONSerializer``.
     @discardableResult
     public func responseJSON(
         queue: HandlerQueue = .shared, _ handler: @escaping @Sendable (DataResponse<JSONValue>) -> Void
@@ -80,6 +83,7 @@ public class DataRequest: Request, @unchecked Sendable {
         response(queue: queue, using: JSONSerializer(), handler)
     }
 
+    /// Runs `handler` when the request is complete, with a value made of its JSON; see ``DecodableSerializer``.
     @discardableResult
     public func responseDecodable<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, queue: HandlerQueue = .shared,
@@ -116,6 +120,7 @@ public class DataRequest: Request, @unchecked Sendable {
         }
     }
 
+    /// The body as text; see ``StringSerializer``.
     public var string: String {
         get async throws(TransferError) { try await response(using: StringSerializer()).result.get() }
     }

@@ -5,18 +5,20 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     private let downloadDelegate: DownloadTaskDelegate
 
     init(
-        _ intention: Result<TransferRequest, TransferError>, target: DownloadTarget, resumeData: ResumeData?,
+        _ intention: Result<TransferRequest, TransferError>, placement: DownloadPlacement, resumeData: ResumeData?,
         progress: TransferProgress, manager: SessionManager
     ) {
-        let delegate = DownloadTaskDelegate(resumeData: resumeData, progress: progress)
+        let delegate = DownloadTaskDelegate(placement: placement, resumeData: resumeData, progress: progress)
         downloadDelegate = delegate
         super.init(intention, delegate: delegate, progress: progress, manager: manager) {
             [session = manager.session] request in
-            session.downloadTask(
-                with: request, target: target, resumeData: delegate.resumeData, progress: progress)
+            DownloadTask(
+                request, placement: delegate.nextPlacement, resumeData: delegate.resumeData, progress: progress,
+                session: session, wish: try? intention.get())
         }
     }
 
+    /// What the handlers of a download get.
     public typealias Response = DownloadResponse<PublishedFile>
 
     /// Where it failed, or was cancelled: what another request can go on with.
@@ -24,16 +26,21 @@ public final class DownloadRequest: Request, @unchecked Sendable {
 
     /// Ends the request.
     ///
-    /// - Parameter keepingBytes: whether what has come is kept, with resume data for it; otherwise nothing stays.
+    /// - Parameter keepingBytes: whether what has come is kept, with resume data for it; otherwise nothing stays, unless
+    ///   every byte was there and the file comes to its name all the same.
     @discardableResult
     public func cancel(keepingBytes: Bool) -> Self {
+        if !keepingBytes, !delegate.isComplete { downloadDelegate.setLeavesNothing() }
         end { task in
             if let task = task as? DownloadTask { task.cancel(keepingBytes: keepingBytes) } else { task.cancel() }
-        } idle: {
-            // Of an earlier attempt: nobody else is there to remove them.
-            if !keepingBytes { downloadDelegate.forgetBytes() }
         }
         return self
+    }
+
+    override func complete(_ error: TransferError?) {
+        // However often it is told so: what is on disk is settled by the first end alone.
+        guard !delegate.isComplete else { return }
+        super.complete(error.map(downloadDelegate.settle))
     }
 
     // MARK: Handlers

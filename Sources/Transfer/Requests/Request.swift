@@ -11,6 +11,7 @@ import Synchronization
 /// `@unchecked`, since a class with subclasses cannot be checked: every stored property here and in the subclasses is
 /// a `let` of a `Sendable` type.
 public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugStringConvertible {
+    /// Receives what concerns this request alone.
     public let delegate: TaskDelegate
     /// One value for all attempts; as a sequence, what it becomes.
     public let progress: TransferProgress
@@ -48,13 +49,17 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
         startsByItself = manager.startRequestsImmediately
     }
 
+    /// Of the current attempt, or the last one; `nil` before the first.
     public var task: (any SessionTask)? { delegate.task }
     /// As the last attempt sent it: adapted, and after redirects.
     public var request: TransferRequest? { task?.currentRequest ?? original }
+    /// The head of the last attempt's answer.
     public var response: ResponseHead? { task?.response }
+    /// Attempts after the first.
     public var retryCount: Int { delegate.retryCount }
     /// Of all attempts.
     public var metrics: TransferMetrics { delegate.metrics }
+    /// Whether somebody called ``cancel()``, which is not to say that it did not complete before.
     public var isCancelled: Bool { delegate.isCancelled }
 
     // MARK: Description
@@ -133,16 +138,13 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
         return self
     }
 
-    /// - Parameters:
-    ///   - task: ends the attempt under way, where there is one.
-    ///   - idle: done where there is none, before the handlers hear of the end.
-    func end(_ task: (any SessionTask) -> Void, idle: () -> Void = {}) {
+    /// - Parameter task: ends the attempt under way, where there is one.
+    func end(_ task: (any SessionTask) -> Void) {
         switch delegate.cancel(task) {
         case .nothing: return
         case .endAttempt: session.events.tell(.didCancel(self))
         case .complete:
             session.events.tell(.didCancel(self))
-            idle()
             complete(.cancelled)
         }
     }
@@ -204,7 +206,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
     func attemptDidEnd(_ error: TransferError?, retrier: (any RequestRetrier)?) {
         delegate.endAttempt()
         let retrier = RetrierChain.of(own.withLock { $0.retrier }, retrier)
-        let failure = error ?? validationFailure()
+        let failure = error ?? judge()
         retrier?.attemptDidEnd(of: self, with: failure)
         guard let failure else { return complete(nil) }
         guard let retrier, failure.code != .cancelled, failure.code != .invalidated, canTryAgain else {
@@ -237,7 +239,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
     var canTryAgain: Bool { !delegate.isCancelled && original != nil && session.isOpen }
 
     /// What the validators say of an attempt that brought an answer.
-    func validationFailure() -> TransferError? { nil }
+    func judge() -> TransferError? { nil }
 
     func complete(_ error: TransferError?) {
         delegate.complete(error: error) {

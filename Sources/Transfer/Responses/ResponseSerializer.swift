@@ -2,9 +2,12 @@ import FoundationEssentials
 
 /// Makes of an answer what the caller wants of it.
 public protocol ResponseSerializer<Value>: Sendable {
+    /// What it makes.
     associatedtype Value: Sendable
 
-    /// - Parameter data: the body, empty where there is none.
+    /// - Parameters:
+    ///   - data: the body, empty where there is none.
+    ///   - head: the answer's; `nil` where there was no answer.
     /// - Throws: why it cannot; the response's error then has it as ``TransferError/underlying``.
     func serialize(_ data: Data, of head: ResponseHead?) throws -> Value
 }
@@ -31,6 +34,7 @@ private let empty = TransferError(.serializationFailed, "the body is empty")
 
 /// The body as it is; an empty one only with 204 and 205.
 public struct DataSerializer: ResponseSerializer {
+    /// The only one there is.
     public init() {}
 
     public func serialize(_ data: Data, of head: ResponseHead?) throws -> Data {
@@ -41,6 +45,7 @@ public struct DataSerializer: ResponseSerializer {
 
 /// The body as text, in the encoding that the answer names, otherwise UTF-8.
 public struct StringSerializer: ResponseSerializer {
+    /// The only one there is.
     public init() {}
 
     public func serialize(_ data: Data, of head: ResponseHead?) throws -> String {
@@ -62,11 +67,17 @@ public struct StringSerializer: ResponseSerializer {
 
 /// A value of any JSON text (RFC 8259).
 public enum JSONValue: Sendable, Equatable, Decodable {
+    /// `null`.
     case null
+    /// `true` or `false`.
     case bool(Bool)
+    /// Any number, as precisely as a `Double` has it (RFC 8259, section 6).
     case number(Double)
+    /// Text, without its escapes.
     case string(String)
+    /// Elements in their order.
     case array([JSONValue])
+    /// Members by name; of a name that comes twice, one of them.
     case object([String: JSONValue])
 
     public init(from decoder: any Decoder) throws {
@@ -86,10 +97,12 @@ public enum JSONValue: Sendable, Equatable, Decodable {
         }
     }
 
+    /// The member of an object; `nil` where there is none, or this is no object.
     public subscript(key: String) -> JSONValue? {
         if case .object(let members) = self { members[key] } else { nil }
     }
 
+    /// The element of an array; `nil` where there is none, or this is no array.
     public subscript(index: Int) -> JSONValue? {
         if case .array(let elements) = self, elements.indices.contains(index) { elements[index] } else { nil }
     }
@@ -97,6 +110,7 @@ public enum JSONValue: Sendable, Equatable, Decodable {
 
 /// The body as JSON of any shape; with 204 and 205 ``JSONValue/null``.
 public struct JSONSerializer: ResponseSerializer {
+    /// The only one there is.
     public init() {}
 
     public func serialize(_ data: Data, of head: ResponseHead?) throws -> JSONValue {

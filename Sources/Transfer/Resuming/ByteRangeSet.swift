@@ -1,9 +1,12 @@
 /// Bytes of a file that are there, as ranges without overlap or touch, in ascending order.
 public struct ByteRangeSet: Sendable, Equatable {
+    /// Ascending, and neither empty nor touching one another.
     public private(set) var ranges: [Range<Int64>] = []
 
+    /// No bytes.
     public init() {}
 
+    /// Any ranges, in any order; empty ones leave nothing.
     public init(_ ranges: some Sequence<Range<Int64>>) {
         for range in ranges { insert(range) }
     }
@@ -17,6 +20,7 @@ public struct ByteRangeSet: Sendable, Equatable {
         return first.upperBound
     }
 
+    /// Adds a range; what it touches or overlaps becomes one with it.
     public mutating func insert(_ range: Range<Int64>) {
         guard !range.isEmpty else { return }
         // What arrives in order only moves one end.

@@ -30,6 +30,7 @@ public struct ResourceMetadata: Sendable {
     /// Seconds since 1970 (RFC 9110, section 8.8.2).
     public var lastModified: Int64?
 
+    /// For calling a target's ``DownloadTarget/destination`` by hand, as tests do.
     public init(head: ResponseHead? = nil, suggestedFileName: String? = nil, lastModified: Int64? = nil) {
         self.head = head
         self.suggestedFileName = suggestedFileName

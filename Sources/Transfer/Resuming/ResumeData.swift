@@ -3,6 +3,11 @@ import FoundationEssentials
 
 /// What a download needs to go on where it stopped: which bytes of its part file are known to be on disk, and
 /// which version of the resource they are of.
+///
+/// Those of a request that was given a ``DownloadDestination`` also hold the request itself and where the part lies, so
+/// that ``SessionManager/download(resumingWith:request:to:)`` can go on with their ``bytes`` alone, in any process.
+/// **Keep them as secret as the URL is.** What proves who asks (credential, client identity, authorization and cookie
+/// fields) is not in them: adapters, ``Request/authenticate(with:)`` or another request bring it again.
 public struct ResumeData: Sendable, Equatable, Codable {
     /// Grows with changes of this form; another one is not read.
     private var form = 1
@@ -12,7 +17,9 @@ public struct ResumeData: Sendable, Equatable, Codable {
     /// Which URL the bytes came from, as a digest, since URLs hold secrets. A validator tells versions of one resource
     /// apart and says nothing across two (RFC 9110, section 8.8.3).
     var resource: String
+    /// Bytes of the resource that a sync has brought to the disk.
     public var ranges: ByteRangeSet
+    /// Of the version that the bytes are of.
     public var validator: ResourceValidator
     /// Bytes of the whole resource, where known.
     public var total: Int64?
@@ -20,8 +27,14 @@ public struct ResumeData: Sendable, Equatable, Codable {
     var origin: String?
     /// As `Content-Disposition` has it; not made safe.
     public var suggestedFileName: String?
+    /// Absent where the part belongs to a ``DownloadTarget``, whose owner knows the rest.
+    var record: DownloadRecord?
 
-    init(generation: String, resource: String, ranges: ByteRangeSet, version: ResourceVersion) {
+    init(
+        generation: String, resource: String, ranges: ByteRangeSet, version: ResourceVersion,
+        record: DownloadRecord? = nil
+    ) {
+        self.record = record
         self.generation = generation
         self.resource = resource
         self.ranges = ranges
@@ -43,9 +56,9 @@ public struct ResumeData: Sendable, Equatable, Codable {
 
     /// - Returns: `nil` where `bytes` are not resume data of this form: the download then starts afresh.
     public init?(bytes: [UInt8]) {
-        guard let decoded = try? JSONDecoder().decode(ResumeData.self, from: Data(bytes)), decoded.form == 1 else {
-            return nil
-        }
+        guard let decoded = try? JSONDecoder().decode(ResumeData.self, from: Data(bytes)), decoded.form == 1,
+            decoded.record?.decision.isSound ?? true
+        else { return nil }
         self = decoded
     }
 

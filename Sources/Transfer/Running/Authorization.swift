@@ -110,6 +110,8 @@ struct Authorization {
             } else if !demand.offers.contains(where: { $0.scheme == "basic" }) {
                 return false
             }
+        // A key is for file servers.
+        case .privateKey: return false
         }
         if demand.space.isProxy { proxy = answer } else { server = answer }
         return true

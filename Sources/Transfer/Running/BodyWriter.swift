@@ -7,11 +7,13 @@ import Glibc
 /// Lives on its loop's thread. A body that ends within one buffer is written only when it is whole: most small files
 /// touch the disk once.
 final class BodyWriter {
-    private let task: DownloadTask
+    let task: DownloadTask
     private unowned let core: LoopCore
     private let checkpointInterval: Int64
     private let checkpointLimit: Int64
 
+    /// Where the part lies; `nil` while a destination is yet to be decided.
+    private(set) var target: DownloadTarget?
     private(set) var part: PartFile?
     /// What is known of the version that the bytes in the part are of.
     private(set) var version = ResourceVersion()
@@ -31,15 +33,15 @@ final class BodyWriter {
     init(task: DownloadTask, core: LoopCore, configuration: SessionConfiguration) {
         self.task = task
         self.core = core
+        if case .fixed(let target) = task.placement { self.target = target }
         checkpointInterval = configuration.checkpointInterval
         checkpointLimit = configuration.checkpointLimit ?? .max
     }
 
     /// Takes up what an earlier attempt left, where it is still what the resume data say.
     func reopen(_ resumeData: ResumeData) {
-        let target = task.target
         guard resumeData.resource == ResumeData.resource(of: task.originalRequest.url),
-            let found = PartFile.reopen(in: target.directory, name: target.partName, resumeData: resumeData)
+            let found = task.reopenPart(resumeData)
         else {
             return startOver()
         }
@@ -51,6 +53,21 @@ final class BodyWriter {
         task.progress.setTotal(version.total)
         task.progress.setCompleted(have)
         task.setPart(found, version)
+    }
+
+    /// A destination has been decided: what is there of the part goes along.
+    ///
+    /// - Returns: `false` where it cannot, and has been removed.
+    func settle(in target: DownloadTarget) throws(TransferError) -> Bool {
+        let before = part
+        if let before {
+            part = try before.moved(to: target.directory, name: target.partName)
+            task.setPart(part, version)
+        }
+        self.target = target
+        guard let before, part == nil else { return true }
+        try before.directory.remove(before.name)
+        return false
     }
 
     /// Forgets all that is there: the next body begins a new generation.
@@ -159,7 +176,7 @@ final class BodyWriter {
 
     private func partForWriting() throws(TransferError) -> PartFile {
         if let part { return part }
-        let target = task.target
+        guard let target else { throw TransferError(.internal, "bytes without a place") }
         let made = try PartFile.make(in: target.directory, name: target.partName, owner: target.owner)
         part = made
         task.setPart(made, version)

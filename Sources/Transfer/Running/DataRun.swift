@@ -22,8 +22,14 @@ final class DataRun: TransactionRun, TransactionClient {
     /// A delegate has yet to say which stream to send.
     private var awaitsStream = false
 
+    /// The exchange under way as the session's cache sees it.
+    private var caching: CachedExchange?
+    private var finding = CachedExchange.Finding.new
+    /// A delegate has yet to say what is to be stored of the answer, which is whole.
+    private var awaitsStoring = false
+
     /// Bytes that are reserved for a body of stated length, before any of them is there.
-    private static let largestReserve: Int64 = 1 << 20
+    private static let largestReserve: Int64 = 16 << 10
 
     init(task: DataTask, core: LoopCore) {
         self.task = task
@@ -62,7 +68,7 @@ final class DataRun: TransactionRun, TransactionClient {
             contribution.fields.append("Content-Type: application/octet-stream")
         }
         let length = sendsBody ? sender.length : 0
-        let decodes = request.headerFields[.acceptEncoding] == nil && request.headerFields[.range] == nil
+        let decodes = CachedExchange.decodes(request)
         contribution.configure = { (exchange: Exchange) throws(CurlError) in
             if sendsBody {
                 try exchange.easy.set(.upload, to: true)
@@ -78,6 +84,79 @@ final class DataRun: TransactionRun, TransactionClient {
             if decodes { try exchange.easy.set(.acceptEncoding, to: "") }
         }
         return contribution
+    }
+
+    // MARK: The cache
+
+    func stored(
+        for request: TransferRequest, at url: CurlURL, isAuthorized: Bool,
+        _ contribution: inout Transaction.Contribution
+    ) throws(TransferError) -> CachedResponse? {
+        let configuration = session.configuration
+        var reloads = false
+        if case .mistaken = finding { reloads = true }
+        finding = .new
+        guard configuration.responseCache != nil else {
+            if CachedExchange.policy(of: request, configuration) == .returnCacheDataDontLoad { throw .notCached }
+            return nil
+        }
+        let lines = SentFields.lines(
+            of: request, configuration, engineFields: contribution.fields, isAuthorized: isAuthorized)
+        caching = CachedExchange(
+            of: request, at: url, lines: lines, sendsBody: sendsBody, reloads: reloads, configuration)
+        switch caching?.answer {
+        case .stored(let response):
+            // It is not to be stored once more.
+            caching = nil
+            return response
+        case .server(let conditions):
+            contribution.fields += conditions.map { "\($0.name): \($0.value)" }
+            return nil
+        case .some(.none): throw .notCached
+        case nil: return nil
+        }
+    }
+
+    func hear(_ head: ResponseHead) { caching?.hear(head) }
+
+    /// - Returns: whether the server had nothing to say but that what is stored is right, or wrong.
+    private func goesOn(after error: TransferError?) -> Bool {
+        guard error == nil else { return false }
+        switch finding {
+        case .new: return false
+        case .renewed(let response):
+            finding = .new
+            caching = nil
+            transaction.answer(with: response)
+        case .mistaken: transaction.ask()
+        }
+        return true
+    }
+
+    private var isCollected: Bool {
+        if case .collect = task.sink { !session.delegate.responds(to: .dataTaskDidReceiveData) } else { false }
+    }
+
+    /// The answer is whole: stores what may be stored of it, and completes.
+    private func keep(_ head: ResponseHead, _ caching: CachedExchange) {
+        let proposal = isCollected ? caching.proposal(for: head, body: collected) : nil
+        let (delegate, task) = (session.delegate, task)
+        guard let proposal, delegate.decidesCaching(of: task) else {
+            caching.keep(proposal, of: head)
+            return complete(nil)
+        }
+        awaitsStoring = true
+        _ = transaction.decide(otherwise: .cache(proposal)) { reply in
+            delegate.dataTask(task, willCache: proposal) { reply(.cache($0)) }
+        } then: { [unowned self] decision in
+            if case .cache(let response) = decision { caching.keep(response, of: head) }
+            complete(nil)
+            return true
+        }
+    }
+
+    func cancel() {
+        if awaitsStoring { complete(.cancelled) } else { transaction.cancel() }
     }
 
     /// A redirect that turned into GET left the body behind (RFC 9110, section 15.4).
@@ -97,9 +176,11 @@ final class DataRun: TransactionRun, TransactionClient {
         awaitsStream = true
         sender.stop()
         let (session, task, number) = (session, task, sendings)
-        session.delegate.task(task, needNewBodyStream: { stream in
-            session.perform(task) { ($0 as? DataRun)?.take(stream, for: number) }
-        })
+        session.delegate.task(
+            task,
+            needNewBodyStream: { stream in
+                session.perform(task) { ($0 as? DataRun)?.take(stream, for: number) }
+            })
     }
 
     private func take(_ stream: BodyStream?, for sending: Int) {
@@ -141,6 +222,8 @@ final class DataRun: TransactionRun, TransactionClient {
     // MARK: The answer
 
     func take(_ head: ResponseHead, at url: CurlURL) -> Transaction.HeadVerdict {
+        finding = caching?.take(head) ?? .new
+        guard case .new = finding else { return .discard }
         self.head = head
         if !(task is UploadTask) { task.progress.setTotal(head.contentCoding == nil ? head.contentLength : nil) }
         if case .collect = task.sink, let length = head.contentLength {
@@ -155,19 +238,23 @@ final class DataRun: TransactionRun, TransactionClient {
             case .response(.cancel):
                 transaction.failure = .cancelled
                 return false
-            case .response(.becomeDownload(let target)): return becomeDownload(to: target, head, at: url)
+            case .response(.becomeDownload(let target)): return becomeDownload(.fixed(target), head, at: url)
+            case .response(.download(to: let destination)):
+                return becomeDownload(.decided(by: destination), head, at: url)
             default: return true
             }
         }
         return goesOn ? .receive : .refuse(transaction.failure ?? .cancelled)
     }
 
-    private func becomeDownload(to target: DownloadTarget, _ head: ResponseHead, at url: CurlURL) -> Bool {
-        let download = DownloadTask(succeeding: task, target: target)
+    private func becomeDownload(_ placement: DownloadPlacement, _ head: ResponseHead, at url: CurlURL) -> Bool {
+        let download = DownloadTask(succeeding: task, placement: placement)
         guard session.replace(task, by: download) else {
             transaction.failure = .cancelled
             return false
         }
+        // Nobody else holds this run from here on.
+        defer { withExtendedLifetime(self) {} }
         let run = DownloadRun(task: download, core: core, takingOver: transaction)
         core.adopt(run, as: download.identifier)
         core.release(task.identifier)
@@ -223,11 +310,17 @@ final class DataRun: TransactionRun, TransactionClient {
     // MARK: The end
 
     func didEnd(_ error: TransferError?) {
+        if goesOn(after: error) { return }
         sender.stop()
+        if error == nil, let head, let caching, judge(nil) == nil { return keep(head, caching) }
+        complete(judge(error))
+    }
+
+    private func complete(_ error: TransferError?) {
         core.release(task.identifier)
         session.networkEnded()
         task.setData(collected)
-        session.complete(task, judge(error))
+        session.complete(task, error)
     }
 
     private func judge(_ error: TransferError?) -> TransferError? {

@@ -8,6 +8,8 @@ enum Decision: Sendable {
     case response(ResponseDisposition)
     case body(BodyStream?)
     case trust(Bool)
+    /// What to store of an answer.
+    case cache(CachedResponse?)
 }
 
 /// Takes one answer, from whichever thread and whenever it is given.

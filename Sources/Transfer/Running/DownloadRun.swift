@@ -5,7 +5,7 @@ import Glibc
 ///
 /// Lives on its loop's thread. What the head of an answer means is ``AnswerJudgement``'s to say; where bytes go is
 /// ``BodyWriter``'s.
-final class DownloadRun: TransactionRun, TransactionClient {
+final class DownloadRun: TransactionRun, TransactionClient, ConfirmableRun {
     private enum Phase {
         /// Before the head of the answer is judged.
         case asking
@@ -39,6 +39,8 @@ final class DownloadRun: TransactionRun, TransactionClient {
     /// The body is a part of the resource and not the whole.
     private var isPart = false
     private var destination: FileDestination?
+    /// The head that a destination is to be decided by, once the first byte has been judged.
+    private var undecided: ResourceMetadata?
     /// The first byte tells whether there is a body that the head's type matters for.
     private var judgesFirstByte = false
 
@@ -141,19 +143,18 @@ final class DownloadRun: TransactionRun, TransactionClient {
         let claimed = ResourceVersion(
             validator: head.validator, origin: ResumeData.resource(of: url.text), total: total,
             suggestedFileName: head.suggestedFileName)
+        let metadata = ResourceMetadata(head, offset == 0 ? claimed : writer.version.continued(by: claimed))
+        undecided = nil
         do throws(TransferError) {
             try validate(head, length: end.map { $0 - offset })
             if let maximum = transaction.request.maximumBodySize, let total, total > maximum {
                 throw TransferError(.tooLarge, "the file has \(total) bytes, more than the \(maximum) allowed")
             }
-            if let total, let free = task.target.directory.freeSpace(),
-                total - writer.have > free - task.target.reservedSpace
-            {
-                throw TransferError(
-                    .diskFull, "\(task.target.directory.path) has no room for \(total - writer.have) bytes more")
+            if judgesFirstByte, writer.target == nil {
+                undecided = metadata
+            } else {
+                try place(metadata, total: total)
             }
-            destination = try task.target.destination(
-                ResourceMetadata(head, offset == 0 ? claimed : writer.version.continued(by: claimed)))
         } catch {
             return .refuse(error)
         }
@@ -163,6 +164,12 @@ final class DownloadRun: TransactionRun, TransactionClient {
         }
         phase = .receiving(end: end)
         return .receive
+    }
+
+    /// Finds the file's place, and makes sure that there is room for it.
+    private func place(_ metadata: ResourceMetadata, total: Int64?) throws(TransferError) {
+        undecided = nil
+        destination = try writer.place(metadata, total: total)
     }
 
     /// An error page must not become the file: what the request demands of an answer is asked before its first byte.
@@ -193,6 +200,7 @@ final class DownloadRun: TransactionRun, TransactionClient {
                 }
             }
             do throws(TransferError) {
+                if let undecided { try place(undecided, total: nil) }
                 if let end, writer.position + Int64(bytes.count) > end {
                     throw TransferError(.remoteChanged, "the server sends more than the \(end) bytes it spoke of")
                 }
@@ -276,10 +284,10 @@ final class DownloadRun: TransactionRun, TransactionClient {
 
     private func finish() {
         do throws(TransferError) {
-            let (part, size) = try writer.complete()
             if destination == nil {
-                destination = try task.target.destination(ResourceMetadata(nil, writer.version))
+                try place(undecided ?? ResourceMetadata(nil, writer.version), total: nil)
             }
+            let (part, size) = try writer.complete()
             guard let destination else { throw TransferError(.internal, "a file without a destination") }
             end()
             task.progress.setTotal(size)

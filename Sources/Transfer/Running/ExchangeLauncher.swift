@@ -15,6 +15,7 @@ final class ExchangeLauncher {
         /// See ``RequestOptions/isAuthorized``.
         var isAuthorized = false
         var trust: TrustOptions
+        var cookies: ExchangeCookies?
     }
 
     private unowned let core: LoopCore
@@ -43,7 +44,8 @@ final class ExchangeLauncher {
         lookup = nil
         let connectTo: (host: String, port: Int)
         do throws(CurlError) {
-            connectTo = try Self.peer(of: plan, configuration: session.configuration)
+            connectTo = try Self.peer(
+                behind: plan.request.proxy ?? session.configuration.proxy, (plan.url.host, plan.url.port))
         } catch {
             return failed(TransferError(.invalidRequest, "the URL or the proxy cannot be read"))
         }
@@ -86,12 +88,13 @@ final class ExchangeLauncher {
     ) {
         let options = RequestOptions(
             configuration: session.configuration, request: plan.request, url: plan.url, addresses: addresses,
-            connectTo: connectTo, engineFields: plan.contribution.fields, usesHTTP1: plan.usesHTTP1, isAuthorized: plan.isAuthorized,
-            trust: plan.trust, receiveBuffer: session.receiveBuffer)
+            connectTo: connectTo, engineFields: plan.contribution.fields, usesHTTP1: plan.usesHTTP1,
+            isAuthorized: plan.isAuthorized, trust: plan.trust, receiveBuffer: session.receiveBuffer)
         do throws(CurlError) {
             exchangeID = try core.start(handler: handler) { (exchange: Exchange) throws(CurlError) in
                 try options.apply(to: exchange)
                 try plan.contribution.configure(exchange)
+                try plan.cookies?.begin(on: exchange)
             }
         } catch {
             failed(TransferError(.invalidRequest, "libcurl refuses the request: \(error.message)"))
@@ -142,18 +145,16 @@ final class ExchangeLauncher {
     }
 
     /// Whom libcurl connects to: the server, or the proxy before it.
-    private static func peer(
-        of plan: Plan, configuration: SessionConfiguration
+    static func peer(
+        behind proxy: String?, _ server: (host: String, port: Int)
     ) throws(CurlError) -> (host: String, port: Int) {
-        guard let proxy = plan.request.proxy ?? configuration.proxy, let colon = proxy.firstRange(of: "://") else {
-            return (plan.url.host, plan.url.port)
-        }
+        guard let proxy, let colon = proxy.firstRange(of: "://") else { return server }
         let url = try CurlURL("http" + proxy[colon.lowerBound...])
         let hasPort = url.text.firstRange(of: ":\(url.port)") != nil
         return (url.host, hasPort ? url.port : 1080)
     }
 
-    private static func error(_ failure: Resolver.Failure, host: String) -> TransferError {
+    static func error(_ failure: Resolver.Failure, host: String) -> TransferError {
         switch failure {
         case .unknownName: TransferError(.unknownHost, "the name \(host) does not resolve")
         case .unavailable: TransferError(.resolverUnavailable, "no name server answers (looking up \(host))")

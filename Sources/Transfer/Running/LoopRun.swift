@@ -9,6 +9,12 @@ protocol LoopRun: AnyObject {
     func goOn()
 }
 
+/// One whose checkpoints are confirmed.
+protocol ConfirmableRun: LoopRun {
+    /// A checkpoint that covers `count` bytes at the front has been written down.
+    func confirm(_ count: Int64)
+}
+
 /// One that asks and is answered.
 protocol TransactionRun: LoopRun {
     var transaction: Transaction { get }

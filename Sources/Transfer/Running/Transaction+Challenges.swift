@@ -10,9 +10,11 @@ extension Transaction {
             return true
         }
         authorization.noteRefusal(demand, at: url, sentOwn: request.credential != nil)
-        let challenge = AuthenticationChallenge(
+        var challenge = AuthenticationChallenge(
             protectionSpace: demand.space, proposedCredential: proposal(for: demand),
             previousFailureCount: authorization.failureCount(demand), failureResponse: head, serverTrust: nil)
+        challenge.isFromOrigin =
+            !demand.space.isProxy && (try? CurlURL(task.originalRequest.url))?.origin == url.origin
         phase = .deciding
         let (session, task) = (session, task)
         return decide(otherwise: .challenge(.performDefaultHandling, nil)) { reply in
@@ -46,7 +48,8 @@ extension Transaction {
         var options = TrustOptions(
             policy: session.configuration.trustPolicies.serverTrustPolicy(forHost: url.host)
                 ?? .performDefaultEvaluation(validateHost: true))
-        options.asksDelegate = session.delegate.decidesTrust(of: task)
+        options.asksTask = session.delegate.decidesOwnTrust(of: task)
+        options.asksDelegate = options.asksTask || session.delegate.decidesTrust
         options.isLenient = options.mayForgive && lenientFor?.origin == url.origin
         return options
     }

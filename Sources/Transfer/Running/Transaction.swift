@@ -5,6 +5,14 @@ import Glibc
 protocol TransactionClient: AnyObject {
     /// An exchange with `url` is about to begin: the first, one after a redirect, or one with credentials.
     func prepare(_ request: TransferRequest, at url: CurlURL) throws(TransferError) -> Transaction.Contribution
+    /// What answers in the place of a server, `nil` where one is to be asked. Comes after
+    /// ``prepare(_:at:)``, when all else that goes along is known.
+    func stored(
+        for request: TransferRequest, at url: CurlURL, isAuthorized: Bool,
+        _ contribution: inout Transaction.Contribution
+    ) throws(TransferError) -> CachedResponse?
+    /// The head of an answer, whatever becomes of it: redirects and challenges too.
+    func hear(_ head: ResponseHead)
     /// The head of the final answer.
     func take(_ head: ResponseHead, at url: CurlURL) -> Transaction.HeadVerdict
     /// Bytes of its body. `.refused` after ``Transaction/failure`` was set; `.paused` after
@@ -19,6 +27,11 @@ protocol TransactionClient: AnyObject {
 }
 
 extension TransactionClient {
+    func stored(
+        for request: TransferRequest, at url: CurlURL, isAuthorized: Bool,
+        _ contribution: inout Transaction.Contribution
+    ) throws(TransferError) -> CachedResponse? { nil }
+    func hear(_ head: ResponseHead) {}
     func fill(_ space: UnsafeMutableRawBufferPointer) -> FillVerdict { .filled(0) }
     func rewind(to offset: Int64) -> Bool { true }
 }
@@ -75,7 +88,7 @@ final class Transaction: ExchangeHandler {
         case tellClient
     }
 
-    private unowned var client: any TransactionClient
+    private(set) unowned var client: any TransactionClient
     private(set) var task: any LoopTask
     private unowned let core: LoopCore
     let session: Session
@@ -87,10 +100,10 @@ final class Transaction: ExchangeHandler {
     private var parser = ResponseHeadParser()
     private var redirects = 0
     private var discarded = 0
-    private var pauses: Pauses = []
-    private var begunAt = MonotonicTime.now()
+    private(set) var pauses: Pauses = []
+    private(set) var begunAt = MonotonicTime.now()
     /// Bytes of a body came or went in this exchange.
-    private(set) var bodyBegun = false
+    var bodyBegun = false
     /// Set before we break an exchange off ourselves: the reason outranks libcurl's.
     var failure: TransferError?
 
@@ -101,6 +114,10 @@ final class Transaction: ExchangeHandler {
     var acceptedChain: [String] = []
     /// Where the default evaluation failed, and how: a delegate decides there.
     var lenientFor: (origin: String, error: TransferError?)?
+
+    private var cookies: ExchangeCookies?
+    /// What answers in the place of a server.
+    var storedBody: StoredBody?
 
     /// The request's own limit, in each direction.
     private var ownLimit: TokenBucket?
@@ -136,8 +153,8 @@ final class Transaction: ExchangeHandler {
         }
     }
 
-    private func ask(_ url: CurlURL) {
-        self.url = url
+    /// Forgets the exchange before.
+    func beginAnew() {
         parser = ResponseHeadParser()
         phase = .asking
         discarded = 0
@@ -146,6 +163,12 @@ final class Transaction: ExchangeHandler {
         heldEnding = nil
         stopTimer()
         pauses.formIntersection(.suspended)
+        begunAt = MonotonicTime.now()
+    }
+
+    private func ask(_ url: CurlURL) {
+        self.url = url
+        beginAnew()
         task.core.setCurrentRequest(request)
         task.progress.setPhase(.connecting)
         guard RequestOptions.protocols.split(separator: ",").contains(Substring(url.scheme)) else {
@@ -154,11 +177,16 @@ final class Transaction: ExchangeHandler {
         do throws(TransferError) {
             var contribution = try client.prepare(request, at: url)
             contribution.fields += authorization.fields(for: request, at: url)
+            let isAuthorized = authorization.answers(url)
+            if let stored = try client.stored(for: request, at: url, isAuthorized: isAuthorized, &contribution) {
+                return answer(with: stored)
+            }
             if url.scheme == "https" { trust = trustOptions(for: url) }
+            cookies = ExchangeCookies(of: request, at: url, session.configuration)
             begunAt = MonotonicTime.now()
             let plan = ExchangeLauncher.Plan(
                 request: request, url: url, contribution: contribution, usesHTTP1: usesHTTP1(at: url),
-                isAuthorized: authorization.answers(url), trust: trust)
+                isAuthorized: isAuthorized, trust: trust, cookies: cookies)
             launcher.launch(plan, handler: self) { [unowned self] error in end(error) }
         } catch {
             end(error)
@@ -196,13 +224,15 @@ final class Transaction: ExchangeHandler {
         guard pauses.contains(reason) else { return }
         pauses.remove(reason)
         // libcurl hands over what it kept back within this call.
-        if pauses.isEmpty { launcher.unpause() }
+        guard pauses.isEmpty else { return }
+        if storedBody == nil { launcher.unpause() } else { handStored() }
     }
 
     // MARK: From the exchange
 
     func receiveHeader(_ line: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool {
         guard case .asking = phase else { return true }  // Trailers.
+        cookies?.hear(line, on: exchange)
         switch parser.add(line) {
         case .incomplete: return true
         case .tooLong:
@@ -270,8 +300,9 @@ final class Transaction: ExchangeHandler {
     /// An error of HTTP/2 or HTTP/3 itself, not of what is below or above.
     private func isBrokenHTTP2(_ ending: ExchangeEnding) -> Bool {
         guard case .failed(let error) = ending else { return false }
-        // CURLE_GOT_NOTHING: perhaps one that does not know HTTP/2, and was not asked whether it does.
-        if error.code == 52, let url, !usesHTTP1(at: url) {
+        // CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR before an answer: perhaps one that does not know HTTP/2,
+        // and was not asked whether it does.
+        if [52, 55, 56].contains(error.code), case .asking = phase, let url, !usesHTTP1(at: url) {
             return (request.httpVersion ?? session.configuration.httpVersion) == .http2PriorKnowledge
         }
         // CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_HTTP3
@@ -281,6 +312,7 @@ final class Transaction: ExchangeHandler {
     func rewind(to offset: Int64) -> Bool { client.rewind(to: offset) }
 
     func exchangeDidEnd(_ exchange: Exchange, _ ending: ExchangeEnding) {
+        cookies?.end(exchange)
         if case .ended = phase { return }
         task.core.add(
             ExchangeMetrics(
@@ -304,7 +336,7 @@ final class Transaction: ExchangeHandler {
         }
     }
 
-    private func conclude(_ error: TransferError?) {
+    func conclude(_ error: TransferError?) {
         if let failure { return end(failure) }
         guard case .discarding(let next) = phase else { return end(error) }
         switch next {
@@ -321,6 +353,7 @@ final class Transaction: ExchangeHandler {
         stopTimer()
         phase = .ended
         openQuestion = nil
+        storedBody = nil
         client.didEnd(error)
     }
 
@@ -329,6 +362,7 @@ final class Transaction: ExchangeHandler {
     private func take(_ head: ResponseHead) -> Bool {
         guard let url else { return false }
         task.core.setResponse(head)
+        client.hear(head)
         if RedirectRule.isRedirect(head.status), request.redirects.follows(head.status, method: request.method) {
             return redirect(head, url)
         }

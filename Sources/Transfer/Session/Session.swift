@@ -6,7 +6,9 @@ import Synchronization
 /// A session has a few loop threads with its transfers spread over them, resolver threads, threads for disk syncs and
 /// one that publishes finished files.
 public final class Session: Sendable {
+    /// As it was when the session was made.
     public let configuration: SessionConfiguration
+    /// Receives every callback of this session.
     public let delegate: SessionDelegate
     /// What becomes of the requests on this session.
     public let events = EventMonitor()
@@ -19,6 +21,7 @@ public final class Session: Sendable {
     let resolver: Resolver
     let diskThreads: WorkerThreads
     private let loops: [TransferLoop]
+    private let remoteLoops = RemoteLoops()
     private let publisher: Publisher
     private let running = Atomic<Int>(0)
 
@@ -43,7 +46,11 @@ public final class Session: Sendable {
 
     private let state = Mutex(State())
 
-    /// - Parameter resolver: looks names up; tests bring their own.
+    /// Starts the session's threads.
+    ///
+    /// - Parameters:
+    ///   - configuration: copied, and not read again.
+    ///   - delegate: receives every callback, and belongs to this session alone.
     /// - Throws: ``TransferError`` where the system has no threads or descriptors to give.
     public convenience init(
         configuration: SessionConfiguration = .default, delegate: SessionDelegate = SessionDelegate()
@@ -51,6 +58,7 @@ public final class Session: Sendable {
         try self.init(configuration: configuration, delegate: delegate, resolver: Resolver())
     }
 
+    /// - Parameter resolver: looks names up; tests bring their own.
     package init(
         configuration: SessionConfiguration, delegate: SessionDelegate, resolver: Resolver
     ) throws(TransferError) {
@@ -73,8 +81,12 @@ public final class Session: Sendable {
         }
     }
 
-    deinit {
+    deinit { stop() }
+
+    /// Ends the threads, and with them the connections that were kept.
+    private func stop() {
         for loop in loops { loop.stop() }
+        remoteLoops.stop()
         publisher.stop()
         diskThreads.stop()
     }
@@ -84,21 +96,34 @@ public final class Session: Sendable {
 
     // MARK: Tasks
 
-    /// - Parameter resumeData: what an earlier attempt at the same target left.
+    /// A task that fetches a file; ``SessionTask/resume()`` starts it.
+    ///
+    /// - Parameters:
+    ///   - request: what to ask for.
+    ///   - target: where the bytes go.
+    ///   - resumeData: what an earlier attempt at the same target left.
+    ///   - progress: for counts that go on from an earlier task's.
     public func downloadTask(
         with request: TransferRequest, target: DownloadTarget, resumeData: ResumeData? = nil,
         progress: TransferProgress = TransferProgress()
     ) -> DownloadTask {
-        DownloadTask(request, target: target, resumeData: resumeData, progress: progress, session: self)
+        DownloadTask(
+            request, placement: .fixed(target), resumeData: resumeData, progress: progress, session: self)
     }
 
-    /// - Parameter body: goes along; `.none` for what has none.
+    /// A task that keeps its answer in memory; ``SessionTask/resume()`` starts it.
+    ///
+    /// - Parameters:
+    ///   - request: what to ask for.
+    ///   - body: goes along; `.none` for what has none.
+    ///   - progress: for counts that go on from an earlier task's.
     public func dataTask(
         with request: TransferRequest, body: RequestBody = .none, progress: TransferProgress = TransferProgress()
     ) -> DataTask {
         dataTask(with: request, body: body, sink: .collect, progress: progress)
     }
 
+    /// A task that sends `body`, anew for each redirect and challenge; ``SessionTask/resume()`` starts it.
     public func uploadTask(
         with request: TransferRequest, from body: RequestBody, progress: TransferProgress = TransferProgress()
     ) -> UploadTask {
@@ -141,6 +166,14 @@ public final class Session: Sendable {
     /// Whether it takes new tasks.
     var isOpen: Bool { state.withLock { $0.phase == .open } }
 
+    /// Has every stream look whether the kernel would now send it another way: for whoever watches the machine's routes
+    /// and addresses. `streamTaskBetterRouteDiscovered` follows where it would.
+    public func routesDidChange() {
+        for case let task as StreamTask in state.withLock({ Array($0.tasks.values) }) {
+            perform(task) { ($0 as? StreamRun)?.routesDidChange() }
+        }
+    }
+
     func endIfFinished() {
         let ends = state.withLock { state in
             guard state.phase == .finishing, state.tasks.isEmpty, state.requests.isEmpty else { return false }
@@ -148,6 +181,7 @@ public final class Session: Sendable {
             return true
         }
         guard ends else { return }
+        stop()
         delegate.session(didBecomeInvalid: self)
         events.finish()
     }
@@ -195,7 +229,7 @@ public final class Session: Sendable {
     /// Ends a task that was started.
     func cancel(_ task: any LoopTask) {
         if state.withLock({ $0.gate?.giveUp(task.identifier) ?? false }) {
-            completeUnbegun(task, .cancelled)
+            complete(unstarted: task, .cancelled)
         } else {
             perform(task) { $0.cancel() }
         }
@@ -219,7 +253,7 @@ public final class Session: Sendable {
     ///
     /// - Returns: whether it still could.
     func replace(_ task: any LoopTask, by successor: any LoopTask) -> Bool {
-        guard case .start = successor.core.resume(), task.core.complete(nil) else { return false }
+        guard task.core.handOver() else { return false }
         state.withLock { state in
             state.tasks[task.identifier] = nil
             state.tasks[successor.identifier] = successor
@@ -231,7 +265,7 @@ public final class Session: Sendable {
 
     func start(_ task: any LoopTask) {
         switch enter(task) {
-        case .refused: completeUnbegun(task, Self.invalidated)
+        case .refused: complete(unstarted: task, Self.invalidated)
         case .waits: break
         case .goes: launch(task)
         }
@@ -260,14 +294,19 @@ public final class Session: Sendable {
         }
     }
 
-    func loop(for task: any LoopTask) -> TransferLoop { loops[task.core.home % loops.count] }
+    func loop(for task: any LoopTask) -> TransferLoop {
+        let loop = loops[task.core.home % loops.count]
+        let url = task.originalRequest.url
+        return RemoteScheme(of: url) == nil ? loop : remoteLoops.loop(for: url, otherwise: loop)
+    }
 
     /// Bytes of receive buffer for the next exchange.
     var receiveBuffer: Int {
         switch running.load(ordering: .relaxed) {
         // Larger ones leave no room in the processor's cache for what is written from them.
         case ...16: 128 * 1024
-        default: 32 * 1024
+        case ...256: 32 * 1024
+        default: 16 * 1024
         }
     }
 
@@ -282,7 +321,7 @@ public final class Session: Sendable {
         task.progress.setPhase(destination.digest == nil ? .publishing : .verifying)
         delegate.downloadTask(didReceiveAll: task)
         let remaining = running.wrappingSubtract(1, ordering: .relaxed).newValue
-        let item = Publisher.Item(part: part, destination: destination, owner: task.target.owner, size: size) {
+        let item = Publisher.Item(part: part, destination: destination, owner: task.target?.owner ?? "", size: size) {
             [self] result in
             switch result {
             case .success(let file):
@@ -294,7 +333,11 @@ public final class Session: Sendable {
                 case .checksumMismatch: try? part.directory.remove(part.name)
                 // What has the part's name now is someone else's.
                 case .remoteChanged: break
-                default: error.resumeData = task.resumeData(for: part, task.version, ranges: part.durable)
+                default:
+                    if !task.leavesNothing {
+                        error.resumeData = task.resumeData(for: part, task.version, ranges: part.durable)
+                    }
+                    if error.resumeData == nil, task.leavesNoLitter { task.removePart() }
                 }
                 complete(task, error)
             }
@@ -308,40 +351,39 @@ public final class Session: Sendable {
         var error = error
         guard let part else {
             // Nothing was begun: what there was before is all there is, unless it turned out to be of no use.
-            error.resumeData = task.response == nil ? task.resumeData : nil
-            return complete(task, error)
+            error.resumeData = task.response == nil && !task.leavesNothing ? task.resumeData : nil
+            guard error.resumeData == nil, task.leavesNoLitter else { return complete(task, error) }
+            return diskThreads.perform { [self, error] in
+                task.removePart()
+                complete(task, error)
+            }
         }
         diskThreads.perform { [self, error] in
             var error = error
-            if task.leavesNothing {
-                try? part.directory.remove(part.name)
-            } else {
+            if !task.leavesNothing {
                 let ranges = (try? part.synchronize()) ?? part.durable
                 error.resumeData = task.resumeData(for: part, version, ranges: ranges)
             }
+            if error.resumeData == nil, task.leavesNoLitter { task.removePart() }
             complete(task, error)
         }
     }
 
+    /// A task that never ran ends: what it was to go on with is there as it was.
+    func complete(unstarted task: any LoopTask, _ error: TransferError) {
+        guard let download = task as? DownloadTask else { return complete(task, error) }
+        var error = error
+        if download.leavesNothing { download.removePart() } else { error.resumeData = download.resumeData }
+        complete(task, error)
+    }
+
     func complete(_ task: any LoopTask, _ error: TransferError?) {
         guard task.core.complete(error) else { return }
+        task.didEnd(error)
         let wasThere = leave(task)
         delegate.task(task, didCompleteWith: error)
         if wasThere { settle() }
         endIfFinished()
-    }
-
-    /// A task that nobody worked for: a download has what it had before.
-    func completeUnbegun(_ task: any LoopTask, _ error: TransferError) {
-        var error = error
-        if let download = task as? DownloadTask, let resumeData = download.resumeData {
-            if download.leavesNothing {
-                try? download.target.directory.remove(download.target.partName)
-            } else {
-                error.resumeData = resumeData
-            }
-        }
-        complete(task, error)
     }
 
     private func leave(_ task: any LoopTask) -> Bool {

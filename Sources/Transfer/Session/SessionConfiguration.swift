@@ -1,7 +1,11 @@
 /// How a session behaves: copied when the session is made, and never read again.
+///
+/// The storages in it are references: every configuration that is made has its own, and a copy of it shares them, as
+/// do the sessions that are made from either.
 public struct SessionConfiguration: Sendable {
     /// Fields that every request carries, unless it has its own of that name; `Name: value`.
     public var additionalHeaders: [String] = []
+    /// For requests without a `User-Agent` of their own.
     public var userAgent = UserAgent.library
     /// Of requests that name none. HTTP/1.1: this libcurl can report success for a broken HTTP/2 stream.
     public var httpVersion = HTTPVersion.http1
@@ -28,7 +32,24 @@ public struct SessionConfiguration: Sendable {
     public var identities: [String: ClientIdentity] = [:]
     /// Asked for a credential where a request has none of its own. A copy of a configuration shares it.
     public var credentialStorage = CredentialStorage()
+    /// Cookies that servers set, and those to send; whether what servers set is kept is the storage's
+    /// ``CookieStorage/acceptPolicy``. `nil`: none are kept and none sent but those of a request's own `Cookie` field.
+    public var cookieStorage: CookieStorage? = CookieStorage()
+    /// Whether requests carry what ``cookieStorage`` has for them. One with a `Cookie` field of its own carries that
+    /// alone.
+    public var httpShouldSetCookies = true
+    /// Answers to data tasks that may be used again (RFC 9111); see ``requestCachePolicy``. `nil`, as it is by default:
+    /// none are kept. It takes as much memory as its capacity allows, which nobody should have to pay unasked.
+    ///
+    /// Stored are whole answers that were kept in memory, those that act on the engine (redirects, challenges) excepted.
+    /// A request with an identity or certificates of its own passes the cache by.
+    public var responseCache: ResponseCache?
+    /// Of requests that name none.
+    public var requestCachePolicy = RequestCachePolicy.useProtocolCachePolicy
+    /// Redirects that one request follows; the next one fails it with ``TransferError/Code/tooManyRedirects``.
     public var maximumRedirects = 20
+    /// Which SSH servers are trusted, for requests that do not say; `nil`: none.
+    public var hostKeys: HostKeyPolicy? = .userKnownHosts
     /// Threads that transfers are spread over.
     public var loops = 2
     /// Bytes that a download may write before it asks for a checkpoint.
@@ -37,6 +58,7 @@ public struct SessionConfiguration: Sendable {
     /// more than that. `nil`: any number; whoever sets it confirms checkpoints.
     public var checkpointLimit: Int64?
 
+    /// The defaults, as each property names them.
     public init() {}
 
     func identity(for host: String) -> ClientIdentity? { identities.isEmpty ? nil : identities[host] }

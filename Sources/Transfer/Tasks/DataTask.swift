@@ -3,11 +3,15 @@ import Synchronization
 
 /// What is to become of an answer whose head is there.
 public enum ResponseDisposition: Sendable {
+    /// The body is taken as it would be without a closure.
     case allow
     /// The task ends as cancelled.
     case cancel
     /// The body goes to a file: the task goes on as a ``DownloadTask``.
     case becomeDownload(DownloadTarget)
+    /// As ``becomeDownload(_:)``, to a place that is decided by this very head. Resume data come of it only where the
+    /// request was a `GET` without a body.
+    case download(to: DownloadDestination)
 }
 
 /// Where the body of an answer goes.
@@ -44,7 +48,9 @@ public class DataTask: LoopTask, @unchecked Sendable {
 
     func setData(_ bytes: [UInt8]) { collected.withLock { $0 = bytes } }
 
-    func makeRun(on loop: LoopCore) -> any LoopRun { DataRun(task: self, core: loop) }
+    func makeRun(on loop: LoopCore) -> any LoopRun {
+        RemoteScheme.makeRun(for: self, on: loop) ?? DataRun(task: self, core: loop)
+    }
 }
 
 /// Asks with a body: what its ``TaskDelegate`` hears first is how that goes out.

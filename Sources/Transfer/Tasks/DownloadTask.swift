@@ -1,10 +1,13 @@
 import Curl
+import Glibc
+import HTTPTypes
 import Synchronization
 
 /// Where a download's bytes lie until they are whole, and how their final place is found.
 public struct DownloadTarget: Sendable {
     /// Holds the part file and the finished file.
     public var directory: Directory
+    /// The part file's name in the directory; a name alone, without a slash, and no other download's.
     public var partName: String
     /// Names the download on its part file; the same over all attempts and lives, and no other's.
     public var owner: String
@@ -16,7 +19,10 @@ public struct DownloadTarget: Sendable {
     public var reservedSpace: Int64
     /// Whether the whole file is read as soon as it is there, as for its digest: it stays in the page cache then.
     public var isReadBack: Bool
+    /// What it follows from, where a destination was decided.
+    var decision: DownloadDecision?
 
+    /// A place in `directory`; see the properties.
     public init(
         directory: Directory, partName: String, owner: String, reservedSpace: Int64 = 0, isReadBack: Bool = false,
         destination: @escaping @Sendable (ResourceMetadata) throws(TransferError) -> FileDestination
@@ -34,11 +40,15 @@ public struct DownloadTarget: Sendable {
 public final class DownloadTask: LoopTask {
     let core: TaskCore
     let session: Session
-    public let target: DownloadTarget
+    let placement: DownloadPlacement
+    /// What was asked for, before adapters: for resume data. `nil` where asking again would not be the same.
+    private let wish: TransferRequest?
     /// What an earlier attempt left.
     public let resumeData: ResumeData?
 
     private struct State {
+        /// That a destination came to.
+        var target: DownloadTarget?
         var part: PartFile?
         var version = ResourceVersion()
         var file: PublishedFile?
@@ -47,22 +57,45 @@ public final class DownloadTask: LoopTask {
 
     private let mutable = Mutex(State())
 
+    /// - Parameter wish: the request before adapters; absent: as it is.
     init(
-        _ request: TransferRequest, target: DownloadTarget, resumeData: ResumeData?, progress: TransferProgress,
-        session: Session
+        _ request: TransferRequest, placement: DownloadPlacement, resumeData: ResumeData?, progress: TransferProgress,
+        session: Session, wish: TransferRequest? = nil
     ) {
         core = TaskCore(request, progress: progress)
         self.session = session
-        self.target = target
+        self.placement = placement
         self.resumeData = resumeData
+        self.wish = wish ?? request
     }
 
     /// Goes on with the answer that a data task began to take.
-    init(succeeding task: DataTask, target: DownloadTarget) {
+    init(succeeding task: DataTask, placement: DownloadPlacement) {
         core = TaskCore(task.originalRequest, progress: task.progress, succeeding: task.core)
         session = task.session
-        self.target = target
+        self.placement = placement
         resumeData = nil
+        if case .none = task.body, task.originalRequest.method == .get {
+            wish = task.session.delegate[task]?.original ?? task.originalRequest
+        } else {
+            wish = nil
+        }
+    }
+
+    /// Where its bytes lie until they are whole; `nil` while a ``DownloadDestination`` is yet to be decided.
+    public var target: DownloadTarget? {
+        switch placement {
+        case .fixed(let target): target
+        case .decided: mutable.withLock { $0.target }
+        }
+    }
+
+    /// A destination has been decided, and what was there of the part lies there.
+    func setTarget(_ target: DownloadTarget) { mutable.withLock { $0.target = target } }
+
+    /// What its destination came to: in this task, or in the one whose resume data it has.
+    var decision: DownloadDecision? {
+        mutable.withLock { $0.target }?.decision ?? resumeData?.record?.decision
     }
 
     /// The finished file, once the task is complete.
@@ -70,7 +103,9 @@ public final class DownloadTask: LoopTask {
 
     func setFile(_ file: PublishedFile) { mutable.withLock { $0.file = file } }
 
-    func makeRun(on loop: LoopCore) -> any LoopRun { DownloadRun(task: self, core: loop) }
+    func makeRun(on loop: LoopCore) -> any LoopRun {
+        RemoteScheme.makeRun(for: self, on: loop) ?? DownloadRun(task: self, core: loop)
+    }
 
     /// Ends it; the bytes that came are kept and synced, and the error brings resume data for them.
     ///
@@ -93,7 +128,7 @@ public final class DownloadTask: LoopTask {
         guard let (part, version) = mutable.withLock({ state in state.part.map { ($0, state.version) } }) else {
             return nil
         }
-        let staysCached = target.isReadBack
+        let staysCached = target?.isReadBack ?? false
         let outcome: Result<ByteRangeSet, TransferError> = await withCheckedContinuation { continuation in
             session.diskThreads.perform {
                 let before = part.durable.count
@@ -112,7 +147,7 @@ public final class DownloadTask: LoopTask {
     /// The resume data of a checkpoint have been kept where they outlast a crash.
     public func confirm(_ resumeData: ResumeData) {
         let count = resumeData.ranges.contiguousEnd
-        session.perform(self) { ($0 as? DownloadRun)?.confirm(count) }
+        session.perform(self) { ($0 as? any ConfirmableRun)?.confirm(count) }
     }
 
     /// Written and not yet synced.
@@ -131,9 +166,43 @@ public final class DownloadTask: LoopTask {
 
     func resumeData(for part: PartFile, _ version: ResourceVersion, ranges: ByteRangeSet) -> ResumeData? {
         guard !ranges.ranges.isEmpty else { return nil }
+        var record: DownloadRecord?
+        if placement.ownsPart {
+            // Nobody else could find the part again.
+            guard let wish, let decision else { return nil }
+            record = DownloadRecord(request: RecordedRequest(wish), decision: decision)
+        }
         return ResumeData(
             generation: part.generation, resource: ResumeData.resource(of: originalRequest.url), ranges: ranges,
-            version: version)
+            version: version, record: record)
+    }
+
+    /// Opens the part that `resumeData` speak of, if it is still that.
+    func reopenPart(_ resumeData: ResumeData) -> PartFile? {
+        switch placement {
+        case .fixed(let target):
+            return PartFile.reopen(in: target.directory, name: target.partName, resumeData: resumeData)
+        case .decided:
+            guard let decision = resumeData.record?.decision,
+                let directory = try? Directory.open(root: decision.directory)
+            else { return nil }
+            let part = PartFile.reopen(in: directory, name: decision.partName, resumeData: resumeData)
+            // In a directory that others may write to, as `/tmp` is, one of them may have put it there.
+            return (try? part?.descriptor.status())?.st_uid == geteuid() ? part : nil
+        }
+    }
+
+    // MARK: What stays
+
+    /// Whether a part has to go where no resume data speak of it.
+    var leavesNoLitter: Bool {
+        leavesNothing || (placement.ownsPart && (resumeData != nil || mutable.withLock { $0.target != nil }))
+    }
+
+    /// Removes the part, wherever it is.
+    func removePart() {
+        if let target { try? target.directory.remove(target.partName) }
+        _ = try? resumeData?.discard()
     }
 }
 

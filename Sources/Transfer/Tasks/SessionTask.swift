@@ -4,11 +4,15 @@ import Curl
 public protocol SessionTask: AnyObject, Sendable {
     /// Unique within the process.
     var identifier: Int { get }
+    /// Begins as ``SessionTaskState/suspended``.
     var state: SessionTaskState { get }
+    /// As it was given to the session.
     var originalRequest: TransferRequest { get }
     /// After redirects: what is being asked for now.
     var currentRequest: TransferRequest { get }
+    /// Of the final answer; while the task runs, of the last one that was worth taking.
     var response: ResponseHead? { get }
+    /// Counts of the request, over all its tasks.
     var progress: TransferProgress { get }
     /// Between 0 and 1: which of the tasks that wait for a host's connections goes first.
     var priority: Double { get set }
@@ -24,8 +28,16 @@ public protocol SessionTask: AnyObject, Sendable {
     func cancel()
 }
 
+/// Where a task stands.
 public enum SessionTaskState: Sendable, Equatable {
-    case suspended, running, canceling, completed
+    /// Not started yet, or told to stand still.
+    case suspended
+    /// At work, or waiting for its turn at its host.
+    case running
+    /// Told to end, and about to.
+    case canceling
+    /// At its end: nothing more becomes of it.
+    case completed
 }
 
 /// A task as its session carries it out.
@@ -34,9 +46,13 @@ protocol LoopTask: SessionTask {
     var session: Session { get }
     /// What works for it on a loop's thread.
     func makeRun(on loop: LoopCore) -> any LoopRun
+    /// It is complete, and its delegate is about to hear of that.
+    func didEnd(_ error: TransferError?)
 }
 
 extension LoopTask {
+    func didEnd(_ error: TransferError?) {}
+
     public var identifier: Int { core.identifier }
     public var state: SessionTaskState { core.state }
     public var originalRequest: TransferRequest { core.originalRequest }
@@ -64,7 +80,7 @@ extension LoopTask {
 
     public func cancel() {
         switch core.cancel() {
-        case .complete: session.completeUnbegun(self, .cancelled)
+        case .complete: session.complete(unstarted: self, .cancelled)
         case .cancelOnLoop: session.cancel(self)
         case .nothing: break
         }

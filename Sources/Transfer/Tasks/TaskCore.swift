@@ -27,7 +27,7 @@ final class TaskCore: Sendable {
         originalRequest = request
         self.progress = progress
         var state = predecessor?.mutable.withLock { $0 } ?? State(currentRequest: request)
-        state.error = nil
+        state.life = TaskLife()
         mutable = Mutex(state)
     }
 
@@ -48,6 +48,16 @@ final class TaskCore: Sendable {
     func resume() -> TaskLife.Resumption { mutable.withLock { $0.life.resume() } }
     func suspend() -> Bool { mutable.withLock { $0.life.suspend() } }
     func cancel() -> TaskLife.Cancellation { mutable.withLock { $0.life.cancel() } }
+
+    /// Its successor goes on in its place.
+    ///
+    /// - Returns: `false` where it is at its end: what cancelled it would not reach the successor.
+    func handOver() -> Bool {
+        mutable.withLock { mutable in
+            guard mutable.life.state == .running || mutable.life.state == .suspended else { return false }
+            return mutable.life.complete()
+        }
+    }
 
     /// - Returns: whether this was the first to say so.
     func complete(_ error: TransferError?) -> Bool {

@@ -22,10 +22,19 @@ public final class TransferProgress: Sendable {
 
     /// What the request is busy with.
     public enum Phase: Int, Sendable {
-        case connecting, transferring, verifying, publishing
+        /// No byte of the body yet.
+        case connecting
+        /// The body is on its way.
+        case transferring
+        /// The whole file is here: it is held against its digest and given its name.
+        case verifying
+        /// As ``verifying``, where there is no digest: the file is brought to the disk and given its name.
+        case publishing
     }
 
-    /// - Parameter completedBytes: bytes that are there before the request starts.
+    /// - Parameters:
+    ///   - completedBytes: bytes that are there before the request starts.
+    ///   - totalBytes: bytes of the whole, where known.
     public init(completedBytes: Int64 = 0, totalBytes: Int64? = nil) {
         completed.store(completedBytes, ordering: .relaxed)
         total.store(totalBytes ?? -1, ordering: .relaxed)
@@ -40,22 +49,28 @@ public final class TransferProgress: Sendable {
         let value = total.load(ordering: .relaxed)
         return value < 0 ? nil : value
     }
+    /// What the request is busy with.
     public var phase: Phase { Phase(rawValue: currentPhase.load(ordering: .relaxed)) ?? .connecting }
     /// Between 0 and 1, where the whole is known.
     public var fractionCompleted: Double? { snapshot.fractionCompleted }
 
     /// The counts at one moment.
     public struct Snapshot: Sendable, Equatable {
+        /// As ``TransferProgress/completedBytes``.
         public var completedBytes: Int64
+        /// As ``TransferProgress/totalBytes``.
         public var totalBytes: Int64?
+        /// As ``TransferProgress/phase-swift.property``.
         public var phase: Phase
 
+        /// Between 0 and 1, where the whole is known; 1 for an empty one.
         public var fractionCompleted: Double? {
             guard let totalBytes else { return nil }
             return totalBytes <= 0 ? 1 : Swift.min(1, Double(completedBytes) / Double(totalBytes))
         }
     }
 
+    /// The counts as they are now; each is read by itself while the transfer goes on.
     public var snapshot: Snapshot {
         Snapshot(completedBytes: completedBytes, totalBytes: totalBytes, phase: phase)
     }
@@ -108,6 +123,7 @@ extension TransferProgress: AsyncSequence {
 
     public func makeAsyncIterator() -> Iterator { Iterator(progress: self) }
 
+    /// One reader's place; each is told of everything.
     public struct Iterator: AsyncIteratorProtocol {
         let progress: TransferProgress
         private var last: Snapshot?

@@ -12,13 +12,16 @@ public struct ClientIdentity: Sendable, Equatable, CustomStringConvertible {
 
     /// - Parameters:
     ///   - certificate: PEM; the issuers between it and the root may follow it.
-    ///   - key: PEM, possibly encrypted with `passphrase`.
+    ///   - key: PEM, possibly encrypted.
+    ///   - passphrase: opens the key, where that is encrypted.
     public init(certificate: String, key: String, passphrase: String? = nil) {
         form = .pem(certificate: Array(certificate.utf8), key: Array(key.utf8))
         self.passphrase = passphrase
     }
 
-    /// - Parameter pkcs12: certificate and key in one (RFC 7292).
+    /// - Parameters:
+    ///   - pkcs12: certificate and key in one (RFC 7292).
+    ///   - passphrase: opens it.
     public init(pkcs12: [UInt8], passphrase: String? = nil) {
         form = .pkcs12(pkcs12)
         self.passphrase = passphrase

@@ -31,6 +31,7 @@ public struct ServerTrustPolicyManager: Sendable {
     /// By host in lower case, or `*.example.org` for the names beneath it.
     public let policies: [String: ServerTrustPolicy]
 
+    /// Policies by host, in any case, or by `*.example.org` for the names beneath it.
     public init(policies: [String: ServerTrustPolicy]) {
         self.policies = Dictionary(policies.map { ($0.key.lowercased(), $0.value) }) { first, _ in first }
     }

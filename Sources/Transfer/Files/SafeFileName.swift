@@ -1,0 +1,119 @@
+/// File names out of what servers and URLs suggest, made fit for a file system, a shell and an eye (RFC 6266,
+/// section 4.3).
+///
+/// Works on scalars and bytes: a mark that combines makes one `Character` of itself and the slash or dot before it,
+/// which a file system goes by all the same.
+enum SafeFileName {
+    /// The longest name that Linux file systems take, in bytes.
+    static let maximumLength = 255
+    /// A longer end after the last dot is no suffix worth keeping, in bytes.
+    private static let longestSuffix = 16
+
+    /// The name of a file that nobody named.
+    static let fallback = "download"
+
+    /// - Parameter suggestion: as it came: any text at all.
+    /// - Returns: its last segment, after both `/` and `\`, without what trips; `nil` where nothing is left.
+    static func make(from suggestion: String) -> String? {
+        var scalars = Array(suggestion.unicodeScalars)
+        if let separator = scalars.lastIndex(where: { $0 == "/" || $0 == "\\" }) { scalars.removeFirst(separator + 1) }
+        scalars.removeAll(where: isUnseen)
+        scalars = Array(scalars.drop { $0 == "." || $0 == " " || $0 == "-" || $0 == "~" })
+        let name = shortened(text(scalars))
+        guard !name.isEmpty else { return nil }
+        return isDevice(name) ? shortened("_" + name) : name
+    }
+
+    /// The last segment of the URL's path, made safe; ``fallback`` where it has none.
+    static func make(fromURL url: String) -> String {
+        let bytes = Array(url.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") })
+        guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), bytes[colon...].starts(with: "://".utf8),
+            let slash = bytes[(colon + 3)...].lastIndex(of: UInt8(ascii: "/"))
+        else { return fallback }
+        return make(from: String(decoding: decoded(bytes[(slash + 1)...]), as: UTF8.self)) ?? fallback
+    }
+
+    /// `name` with at most so many bytes, cut between characters where one fits at all.
+    static func cut(_ name: String, to count: Int) -> String {
+        var kept = name
+        while kept.utf8.count > count, !kept.isEmpty { kept.removeLast() }
+        guard kept.isEmpty else { return kept }
+        // One character that is longer by itself: as many of its scalars as fit.
+        var length = 0
+        return text(
+            name.unicodeScalars.prefix { scalar in
+                length += UTF8.width(scalar)
+                return length <= count
+            })
+    }
+
+    /// Not too long, its suffix kept, and nothing at its end that Windows would drop.
+    private static func shortened(_ name: String) -> String {
+        guard name.utf8.count > maximumLength else { return withoutTail(name) }
+        let suffix = suffix(of: name)
+        let stem = String(decoding: name.utf8.dropLast(suffix.utf8.count), as: UTF8.self)
+        return withoutTail(cut(stem, to: maximumLength - suffix.utf8.count) + suffix)
+    }
+
+    private static func withoutTail(_ name: String) -> String {
+        var scalars = Array(name.unicodeScalars)
+        while let last = scalars.last, last == "." || last == " " { scalars.removeLast() }
+        return text(scalars)
+    }
+
+    /// `.iso`, `.tar.gz`; empty where there is none.
+    private static func suffix(of name: String) -> String {
+        let bytes = Array(name.utf8)
+        guard var dot = bytes.lastIndex(of: UInt8(ascii: ".")), dot > 0, bytes.count - dot <= longestSuffix else {
+            return ""
+        }
+        if bytes[..<dot].count > 4, bytes[..<dot].suffix(4).elementsEqual(".tar".utf8) { dot -= 4 }
+        return String(decoding: bytes[dot...], as: UTF8.self)
+    }
+
+    /// Control characters, separators of lines, marks that turn the direction of writing or have no width, and what
+    /// stands for bytes that are no text.
+    private static func isUnseen(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0..<0x20, 0x7F..<0xA0, 0x200B...0x200F, 0x2028...0x202E, 0x2060...0x2069, 0xFEFF, 0xFFFD: true
+        default: false
+        }
+    }
+
+    /// Names that Windows keeps for devices, with any suffix.
+    private static func isDevice(_ name: String) -> Bool {
+        let stem = name.utf8.prefix { $0 != UInt8(ascii: ".") }.map { (0x61...0x7A).contains($0) ? $0 - 0x20 : $0 }
+        if ["CON", "PRN", "AUX", "NUL"].contains(where: { stem.elementsEqual($0.utf8) }) { return true }
+        return stem.count == 4 && (0x31...0x39).contains(stem[3])
+            && (stem.starts(with: "COM".utf8) || stem.starts(with: "LPT".utf8))
+    }
+
+    private static func text(_ scalars: some Sequence<Unicode.Scalar>) -> String {
+        var view = String.UnicodeScalarView()
+        view.append(contentsOf: scalars)
+        return String(view)
+    }
+
+    /// RFC 3986, section 2.1; a percent sign without two digits stands for itself.
+    private static func decoded(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+        var decoded: [UInt8] = []
+        var rest = bytes
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "%"), let high = digit(rest.first), let low = digit(rest.dropFirst().first) {
+                decoded.append(high << 4 | low)
+                rest = rest.dropFirst(2)
+            } else {
+                decoded.append(byte)
+            }
+        }
+        return decoded
+    }
+
+    private static func digit(_ byte: UInt8?) -> UInt8? {
+        switch byte {
+        case .some(let byte) where (0x30...0x39).contains(byte): byte - 0x30
+        case .some(let byte) where (0x41...0x46).contains(byte & 0xDF): (byte & 0xDF) - 0x37
+        default: nil
+        }
+    }
+}

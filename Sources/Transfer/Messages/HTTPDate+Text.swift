@@ -1,0 +1,30 @@
+extension HTTPDate {
+    private static let weekdays = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
+    private static let monthNames = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+
+    /// The preferred form (RFC 9110, section 5.6.7) of a moment from 1970 on.
+    ///
+    /// - Parameter seconds: since 1970; what lies outside of the years up to 9999 is cut to them.
+    static func text(_ seconds: Int64) -> String {
+        // 31 December 9999, 23:59:59.
+        let seconds = min(max(0, seconds), 253_402_300_799)
+        let (days, time) = (seconds / 86_400, seconds % 86_400)
+        let (year, month, day) = civil(days)
+        func two(_ number: Int64) -> String { (number < 10 ? "0" : "") + String(number) }
+        return "\(weekdays[Int(days % 7)]), \(two(day)) \(monthNames[Int(month - 1)]) \(year) "
+            + "\(two(time / 3600)):\(two(time / 60 % 60)):\(two(time % 60)) GMT"
+    }
+
+    /// The reverse of ``parse(_:)``'s count: years begin in March, so that leap days come last.
+    private static func civil(_ daysSince1970: Int64) -> (year: Int64, month: Int64, day: Int64) {
+        let days = daysSince1970 + 719_468
+        let (era, dayOfEra) = (days / 146_097, days % 146_097)
+        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let marchMonth = (5 * dayOfYear + 2) / 153
+        let month = marchMonth < 10 ? marchMonth + 3 : marchMonth - 9
+        return (era * 400 + yearOfEra + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * marchMonth + 2) / 5 + 1)
+    }
+}

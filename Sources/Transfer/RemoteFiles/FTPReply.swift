@@ -1,0 +1,25 @@
+/// A line of a server's answer (RFC 959, section 4.2).
+struct FTPReply: Sendable, Equatable {
+    /// Bytes of the text that are kept.
+    static let maximumLength = 200
+
+    let code: Int
+    /// What the server says besides, without control characters.
+    let text: String
+
+    /// - Parameter line: with its line end.
+    /// - Returns: `nil` for a line that ends no answer, as those between the first and the last of several.
+    init?(_ line: some Collection<UInt8>) {
+        let digits = line.prefix(3)
+        guard digits.count == 3, digits.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        let rest = line.dropFirst(3)
+        guard rest.first != UInt8(ascii: "-") else { return nil }
+        code = digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
+        text = String(
+            decoding: rest.filter { $0 >= 0x20 && $0 != 0x7F }.drop { $0 == 0x20 }.prefix(Self.maximumLength),
+            as: UTF8.self)
+    }
+
+    /// The number that an answer to SIZE holds (213; RFC 3659, section 4).
+    var size: Int64? { code == 213 && text.utf8.count <= 19 ? Int64(text) : nil }
+}

@@ -1,0 +1,49 @@
+/// What a file server says about a file: all there is to tell one version from another.
+struct RemoteFacts: Sendable, Equatable {
+    /// Bytes.
+    var size: Int64?
+    /// Seconds since 1970: FTP's MDTM (RFC 3659, section 3), SFTP's mtime.
+    var time: Int64?
+
+    init(size: Int64? = nil, time: Int64? = nil) {
+        self.size = size
+        self.time = time
+    }
+
+    /// What earlier attempts noted down.
+    init(_ version: ResourceVersion) {
+        self.init(size: version.total, time: version.validator.lastModified.flatMap(HTTPDate.parse))
+    }
+
+    /// In the words of resume data.
+    ///
+    /// - Parameter url: where the file lies.
+    func version(of url: String) -> ResourceVersion {
+        ResourceVersion(
+            validator: ResourceValidator(lastModified: time.map(HTTPDate.text)),
+            origin: ResumeData.resource(of: url), total: size)
+    }
+
+    /// Where a download goes on that has `have` bytes of the version that these facts are of.
+    ///
+    /// - Parameter overlap: bytes to fetch once more and compare, where the time is not known.
+    func offset(have: Int64, overlap: Int64) -> Int64 {
+        // Without a size nothing tells where the file ends, or that it is the same.
+        guard let size, have < size else { return 0 }
+        return time == nil ? max(0, have - overlap) : have
+    }
+
+    /// Whether a file of which the server now says `other` may be the one of which it said this.
+    ///
+    /// - Parameter isCompared: bytes are compared besides, so that a time that is not told contradicts nothing.
+    /// - Returns: why not; `nil` where it may.
+    func difference(to other: RemoteFacts, isCompared: Bool) -> String? {
+        guard let size, let theirs = other.size, size == theirs else {
+            return "the file's size on the server changed, or is not told any more"
+        }
+        switch (time, other.time) {
+        case (let own?, let theirs?): return own == theirs ? nil : "the file's time on the server changed"
+        default: return isCompared ? nil : "the server does not tell the file's time any more"
+        }
+    }
+}

@@ -1,0 +1,61 @@
+import Curl
+
+extension TransferError {
+    /// A failed exchange with a file server.
+    ///
+    /// - Parameters:
+    ///   - reply: the last one of an FTP server.
+    ///   - bodyBegun: whether bytes of the file had come or gone.
+    static func remote(
+        _ error: CurlError, file: RemoteFile, reply: FTPReply?, bodyBegun: Bool
+    ) -> TransferError {
+        let (host, path) = (file.host, file.path.text)
+        let words = reply.map { ": it says \($0.code) \($0.text)" } ?? ""
+        // 4yz: it did not work now, and may work later (RFC 959, section 4.2.1).
+        let isTransient = reply.map { (400...499).contains($0.code) } ?? false
+        // The numbers are those of libcurl's public interface (libcurl-errors).
+        switch error.code {
+        // At 421 libcurl speaks of a timeout, since a server may say that too when it grew tired of waiting.
+        case 67 where isTransient, 11 where isTransient, 28 where reply?.code == 421 && !bodyBegun:
+            return TransferError(.cannotConnect, "\(host) takes nobody in for now\(words)")
+        case 67, 11:
+            return TransferError(
+                .loginRefused, "\(host) refuses the login\(words): give it a user and password, or a key, that it knows"
+            )
+        case 9: return TransferError(.permissionDenied, "\(host) refuses access to \(path)\(words)")
+        case 78:
+            return TransferError(.notFound, "\(host) has no file \(path), or lets this user not see it\(words)")
+        case 19, 25, 21, 31, 17:
+            let what = error.code == 25 ? "take" : "give"
+            return isTransient
+                ? TransferError(bodyBegun ? .truncated : .cannotConnect, "\(host) failed at \(path)\(words)")
+                : TransferError(.permissionDenied, "\(host) does not \(what) \(path)\(words)")
+        case 30, 10, 13, 14, 15:
+            return TransferError(
+                .cannotConnect, "no data connection to \(host) in passive mode\(words): does a firewall stand between?")
+        case 36: return TransferError(.remoteChanged, "the file on the server is shorter than what is here of it")
+        case 63: return TransferError(.tooLarge, "the file is larger than allowed")
+        case 64:
+            return TransferError(.tls, "\(host) offers no TLS\(words): without it nothing is sent, as was asked for")
+        case 70: return TransferError(.remoteFull, "\(host) has no room for \(path)\(words)")
+        case 73: return TransferError(.nameConflict, "\(host) has a file \(path) already and keeps it\(words)")
+        case 8, 84, 88:
+            return TransferError(
+                bodyBegun ? .truncated : .cannotConnect, "\(host) does not speak \(file.scheme.rawValue)\(words)")
+        case 2 where file.scheme == .sftp:
+            return TransferError(
+                .cannotConnect,
+                "\(host) and this machine's libssh2 agree on no SSH session: the server is too busy, or offers only "
+                    + "algorithms that libssh2 lacks, such as RSA host keys alone")
+        case 79:
+            return bodyBegun
+                ? TransferError(.truncated, "the SSH connection to \(host) broke, or it failed at \(path)")
+                : TransferError(.cannotConnect, "\(host) failed at \(path): no such directory, no right, or no SFTP")
+        case 28 where bodyBegun: return TransferError(.stalled, "\(host) did not answer in time\(words)")
+        case 28: return TransferError(.timedOut, "\(host) did not answer in time\(words)")
+        case 1, 4:
+            return TransferError(.protocolNotAllowed, "this machine's libcurl does not speak \(file.scheme.rawValue)")
+        default: return .exchange(error, bodyBegun: bodyBegun, host: host)
+        }
+    }
+}

@@ -1,0 +1,48 @@
+/// Where a download's file goes, once the head of its answer is judged.
+extension BodyWriter {
+    /// Finds the file's place, and makes sure that there is room for it.
+    ///
+    /// - Parameter total: bytes of the whole file, where known.
+    /// - Throws: why it cannot lie there, or `remoteChanged` where what is there of it cannot go along.
+    func place(_ metadata: ResourceMetadata, total: Int64?) throws(TransferError) -> FileDestination {
+        let known = target
+        let target = if let known { known } else { try decide(metadata, total: total) }
+        if let total, let free = target.directory.freeSpace(), total - have > free - target.reservedSpace {
+            throw TransferError(
+                .diskFull, "\(target.directory.path) has no room for \(total - have) bytes more")
+        }
+        let destination = try target.destination(metadata)
+        guard known == nil else { return destination }
+        let isKept = try settle(in: target)
+        task.setTarget(target)
+        if !isKept {
+            throw TransferError(.remoteChanged, "the part file lies on another file system than its destination")
+        }
+        return destination
+    }
+
+    /// Asks the destination, once in a task's life: for what goes on with a part of an earlier one's, the part goes
+    /// along and keeps its owner.
+    private func decide(_ metadata: ResourceMetadata, total: Int64?) throws(TransferError) -> DownloadTarget {
+        guard case .decided(let destination) = task.placement else {
+            throw TransferError(.internal, "a download without a place")
+        }
+        let earlier = task.resumeData?.record?.decision
+        var decision = try destination.decide(
+            DownloadDestination.Occasion(
+                head: metadata.head, suggestedFileName: metadata.suggestedFileName, url: task.originalRequest.url,
+                size: total, earlier: earlier))
+        let directory = try decision.open()
+        if let earlier {
+            decision.owner = earlier.owner
+            let isHere = part.map { $0.directory.isSame(as: directory) }
+            if isHere ?? (earlier.directory == decision.directory) {
+                decision.partName = earlier.partName
+            } else if isHere == nil {
+                // Its bytes count no longer, and nobody would find it again.
+                _ = try? task.resumeData?.discard()
+            }
+        }
+        return decision.target(in: directory)
+    }
+}

@@ -1,0 +1,99 @@
+import Curl
+
+/// A data task that reads a file of a file server into memory, or hands it over as it comes.
+///
+/// Lives on its loop's thread.
+final class RemoteDataRun: RemoteRun, RemoteExchangeClient {
+    private(set) lazy var exchange = RemoteExchange(file, task: task, client: self, core: core)
+    private let task: DataTask
+    private let file: RemoteFile
+    private let session: Session
+    private unowned let core: LoopCore
+
+    private var collected: [UInt8] = []
+    private var received: Int64 = 0
+    private var size: Int64?
+
+    /// Bytes that are reserved for a file of stated size, before any of them is there.
+    private static let largestReserve: Int64 = 1 << 20
+
+    init(task: DataTask, file: RemoteFile, core: LoopCore) {
+        self.task = task
+        self.file = file
+        self.core = core
+        session = task.session
+    }
+
+    func start() {
+        if case .channel(let channel) = task.sink {
+            let (session, task) = (session, task)
+            channel.begin {
+                session.perform(task) { ($0 as? any RemoteRun)?.exchange.resume(.full) }
+            } abandon: {
+                task.cancel()
+            }
+        }
+        exchange.begin(RemoteStep(work: .fetch(from: 0), path: file.path))
+    }
+
+    func receive(_ bytes: UnsafeRawBufferPointer, of facts: RemoteFacts) -> BodyVerdict {
+        do throws(TransferError) {
+            if received == 0 { begin(facts) }
+            let limit = task.originalRequest.maximumBodySize ?? .max
+            guard max(size ?? 0, received + Int64(bytes.count)) <= limit else {
+                throw TransferError(.tooLarge, "the file has more than the \(limit) bytes allowed")
+            }
+            guard try take(bytes) else {
+                exchange.pause(.full)
+                return .paused
+            }
+        } catch {
+            exchange.failure = error
+            return .refused
+        }
+        received += Int64(bytes.count)
+        task.progress.transferred(bytes.count)
+        task.progress.setCompleted(received)
+        return .accepted
+    }
+
+    private func begin(_ facts: RemoteFacts) {
+        size = facts.size
+        task.progress.setTotal(size)
+        if case .collect = task.sink, let size {
+            collected.reserveCapacity(Int(min(size, Self.largestReserve)))
+        }
+    }
+
+    /// - Returns: whether there was room.
+    private func take(_ bytes: UnsafeRawBufferPointer) throws(TransferError) -> Bool {
+        if session.delegate.responds(to: .dataTaskDidReceiveData) {
+            session.delegate.dataTask(task, didReceive: Array(bytes))
+            return true
+        }
+        switch task.sink {
+        case .collect:
+            let most = session.configuration.maximumCollectedBytes
+            guard collected.count + bytes.count <= most else {
+                throw TransferError(.tooLarge, "the file has more than the \(most) bytes that are kept in memory")
+            }
+            collected.append(contentsOf: bytes)
+            return true
+        case .hand(let take):
+            take(Array(bytes))
+            return true
+        case .channel(let channel): return channel.put(Array(bytes))
+        }
+    }
+
+    func didEnd(_ ending: RemoteEnding) {
+        core.release(task.identifier)
+        session.networkEnded()
+        task.setData(collected)
+        var error = ending.error
+        if error == nil, let size = size ?? ending.facts.size, received != size {
+            error = TransferError(.truncated, "the file ended at \(received) of \(size) bytes")
+        }
+        session.complete(task, error)
+    }
+}

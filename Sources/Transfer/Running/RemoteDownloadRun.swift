@@ -1,0 +1,215 @@
+import Curl
+
+/// A download task at work with a file server: one step after another until the file is whole or nothing more can be
+/// done.
+///
+/// Lives on its loop's thread. What the server says of the file is judged by ``RemoteFacts``; where bytes go is
+/// ``BodyWriter``'s to say.
+final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun {
+    private enum Phase {
+        /// Before the first byte.
+        case asking
+        /// The bytes are the file's.
+        case receiving(RemoteFacts)
+        /// All bytes are here; whether they are all of one version is asked.
+        case confirming(RemoteFacts)
+        case ended
+    }
+
+    private(set) lazy var exchange = RemoteExchange(file, task: task, client: self, core: core)
+    private let task: DownloadTask
+    private let file: RemoteFile
+    private let session: Session
+    private unowned let core: LoopCore
+    private let writer: BodyWriter
+
+    private var phase = Phase.asking
+    private var restarts = 0
+    /// Of the step under way.
+    private var offset: Int64 = 0
+    private var destination: FileDestination?
+
+    /// Where the server tells no times, so many bytes are fetched again and compared before new ones are joined to
+    /// them.
+    private static let overlap: Int64 = 256 * 1024
+    private static let restartLimit = 2
+    /// Milliseconds that a step may take for which one look at the file's time, at its beginning, is enough: servers
+    /// tell times in seconds.
+    private static let confirmationThreshold: Int64 = 1000
+
+    init(task: DownloadTask, file: RemoteFile, core: LoopCore) {
+        self.task = task
+        self.file = file
+        self.core = core
+        session = task.session
+        writer = BodyWriter(task: task, core: core, configuration: task.session.configuration)
+    }
+
+    func start() {
+        if let resumeData = task.resumeData { writer.reopen(resumeData) }
+        // Every byte came in an earlier life.
+        if let total = writer.version.total, writer.have == total, total > 0 {
+            return confirm(RemoteFacts(writer.version))
+        }
+        ask()
+    }
+
+    private func ask() {
+        phase = .asking
+        offset = RemoteFacts(writer.version).offset(have: writer.have, overlap: Self.overlap)
+        if offset == 0, writer.have > 0 {
+            tellRestart("what is here of the file cannot be told from another version")
+            writer.startOver()
+        }
+        exchange.begin(RemoteStep(work: .fetch(from: offset), path: file.path))
+    }
+
+    func confirm(_ count: Int64) {
+        writer.confirm(count)
+        if !writer.isAhead { exchange.resume(.checkpoint) }
+    }
+
+    // MARK: The file
+
+    /// The server has said what it knows of the file, and no byte has been taken.
+    private func begin(_ facts: RemoteFacts) throws(TransferError) {
+        if writer.have > 0 {
+            let known = RemoteFacts(writer.version)
+            if let reason = known.difference(to: facts, isCompared: offset < writer.have) {
+                throw TransferError(.remoteChanged, reason)
+            }
+        }
+        let maximum = task.originalRequest.maximumBodySize ?? .max
+        if let size = facts.size, size > maximum {
+            throw TransferError(.tooLarge, "the file has \(size) bytes, more than the \(maximum) allowed")
+        }
+        let claimed = facts.version(of: task.originalRequest.url)
+        destination = try writer.place(ResourceMetadata(nil, claimed), total: facts.size)
+        writer.begin(at: offset, of: claimed)
+        if writer.have > 0 {
+            session.delegate.downloadTask(task, didResumeAtOffset: writer.have, expected: facts.size)
+        }
+        phase = .receiving(facts)
+    }
+
+    func receive(_ bytes: UnsafeRawBufferPointer, of facts: RemoteFacts) -> BodyVerdict {
+        do throws(TransferError) {
+            if case .asking = phase { try begin(facts) }
+            guard case .receiving(let facts) = phase else { return .refused }
+            if writer.isAhead {
+                exchange.pause(.checkpoint)
+                return .paused
+            }
+            if let size = facts.size, writer.position + Int64(bytes.count) > size {
+                throw TransferError(.remoteChanged, "the server sends more than the \(size) bytes it spoke of")
+            }
+            try writer.append(bytes)
+            if let maximum = task.originalRequest.maximumBodySize, writer.position > maximum {
+                throw TransferError(.tooLarge, "the file grew past the \(maximum) bytes allowed")
+            }
+            return .accepted
+        } catch {
+            exchange.failure = error
+            return .refused
+        }
+    }
+
+    // MARK: The end
+
+    func didEnd(_ ending: RemoteEnding) {
+        switch phase {
+        case .ended: break
+        case .confirming(let facts): confirmed(ending, facts)
+        case .asking, .receiving:
+            do throws(TransferError) {
+                if let error = ending.error { throw error }
+                // No byte came: the file may be empty.
+                if case .asking = phase { try begin(ending.facts) }
+                guard case .receiving(let facts) = phase else { return }
+                try bodyEnded(facts)
+            } catch {
+                broke(error)
+            }
+        }
+    }
+
+    /// libcurl saw a complete body; whether it is, our own count says.
+    private func bodyEnded(_ facts: RemoteFacts) throws(TransferError) {
+        try writer.endOfBody()
+        if let size = facts.size, writer.position < size {
+            throw TransferError(.truncated, "the file ended at \(writer.position) of \(size) bytes")
+        }
+        // Nothing ties the bytes of a file that someone writes meanwhile to one another but its time.
+        guard facts.time != nil, exchange.hasPaused || exchange.duration >= Self.confirmationThreshold else {
+            return finish()
+        }
+        try writer.flush()
+        confirm(facts)
+    }
+
+    private func confirm(_ facts: RemoteFacts) {
+        phase = .confirming(facts)
+        exchange.begin(RemoteStep(work: .look, path: file.path))
+    }
+
+    private func confirmed(_ ending: RemoteEnding, _ facts: RemoteFacts) {
+        switch ending.error {
+        case nil:
+            var theirs = ending.facts
+            // SFTP servers need not say that a file is empty.
+            if facts.size == nil || facts.size == 0 { theirs.size = facts.size }
+            if let size = facts.size,
+                let reason = RemoteFacts(size: size, time: facts.time).difference(to: theirs, isCompared: true)
+            {
+                return broke(TransferError(.remoteChanged, reason))
+            }
+            finish()
+        // Gone since: what came is what there was.
+        case let error? where error.code == .notFound: finish()
+        case let error?: broke(error)
+        }
+    }
+
+    private func finish() {
+        do throws(TransferError) {
+            let (part, size) = try writer.complete()
+            if destination == nil {
+                destination = try writer.place(ResourceMetadata(nil, writer.version), total: size)
+            }
+            guard let destination else { throw TransferError(.internal, "a file without a destination") }
+            end()
+            task.progress.setTotal(size)
+            session.publish(task, part, size: size, destination: destination)
+        } catch {
+            broke(error)
+        }
+    }
+
+    private func tellRestart(_ reason: String) {
+        session.delegate.downloadTask(task, didRestartBecause: reason)
+    }
+
+    private func broke(_ error: TransferError) {
+        guard error.code == .remoteChanged, restarts < Self.restartLimit else { return fail(error) }
+        restarts += 1
+        tellRestart(error.message)
+        writer.startOver()
+        ask()
+    }
+
+    private func fail(_ error: TransferError) {
+        if case .ended = phase { return }
+        // Bytes that are in memory still may spare fetching them again; if the disk does not want them, so be it.
+        if error.code != .remoteChanged { try? writer.flush() }
+        let part = error.code == .remoteChanged ? nil : writer.part
+        let version = writer.version
+        end()
+        session.fail(task, error, part: part, version: version)
+    }
+
+    private func end() {
+        phase = .ended
+        writer.release()
+        core.release(task.identifier)
+    }
+}

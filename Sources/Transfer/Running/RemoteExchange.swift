@@ -1,0 +1,337 @@
+import Curl
+import Glibc
+
+/// One step after the other with a file server, each over a connection of its own.
+///
+/// Lives on its loop's thread.
+final class RemoteExchange: ExchangeHandler {
+    private unowned var client: any RemoteExchangeClient
+    private let task: any LoopTask
+    private unowned let core: LoopCore
+    private let session: Session
+    let file: RemoteFile
+
+    private var step: RemoteStep?
+    private var hasBegun = false
+    private var check: HostKeyCheck?
+    private var wish: MemoryFile?
+    private var exchangeID: Int?
+    private var pauses: Transaction.Pauses = []
+    private var begunAt = MonotonicTime.now()
+    private var lastReply: FTPReply?
+    /// Bytes of the file came or went in this step.
+    private(set) var bodyBegun = false
+    /// It stood still at some time during this step.
+    private(set) var hasPaused = false
+    /// Set before we break a step off ourselves: the reason outranks libcurl's.
+    var failure: TransferError?
+    /// The task is over, and what is done still is nobody's to cancel.
+    var isTidyingUp = false
+
+    /// Counts launches, so that an answer of the resolver that comes late finds nothing to do.
+    private var attempt = 0
+    private var timer: Int?
+    private var proceed: ((Resolver.Answer?) -> Void)?
+    private var lookup: Int64?
+    /// Since when a data connection is being made.
+    private var dataConnectionSince: MonotonicTime?
+
+    init(_ file: RemoteFile, task: any LoopTask, client: any RemoteExchangeClient, core: LoopCore) {
+        self.file = file
+        self.task = task
+        self.client = client
+        self.core = core
+        session = task.session
+    }
+
+    /// Milliseconds since the step began.
+    var duration: Int64 { MonotonicTime.now().milliseconds(since: begunAt) }
+
+    private var request: TransferRequest { task.originalRequest }
+
+    // MARK: Beginning
+
+    func begin(_ step: RemoteStep) {
+        self.step = step
+        hasBegun = true
+        failure = nil
+        bodyBegun = false
+        hasPaused = pauses.contains(.suspended)
+        lastReply = nil
+        check = nil
+        pauses.formIntersection(.suspended)
+        if !isTidyingUp { task.progress.setPhase(.connecting) }
+        do throws(TransferError) {
+            if file.scheme == .sftp { check = try makeCheck() }
+            try connect()
+        } catch {
+            end(error)
+        }
+    }
+
+    private func makeCheck() throws(TransferError) -> HostKeyCheck {
+        guard CurlLibrary.judgesHostKeys else {
+            throw TransferError(
+                .protocolNotAllowed, "this machine's libcurl has no SSH in which the server's key can be judged")
+        }
+        let policy = request.hostKeys ?? session.configuration.hostKeys
+        var known: [UInt8] = []
+        if case .knownHosts(let path) = policy { known = try KnownHosts.read(path) }
+        return try HostKeyCheck(policy, file: known, host: file.plainHost, port: file.port)
+    }
+
+    private func connect() throws(TransferError) {
+        attempt += 1
+        begunAt = MonotonicTime.now()
+        lookup = nil
+        wish = nil
+        if let next = check?.next(), case .type(let type) = next {
+            wish = try MemoryFile(HostKeyCheck.wish(for: type, host: file.plainHost))
+        }
+        let connectTo = try peer()
+        if let known = session.resolver.cached(connectTo.host) { return try start(connectTo, known) }
+        // Held by the run, which holds this: let go of when the answer is there or the run ends.
+        proceed = { [unowned self] answer in
+            do throws(TransferError) {
+                switch answer {
+                case .success(let addresses): try start(connectTo, addresses)
+                case .failure(.unknownName):
+                    throw TransferError(.unknownHost, "the name \(connectTo.host) does not resolve")
+                case .failure(.unavailable):
+                    throw TransferError(.resolverUnavailable, "no name server answers (looking up \(connectTo.host))")
+                case .failure(.other(let words)):
+                    throw TransferError(.unknownHost, "looking up \(connectTo.host) failed: \(words)")
+                case nil: throw TransferError(.timedOut, "looking up \(connectTo.host) took too long")
+                }
+            } catch {
+                end(error)
+            }
+        }
+        let attempt = attempt
+        timer = core.after(milliseconds: session.configuration.connectTimeout) { [weak self] in
+            self?.resolved(nil, attempt: attempt)
+        }
+        session.resolver.resolve(connectTo.host) { [session, task] answer in
+            session.perform(task) { run in
+                (run as? any RemoteRun)?.exchange.resolved(answer, attempt: attempt)
+            }
+        }
+    }
+
+    /// Whom libcurl connects to: the server, or the proxy before it.
+    private func peer() throws(TransferError) -> (host: String, port: Int) {
+        guard let proxy = request.proxy ?? session.configuration.proxy, let colon = proxy.firstRange(of: "://") else {
+            return (file.host, file.port)
+        }
+        do throws(CurlError) {
+            let url = try CurlURL("http" + proxy[colon.lowerBound...])
+            return (url.host, url.text.firstRange(of: ":\(url.port)") != nil ? url.port : 1080)
+        } catch {
+            throw TransferError(.invalidRequest, "the proxy's URL cannot be read")
+        }
+    }
+
+    /// - Parameter answer: `nil` where the time is up.
+    private func resolved(_ answer: Resolver.Answer?, attempt: Int) {
+        guard attempt == self.attempt, let proceed else { return }
+        lookup = Int64((MonotonicTime.now().nanoseconds - begunAt.nanoseconds) / 1000)
+        self.proceed = nil
+        if let timer { core.cancelTimer(timer) }
+        timer = nil
+        proceed(answer)
+    }
+
+    private func start(_ connectTo: (host: String, port: Int), _ addresses: [String]) throws(TransferError) {
+        guard let step else { return }
+        var configuration = session.configuration
+        if isTidyingUp {
+            configuration.connectTimeout = min(configuration.connectTimeout, Self.tidyingTimeout)
+            configuration.stallTimeout = min(configuration.stallTimeout, Self.tidyingTimeout)
+        }
+        let options = RemoteOptions(
+            configuration: configuration, request: request, file: file, addresses: addresses, connectTo: connectTo,
+            wish: wish, receiveBuffer: session.receiveBuffer)
+        try options.checkLogin()
+        do throws(CurlError) {
+            exchangeID = try core.start(handler: self) { (exchange: Exchange) throws(CurlError) in
+                try options.apply(step, to: exchange)
+            }
+        } catch {
+            throw TransferError(.invalidRequest, "libcurl refuses the request: \(error.message)")
+        }
+    }
+
+    /// Milliseconds that removing what is left of a failed upload may take to connect, and to be answered.
+    private static let tidyingTimeout: Int64 = 10_000
+
+    // MARK: From outside
+
+    /// Ends what is under way with `reason`; the client is told.
+    func cancel(_ reason: TransferError = .cancelled) {
+        guard !isTidyingUp, step != nil || !hasBegun else { return }
+        failure = reason
+        attempt += 1
+        proceed = nil
+        if let timer { core.cancelTimer(timer) }
+        timer = nil
+        if let id = exchangeID, core.exchange(id) != nil { core.cancel(id) } else { end(reason) }
+    }
+
+    func pause(_ reason: Transaction.Pauses) {
+        pauses.insert(reason)
+        hasPaused = true
+    }
+
+    /// To be called from outside libcurl's callbacks.
+    func resume(_ reason: Transaction.Pauses) {
+        guard pauses.contains(reason) else { return }
+        pauses.remove(reason)
+        // libcurl hands over what it kept back within this call.
+        if pauses.isEmpty, let id = exchangeID { core.exchange(id)?.unpause() }
+    }
+
+    // MARK: From the exchange
+
+    private func facts(_ exchange: Exchange) -> RemoteFacts {
+        guard let step else { return RemoteFacts() }
+        var facts = RemoteFacts(size: exchange.easy.expectedBodySize(), time: exchange.easy.fileTime())
+        if case .fetch(let offset) = step.work, let rest = facts.size { facts.size = rest + offset }
+        return facts
+    }
+
+    private var isBody: Bool {
+        switch step?.work {
+        case .fetch, .store: true
+        // libcurl writes size and time of an FTP file as if they were a body.
+        case .look, .command, nil: false
+        }
+    }
+
+    func receiveHeader(_ line: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool {
+        guard let reply = FTPReply(line) else { return true }
+        // The answer to QUIT says nothing of why it was said.
+        if reply.code != 221 { lastReply = reply }
+        followDataConnection(reply)
+        guard case .store = step?.work, let size = reply.size else { return true }
+        return client.judge(storedSize: size)
+    }
+
+    /// Between the server's word where it listens for a data connection and its word that a transfer begins, libcurl
+    /// has to be nudged: see ``Exchange/nudge()``.
+    private func followDataConnection(_ reply: FTPReply) {
+        switch reply.code {
+        case 227, 229:
+            let isNudging = dataConnectionSince != nil
+            dataConnectionSince = .now()
+            if !isNudging { scheduleNudge() }
+        case 100..<200: dataConnectionSince = nil
+        default: break
+        }
+    }
+
+    /// Often at first; a server that is far away is not worth waking up for each of its milliseconds.
+    private func scheduleNudge() {
+        guard let since = dataConnectionSince else { return }
+        let number = attempt
+        let wait = min(100, 5 + MonotonicTime.now().milliseconds(since: since) / 8)
+        _ = core.after(milliseconds: wait) { [weak self] in
+            guard let self, number == attempt, dataConnectionSince != nil, let id = exchangeID else { return }
+            core.exchange(id)?.nudge()
+            scheduleNudge()
+        }
+    }
+
+    func receive(_ bytes: UnsafeRawBufferPointer, on exchange: Exchange) -> BodyVerdict {
+        guard isBody else { return .accepted }
+        guard pauses.isEmpty else { return .paused }
+        begins()
+        return client.receive(bytes, of: facts(exchange))
+    }
+
+    func fill(_ space: UnsafeMutableRawBufferPointer, on exchange: Exchange) -> FillVerdict {
+        // The server has taken the name.
+        begins()
+        guard pauses.isEmpty else { return .paused }
+        return client.fill(space)
+    }
+
+    private func begins() {
+        guard !bodyBegun else { return }
+        bodyBegun = true
+        task.progress.setPhase(.transferring)
+    }
+
+    func rewind(to offset: Int64) -> Bool { client.rewind(to: offset) }
+
+    func judge(_ certificates: ServerCertificates, on exchange: Exchange) -> Bool { true }
+
+    func judge(hostKey: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool {
+        check?.judge(Array(hostKey)) ?? false
+    }
+
+    func goesOn(_ exchange: Exchange) -> Bool { isTidyingUp || task.state != .canceling }
+
+    func exchangeDidEnd(_ exchange: Exchange, _ ending: ExchangeEnding) {
+        guard step != nil else { return }
+        exchangeID = nil
+        dataConnectionSince = nil
+        task.core.add(
+            ExchangeMetrics(
+                exchange.easy.timing(), request: request, response: nil, begunAt: begunAt, lookup: lookup))
+        if case .failed(let error) = ending, failure == nil, asksForAnotherKey(error) {
+            do throws(TransferError) { return try connect() } catch { return end(error) }
+        }
+        var result = RemoteEnding(error: nil, facts: facts(exchange))
+        switch ending {
+        case .finished: break
+        case .cancelled: result.error = .cancelled
+        case .stalled: result.error = stalled
+        case .failed(let error):
+            // CURLE_QUOTE_ERROR; CURLE_REMOTE_ACCESS_DENIED, CURLE_UPLOAD_FAILED
+            result.isCommandRefused = error.code == 21
+            result.isNameRefused = !bodyBegun && [9, 25].contains(error.code) && !isTransient
+            result.error = self.error(error, exchange)
+        }
+        end(result)
+    }
+
+    private var isTransient: Bool { lastReply.map { (400...499).contains($0.code) } ?? false }
+
+    /// The key was not the one, or the two agreed on none (CURLE_PEER_FAILED_VERIFICATION, CURLE_FAILED_INIT): the
+    /// server may have another.
+    private func asksForAnotherKey(_ error: CurlError) -> Bool {
+        [60, 2].contains(error.code) && check?.hasNext ?? false
+    }
+
+    private func error(_ error: CurlError, _ exchange: Exchange) -> TransferError {
+        // CURLE_ABORTED_BY_CALLBACK
+        if error.code == 42 { return exchange.hasExpired ? stalled : .cancelled }
+        if [60, 2].contains(error.code), let refusal = check?.refusal { return refusal }
+        // CURLE_COULDNT_CONNECT
+        if error.code == 7 {
+            // Nothing answered at the addresses: the next attempt looks the name up anew.
+            session.resolver.forget(file.host)
+            let systemError = exchange.easy.systemError()
+            if systemError == ENETUNREACH || systemError == EHOSTUNREACH {
+                return TransferError(.unreachable, "no way to \(file.host) from this machine")
+            }
+        }
+        return .remote(error, file: file, reply: lastReply, bodyBegun: bodyBegun)
+    }
+
+    private var stalled: TransferError {
+        TransferError(.stalled, "no byte for \(session.configuration.stallTimeout / 1000) seconds")
+    }
+
+    private func end(_ error: TransferError) { end(RemoteEnding(error: error, facts: RemoteFacts())) }
+
+    private func end(_ ending: RemoteEnding) {
+        step = nil
+        hasBegun = true
+        var ending = ending
+        if let failure {
+            ending = RemoteEnding(error: failure, facts: ending.facts)
+        }
+        client.didEnd(ending)
+    }
+}

@@ -1,0 +1,188 @@
+import CLinux
+import Curl
+import Glibc
+
+/// Turns a request for a file on a file server into the options of an easy handle.
+struct RemoteOptions {
+    let configuration: SessionConfiguration
+    let request: TransferRequest
+    let file: RemoteFile
+    /// Numeric addresses of whom libcurl will connect to, and under which name and port it looks for them.
+    let addresses: [String]
+    let connectTo: (host: String, port: Int)
+    /// A file that tells libssh2 which type of host key to ask for.
+    let wish: MemoryFile?
+    let receiveBuffer: Int
+
+    func apply(_ step: RemoteStep, to exchange: Exchange) throws(CurlError) {
+        try exchange.easy.set(.noSignal, to: true)
+        try exchange.easy.set(.url, to: file.url(of: step.path))
+        try exchange.easy.set(.protocols, to: file.scheme.rawValue)
+        try exchange.easy.set(.followLocation, to: false)
+        try exchange.easy.set(.netrc, to: false)
+        try exchange.easy.set(.tcpKeepAlive, to: true)
+        try exchange.easy.set(.bufferSize, to: receiveBuffer)
+        // What a connection was let in for, and whose key was trusted why, libcurl does not look at when it takes
+        // an old one (CVE-2023-27535, CVE-2023-27538): each exchange has its own.
+        try exchange.easy.set(.freshConnection, to: true)
+        try exchange.easy.set(.forbidReuse, to: true)
+        try setTimes(on: exchange)
+        // An empty proxy also keeps libcurl from reading the environment. HTTP proxies tunnel: one that spoke FTP
+        // itself would answer in HTTP.
+        try exchange.easy.set(.proxy, to: request.proxy ?? configuration.proxy ?? "")
+        try exchange.easy.set(.httpProxyTunnel, to: true)
+        if !addresses.isEmpty, !Resolver.isAddress(connectTo.host) {
+            var list = HeaderList()
+            try list.append("+\(connectTo.host):\(connectTo.port):\(addresses.joined(separator: ","))")
+            try exchange.easy.setAddresses(list)
+        }
+        if file.scheme.isFTP { try setFTP(step, on: exchange) } else { try setSSH(on: exchange) }
+        try set(step, on: exchange)
+    }
+
+    private func setTimes(on exchange: Exchange) throws(CurlError) {
+        try exchange.easy.set(.connectTimeout, to: Int(configuration.connectTimeout))
+        exchange.stallTimeout = configuration.stallTimeout
+        // In seconds, and above ours, which says more about what happened.
+        try exchange.easy.set(.responseTimeout, to: Int(configuration.stallTimeout / 1000) + 2)
+        // The longest there is, 49 days: without one, libcurl's waiting calls do not sleep while they wait.
+        try exchange.easy.set(.timeout, to: Int(UInt32.max))
+        try exchange.watches()
+    }
+
+    private func set(_ step: RemoteStep, on exchange: Exchange) throws(CurlError) {
+        switch step.work {
+        case .fetch(let offset):
+            try exchange.easy.set(.fileTime, to: true)
+            if offset > 0 { try exchange.easy.set(.resumeFrom, to: offset) }
+        case .look:
+            try exchange.easy.set(.fileTime, to: true)
+            try exchange.easy.set(.noBody, to: true)
+        case .store(let length):
+            try exchange.easy.set(.upload, to: true)
+            try exchange.easy.set(.uploadSize, to: length ?? -1)
+            try exchange.easy.set(.uploadBufferSize, to: 256 * 1024)
+        case .command: try exchange.easy.set(.noBody, to: true)
+        }
+        var before = HeaderList()
+        var after = HeaderList()
+        for line in step.commandsBefore { try before.append(bytes: line) }
+        for line in step.commandsAfter { try after.append(bytes: line) }
+        try exchange.easy.setCommands(before: before, after: after)
+    }
+
+    // MARK: FTP
+
+    private func setFTP(_ step: RemoteStep, on exchange: Exchange) throws(CurlError) {
+        // Passive alone; and wherever the server points, its own address is connected to.
+        try exchange.easy.set(.skipPassiveAddress, to: true)
+        try exchange.easy.set(.fileMethod, to: 2)  // CURLFTPMETHOD_NOCWD
+        let security: Int =
+            switch (file.scheme, request.transportSecurity) {
+            case (.ftps, _), (_, .required): 3  // CURLUSESSL_ALL
+            case (_, .try): 1  // CURLUSESSL_TRY
+            case (_, .none): 0
+            }
+        try exchange.easy.set(.transportSecurity, to: security)
+        if security > 0 {
+            if let pem = request.caCertificates {
+                try exchange.easy.set(.caCertificates, to: pem.utf8)
+            } else if let file = configuration.caFile {
+                try exchange.easy.set(.caFile, to: file)
+            }
+            // In TLS 1.3 a server sends session tickets over a data connection on which libcurl 7.88 only writes: it
+            // closes without having read them, the kernel answers with RST, and what the server had not read yet is
+            // lost. To try again would lose it again.
+            if case .store = step.work { try exchange.easy.set(.tlsVersion, to: 6 | 6 << 16) }  // TLS 1.2 alone
+        }
+        if let login = login, case .password = login.kind {
+            try exchange.easy.set(.user, to: login.user)
+            try exchange.easy.set(.password, to: login.password)
+        }
+    }
+
+    // MARK: SSH
+
+    private func setSSH(on exchange: Exchange) throws(CurlError) {
+        try exchange.judgesHostKey()
+        if let wish { try exchange.easy.set(.knownHosts, to: wish.path) }
+        guard let login else { return }
+        try exchange.easy.set(.user, to: login.user)
+        switch login.kind {
+        case .privateKey(let path, let passphrase):
+            try exchange.easy.set(.sshAuthentication, to: 1)  // CURLSSH_AUTH_PUBLICKEY
+            try exchange.easy.set(.privateKeyFile, to: path)
+            try exchange.easy.set(.keyPassphrase, to: passphrase)
+        default:
+            // CURLSSH_AUTH_PASSWORD and CURLSSH_AUTH_KEYBOARD: many a server asks for the password as one of several
+            // possible questions (RFC 4256).
+            try exchange.easy.set(.sshAuthentication, to: 2 | 8)
+            try exchange.easy.set(.password, to: login.password)
+        }
+    }
+
+    /// The request's own, otherwise what stands in the URL.
+    private var login: Credential? {
+        request.credential ?? file.user.map { Credential(user: $0, password: file.password ?? "") }
+    }
+
+    /// - Throws: where nobody can be logged in by what the request brings.
+    func checkLogin() throws(TransferError) {
+        let control: (UInt8) -> Bool = { $0 < 0x20 || $0 == 0x7F }
+        switch (login, login?.kind) {
+        case (nil, _) where !file.scheme.isFTP, (_, .bearer):
+            throw TransferError(
+                .loginRefused,
+                "\(file.scheme.rawValue) wants a user and password\(file.scheme.isFTP ? "" : ", or a key")")
+        case (_, .privateKey) where file.scheme.isFTP:
+            throw TransferError(.loginRefused, "\(file.scheme.rawValue) wants a password, and not an SSH key")
+        case (let login?, _)
+        where login.user.utf8.contains(where: control) || login.password.utf8.contains(where: control):
+            // It would be a command of its own.
+            throw TransferError(.loginRefused, "the user's name or password holds a control character")
+        case (_, .privateKey(let path, _)):
+            // libssh2 would only say that the server refuses.
+            guard access(path, R_OK) == 0 else { throw .file(errno, doing: "read the key \(path)") }
+        default: break
+        }
+    }
+}
+
+/// What is to be done with a file in one exchange.
+struct RemoteStep {
+    enum Work {
+        /// Its bytes from an offset on.
+        case fetch(from: Int64)
+        /// Its size and time.
+        case look
+        /// Bytes to send, where known.
+        case store(length: Int64?)
+        /// Nothing but the commands.
+        case command
+    }
+
+    var work: Work
+    /// `nil` where commands alone are to be carried out.
+    var path: RemotePath?
+    var commandsBefore: [[UInt8]] = []
+    /// Where all went well.
+    var commandsAfter: [[UInt8]] = []
+}
+
+/// A small file that lies in memory alone, for a library that takes nothing but paths.
+final class MemoryFile {
+    private let descriptor: FileDescriptorOwner
+
+    init(_ bytes: [UInt8]) throws(TransferError) {
+        let raw = linux_memory_file("dld")
+        guard raw >= 0 else { throw .file(errno, doing: "make a file in memory") }
+        descriptor = FileDescriptorOwner(raw)
+        let space = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
+        defer { space.deallocate() }
+        space.copyBytes(from: bytes)
+        try descriptor.write(UnsafeRawBufferPointer(space), at: 0)
+    }
+
+    /// Good while this lives.
+    var path: String { "/proc/self/fd/\(descriptor.raw)" }
+}

@@ -1,0 +1,60 @@
+import HTTPTypes
+
+/// The field lines of a request as libcurl is given them.
+enum SentFields {
+    /// - Parameters:
+    ///   - engineFields: lines of the engine's own.
+    ///   - isAuthorized: a challenge has been answered; see ``RequestOptions/isAuthorized``.
+    static func lines(
+        of request: TransferRequest, _ configuration: SessionConfiguration, engineFields: [String], isAuthorized: Bool
+    ) -> [String] {
+        var lines: [String] = []
+        var hasAgent = false
+        // What the engine says it says alone: two fields of a name would contradict each other.
+        let engineNames = Set(engineFields.map(name))
+        let own = isAuthorized ? nil : ownAuthorization(of: request)
+        if let own { lines.append("Authorization: \(own)") }
+        for field in request.headerFields {
+            if field.name == .userAgent { hasAgent = true }
+            if field.name == .authorization, isAuthorized || own != nil { continue }
+            if engineNames.contains(field.name.canonicalName) { continue }
+            // libcurl takes `Name;` for a field without a value; `Name:` would remove it.
+            lines.append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
+        }
+        for line in configuration.additionalHeaders {
+            let name = name(of: line)
+            if engineNames.contains(name) || request.headerFields.contains(where: { $0.name.canonicalName == name }) {
+                continue
+            }
+            lines.append(line)
+        }
+        if !hasAgent { lines.append("User-Agent: \(configuration.userAgent)") }
+        return lines + engineFields
+    }
+
+    private static func name(of line: String) -> String { line.prefix { $0 != ":" && $0 != ";" }.lowercased() }
+
+    /// The value of `Authorization` where the request has a credential and nobody was asked for another.
+    private static func ownAuthorization(of request: TransferRequest) -> String? {
+        guard let credential = request.credential else { return nil }
+        return switch credential.kind {
+        case .password: BasicAuthorization.fieldValue(for: credential)
+        case .bearer(let token): "Bearer \(token)"
+        case .privateKey: nil
+        }
+    }
+
+    /// What such lines say; one that names no field is left out.
+    static func fields(_ lines: [String]) -> HTTPFields {
+        var fields = HTTPFields()
+        for line in lines {
+            let bytes = line.utf8
+            guard let end = bytes.firstIndex(where: { $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ";") }),
+                let name = HTTPField.Name(String(line[..<end]))
+            else { continue }
+            let value = FieldText.trimmed(bytes[bytes.index(after: end)...])
+            fields.append(HTTPField(name: name, value: String(decoding: value, as: UTF8.self)))
+        }
+        return fields
+    }
+}

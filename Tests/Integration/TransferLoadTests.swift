@@ -1,0 +1,37 @@
+import TestSupport
+import Testing
+
+/// What the library costs under load, in a process of its own.
+@Suite("The library under load", .serialized)
+struct TransferLoadTests {
+    /// The figures that the program prints, by their names.
+    private func figures(_ mode: String, _ url: String, _ count: Int) async throws -> [String: Int] {
+        let outcome = try await run([try DaemonProcess.program("TransferLoad"), mode, url, String(count)])
+        #expect(outcome.succeeded, "\(outcome.output)\(outcome.error)")
+        return Dictionary(
+            outcome.lines.compactMap { line in
+                let words = line.split(separator: " ")
+                return words.count == 2 ? Int(words[1]).map { (String(words[0]), $0) } : nil
+            }, uniquingKeysWith: { $1 })
+    }
+
+    @Test("after 20,000 small requests memory is within 10 % of what it was after 1,000, and nothing is left")
+    func small() async throws {
+        let nginx = try await Nginx([.custom("/small", "return 200 'hello';")])
+        let figures = try await figures("small", nginx.url("/small"), 20_000)
+        let (early, late) = try (#require(figures["memory-after-1000"]), #require(figures["memory-after-all"]))
+        #expect(late * 10 <= early * 11, "\(early) KiB, then \(late) KiB")
+        #expect(figures["failures"] == 0 && figures["requests-left"] == 0 && figures["sockets-left"] == 0)
+    }
+
+    @Test("5,000 open transfers cost less than 32 KiB each, and cancelling them all less than a second")
+    func open() async throws {
+        let nginx = try await Nginx([.limited("/slow/", bytesPerSecond: 64)])
+        try nginx.publish(Resource(size: 4 << 20), as: "f")
+        let figures = try await figures("open", nginx.url("/slow/f"), 5_000)
+        let (each, cancel) = try (#require(figures["bytes-each"]), #require(figures["cancel-milliseconds"]))
+        #expect(each <= 32 * 1024, "\(each) bytes each")
+        #expect(cancel < 1000, "\(cancel) ms")
+        #expect(figures["handlers"] == 5_100 && figures["requests-left"] == 0 && figures["sockets-left"] == 0)
+    }
+}

@@ -1,0 +1,206 @@
+import Glibc
+import Synchronization
+
+/// An FTP server on loopback (RFC 959) that misbehaves as told: for what no honest server does.
+///
+/// Anyone may enter. Data connections are passive ones.
+package final class ScriptedFTPServer: Sendable {
+    /// What it holds, and how it behaves; read anew at each command.
+    package struct Manner: Sendable {
+        package var files: [String: [UInt8]] = [:]
+        /// `YYYYMMDDHHMMSS`; `nil`: it knows no times (MDTM).
+        package var time: String? = "20240229120000"
+        /// SIZE is known.
+        package var tellsSizes = true
+        /// Replies in the place of its own, by the command's word, taken before the command does anything: `550 no`.
+        /// An empty one: it says nothing more.
+        package var replies: [String: String] = [:]
+        /// Bytes after which each further RETR's data ends; those after the last one are whole.
+        package var cuts: [Int] = []
+        /// What follows such an end.
+        package var replyAfterCut = "426 Connection closed; transfer aborted."
+        /// Bytes of an upload that it throws away at the end, and says nothing of.
+        package var loses = 0
+        /// The address that PASV names.
+        package var passiveAddress = "127,0,0,1"
+        /// RNTO onto a file that exists is refused.
+        package var keepsExistingFiles = false
+
+        package init(files: [String: [UInt8]] = [:]) { self.files = files }
+    }
+
+    package let port: Int
+    private let listener: Int32
+    private struct State {
+        var manner: Manner
+        var commands: [String] = []
+        var bytesSent = 0
+        var cuts = 0
+    }
+    private let state: Mutex<State>
+
+    package init(_ manner: Manner) throws {
+        state = Mutex(State(manner: manner))
+        (listener, port) = try listenOnLoopback(backlog: 64)
+        try startThread { [weak self, listener] in
+            defer { close(listener) }
+            while true {
+                let connection = accept(listener, nil, nil)
+                if connection < 0, errno == EINTR || errno == ECONNABORTED { continue }
+                guard connection >= 0 else { return }
+                guard let self else {
+                    close(connection)
+                    return
+                }
+                try? startThread { Conversation(self, StreamSocket(adopting: connection)).run() }
+            }
+        }
+    }
+
+    deinit { shutdown(listener, Int32(SHUT_RDWR)) }
+
+    package func url(_ path: String) -> String { "ftp://127.0.0.1:\(port)\(path)" }
+
+    package var manner: Manner {
+        get { state.withLock { $0.manner } }
+        set { state.withLock { $0.manner = newValue } }
+    }
+
+    /// The commands so far, in order.
+    package var commands: [String] { state.withLock { $0.commands } }
+    /// Of files, over all data connections.
+    package var bytesSent: Int { state.withLock { $0.bytesSent } }
+
+    fileprivate func note(_ command: String) { state.withLock { $0.commands.append(command) } }
+    fileprivate func noteSent(_ count: Int) { state.withLock { $0.bytesSent += count } }
+    fileprivate func change(_ body: (inout [String: [UInt8]]) -> Void) { state.withLock { body(&$0.manner.files) } }
+
+    fileprivate func nextCut() -> Int? {
+        state.withLock { state in
+            guard state.cuts < state.manner.cuts.count else { return nil }
+            state.cuts += 1
+            return state.manner.cuts[state.cuts - 1]
+        }
+    }
+
+    /// One control connection.
+    private final class Conversation {
+        private let server: ScriptedFTPServer
+        private let control: StreamSocket
+        private var passive: Int32 = -1
+        private var offset = 0
+        private var renaming = ""
+
+        init(_ server: ScriptedFTPServer, _ control: consuming StreamSocket) {
+            self.server = server
+            self.control = control
+        }
+
+        deinit { if passive >= 0 { close(passive) } }
+
+        private func say(_ line: String) { control.send("\(line)\r\n".utf8) }
+
+        func run() {
+            if let greeting = server.manner.replies["connect"] {
+                if greeting.isEmpty { return waitForEver() }
+                say(greeting)
+            } else {
+                say("220 ready")
+            }
+            while let text = try? control.readLine() {
+                let line = text.hasSuffix("\r") ? String(text.dropLast()) : text
+                server.note(line)
+                let word = String(line.prefix { $0 != " " })
+                if let reply = server.manner.replies[word] {
+                    if reply.isEmpty { return waitForEver() }
+                    say(reply)
+                } else {
+                    carryOut(word, String(line.dropFirst(word.count + 1)))
+                }
+                if word == "QUIT" { return }
+            }
+        }
+
+        /// Until the client goes.
+        private func waitForEver() {
+            while let bytes = try? control.receive(), !bytes.isEmpty {}
+        }
+
+        private func carryOut(_ word: String, _ argument: String) {
+            let manner = server.manner
+            let file = manner.files[argument]
+            switch word {
+            case "USER": say("331 password?")
+            case "PASS": say("230 welcome")
+            case "PWD": say("257 \"/\"")
+            case "TYPE", "NOOP": say("200 yes")
+            case "QUIT": say("221 bye")
+            case "EPSV": listenForData { port in say("229 come (|||\(port)|)") }
+            case "PASV": listenForData { port in say("227 come (\(manner.passiveAddress),\(port >> 8),\(port & 255))") }
+            case "SIZE" where manner.tellsSizes: say(file.map { "213 \($0.count)" } ?? "550 no such file")
+            case "MDTM" where manner.time != nil: say(file != nil ? "213 \(manner.time ?? "")" : "550 no such file")
+            case "REST":
+                offset = Int(argument) ?? 0
+                say("350 from there")
+            case "RETR": retrieve(file)
+            case "STOR": store(argument)
+            case "DELE":
+                server.change { $0[argument] = nil }
+                say(file != nil ? "250 gone" : "550 no such file")
+            case "RNFR":
+                renaming = argument
+                say(file != nil ? "350 and now?" : "550 no such file")
+            case "RNTO" where file != nil && manner.keepsExistingFiles: say("553 there is one already")
+            case "RNTO":
+                server.change { files in
+                    files[argument] = files[renaming]
+                    files[renaming] = nil
+                }
+                say("250 renamed")
+            default: say("500 what?")
+            }
+        }
+
+        private func listenForData(_ tell: (Int) -> Void) {
+            if passive >= 0 { close(passive) }
+            guard let (descriptor, port) = try? listenOnLoopback(backlog: 1) else { return say("425 no port") }
+            passive = descriptor
+            tell(port)
+        }
+
+        private func data() -> StreamSocket? {
+            let connection = accept(passive, nil, nil)
+            close(passive)
+            passive = -1
+            return connection >= 0 ? StreamSocket(adopting: connection) : nil
+        }
+
+        private func retrieve(_ file: [UInt8]?) {
+            defer { offset = 0 }
+            guard let file else { return say("550 no such file") }
+            say("150 here it comes")
+            guard let connection = data() else { return say("425 nobody came") }
+            var rest = file[min(offset, file.count)...]
+            let cut = server.nextCut()
+            if let cut { rest = rest.prefix(cut) }
+            while !rest.isEmpty, connection.send(rest.prefix(65_536)) {
+                server.noteSent(min(65_536, rest.count))
+                rest = rest.dropFirst(65_536)
+            }
+            close(consume connection)
+            say(cut == nil ? "226 that was it" : server.manner.replyAfterCut)
+        }
+
+        private func close(_ connection: consuming StreamSocket) {}
+        private func close(_ descriptor: Int32) { Glibc.close(descriptor) }
+
+        private func store(_ name: String) {
+            server.change { $0[name] = [] }
+            say("150 go on")
+            guard let connection = data() else { return say("425 nobody came") }
+            let bytes = ((try? connection.readToEnd()) ?? []).dropLast(server.manner.loses)
+            server.change { $0[name] = Array(bytes) }
+            say("226 got it")
+        }
+    }
+}

@@ -1,0 +1,128 @@
+import Dispatch
+import Glibc
+import HTTPTypes
+import Synchronization
+import Transfer
+
+/// Puts load on one session and says what that cost: run by the integration tests, which need a process whose memory
+/// and descriptors are nobody else's.
+///
+/// `TransferLoad small URL COUNT` asks so many times, 64 at once; `TransferLoad open URL COUNT` opens so many transfers
+/// that do not end, and cancels them. Prints `name value` lines.
+@main
+struct TransferLoad {
+    static func main() async {
+        let words = CommandLine.arguments
+        guard words.count == 4, let count = Int(words[3]) else {
+            print("usage: TransferLoad small|open URL COUNT")
+            exit(64)
+        }
+        do {
+            switch words[1] {
+            case "small": try await small(words[2], count)
+            case "open": try await open(words[2], count)
+            default: exit(64)
+            }
+        } catch {
+            print("failed: \(error)")
+            exit(1)
+        }
+    }
+
+    // MARK: Many, one after the other
+
+    static func small(_ url: String, _ count: Int) async throws {
+        let manager = try SessionManager()
+        var failures = await ask(url, 1_000, manager)
+        report("memory-after-1000", residentKiB())
+        let begin = DispatchTime.now()
+        failures += await ask(url, count - 1_000, manager)
+        report("milliseconds", Int((DispatchTime.now().uptimeNanoseconds - begin.uptimeNanoseconds) / 1_000_000))
+        report("memory-after-all", residentKiB())
+        report("failures", failures)
+        report("requests-left", manager.delegate.requestCount)
+        await end(manager)
+    }
+
+    /// - Returns: how many failed.
+    private static func ask(_ url: String, _ count: Int, _ manager: SessionManager) async -> Int {
+        await withTaskGroup(of: Int.self) { group in
+            for lane in 0..<64 {
+                group.addTask {
+                    var failures = 0
+                    for _ in stride(from: lane, to: count, by: 64) {
+                        if await manager.request(url).validate().outcome.error != nil { failures += 1 }
+                    }
+                    return failures
+                }
+            }
+            return await group.reduce(0, +)
+        }
+    }
+
+    // MARK: Many at once
+
+    static func open(_ url: String, _ count: Int) async throws {
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        limit.rlim_cur = limit.rlim_max
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        let manager = try SessionManager()
+        let handlers = Atomic<Int>(0)
+        // The threads, pools and tables that the first transfers make are not the later ones' cost.
+        var requests: [DataRequest] = []
+        func add(_ count: Int) async {
+            let wanted = requests.count + count
+            for _ in 0..<count {
+                requests.append(
+                    // What is received is not kept: it would be the answer that is weighed.
+                    manager.request(url).stream { _ in }
+                        .response(queue: .inline) { _ in handlers.add(1, ordering: .relaxed) })
+            }
+            while requests.count(where: { $0.progress.completedBytes > 0 }) < wanted {
+                try? await Task.sleep(for: .milliseconds(100))
+            }
+        }
+        await add(100)
+        let before = residentKiB()
+        await add(count)
+        report("bytes-each", (residentKiB() - before) * 1024 / count)
+        report("open", requests.count)
+        let begin = DispatchTime.now()
+        for request in requests { request.cancel() }
+        while handlers.load(ordering: .relaxed) < requests.count { try? await Task.sleep(for: .milliseconds(1)) }
+        report("cancel-milliseconds", Int((DispatchTime.now().uptimeNanoseconds - begin.uptimeNanoseconds) / 1_000_000))
+        report("requests-left", manager.delegate.requestCount)
+        await end(manager)
+        // Nobody was called once more meanwhile.
+        report("handlers", handlers.load(ordering: .relaxed))
+    }
+
+    /// Kept connections belong to the session and go with it.
+    private static func end(_ manager: SessionManager) async {
+        manager.session.finishTasksAndInvalidate()
+        for _ in 0..<200 where sockets() > 0 { try? await Task.sleep(for: .milliseconds(10)) }
+        report("sockets-left", sockets())
+    }
+
+    // MARK: What it costs
+
+    static func report(_ name: String, _ value: Int) { print(name, value) }
+
+    static func residentKiB() -> Int {
+        guard let file = fopen("/proc/self/statm", "r") else { return 0 }
+        defer { fclose(file) }
+        var line = [CChar](repeating: 0, count: 256)
+        fgets(&line, Int32(line.count), file)
+        let end = line.firstIndex(of: 0) ?? line.endIndex
+        let words = String(decoding: line[..<end].map(UInt8.init(bitPattern:)), as: UTF8.self).split(separator: " ")
+        return words.count > 1 ? (Int(words[1]) ?? 0) * 4 : 0
+    }
+
+    static func sockets() -> Int {
+        (0..<65536).count { descriptor in
+            var status = stat()
+            return fstat(Int32(descriptor), &status) == 0 && status.st_mode & S_IFMT == S_IFSOCK
+        }
+    }
+}

@@ -1,0 +1,208 @@
+import TestSupport
+import Testing
+
+@testable import Transfer
+
+@Suite("FTP with servers of all kinds")
+struct FTPServerTests {
+    private let fixture: RemoteFixture
+    private var manager: SessionManager { fixture.manager }
+    private var place: Place { fixture.place }
+
+    init() throws {
+        fixture = try RemoteFixture()
+    }
+
+    private let resource = Resource(size: 1_000_000)
+
+    private func scripted(_ change: (inout ScriptedFTPServer.Manner) -> Void = { _ in }) throws -> ScriptedFTPServer {
+        var manner = ScriptedFTPServer.Manner(files: ["file": resource.bytes])
+        change(&manner)
+        return try ScriptedFTPServer(manner)
+    }
+
+    @Test(
+        "a cut file goes on where it was cut, whatever the server says of the cut",
+        arguments: ["426 sorry", "226 done"])
+    func cut(reply: String) async throws {
+        let server = try scripted {
+            $0.cuts = [300_001, 400_000]
+            $0.replyAfterCut = reply
+        }
+        manager.retrier = CountingRetrier(limit: 5)
+        let download = fixture.download(TransferRequest(url: server.url("/file")))
+        #expect(resource.difference(fromFileAt: try await download.value.path) == nil)
+        #expect(download.retryCount == 2)
+        #expect(server.commands.filter { $0.hasPrefix("REST") } == ["REST 300001", "REST 700001"])
+        #expect(server.bytesSent == 1_000_000)
+    }
+
+    @Test("without times a part of what is there is fetched again and compared")
+    func noTimes() async throws {
+        let server = try scripted {
+            $0.time = nil
+            $0.cuts = [700_000]
+        }
+        let request = TransferRequest(url: server.url("/file"))
+        let first = await fixture.outcome(request)
+        #expect(first.result.error?.code == .truncated)
+        let second = fixture.download(request, first.resumeData)
+        #expect(resource.difference(fromFileAt: try await second.value.path) == nil)
+        #expect(server.commands.contains("REST \(700_000 - 262_144)"))
+        #expect(fixture.restarts.all.isEmpty)
+    }
+
+    @Test("without times a file that changed is told by its bytes, and fetched from the start")
+    func noTimesChanged() async throws {
+        let server = try scripted {
+            $0.time = nil
+            $0.cuts = [700_000]
+        }
+        let request = TransferRequest(url: server.url("/file"))
+        let first = await fixture.outcome(request)
+        let other = Resource(size: 1_000_000, seed: 9)
+        server.manner.files["file"] = other.bytes
+        let file = try await fixture.outcome(request, first.resumeData).result.get()
+        #expect(other.difference(fromFileAt: file.path) == nil)
+        #expect(fixture.restarts.all.count == 1)
+    }
+
+    @Test("without sizes nothing is joined, and the end is the server's word")
+    func noSizes() async throws {
+        let server = try scripted {
+            $0.tellsSizes = false
+            $0.cuts = [700_000]
+        }
+        let request = TransferRequest(url: server.url("/file"))
+        let first = await fixture.outcome(request)
+        #expect(first.result.error?.code == .truncated)
+        let file = try await fixture.outcome(request, first.resumeData).result.get()
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+        #expect(!server.commands.contains { $0.hasPrefix("REST") })
+    }
+
+    @Test("a server that lies about the size is not believed", arguments: ["213 1000001", "213 2000000"])
+    func wrongSize(reply: String) async throws {
+        let server = try scripted { $0.replies["SIZE"] = reply }
+        let error = await fixture.outcome(TransferRequest(url: server.url("/file"))).result.error
+        #expect(error?.code == .truncated || error?.code == .remoteChanged)
+        #expect(!place.names.contains("file"))
+    }
+
+    @Test("the data connection goes to the server's own address, wherever it points")
+    func passiveElsewhere() async throws {
+        // 192.0.2.1 is nobody's (RFC 5737).
+        let server = try ScriptedFTPServer(.init(files: ["file": [1, 2, 3]]))
+        server.manner.replies["EPSV"] = "500 what?"
+        server.manner.passiveAddress = "192,0,2,1"
+        #expect(Array(try await manager.request(TransferRequest(url: server.url("/file"))).value) == [1, 2, 3])
+        #expect(server.commands.contains("PASV"))
+        #expect(
+            await manager.request(TransferRequest(url: server.url("/file"))).outcome.metrics.last?.remoteAddress
+                == "127.0.0.1")
+    }
+
+    @Test("a server that refuses passive mode is not told to connect to us")
+    func noPassive() async throws {
+        let server = try scripted {
+            $0.replies = ["EPSV": "500 no", "PASV": "500 no"]
+        }
+        #expect(await fixture.outcome(TransferRequest(url: server.url("/file"))).result.error?.code == .cannotConnect)
+        #expect(!server.commands.contains { $0.hasPrefix("PORT") || $0.hasPrefix("EPRT") })
+    }
+
+    @Test(
+        "a server that falls silent ends in the stall timeout, wherever that is",
+        arguments: ["connect", "USER", "SIZE", "RETR", "STOR", "RNFR", "RNTO", "QUIT"])
+    func silent(word: String) async throws {
+        let fixture = try RemoteFixture { $0.stallTimeout = 300 }
+        let server = try scripted { $0.replies[word] = "" }
+        if ["STOR", "RNFR", "RNTO", "QUIT"].contains(word) {
+            let error = try await fixture.upload(resource, TransferRequest(url: server.url("/new")))
+            #expect(word == "QUIT" || error?.code == .stalled)
+            if word == "QUIT" { #expect(error == nil) }
+        } else {
+            #expect(await fixture.outcome(TransferRequest(url: server.url("/file"))).result.error?.code == .stalled)
+        }
+    }
+
+    @Test("a server that is silent after the last byte is waited for by nobody who was cancelled")
+    func silentAtTheEnd() async throws {
+        let server = try scripted { $0.replies["RNFR"] = "" }
+        let upload = manager.upload(try fixture.source(resource), with: TransferRequest(url: server.url("/new")))
+        upload.resume()
+        try await eventually(that: "it is to be renamed") { server.commands.contains { $0.hasPrefix("RNFR") } }
+        upload.cancel()
+        #expect(await upload.outcome.result.error?.code == .cancelled)
+    }
+
+    @Test("the reply tells whether it is worth another try")
+    func replies() async throws {
+        func error(_ word: String, _ reply: String) async throws -> TransferError? {
+            let server = try scripted { $0.replies[word] = reply }
+            return await fixture.outcome(TransferRequest(url: server.url("/file"))).result.error
+        }
+        let busy = try await error("PASS", "421 too many users")
+        #expect(busy?.code == .cannotConnect)
+        #expect(busy?.message.contains("421 too many users") == true)
+        #expect(try await error("PASS", "530 no")?.code == .loginRefused)
+        #expect(try await error("RETR", "550 no")?.code == .notFound)
+        #expect(try await error("RETR", "450 busy")?.code == .cannotConnect)
+        #expect(try await error("RETR", "553 no")?.code == .permissionDenied)
+        #expect(try await error("connect", "421 full")?.code == .cannotConnect)
+        let port = try FreePort.next()
+        #expect(
+            await fixture.outcome(TransferRequest(url: "ftp://127.0.0.1:\(port)/f")).result.error?.code
+                == .cannotConnect)
+    }
+
+    @Test("where a file is in the way of renaming, it is removed first")
+    func removesFirst() async throws {
+        let server = try scripted { $0.keepsExistingFiles = true }
+        let new = Resource(size: 1000, seed: 5)
+        #expect(try await fixture.upload(new, TransferRequest(url: server.url("/file"))) == nil)
+        #expect(server.manner.files == ["file": new.bytes])
+        #expect(server.commands.contains("DELE file"))
+    }
+
+    @Test(
+        "where nothing can be renamed, or the temporary name is not wanted, the file goes straight to its name",
+        arguments: ["RNFR", "RNTO"])
+    func direct(word: String) async throws {
+        let server = try scripted { $0.replies[word] = "502 not here" }
+        let new = Resource(size: 1000, seed: 5)
+        #expect(try await fixture.upload(new, TransferRequest(url: server.url("/new"))) == nil)
+        #expect(server.manner.files == ["file": resource.bytes, "new": new.bytes])
+        #expect(server.commands.filter { $0.hasPrefix("STOR") }.count == 2)
+    }
+
+    @Test("a server that takes nothing says why")
+    func refusedUpload() async throws {
+        let server = try scripted { $0.replies["STOR"] = "553 read only" }
+        let error = try await fixture.upload(resource, TransferRequest(url: server.url("/new")))
+        #expect(error?.code == .permissionDenied)
+        #expect(error?.message.contains("553 read only") == true)
+        #expect(server.commands.filter { $0.hasPrefix("STOR") }.count == 2)
+    }
+
+    @Test("a server that lost bytes and says nothing of it is found out before anything is renamed")
+    func lostBytes() async throws {
+        let server = try scripted { $0.loses = 1 }
+        let error = try await fixture.upload(Resource(size: 1000), TransferRequest(url: server.url("/file")))
+        #expect(error?.code == .truncated)
+        #expect(server.manner.files == ["file": resource.bytes])
+        #expect(!server.commands.contains { $0.hasPrefix("RN") })
+    }
+
+    @Test("no connection is used twice: who was let in is nobody else")
+    func noReuse() async throws {
+        let server = try scripted()
+        for user in ["one", "two", "one"] {
+            var request = TransferRequest(url: server.url("/file"))
+            request.credential = Credential(user: user, password: "x")
+            _ = try await manager.request(request).value
+        }
+        #expect(server.commands.filter { $0.hasPrefix("USER") } == ["USER one", "USER two", "USER one"])
+        #expect(server.commands.filter { $0 == "QUIT" }.count == 3)
+    }
+}

@@ -1,0 +1,108 @@
+import Testing
+
+@testable import Transfer
+
+@Suite("What file servers say")
+struct RemoteFactsTests {
+    @Test(
+        "a download goes on where size and time are known, repeats a little without a time, and begins anew otherwise")
+    func offset() {
+        func offset(_ size: Int64?, _ time: Int64?, have: Int64) -> Int64 {
+            RemoteFacts(size: size, time: time).offset(have: have, overlap: 100)
+        }
+        #expect(offset(1000, 5, have: 500) == 500)
+        #expect(offset(1000, nil, have: 500) == 400)
+        #expect(offset(1000, nil, have: 50) == 0)
+        #expect(offset(nil, 5, have: 500) == 0)
+        #expect(offset(500, 5, have: 500) == 0)
+        #expect(offset(1000, 5, have: 0) == 0)
+    }
+
+    @Test("only the same size and the same time are of one version")
+    func difference() {
+        let facts = RemoteFacts(size: 10, time: 5)
+        #expect(facts.difference(to: facts, isCompared: false) == nil)
+        for other in [RemoteFacts(size: 11, time: 5), RemoteFacts(size: 10, time: 6), RemoteFacts(time: 5)] {
+            #expect(facts.difference(to: other, isCompared: false) != nil)
+            #expect(facts.difference(to: other, isCompared: true) != nil)
+        }
+        let timeless = RemoteFacts(size: 10)
+        #expect(facts.difference(to: timeless, isCompared: false) != nil)
+        #expect(timeless.difference(to: facts, isCompared: false) != nil)
+        #expect(timeless.difference(to: facts, isCompared: true) == nil)
+        #expect(RemoteFacts().difference(to: RemoteFacts(), isCompared: true) != nil)
+    }
+
+    @Test("they survive being resume data", arguments: [nil, 0, 1_709_208_000, 253_402_300_799] as [Int64?])
+    func resumeData(time: Int64?) {
+        let facts = RemoteFacts(size: 7, time: time)
+        #expect(RemoteFacts(facts.version(of: "ftp://h/a")) == facts)
+    }
+
+    @Test(
+        "a date is written as HTTP has it",
+        arguments: [
+            (0, "Thu, 01 Jan 1970 00:00:00 GMT"), (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"),
+            (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"), (1_709_251_199, "Thu, 29 Feb 2024 23:59:59 GMT"),
+            (4_107_542_400, "Mon, 01 Mar 2100 00:00:00 GMT"), (.max, "Fri, 31 Dec 9999 23:59:59 GMT"),
+            (.min, "Thu, 01 Jan 1970 00:00:00 GMT"),
+        ] as [(Int64, String)])
+    func date(seconds: Int64, text: String) {
+        #expect(HTTPDate.text(seconds) == text)
+    }
+
+    @Test("of a reply, the code and the text count, without what a terminal would obey")
+    func replies() {
+        let reply = FTPReply("550 No \u{1B}[31msuch file.\r\n".utf8)
+        #expect(reply?.code == 550)
+        #expect(reply?.text == "No [31msuch file.")
+        #expect(FTPReply("213 1234\r\n".utf8)?.size == 1234)
+        #expect(FTPReply("213 99999999999999999999\r\n".utf8)?.size == nil)
+        #expect(FTPReply("226 1234\r\n".utf8)?.size == nil)
+        #expect(FTPReply("220-more follows\r\n".utf8) == nil)
+        #expect(FTPReply(" 22".utf8) == nil)
+        #expect(FTPReply("".utf8) == nil)
+        #expect(FTPReply(("200 " + String(repeating: "x", count: 9999)).utf8)?.text.utf8.count == 200)
+    }
+}
+
+@Suite("How a file gets onto a file server")
+struct UploadPlanTests {
+    private let error = TransferError(.truncated, "cut")
+
+    private func steps(_ events: UploadPlan.Event...) -> [UploadPlan.Step] {
+        var plan = UploadPlan()
+        return [plan.step] + events.map { plan.next($0) }
+    }
+
+    @Test("aside, and under its name at once")
+    func plain() {
+        #expect(steps(.done) == [.storeAside, .finish])
+    }
+
+    @Test("what has the name already is removed first where it stands in the way")
+    func replaces() {
+        #expect(steps(.commandRefused, .done) == [.storeAside, .replace, .finish])
+    }
+
+    @Test("where nothing can be renamed, or the temporary name is not taken, it goes straight there")
+    func directly() {
+        #expect(steps(.commandRefused, .commandRefused, .done) == [.storeAside, .replace, .storeDirectly, .finish])
+        #expect(steps(.nameRefused(error), .done) == [.storeAside, .storeDirectly, .finish])
+        #expect(steps(.nameRefused(error), .nameRefused(error)) == [.storeAside, .storeDirectly, .fail(error)])
+        #expect(steps(.nameRefused(error), .failed(error, begun: true)) == [.storeAside, .storeDirectly, .fail(error)])
+    }
+
+    @Test("what a failure leaves is removed, and the failure stays what it was")
+    func cleansUp() {
+        let later = TransferError(.cannotConnect, "gone")
+        #expect(steps(.failed(error, begun: false)) == [.storeAside, .fail(error)])
+        #expect(steps(.failed(error, begun: true), .done) == [.storeAside, .cleanUp(error), .fail(error)])
+        #expect(
+            steps(.failed(error, begun: true), .failed(later, begun: true))
+                == [.storeAside, .cleanUp(error), .fail(error)])
+        #expect(
+            steps(.commandRefused, .failed(error, begun: true), .commandRefused)
+                == [.storeAside, .replace, .cleanUp(error), .fail(error)])
+    }
+}
