@@ -13,6 +13,15 @@ package enum CurlLibrary {
     /// Whether it was built with HTTP/3.
     package static var hasHTTP3: Bool { ccurl_has_http3() != 0 }
 
+    /// What it can decode of an answer's body, as it names that itself (RFC 9110, section 8.4.1).
+    package static var contentCodings: [String] {
+        var codings: [String] = []
+        if ccurl_decodes_gzip() != 0 { codings += ["deflate", "gzip"] }
+        if ccurl_decodes_brotli() != 0 { codings.append("br") }
+        if ccurl_decodes_zstd() != 0 { codings.append("zstd") }
+        return codings
+    }
+
     /// Whether SSH is libssh2's, with which the key of every server is judged by us before anyone logs in
     /// (`CURLOPT_SSH_HOSTKEYFUNCTION`, since 7.84.0).
     package static var judgesHostKeys: Bool {

@@ -33,7 +33,7 @@ package struct MonotonicTime: Comparable, Sendable {
     }
 
     /// Milliseconds until `later`, rounded up, 0 where it has passed: what a wait has to last.
-    func milliseconds(until later: MonotonicTime) -> Int64 {
+    package func milliseconds(until later: MonotonicTime) -> Int64 {
         guard later.nanoseconds > nanoseconds else { return 0 }
         let (whole, rest) = (later.nanoseconds - nanoseconds).quotientAndRemainder(dividingBy: 1_000_000)
         return Int64(whole) + (rest > 0 ? 1 : 0)

@@ -7,9 +7,17 @@
 // The version of the library that is loaded, such as 7.88.1.
 static inline const char *ccurl_version_number(void) { return curl_version_info(CURLVERSION_NOW)->version; }
 
-static inline int ccurl_has_http3(void) {
-    return (curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_HTTP3) != 0;
+static inline int ccurl_has_feature(int feature) {
+    return (curl_version_info(CURLVERSION_NOW)->features & feature) != 0;
 }
+
+static inline int ccurl_has_http3(void) { return ccurl_has_feature(CURL_VERSION_HTTP3); }
+
+static inline int ccurl_decodes_gzip(void) { return ccurl_has_feature(CURL_VERSION_LIBZ); }
+
+static inline int ccurl_decodes_brotli(void) { return ccurl_has_feature(CURL_VERSION_BROTLI); }
+
+static inline int ccurl_decodes_zstd(void) { return ccurl_has_feature(CURL_VERSION_ZSTD); }
 
 static inline CURLcode ccurl_set_long(CURL *easy, CURLoption option, long value) {
     return curl_easy_setopt(easy, option, value);

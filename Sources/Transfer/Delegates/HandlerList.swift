@@ -8,6 +8,9 @@ final class HandlerList: Sendable {
         var isOpen = false
         /// Somebody is at it.
         var isDraining = false
+        /// Attached and not at their end.
+        var unfinished = 0
+        var whenDone: (@Sendable () -> Void)?
     }
 
     private let state = Mutex(State())
@@ -15,18 +18,33 @@ final class HandlerList: Sendable {
     func add(on queue: HandlerQueue, _ run: @escaping @Sendable () -> Void) {
         let drains = state.withLock { state in
             state.waiting.append((queue, run))
+            state.unfinished += 1
             return claim(&state)
         }
         if drains { drain(onShared: false) }
     }
 
     /// The request is complete.
-    func open() {
-        let drains = state.withLock { state in
+    ///
+    /// - Parameter whenDone: called once, when all operations that were there have come to their end.
+    func open(whenDone: (@Sendable () -> Void)? = nil) {
+        let (drains, isDone) = state.withLock { state in
             state.isOpen = true
-            return claim(&state)
+            if state.unfinished > 0 { state.whenDone = whenDone }
+            return (claim(&state), state.unfinished == 0)
         }
         if drains { drain(onShared: false) }
+        if isDone { whenDone?() }
+    }
+
+    private func finished() {
+        let whenDone = state.withLock { state -> (@Sendable () -> Void)? in
+            state.unfinished -= 1
+            guard state.unfinished == 0 else { return nil }
+            defer { state.whenDone = nil }
+            return state.whenDone
+        }
+        whenDone?()
     }
 
     private func claim(_ state: inout State) -> Bool {
@@ -49,12 +67,19 @@ final class HandlerList: Sendable {
             }
             guard let next else { return }
             switch next.queue.place {
-            case .inline: next.run()
-            case .dispatch: next.queue.run(next.run)
+            case .inline:
+                next.run()
+                finished()
+            case .dispatch:
+                next.queue.run { [self] in
+                    next.run()
+                    finished()
+                }
             case .shared:
                 // What is left is done there, so that the order holds.
                 guard onShared else { return next.queue.run { [self] in drain(onShared: true) } }
                 next.run()
+                finished()
             }
         }
     }

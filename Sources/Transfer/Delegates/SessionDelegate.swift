@@ -10,6 +10,7 @@ public final class SessionDelegate: Sendable {
         var overrides = Overrides()
         var requests: [Int: Request] = [:]
         var retrier: (any RequestRetrier)?
+        var backgroundCompletionHandler: (@Sendable () -> Void)?
     }
 
     private let state = Mutex(State())
@@ -53,6 +54,12 @@ public final class SessionDelegate: Sendable {
         set { state.withLock { $0.retrier = newValue } }
     }
 
+    /// See ``SessionManager/backgroundCompletionHandler``.
+    var backgroundCompletionHandler: (@Sendable () -> Void)? {
+        get { state.withLock { $0.backgroundCompletionHandler } }
+        set { state.withLock { $0.backgroundCompletionHandler = newValue } }
+    }
+
     /// The request that a task belongs to, until it is complete.
     public subscript(task: any SessionTask) -> Request? {
         get { state.withLock { $0.requests[task.identifier] } }
@@ -70,6 +77,11 @@ public final class SessionDelegate: Sendable {
 
     func session(didBecomeInvalid session: Session) {
         closure(.sessionDidBecomeInvalid, \.sessionDidBecomeInvalid)?(session, nil)
+    }
+
+    func session(didFinishEvents session: Session) {
+        if let closure = closure(.sessionDidFinishEvents, \.sessionDidFinishEvents) { return closure(session) }
+        if let handler = backgroundCompletionHandler { HandlerQueue.shared.run(handler) }
     }
 
     // MARK: From any task
@@ -162,7 +174,7 @@ public final class SessionDelegate: Sendable {
         request?.delegate.finish(task, error)
         if let closure = closure(.taskDidComplete, \.taskDidComplete) {
             closure(task, error)
-            request?.delegate.complete(error: error)
+            request?.complete(error)
         } else {
             request?.attemptDidEnd(error, retrier: retrier)
         }

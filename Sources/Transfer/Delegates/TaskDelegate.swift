@@ -11,7 +11,7 @@ public class TaskDelegate: @unchecked Sendable {
         var error: TransferError?
         var credential: Credential?
         var metrics = TransferMetrics()
-        /// Waits for the next attempt.
+        /// Adapts, asks the retrier or waits, between two attempts or before the first.
         var delay: Task<Void, Never>?
         var willPerformHTTPRedirection:
             (@Sendable (any SessionTask, ResponseHead, TransferRequest) -> TransferRequest?)?
@@ -99,19 +99,25 @@ public class TaskDelegate: @unchecked Sendable {
     // MARK: The request's life
 
     /// - Returns: whether this was the first to start the request; otherwise it goes on where it stood still.
-    func start() -> Bool {
+    func start() -> RequestLife.Start {
         let (action, task) = state.withLock { ($0.life.start(), $0.task) }
         if action == .goOn { task?.resume() }
-        return action == .begin
+        return action
     }
 
-    func suspend() {
+    var isStarted: Bool { state.withLock { $0.life.isStarted } }
+
+    /// - Returns: whether it went on until now.
+    func suspend() -> Bool {
         let (stops, task) = state.withLock { ($0.life.suspend(), $0.task) }
         if stops { task?.suspend() }
+        return stops
     }
 
     /// Another attempt is about to begin.
-    func countRetry() { state.withLock { $0.life.retry() } }
+    ///
+    /// - Returns: whether the request still wants one.
+    func countRetry() -> Bool { state.withLock { $0.life.retry() } }
 
     /// A new attempt has its task.
     ///
@@ -129,22 +135,33 @@ public class TaskDelegate: @unchecked Sendable {
 
     func replace(by task: any SessionTask) { state.withLock { $0.task = task } }
 
-    /// - Returns: whether nothing is under way that could end by itself.
-    func cancel(_ end: (any SessionTask) -> Void = { $0.cancel() }) -> Bool {
-        let (action, task, delay) = state.withLock { state in (state.life.cancel(), state.task, state.delay) }
-        switch action {
-        case .complete: return true
-        case .endAttempt:
-            delay?.cancel()
-            if let task { end(task) }
-            return false
-        case .nothing: return false
+    /// - Returns: `.complete` where no attempt is under way that could end by itself.
+    func cancel(_ end: (any SessionTask) -> Void = { $0.cancel() }) -> RequestLife.Cancellation {
+        let (action, task, delay) = state.withLock { state in
+            defer { state.delay = nil }
+            return (state.life.cancel(), state.task, state.delay)
+        }
+        delay?.cancel()
+        if case .endAttempt = action, let task { end(task) }
+        return action
+    }
+
+    /// What lies before the next attempt is done in `delay`; cancelling the request cuts that short.
+    ///
+    /// - Parameter delay: must not run on this thread before it is returned.
+    func wait(in delay: () -> Task<Void, Never>) {
+        state.withLock { state in
+            // Whoever cancelled it completes it too.
+            guard !state.life.isCancelled, !state.life.isComplete else { return }
+            // Made within the lock: it may be at its end before anyone could keep it.
+            state.delay = delay()
         }
     }
 
-    /// The next attempt waits in `delay`; cancelling the request cuts that short.
+    /// As ``wait(in:)``, for one that may have ended already.
     func wait(in delay: Task<Void, Never>) {
         let isCancelled = state.withLock { state in
+            guard !state.life.isComplete, !state.life.isUnderWay else { return state.life.isCancelled }
             state.delay = delay
             return state.life.isCancelled
         }
@@ -165,6 +182,9 @@ public class TaskDelegate: @unchecked Sendable {
         return delay != nil
     }
 
+    /// The attempt's task is complete: what happens to the request now, no task hears of.
+    func endAttempt() { state.withLock { $0.life.endAttempt() } }
+
     // MARK: From the session
 
     /// An attempt has ended; what its task has is taken over before anything else becomes of that.
@@ -176,7 +196,9 @@ public class TaskDelegate: @unchecked Sendable {
         closure?(task, error)
     }
 
-    func complete(error: TransferError?) {
+    /// - Parameter before: called before anyone hears of the end, and not where the request was complete already; says
+    ///   what to do when the handlers that are there have run.
+    func complete(error: TransferError?, before: () -> (@Sendable () -> Void)? = { nil }) {
         let isFirst = state.withLock { state in
             guard state.life.complete() else { return false }
             state.error = error
@@ -185,8 +207,9 @@ public class TaskDelegate: @unchecked Sendable {
             return true
         }
         if isFirst {
+            let after = before()
             didEnd(error)
-            queue.open()
+            queue.open(whenDone: after)
         }
     }
 
@@ -203,8 +226,8 @@ struct RequestLife {
     private(set) var retryCount = 0
     /// Another attempt is sure, and waits for its time.
     var isWaiting = false
-    /// A first attempt has its task: what happens now happens to that.
-    private var hasBegun = false
+    /// An attempt has its task: what happens now happens to that.
+    private(set) var isUnderWay = false
 
     enum Start { case begin, goOn, nothing }
     enum Cancellation { case complete, endAttempt, nothing }
@@ -226,21 +249,25 @@ struct RequestLife {
         return true
     }
 
-    mutating func retry() {
+    mutating func retry() -> Bool {
         isWaiting = false
+        guard !isCancelled, !isComplete else { return false }
         retryCount += 1
+        return true
     }
 
     mutating func beginAttempt() -> Bool {
         guard !isCancelled, !isComplete else { return false }
-        hasBegun = true
+        isUnderWay = true
         return true
     }
+
+    mutating func endAttempt() { isUnderWay = false }
 
     mutating func cancel() -> Cancellation {
         guard !isCancelled, !isComplete else { return .nothing }
         isCancelled = true
-        return hasBegun ? .endAttempt : .complete
+        return isUnderWay ? .endAttempt : .complete
     }
 
     mutating func complete() -> Bool {

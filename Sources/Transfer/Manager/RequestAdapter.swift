@@ -10,9 +10,24 @@ public protocol RequestAdapter: Sendable {
 
 /// Decides whether a failed request gets another attempt.
 public protocol RequestRetrier: Sendable {
+    /// Asked after validation, and not where the request was cancelled or can have no other attempt. Cancelling the
+    /// request cancels the Swift task that this runs in.
+    ///
     /// - Parameter request: its `retryCount` says how many there have been.
     func retry(_ request: Request, after error: TransferError) async -> RetryDecision
+
+    /// Told of the end of each attempt, before ``retry(_:after:)`` is asked; must not block. Does nothing by default.
+    ///
+    /// - Parameter error: of the transport or of validation; `nil` where the attempt succeeded.
+    func attemptDidEnd(of request: Request, with error: TransferError?)
 }
+
+extension RequestRetrier {
+    public func attemptDidEnd(of request: Request, with error: TransferError?) {}
+}
+
+/// Both in one.
+public typealias RequestInterceptor = RequestAdapter & RequestRetrier
 
 /// What a retrier answers.
 public enum RetryDecision: Sendable, Equatable {

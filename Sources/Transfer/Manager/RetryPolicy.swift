@@ -62,7 +62,7 @@ public enum RetryClass: Sendable, Equatable {
             case .diskFull: .whenDiskHasRoom
             case .io: .soon
             case .sourceChanged: .whenSourceIsRight
-            case .loginRefused: .whenAuthorised
+            case .loginRefused, .authenticationFailed: .whenAuthorised
             case .httpStatus: Self.status(error.httpStatus ?? 0)
             default: .never
             }

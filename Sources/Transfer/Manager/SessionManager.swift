@@ -86,7 +86,8 @@ public final class SessionManager: Sendable {
     private func make(_ intention: Result<TransferRequest, TransferError>, body: RequestBody) -> DataRequest {
         let progress = TransferProgress()
         return DataRequest(
-            intention, body: body, delegate: DataTaskDelegate(progress: progress), progress: progress, manager: self,
+            intention, body: { body }, delegate: DataTaskDelegate(progress: progress), progress: progress,
+            manager: self,
             isUpload: false)
     }
 
@@ -115,8 +116,8 @@ public final class SessionManager: Sendable {
         _ body: RequestBody, with request: some RequestConvertible, progress: TransferProgress = TransferProgress()
     ) -> UploadRequest {
         UploadRequest(
-            Result { () throws(TransferError) in try request.asRequest() }, body: body,
-            delegate: UploadTaskDelegate(progress: progress), progress: progress, manager: self, isUpload: true)
+            Result { () throws(TransferError) in try request.asRequest() }, body: body, progress: progress,
+            manager: self)
     }
 
     /// A file to send, as the body of `request`.

@@ -78,6 +78,8 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
         public static let serializationFailed = Code(rawValue: "serialization")
         /// A validator of the caller's; see ``TransferError/underlying``.
         public static let validationFailed = Code(rawValue: "validation")
+        /// There is no token to be had; see ``TransferError/underlying``.
+        public static let authenticationFailed = Code(rawValue: "authentication")
         /// The session no longer takes tasks.
         public static let invalidated = Code(rawValue: "invalidated")
         /// What should not be: a defect of the engine, or a system without threads or descriptors to give.

@@ -47,6 +47,9 @@ public struct TransferRequest: Sendable {
     /// Of `sftp://`; absent: the session's.
     public var hostKeys: HostKeyPolicy?
 
+    /// Which of an ``AuthenticationRefresher``'s tokens it carries.
+    var tokenGenerations: [ObjectIdentifier: Int] = [:]
+
     /// What is not named here is set afterwards.
     public init(
         url: String, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:], credential: Credential? = nil

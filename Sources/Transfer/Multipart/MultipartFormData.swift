@@ -133,7 +133,9 @@ public struct MultipartFormData: Sendable {
     ///
     /// - Throws: ``TransferError/Code/nameConflict`` where there is something of that name, if only a link;
     ///   ``TransferError/Code/diskFull``; whatever stands in the way of a part.
-    public func write(toFileAt path: String) throws(TransferError) {
+    public func write(toFileAt path: String) throws(TransferError) { try write(toFileAt: path) { true } }
+
+    func write(toFileAt path: String, while isWanted: () -> Bool) throws(TransferError) {
         if let failure { throw failure }
         guard !path.utf8.contains(0) else {
             throw TransferError(.invalidRequest, "a path holds a NUL, where the system would cut it")
@@ -149,7 +151,7 @@ public struct MultipartFormData: Sendable {
             throw .file(errno, doing: "make the file \(path)")
         }
         do throws(TransferError) {
-            try write(to: FileDescriptorOwner(raw))
+            try write(to: FileDescriptorOwner(raw), while: isWanted)
         } catch {
             unlink(path)
             throw error
@@ -157,9 +159,10 @@ public struct MultipartFormData: Sendable {
     }
 
     /// Writes the body to an open file, from its beginning.
-    func write(to file: FileDescriptorOwner) throws(TransferError) {
+    func write(to file: FileDescriptorOwner, while isWanted: () -> Bool = { true }) throws(TransferError) {
         var offset: Int64 = 0
         try forEachPiece { (piece: UnsafeRawBufferPointer) throws(TransferError) in
+            guard isWanted() else { throw .cancelled }
             do throws(TransferError) {
                 try file.write(piece, at: offset)
             } catch {

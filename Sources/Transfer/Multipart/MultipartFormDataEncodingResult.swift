@@ -15,11 +15,18 @@ extension MultipartFormData {
     public func encode(
         threshold: Int64 = MultipartFormData.defaultThreshold, temporaryDirectory: String
     ) throws(TransferError) -> MultipartFormDataEncodingResult {
+        try encode(threshold: threshold, temporaryDirectory: temporaryDirectory) { true }
+    }
+
+    /// - Parameter isWanted: asked piece by piece; where it says no, the encoding ends as cancelled.
+    func encode(
+        threshold: Int64, temporaryDirectory: String, while isWanted: () -> Bool
+    ) throws(TransferError) -> MultipartFormDataEncodingResult {
         if contentLength <= threshold { return .inMemory(body: try encode(), contentType: contentType) }
         var path = temporaryDirectory + "/dld-form-"
         // So many random bits that nobody who may write there can have put something in the way.
         for _ in 0..<2 { path += String(UInt64.random(in: 0...UInt64.max), radix: 16) }
-        try write(toFileAt: path)
+        try write(toFileAt: path, while: isWanted)
         return .onDisk(path: path, contentType: contentType, size: contentLength)
     }
 }

@@ -2,10 +2,14 @@ import HTTPTypes
 
 /// A request as a command for the curl program, fit for a log: what only its sender should know is left out.
 enum CurlCommand {
-    /// Fields that hold what proves who asks, their names in lower case.
-    static let secret: Set<String> = [
-        "authorization", "proxy-authorization", "cookie", "x-api-key", "x-auth-token", "x-amz-security-token",
+    /// A field whose name holds one of these holds what proves who asks, or may.
+    private static let secret = [
+        "auth", "cookie", "key", "token", "secret", "password", "passwd", "credential", "signature", "session",
     ]
+
+    static func isSecret(_ name: HTTPField.Name) -> Bool {
+        secret.contains { name.canonicalName.contains($0) }
+    }
 
     static func text(for request: TransferRequest) -> String {
         var words = ["curl", "-i"]
@@ -15,7 +19,7 @@ enum CurlCommand {
             words += ["-X", request.method.rawValue]
         }
         for field in request.headerFields {
-            let value = secret.contains(field.name.canonicalName) ? "…" : field.value
+            let value = isSecret(field.name) ? "…" : field.value
             words += ["-H", quoted("\(field.name): \(value)")]
         }
         if request.credential != nil { words += ["-u", "…"] }

@@ -7,13 +7,13 @@ public class DataRequest: Request, @unchecked Sendable {
     let dataDelegate: DataTaskDelegate
 
     init(
-        _ intention: Result<TransferRequest, TransferError>, body: RequestBody, delegate: DataTaskDelegate,
-        progress: TransferProgress, manager: SessionManager, isUpload: Bool
+        _ intention: Result<TransferRequest, TransferError>, body: @escaping @Sendable () -> RequestBody,
+        delegate: DataTaskDelegate, progress: TransferProgress, manager: SessionManager, isUpload: Bool
     ) {
         dataDelegate = delegate
         super.init(intention, delegate: delegate, progress: progress, manager: manager) {
             [session = manager.session] request in
-            let sink = delegate.sink
+            let (sink, body) = (delegate.sink, body())
             return isUpload
                 ? session.uploadTask(with: request, body: body, sink: sink, progress: progress)
                 : session.dataTask(with: request, body: body, sink: sink, progress: progress)
@@ -148,14 +148,6 @@ public class DataRequest: Request, @unchecked Sendable {
         return DataResponse(
             request: plain.request, head: plain.head, data: plain.data, result: result, metrics: plain.metrics)
     }
-}
-
-/// Something to send, and the answer to that.
-///
-/// `@unchecked` for the reason that ``Request`` gives.
-public final class UploadRequest: DataRequest, @unchecked Sendable {
-    /// How far the body has gone out.
-    public var uploadProgress: TransferProgress { progress }
 }
 
 extension Request {

@@ -30,12 +30,10 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     ///   every byte was there and the file comes to its name all the same.
     @discardableResult
     public func cancel(keepingBytes: Bool) -> Self {
-        session.events.tell(.didCancel(self))
         if !keepingBytes, !delegate.isComplete { downloadDelegate.setLeavesNothing() }
-        let ended = delegate.cancel { task in
+        end { task in
             if let task = task as? DownloadTask { task.cancel(keepingBytes: keepingBytes) } else { task.cancel() }
         }
-        if ended { complete(.cancelled) }
         return self
     }
 

@@ -25,6 +25,14 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
     /// Makes the task of an attempt, from the request as it was adapted.
     private let makeTask: @Sendable (TransferRequest) -> any SessionTask
     private let validators = Mutex<[Validator]>([])
+    private let own = Mutex(Own())
+    /// What retriers keep of it, so that they need not remember requests.
+    let retryRecord = Mutex(RetryRecord())
+
+    private struct Own {
+        var adapter: (any RequestAdapter)?
+        var retrier: (any RequestRetrier)?
+    }
 
     init(
         _ intention: Result<TransferRequest, TransferError>, delegate: TaskDelegate, progress: TransferProgress,
@@ -81,52 +89,105 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
         authenticate(with: Credential(user: user, password: password))
     }
 
+    /// Has `adapter` change this request alone, before each of its attempts and before the manager's adapter does.
+    @discardableResult
+    public func adapt(with adapter: any RequestAdapter) -> Self {
+        own.withLock { $0.adapter = adapter }
+        return self
+    }
+
+    /// Has `retrier` asked about this request alone, before the manager's retrier is.
+    @discardableResult
+    public func retry(with retrier: any RequestRetrier) -> Self {
+        own.withLock { $0.retrier = retrier }
+        return self
+    }
+
     /// Starts the request, or lets it go on after ``suspend()``.
     @discardableResult
     public func resume() -> Self {
-        if delegate.start() {
+        switch delegate.start() {
+        case .begin:
+            session.enter(self)
+            // Cancelled meanwhile, it has left already.
+            if delegate.isComplete, session.leave(self) { return settle() }
             session.events.tell(.didResume(self))
             startAttempt()
+        case .goOn: session.events.tell(.didResume(self))
+        case .nothing: break
         }
+        return self
+    }
+
+    private func settle() -> Self {
+        session.settle()
+        session.endIfFinished()
         return self
     }
 
     /// Stands still until ``resume()``; what has come is kept, and no timeout runs.
     @discardableResult
     public func suspend() -> Self {
-        delegate.suspend()
-        session.events.tell(.didSuspend(self))
+        if delegate.suspend() { session.events.tell(.didSuspend(self)) }
         return self
     }
 
     /// Ends the request; its handlers hear ``TransferError/Code/cancelled``.
     @discardableResult
     public func cancel() -> Self {
-        session.events.tell(.didCancel(self))
-        if delegate.cancel() { complete(.cancelled) }
+        end { $0.cancel() }
         return self
     }
 
-    /// Somebody wants to hear of the end.
+    /// - Parameter task: ends the attempt under way, where there is one.
+    func end(_ task: (any SessionTask) -> Void) {
+        switch delegate.cancel(task) {
+        case .nothing: return
+        case .endAttempt: session.events.tell(.didCancel(self))
+        case .complete:
+            session.events.tell(.didCancel(self))
+            complete(.cancelled)
+        }
+    }
+
+    /// Somebody wants to hear of the end; a request that stands still goes on doing so.
     func startIfImmediate() {
-        if startsByItself { resume() }
+        if startsByItself, !delegate.isStarted { resume() }
+    }
+
+    /// Whatever has to be there before the first attempt; said at once before the later ones.
+    func prepare(
+        _ request: TransferRequest, then: @escaping @Sendable (Result<TransferRequest, TransferError>) -> Void
+    ) {
+        then(.success(request))
     }
 
     private func startAttempt() {
         switch intention {
         case .failure(let error): complete(error)
         case .success(let request):
-            guard let adapter = adapters.adapter, !delegate.isCancelled else {
-                return start(request)
-            }
-            Task.immediate {
-                do throws(TransferError) {
-                    start(try await adapter.adapt(request))
-                } catch {
-                    attemptDidEnd(error, retrier: session.delegate.retrier)
+            prepare(request) { [self] prepared in
+                switch prepared {
+                case .failure(let error): complete(error)
+                case .success(let request): adaptAndStart(request)
                 }
             }
         }
+    }
+
+    private func adaptAndStart(_ request: TransferRequest) {
+        let adapter = AdapterChain.of(own.withLock { $0.adapter }, adapters.adapter)
+        guard let adapter, !delegate.isCancelled else { return start(request) }
+        let adapting = Task.immediate {
+            let adapted: TransferRequest
+            do throws(TransferError) {
+                adapted = try await adapter.adapt(request)
+            } catch {
+                return attemptDidEnd(error, retrier: session.delegate.retrier)
+            }
+            start(adapted)
+        }
+        delegate.wait(in: adapting)
     }
 
     private func start(_ request: TransferRequest) {
@@ -144,39 +205,56 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
 
     /// - Parameter error: of the transport, which validators do not get to mask.
     func attemptDidEnd(_ error: TransferError?, retrier: (any RequestRetrier)?) {
-        guard let error = error ?? judge() else { return complete(nil) }
-        guard let retrier, error.code != .cancelled, error.code != .invalidated, canTryAgain else {
-            return complete(error)
+        delegate.endAttempt()
+        let retrier = RetrierChain.of(own.withLock { $0.retrier }, retrier)
+        let failure = error ?? judge()
+        retrier?.attemptDidEnd(of: self, with: failure)
+        guard let failure else { return complete(nil) }
+        guard let retrier, failure.code != .cancelled, failure.code != .invalidated, canTryAgain else {
+            // What was found wanting after it was cancelled matters to nobody.
+            return complete(delegate.isCancelled ? .cancelled : failure)
         }
         // It holds the request, and with it the handlers, until there is an answer.
-        let delay = Task {
-            switch await retrier.retry(self, after: error) {
-            case .doNotRetry: complete(error)
-            case .fail(let other): complete(other)
-            case .retry(let milliseconds):
-                delegate.setWaiting()
-                if milliseconds > 0 { try? await Task.sleep(for: .milliseconds(milliseconds)) }
-                delegate.countRetry()
-                session.events.tell(.willRetry(self, error))
-                startAttempt()
-            }
+        delegate.wait {
+            Task { await tryAgain(after: failure, asking: retrier) }
         }
-        delegate.wait(in: delay)
+    }
+
+    private func tryAgain(after error: TransferError, asking retrier: any RequestRetrier) async {
+        switch await retrier.retry(self, after: error) {
+        case .doNotRetry: complete(error)
+        case .fail(let other): complete(other)
+        case .retry(let milliseconds):
+            delegate.setWaiting()
+            if milliseconds > 0 { try? await Task.sleep(for: .milliseconds(milliseconds)) }
+            guard session.isOpen else { return complete(error) }
+            guard delegate.countRetry() else { return }
+            session.events.tell(.willRetry(self, error))
+            startAttempt()
+        }
     }
 
     func retryByHand() -> Bool { original != nil && delegate.endWaiting() }
 
     /// Whether another attempt could do what the first should.
-    var canTryAgain: Bool { !delegate.isCancelled && original != nil }
+    var canTryAgain: Bool { !delegate.isCancelled && original != nil && session.isOpen }
 
     /// What the validators say of an attempt that brought an answer.
     func judge() -> TransferError? { nil }
 
     func complete(_ error: TransferError?) {
-        progress.finish()
-        session.events.tell(.didComplete(self, error))
-        delegate.complete(error: error)
+        delegate.complete(error: error) {
+            cleanUp()
+            progress.finish()
+            session.events.tell(.didComplete(self, error))
+            guard session.leave(self) else { return nil }
+            return { [session] in session.settle() }
+        }
+        session.endIfFinished()
     }
+
+    /// The request is complete: what it made for itself goes.
+    func cleanUp() {}
 
     // MARK: Validators
 

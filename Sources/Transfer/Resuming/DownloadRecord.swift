@@ -21,7 +21,7 @@ final class DownloadRecord: Sendable, Equatable, Codable {
 /// A request in a form for keeping, as it was before adapters: they are asked again.
 ///
 /// Left out is what proves who asks: the credential, the client's identity, a proxy's user and password, and the header
-/// fields that ``CurlCommand/secret`` names. What the URL holds stays in it.
+/// fields that ``CurlCommand/isSecret(_:)`` names. What the URL holds stays in it.
 struct RecordedRequest: Sendable, Equatable, Codable {
     private var url: String
     private var method: String
@@ -40,7 +40,7 @@ struct RecordedRequest: Sendable, Equatable, Codable {
         url = request.url
         method = request.method.rawValue
         headerFields = HTTPFields()
-        for field in request.headerFields where !CurlCommand.secret.contains(field.name.canonicalName) {
+        for field in request.headerFields where !CurlCommand.isSecret(field.name) {
             headerFields.append(field)
         }
         proxy = request.proxy.map { URLRedaction.redact($0, hidesQuery: false) }

@@ -10,21 +10,29 @@ enum SentFields {
     ) -> [String] {
         var lines: [String] = []
         var hasAgent = false
+        // What the engine says it says alone: two fields of a name would contradict each other.
+        let engineNames = Set(engineFields.map(name))
         let own = isAuthorized ? nil : ownAuthorization(of: request)
         if let own { lines.append("Authorization: \(own)") }
         for field in request.headerFields {
             if field.name == .userAgent { hasAgent = true }
             if field.name == .authorization, isAuthorized || own != nil { continue }
+            if engineNames.contains(field.name.canonicalName) { continue }
             // libcurl takes `Name;` for a field without a value; `Name:` would remove it.
             lines.append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
         }
         for line in configuration.additionalHeaders {
-            let name = line.prefix { $0 != ":" }.lowercased()
-            if !request.headerFields.contains(where: { $0.name.canonicalName == name }) { lines.append(line) }
+            let name = name(of: line)
+            if engineNames.contains(name) || request.headerFields.contains(where: { $0.name.canonicalName == name }) {
+                continue
+            }
+            lines.append(line)
         }
         if !hasAgent { lines.append("User-Agent: \(configuration.userAgent)") }
         return lines + engineFields
     }
+
+    private static func name(of line: String) -> String { line.prefix { $0 != ":" && $0 != ";" }.lowercased() }
 
     /// The value of `Authorization` where the request has a credential and nobody was asked for another.
     private static func ownAuthorization(of request: TransferRequest) -> String? {

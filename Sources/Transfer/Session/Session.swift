@@ -27,6 +27,10 @@ public final class Session: Sendable {
 
     private struct State {
         var tasks: [Int: any LoopTask] = [:]
+        /// Started and not complete: between two attempts they have no task.
+        var requests: [ObjectIdentifier: Request] = [:]
+        /// Tasks that are not complete, and requests whose handlers have not run.
+        var unsettled = 0
         var phase = Phase.open
         var gate: HostGate?
         /// Origins whose HTTP/2 broke.
@@ -140,19 +144,27 @@ public final class Session: Sendable {
 
     /// Takes no new tasks, and cancels those there are.
     public func invalidateAndCancel() {
-        let tasks = state.withLock { state in
-            if state.phase == .open { state.phase = .finishing }
-            return Array(state.tasks.values)
-        }
+        let (requests, tasks) = close()
+        for request in requests { request.cancel() }
         for task in tasks { task.cancel() }
         endIfFinished()
     }
 
-    /// Takes no new tasks; those there are go on.
+    /// Takes no new tasks; those there are go on. A request that waits for its next attempt fails as the last one did.
     public func finishTasksAndInvalidate() {
-        state.withLock { if $0.phase == .open { $0.phase = .finishing } }
+        for request in close().requests { _ = request.retryByHand() }
         endIfFinished()
     }
+
+    private func close() -> (requests: [Request], tasks: [any LoopTask]) {
+        state.withLock { state in
+            if state.phase == .open { state.phase = .finishing }
+            return (Array(state.requests.values), Array(state.tasks.values))
+        }
+    }
+
+    /// Whether it takes new tasks.
+    var isOpen: Bool { state.withLock { $0.phase == .open } }
 
     /// Has every stream look whether the kernel would now send it another way: for whoever watches the machine's routes
     /// and addresses. `streamTaskBetterRouteDiscovered` follows where it would.
@@ -162,9 +174,9 @@ public final class Session: Sendable {
         }
     }
 
-    private func endIfFinished() {
+    func endIfFinished() {
         let ends = state.withLock { state in
-            guard state.phase == .finishing, state.tasks.isEmpty else { return false }
+            guard state.phase == .finishing, state.tasks.isEmpty, state.requests.isEmpty else { return false }
             state.phase = .invalid
             return true
         }
@@ -172,6 +184,29 @@ public final class Session: Sendable {
         stop()
         delegate.session(didBecomeInvalid: self)
         events.finish()
+    }
+
+    // MARK: What is under way
+
+    func enter(_ request: Request) {
+        state.withLock { state in
+            state.requests[ObjectIdentifier(request)] = request
+            state.unsettled += 1
+        }
+    }
+
+    /// - Returns: whether it was there; ``settle()`` follows then, once its handlers have run.
+    func leave(_ request: Request) -> Bool {
+        state.withLock { $0.requests.removeValue(forKey: ObjectIdentifier(request)) != nil }
+    }
+
+    /// All that was to be said of a task or a request has been.
+    func settle() {
+        let isIdle = state.withLock { state in
+            state.unsettled -= 1
+            return state.unsettled == 0
+        }
+        if isIdle { delegate.session(didFinishEvents: self) }
     }
 
     private enum Entrance { case goes, waits, refused }
@@ -184,6 +219,7 @@ public final class Session: Sendable {
         return state.withLock { state in
             guard state.phase == .open else { return .refused }
             state.tasks[task.identifier] = task
+            state.unsettled += 1
             guard let host else { return .goes }
             let goes = state.gate?.enter(task.identifier, host: host, priority: task.priority) ?? true
             return goes ? .goes : .waits
@@ -344,16 +380,18 @@ public final class Session: Sendable {
     func complete(_ task: any LoopTask, _ error: TransferError?) {
         guard task.core.complete(error) else { return }
         task.didEnd(error)
-        leave(task)
+        let wasThere = leave(task)
         delegate.task(task, didCompleteWith: error)
+        if wasThere { settle() }
         endIfFinished()
     }
 
-    private func leave(_ task: any LoopTask) {
-        let next = state.withLock { state -> (any LoopTask)? in
-            state.tasks[task.identifier] = nil
-            return state.gate?.leave(task.identifier).flatMap { state.tasks[$0] }
+    private func leave(_ task: any LoopTask) -> Bool {
+        let (wasThere, next) = state.withLock { state -> (Bool, (any LoopTask)?) in
+            let wasThere = state.tasks.removeValue(forKey: task.identifier) != nil
+            return (wasThere, state.gate?.leave(task.identifier).flatMap { state.tasks[$0] })
         }
         if let next { launch(next) }
+        return wasThere
     }
 }

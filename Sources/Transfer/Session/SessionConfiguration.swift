@@ -6,7 +6,7 @@ public struct SessionConfiguration: Sendable {
     /// Fields that every request carries, unless it has its own of that name; `Name: value`.
     public var additionalHeaders: [String] = []
     /// For requests without a `User-Agent` of their own.
-    public var userAgent = "dld-transfer/0.1"
+    public var userAgent = UserAgent.library
     /// Of requests that name none. HTTP/1.1: this libcurl can report success for a broken HTTP/2 stream.
     public var httpVersion = HTTPVersion.http1
     /// Bytes of an answer that are kept in memory at most.
@@ -62,7 +62,4 @@ public struct SessionConfiguration: Sendable {
     public init() {}
 
     func identity(for host: String) -> ClientIdentity? { identities.isEmpty ? nil : identities[host] }
-
-    /// A new one each time, so that no two sessions share a storage unless somebody wants them to.
-    public static var `default`: SessionConfiguration { SessionConfiguration() }
 }

@@ -1,0 +1,147 @@
+import Curl
+
+/// How the hosts stand that gave trouble: which are left alone, and until when.
+///
+/// A host is scheme, name and port. After ``failureLimit`` failures in a row its breaker opens: nobody asks it until the
+/// base delay has passed, then one request probes it; where that fails, the time doubles, up to the longest. A
+/// `Retry-After` holds the whole host too. A value without a clock: times are handed in.
+struct HostStandings {
+    /// Failures in a row that open a host's breaker.
+    static let failureLimit = 5
+    /// Hosts that are remembered; past that the one that would be free first is forgotten.
+    static let maximumHosts = 1024
+    /// Milliseconds after which a probe that has not failed counts as well under way: others may follow it.
+    static let probeTime: Int64 = 60_000
+
+    /// What the end of an attempt says of the host.
+    enum Outcome {
+        /// It answers.
+        case alive
+        /// No connection, or a failure of the server's own.
+        case failed
+        /// Nothing, as where the request was cancelled.
+        case unknown
+    }
+
+    enum Admission: Equatable {
+        case go
+        /// Ask again after so many milliseconds, or when something has become known of the host.
+        case wait(milliseconds: Int64)
+    }
+
+    private struct Standing {
+        var failures = 0
+        /// Milliseconds that the breaker stays open this time; 0: it was not open.
+        var pause: Int64 = 0
+        /// The breaker is open until then, and from then on for all but one.
+        var opensAt: MonotonicTime?
+        /// A request is on its way to find out, and has until then.
+        var probedUntil: MonotonicTime?
+        /// Asked by the server not to come before.
+        var heldUntil: MonotonicTime?
+
+        /// Nothing is to be waited for from then on.
+        var freeAt: MonotonicTime { max(opensAt ?? .zero, max(probedUntil ?? .zero, heldUntil ?? .zero)) }
+    }
+
+    private let policy: RetryPolicy
+    private var hosts: [String: Standing] = [:]
+
+    init(policy: RetryPolicy) {
+        self.policy = policy
+    }
+
+    var count: Int { hosts.count }
+
+    /// A request wants to ask `host`.
+    mutating func admit(to host: String, now: MonotonicTime) -> Admission {
+        guard var standing = hosts[host] else { return .go }
+        defer { hosts[host] = standing }
+        if let held = standing.heldUntil {
+            if held > now { return .wait(milliseconds: now.milliseconds(until: held)) }
+            standing.heldUntil = nil
+        }
+        guard let opensAt = standing.opensAt else { return .go }
+        if opensAt > now { return .wait(milliseconds: now.milliseconds(until: opensAt)) }
+        if let probed = standing.probedUntil {
+            if probed > now { return .wait(milliseconds: now.milliseconds(until: probed)) }
+            // It goes on, and so may others; one more failure and the breaker is open again.
+            standing.opensAt = nil
+            standing.probedUntil = nil
+            standing.failures = Self.failureLimit - 1
+            return .go
+        }
+        standing.probedUntil = now.advanced(milliseconds: Self.probeTime)
+        return .go
+    }
+
+    /// Milliseconds until `host` may be asked again, 0 where it may be now.
+    func hold(of host: String, now: MonotonicTime) -> Int64 {
+        guard let standing = hosts[host] else { return 0 }
+        return now.milliseconds(until: max(standing.opensAt ?? .zero, standing.heldUntil ?? .zero))
+    }
+
+    /// An attempt at `host` ended.
+    ///
+    /// - Parameter retryAfter: seconds that the server wants to be left alone.
+    /// - Returns: whether those who wait for the host should ask again.
+    mutating func note(
+        _ outcome: Outcome, of host: String, retryAfter: Int64? = nil, now: MonotonicTime
+    ) -> Bool {
+        if let retryAfter { hold(host, seconds: retryAfter, now: now) }
+        switch outcome {
+        case .alive:
+            guard let standing = hosts[host] else { return false }
+            let isHeld = standing.heldUntil.map { $0 > now } ?? false
+            hosts[host] = isHeld ? Standing(heldUntil: standing.heldUntil) : nil
+            return standing.opensAt != nil
+        case .unknown:
+            // Somebody else may find out.
+            guard hosts[host]?.probedUntil != nil else { return false }
+            hosts[host]?.probedUntil = nil
+            return true
+        case .failed: return fail(host, now: now)
+        }
+    }
+
+    private mutating func fail(_ host: String, now: MonotonicTime) -> Bool {
+        if hosts[host] == nil { makeRoom(now: now) }
+        var standing = hosts[host] ?? Standing()
+        defer { hosts[host] = standing }
+        standing.failures = min(standing.failures + 1, Self.failureLimit)
+        guard standing.failures >= Self.failureLimit else { return false }
+        // One that was on its way when the breaker opened tells nothing new.
+        if let opensAt = standing.opensAt, opensAt > now || standing.probedUntil == nil { return false }
+        let longest = max(0, policy.maximumDelay)
+        let (doubled, isTooLong) = standing.pause.multipliedReportingOverflow(by: 2)
+        standing.pause =
+            standing.pause == 0
+            ? min(longest, max(1, policy.baseDelay)) : isTooLong ? longest : min(longest, doubled)
+        standing.opensAt = now.advanced(milliseconds: standing.pause)
+        standing.probedUntil = nil
+        return true
+    }
+
+    private mutating func hold(_ host: String, seconds: Int64, now: MonotonicTime) {
+        let milliseconds = min(max(0, seconds), RetryPolicy.longestHold / 1000) * 1000
+        guard milliseconds > 0 else { return }
+        if hosts[host] == nil { makeRoom(now: now) }
+        var standing = hosts[host] ?? Standing()
+        let until = now.advanced(milliseconds: milliseconds)
+        standing.heldUntil = max(standing.heldUntil ?? .zero, until)
+        hosts[host] = standing
+    }
+
+    private mutating func makeRoom(now: MonotonicTime) {
+        guard hosts.count >= Self.maximumHosts else { return }
+        // Counts of a few failures go first: they hold nobody.
+        hosts = hosts.filter { $0.value.freeAt > now }
+        while hosts.count >= Self.maximumHosts, let first = hosts.min(by: { $0.value.freeAt < $1.value.freeAt })?.key {
+            hosts[first] = nil
+        }
+    }
+}
+
+extension MonotonicTime {
+    fileprivate static let zero = MonotonicTime(nanoseconds: 0)
+}

@@ -1,0 +1,40 @@
+/// Retriers one after another: the first answer that is not ``RetryDecision/doNotRetry`` counts, and those after it are
+/// not asked.
+public struct RetrierChain: RequestRetrier {
+    public var retriers: [any RequestRetrier]
+
+    public init(_ retriers: [any RequestRetrier]) {
+        self.retriers = retriers
+    }
+
+    public func retry(_ request: Request, after error: TransferError) async -> RetryDecision {
+        for retrier in retriers {
+            let decision = await retrier.retry(request, after: error)
+            if decision != .doNotRetry { return decision }
+        }
+        return .doNotRetry
+    }
+
+    public func attemptDidEnd(of request: Request, with error: TransferError?) {
+        for retrier in retriers { retrier.attemptDidEnd(of: request, with: error) }
+    }
+
+    /// Those that there are, as one.
+    static func of(_ first: (any RequestRetrier)?, _ second: (any RequestRetrier)?) -> (any RequestRetrier)? {
+        guard let first, let second else { return first ?? second }
+        return RetrierChain([first, second])
+    }
+}
+
+/// A closure as a retrier.
+public struct ClosureRetrier: RequestRetrier {
+    private let decide: @Sendable (Request, TransferError) async -> RetryDecision
+
+    public init(_ decide: @escaping @Sendable (Request, TransferError) async -> RetryDecision) {
+        self.decide = decide
+    }
+
+    public func retry(_ request: Request, after error: TransferError) async -> RetryDecision {
+        await decide(request, error)
+    }
+}

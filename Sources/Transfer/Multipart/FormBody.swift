@@ -1,0 +1,126 @@
+import Curl
+import Glibc
+import Synchronization
+
+/// A form as the body of one request, over all its attempts: encoded once, and its temporary file removed at the end.
+final class FormBody: Sendable {
+    private enum State {
+        case waiting
+        case encoding
+        case ready(MultipartFormDataEncodingResult, RequestBody)
+        /// Nobody needs it any more.
+        case over(MultipartFormDataEncodingResult?)
+    }
+
+    private let state = Mutex(State.waiting)
+    private let threshold: Int64
+    private let directory: String
+    private let make: @Sendable () -> MultipartFormData
+
+    /// Encoding reads files and streams that may take their time: no other work waits behind them.
+    private static let threads = WorkerThreads(name: "dld-form", limit: 4)
+
+    /// - Parameter make: called once, on a thread where it may block.
+    init(threshold: Int64, temporaryDirectory: String?, make: @escaping @Sendable () -> MultipartFormData) {
+        self.threshold = threshold
+        self.make = make
+        directory = temporaryDirectory ?? Self.temporaryDirectory
+    }
+
+    deinit { finish() }
+
+    private static var temporaryDirectory: String {
+        guard let named = getenv("TMPDIR").map({ String(cString: $0) }), !named.isEmpty else { return "/var/tmp" }
+        return named
+    }
+
+    /// Where the form is, once it is encoded; the file of one that was on disk is gone when the request is complete.
+    var result: MultipartFormDataEncodingResult? {
+        state.withLock { state in
+            switch state {
+            case .ready(let result, _): result
+            case .over(let result): result
+            case .waiting, .encoding: nil
+            }
+        }
+    }
+
+    var body: RequestBody {
+        state.withLock { if case .ready(_, let body) = $0 { body } else { .none } }
+    }
+
+    /// Encodes the form, where that has not been done; not to be called again before it has answered.
+    ///
+    /// - Parameter then: called with the body's media type: at once, or on another thread; not at all where the form is
+    ///   needed no longer.
+    func prepare(then: @escaping @Sendable (Result<String, TransferError>) -> Void) {
+        let known = state.withLock { state -> String? in
+            if case .ready(let result, _) = state { return result.contentType }
+            if case .waiting = state { state = .encoding }
+            return nil
+        }
+        if let known { return then(.success(known)) }
+        Self.threads.perform { [self] in
+            do throws(TransferError) {
+                if let type = try encode() { then(.success(type)) }
+            } catch {
+                then(.failure(error))
+            }
+        }
+    }
+
+    private var isWanted: Bool { state.withLock { if case .over = $0 { false } else { true } } }
+
+    /// - Returns: the media type; `nil` where the request was complete before.
+    private func encode() throws(TransferError) -> String? {
+        guard isWanted else { return nil }
+        let form = make()
+        let result = try form.encode(threshold: threshold, temporaryDirectory: directory) { [self] in isWanted }
+        let body: RequestBody
+        switch result {
+        case .inMemory(let bytes, _): body = .data(bytes)
+        case .onDisk(let path, _, _):
+            do throws(TransferError) {
+                body = .file(try UploadSource(path: path))
+            } catch {
+                unlink(path)
+                throw error
+            }
+        }
+        let isKept = state.withLock { state in
+            guard case .encoding = state else { return false }
+            state = .ready(result, body)
+            return true
+        }
+        if isKept { return result.contentType }
+        result.removeFile()
+        return nil
+    }
+
+    /// The request is complete.
+    func finish() {
+        let result = state.withLock { state -> MultipartFormDataEncodingResult? in
+            guard case .ready(let result, _) = state else {
+                if case .over = state { return nil }
+                state = .over(nil)
+                return nil
+            }
+            state = .over(result)
+            return result
+        }
+        result?.removeFile()
+    }
+}
+
+extension MultipartFormDataEncodingResult {
+    /// For the request's `Content-Type`.
+    public var contentType: String {
+        switch self {
+        case .inMemory(_, let type), .onDisk(_, let type, _): type
+        }
+    }
+
+    fileprivate func removeFile() {
+        if case .onDisk(let path, _, _) = self { unlink(path) }
+    }
+}

@@ -1,0 +1,51 @@
+import HTTPTypes
+
+/// Something to send, and the answer to that.
+///
+/// `@unchecked` for the reason that ``Request`` gives.
+public final class UploadRequest: DataRequest, @unchecked Sendable {
+    private let form: FormBody?
+
+    init(
+        _ intention: Result<TransferRequest, TransferError>, body: RequestBody, progress: TransferProgress,
+        manager: SessionManager
+    ) {
+        form = nil
+        super.init(
+            intention, body: { body }, delegate: UploadTaskDelegate(progress: progress), progress: progress,
+            manager: manager, isUpload: true)
+    }
+
+    init(
+        _ intention: Result<TransferRequest, TransferError>, form: FormBody, progress: TransferProgress,
+        manager: SessionManager
+    ) {
+        self.form = form
+        super.init(
+            intention, body: { form.body }, delegate: UploadTaskDelegate(progress: progress), progress: progress,
+            manager: manager, isUpload: true)
+    }
+
+    /// How far the body has gone out.
+    public var uploadProgress: TransferProgress { progress }
+
+    /// Of a form: where its body was put together, once that is done; `nil` before, and where it could not be. A file is
+    /// removed when the request is complete.
+    public var multipartEncoding: MultipartFormDataEncodingResult? { form?.result }
+
+    override func prepare(
+        _ request: TransferRequest, then: @escaping @Sendable (Result<TransferRequest, TransferError>) -> Void
+    ) {
+        guard let form else { return then(.success(request)) }
+        form.prepare { type in
+            then(
+                type.map { type in
+                    var request = request
+                    request.headerFields[.contentType] = type
+                    return request
+                })
+        }
+    }
+
+    override func cleanUp() { form?.finish() }
+}

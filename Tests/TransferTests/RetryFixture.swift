@@ -1,0 +1,65 @@
+import Curl
+import Synchronization
+
+@testable import Transfer
+
+/// Time that passes only when it is told to.
+final class ManualRetryClock: Sendable {
+    private struct State {
+        var milliseconds: Int64 = 1_000_000
+        var sleepers: [Int: (end: Int64, wakes: AsyncStream<Void>.Continuation)] = [:]
+        var last = 0
+    }
+
+    private let state = Mutex(State())
+
+    var clock: RetryClock {
+        RetryClock(now: { self.now }, sleep: { await self.sleep($0) })
+    }
+
+    var now: MonotonicTime { MonotonicTime(nanoseconds: UInt64(state.withLock { $0.milliseconds }) * 1_000_000) }
+    /// How many sleep: what is to be waited for before time passes.
+    var sleeping: Int { state.withLock { $0.sleepers.count } }
+
+    private func sleep(_ milliseconds: Int64) async {
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
+        let number = state.withLock { state in
+            state.last += 1
+            state.sleepers[state.last] = (state.milliseconds + milliseconds, continuation)
+            return state.last
+        }
+        // Ends by the clock, or with the Swift task.
+        for await _ in stream {}
+        state.withLock { $0.sleepers[number] = nil }
+    }
+
+    func advance(milliseconds: Int64) {
+        let due = state.withLock { state in
+            state.milliseconds += milliseconds
+            return state.sleepers.values.filter { $0.end <= state.milliseconds }
+        }
+        for sleeper in due { sleeper.wakes.finish() }
+    }
+}
+
+extension MonotonicTime {
+    /// Milliseconds since some beginning.
+    init(_ milliseconds: Int64) {
+        self.init(nanoseconds: UInt64(milliseconds) * 1_000_000)
+    }
+}
+
+extension NetworkWaiting {
+    static let reachable = NetworkWaiting(isReachable: { true }, comesBack: { _ in true })
+}
+
+/// A generator that always gives the largest number: jitter at its end.
+struct LargestGenerator: RandomNumberGenerator, Sendable {
+    mutating func next() -> UInt64 { .max }
+}
+
+/// A generator that gives no jitter, in ranges below 2³².
+struct SmallestGenerator: RandomNumberGenerator, Sendable {
+    /// Not 0: `random(in:using:)` would throw that away and ask again for ever.
+    mutating func next() -> UInt64 { 1 << 32 }
+}
