@@ -211,8 +211,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
         retrier?.attemptDidEnd(of: self, with: failure)
         guard let failure else { return complete(nil) }
         guard let retrier, failure.code != .cancelled, failure.code != .invalidated, canTryAgain else {
-            // What was found wanting after it was cancelled matters to nobody.
-            return complete(delegate.isCancelled ? .cancelled : failure)
+            return fail(failure)
         }
         // It holds the request, and with it the handlers, until there is an answer.
         delegate.wait {
@@ -222,12 +221,12 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
 
     private func tryAgain(after error: TransferError, asking retrier: any RequestRetrier) async {
         switch await retrier.retry(self, after: error) {
-        case .doNotRetry: complete(error)
-        case .fail(let other): complete(other)
+        case .doNotRetry: fail(error)
+        case .fail(let other): fail(other)
         case .retry(let milliseconds):
             delegate.setWaiting()
             if milliseconds > 0 { try? await Task.sleep(for: .milliseconds(milliseconds)) }
-            guard session.isOpen else { return complete(error) }
+            guard session.isOpen else { return fail(error) }
             guard delegate.countRetry() else { return }
             session.events.tell(.willRetry(self, error))
             startAttempt()
@@ -241,6 +240,12 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
 
     /// What the validators say of an attempt that brought an answer.
     func judge() -> TransferError? { nil }
+
+    /// No attempt follows. What was found wanting after it was cancelled matters to nobody.
+    private func fail(_ error: TransferError) {
+        let isCancelled = delegate.isCancelled || (session.isCancelling && error.code != .invalidated)
+        complete(isCancelled ? .cancelled : error)
+    }
 
     func complete(_ error: TransferError?) {
         delegate.complete(error: error) {

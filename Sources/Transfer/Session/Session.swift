@@ -41,6 +41,8 @@ public final class Session: Sendable {
         case open
         /// No new tasks; the session ends with its last one.
         case finishing
+        /// As `finishing`, and what is left is being cancelled.
+        case cancelling
         case invalid
     }
 
@@ -144,7 +146,7 @@ public final class Session: Sendable {
 
     /// Takes no new tasks, and cancels those there are.
     public func invalidateAndCancel() {
-        let (requests, tasks) = close()
+        let (requests, tasks) = close(.cancelling)
         for request in requests { request.cancel() }
         for task in tasks { task.cancel() }
         endIfFinished()
@@ -152,19 +154,22 @@ public final class Session: Sendable {
 
     /// Takes no new tasks; those there are go on. A request that waits for its next attempt fails as the last one did.
     public func finishTasksAndInvalidate() {
-        for request in close().requests { _ = request.retryByHand() }
+        for request in close(.finishing).requests { _ = request.retryByHand() }
         endIfFinished()
     }
 
-    private func close() -> (requests: [Request], tasks: [any LoopTask]) {
+    private func close(_ phase: Phase) -> (requests: [Request], tasks: [any LoopTask]) {
         state.withLock { state in
-            if state.phase == .open { state.phase = .finishing }
+            if state.phase == .open || state.phase == .finishing { state.phase = phase }
             return (Array(state.requests.values), Array(state.tasks.values))
         }
     }
 
     /// Whether it takes new tasks.
     var isOpen: Bool { state.withLock { $0.phase == .open } }
+
+    /// Whether all that is left is being cancelled, or was.
+    var isCancelling: Bool { state.withLock { $0.phase == .cancelling } }
 
     /// Has every stream look whether the kernel would now send it another way: for whoever watches the machine's routes
     /// and addresses. `streamTaskBetterRouteDiscovered` follows where it would.
@@ -176,7 +181,8 @@ public final class Session: Sendable {
 
     func endIfFinished() {
         let ends = state.withLock { state in
-            guard state.phase == .finishing, state.tasks.isEmpty, state.requests.isEmpty else { return false }
+            guard state.phase == .finishing || state.phase == .cancelling else { return false }
+            guard state.tasks.isEmpty, state.requests.isEmpty else { return false }
             state.phase = .invalid
             return true
         }
