@@ -89,9 +89,13 @@ let package = Package(
             swiftSettings: strict),
 
         // Tests mirror the sources.
-        .target(name: "TestSupport", dependencies: ["CLinux"], path: "Tests/TestSupport", swiftSettings: strict),
+        .target(name: "MutexOrder", path: "Tests/MutexOrder"),
+        .target(
+            name: "TestSupport", dependencies: ["CLinux", "MutexOrder"], path: "Tests/TestSupport",
+            swiftSettings: strict),
+        .target(name: "CallCount", path: "Tests/CallCount"),
         .executableTarget(
-            name: "TransferLoad", dependencies: ["Transfer", .httpTypes], path: "Tests/TransferLoad",
+            name: "TransferLoad", dependencies: ["Transfer", "CallCount", .httpTypes], path: "Tests/TransferLoad",
             swiftSettings: strict),
         .testTarget(name: "CurlTests", dependencies: ["Curl", "TestSupport"], swiftSettings: strict),
         .testTarget(

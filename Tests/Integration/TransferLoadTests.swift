@@ -6,7 +6,10 @@ import Testing
 struct TransferLoadTests {
     /// The figures that the program prints, by their names.
     private func figures(_ mode: String, _ url: String, _ count: Int) async throws -> [String: Int] {
-        let outcome = try await run([try DaemonProcess.program("TransferLoad"), mode, url, String(count)])
+        figures(try await run([try DaemonProcess.program("TransferLoad"), mode, url, String(count)]))
+    }
+
+    private func figures(_ outcome: Outcome) -> [String: Int] {
         #expect(outcome.succeeded, "\(outcome.output)\(outcome.error)")
         return Dictionary(
             outcome.lines.compactMap { line in
@@ -33,5 +36,23 @@ struct TransferLoadTests {
         #expect(each <= 32 * 1024, "\(each) bytes each")
         #expect(cancel < 1000, "\(cancel) ms")
         #expect(figures["handlers"] == 5_100 && figures["requests-left"] == 0 && figures["sockets-left"] == 0)
+    }
+
+    @Test("a chunk's way from socket to file takes no memory from the heap and no mutex: only checkpoints do")
+    func chunks() async throws {
+        let nginx = try await Nginx()
+        let resource = Resource(size: 256 << 20)
+        try nginx.publish(resource, as: "f")
+        let directory = try TemporaryDirectory()
+        let outcome = try await run([
+            try DaemonProcess.program("TransferLoad"), "file", nginx.url("/f"), directory.path,
+        ])
+        let figures = figures(outcome)
+        #expect(resource.difference(fromFileAt: "\(directory.path)/file") == nil)
+        let (reads, writes) = try (#require(figures["reads"]), #require(figures["writes"]))
+        #expect(reads >= 200 && writes >= 500, "\(reads) reads, \(writes) writes")
+        // A checkpoint for each 32 MiB, and each may take a few.
+        let (allocations, mutexes) = try (#require(figures["allocations"]), #require(figures["mutexes"]))
+        #expect(allocations <= 7 * 8 && mutexes <= 7 * 8, "\(allocations) allocations, \(mutexes) mutexes")
     }
 }

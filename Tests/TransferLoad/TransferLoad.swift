@@ -1,3 +1,4 @@
+import CallCount
 import Dispatch
 import Glibc
 import HTTPTypes
@@ -8,25 +9,29 @@ import Transfer
 /// and descriptors are nobody else's.
 ///
 /// `TransferLoad small URL COUNT` asks so many times, 64 at once; `TransferLoad open URL COUNT` opens so many transfers
-/// that do not end, and cancels them. Prints `name value` lines.
+/// that do not end, and cancels them; `TransferLoad file URL DIRECTORY` fetches a large file and counts what the loop's
+/// thread calls meanwhile. Prints `name value` lines.
 @main
 struct TransferLoad {
     static func main() async {
         let words = CommandLine.arguments
-        guard words.count == 4, let count = Int(words[3]) else {
-            print("usage: TransferLoad small|open URL COUNT")
-            exit(64)
-        }
+        guard words.count == 4 else { usage() }
         do {
-            switch words[1] {
-            case "small": try await small(words[2], count)
-            case "open": try await open(words[2], count)
-            default: exit(64)
+            switch (words[1], Int(words[3])) {
+            case ("small", let count?): try await small(words[2], count)
+            case ("open", let count?): try await open(words[2], count)
+            case ("file", nil): try await file(words[2], words[3])
+            default: usage()
             }
         } catch {
             print("failed: \(error)")
             exit(1)
         }
+    }
+
+    private static func usage() -> Never {
+        print("usage: TransferLoad small|open URL COUNT\n       TransferLoad file URL DIRECTORY")
+        exit(64)
     }
 
     // MARK: Many, one after the other
@@ -97,6 +102,35 @@ struct TransferLoad {
         // Nobody was called once more meanwhile.
         report("handlers", handlers.load(ordering: .relaxed))
     }
+
+    // MARK: The path of a chunk
+
+    static func file(_ url: String, _ directory: String) async throws {
+        let manager = try SessionManager()
+        let isDone = Atomic<Bool>(false)
+        let request = manager.download(url, to: "\(directory)/file").response(queue: .inline) { _ in
+            isDone.store(true, ordering: .relaxed)
+        }
+        // What a beginning and an end cost is not a chunk's.
+        let margin: Int64 = 16 << 20
+        while request.progress.completedBytes < margin, !isDone.load(ordering: .relaxed) { try await pause() }
+        let before = call_count_now()
+        var after = before
+        while !isDone.load(ordering: .relaxed) {
+            let now = call_count_now()
+            guard request.progress.completedBytes < (request.progress.totalBytes ?? .max) - margin else { break }
+            after = now
+            try await pause()
+        }
+        _ = try await request.value
+        report("reads", Int(after.reads - before.reads))
+        report("writes", Int(after.writes - before.writes))
+        report("allocations", Int(after.allocations - before.allocations))
+        report("mutexes", Int(after.locks - before.locks))
+        await end(manager)
+    }
+
+    private static func pause() async throws { try await Task.sleep(for: .milliseconds(1)) }
 
     /// Kept connections belong to the session and go with it.
     private static func end(_ manager: SessionManager) async {

@@ -17,8 +17,10 @@ public final class PartFile: Sendable {
     private let inode: UInt64
 
     private struct State {
-        /// Bytes that were handed to the kernel.
+        /// Bytes that were handed to the kernel, without the run that is being written.
         var written: ByteRangeSet
+        /// Where the run begins that ends at `front`.
+        var runStart: Int64 = 0
         /// Bytes that a sync has brought to the disk.
         var durable: ByteRangeSet
         /// Why a sync failed: what the kernel held is gone, whatever a later sync says.
@@ -26,6 +28,8 @@ public final class PartFile: Sendable {
     }
 
     private let state: Mutex<State>
+    /// Where the writer stands. Moved without a lock, as blocks in order only lengthen the run; a run begins under it.
+    private let front = Atomic<Int64>(0)
 
     private static let attribute = "user.dld.part"
 
@@ -164,15 +168,30 @@ public final class PartFile: Sendable {
         else { throw TransferError(.remoteChanged, "someone took the part file away") }
     }
 
+    /// Of one thread at a time.
+    ///
     /// - Parameter bytes: go to `offset`, all of them.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(TransferError) {
         try descriptor.write(bytes, at: offset)
-        state.withLock { $0.written.insert(offset..<(offset + Int64(bytes.count))) }
+        let end = offset + Int64(bytes.count)
+        if front.load(ordering: .relaxed) == offset { return front.store(end, ordering: .releasing) }
+        state.withLock { state in
+            state.written = written(state)
+            state.runStart = offset
+            front.store(end, ordering: .releasing)
+        }
+    }
+
+    /// Bytes that were handed to the kernel.
+    private func written(_ state: borrowing State) -> ByteRangeSet {
+        var written = state.written
+        written.insert(state.runStart..<front.load(ordering: .acquiring))
+        return written
     }
 
     /// Bytes written and not yet known to be on disk.
     var unsynced: Int64 {
-        state.withLock { $0.failure == nil ? $0.written.count - $0.durable.count : 0 }
+        state.withLock { $0.failure == nil ? written($0).count - $0.durable.count : 0 }
     }
 
     /// Ranges known to be on disk.
@@ -183,7 +202,7 @@ public final class PartFile: Sendable {
     /// - Returns: the ranges that are on disk now.
     /// - Throws: where this sync or one before it failed: only what an earlier one covered counts from then on.
     func synchronize() throws(TransferError) -> ByteRangeSet {
-        let (snapshot, durable, failure) = state.withLock { ($0.written, $0.durable, $0.failure) }
+        let (snapshot, durable, failure) = state.withLock { (written($0), $0.durable, $0.failure) }
         if let failure { throw failure }
         if snapshot == durable { return durable }
         do {
@@ -208,7 +227,7 @@ public final class PartFile: Sendable {
     ///
     /// - Throws: where a sync before it failed.
     func markSynchronized() throws(TransferError) {
-        try note(state.withLock { $0.written })
+        try note(state.withLock { written($0) })
     }
 
     private func note(_ synced: ByteRangeSet) throws(TransferError) {
