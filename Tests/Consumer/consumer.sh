@@ -100,8 +100,8 @@ code=0
 wait "$fetch" || code=$?
 fetch=
 [ "$code" -eq 1 ] || fail "the program that was stopped ended with $code"
+asked '/release.json 200' || fail 'the program did not ask a second time'
 expects <<'OUTPUT'
-the server failed (503); once more
 cancelled; the next run goes on where this one stopped
 OUTPUT
 [ -s "$place/downloads/.big.bin.resume" ] || fail 'there is no note of what came'

@@ -12,13 +12,13 @@ public struct Credential: Sendable, Equatable, CustomStringConvertible {
     /// Empty for a token; never part of ``description``.
     public var password: String
 
-    /// A name and its password, for the Basic (RFC 7617) and Digest (RFC 7616) schemes.
+    /// A name and its password, for the Basic (RFC 7617) and Digest (RFC 7616) schemes and for file servers.
     public init(user: String, password: String) {
         self.user = user
         self.password = password
     }
 
-    /// A token (RFC 6750).
+    /// A token (RFC 6750), for HTTP alone.
     public static func bearer(_ token: String) -> Credential {
         var credential = Credential(user: "", password: "")
         credential.kind = .bearer(token)
@@ -28,6 +28,7 @@ public struct Credential: Sendable, Equatable, CustomStringConvertible {
     /// A key of SSH's (RFC 4252, section 7), for SFTP.
     ///
     /// - Parameters:
+    ///   - user: who logs in.
     ///   - path: a file with the private key, of OpenSSH's form or PEM, read for each connection; the public one is
     ///     made from it. libssh2 1.10 has no use for RSA keys with most servers of today: take Ed25519.
     ///   - passphrase: of the file; empty for one that is not encrypted.

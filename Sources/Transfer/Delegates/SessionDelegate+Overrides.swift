@@ -74,6 +74,7 @@ extension SessionDelegate {
         public var dataTaskDidReceiveData: (@Sendable (DataTask, [UInt8]) -> Void)?
         /// What to store of a whole answer that may be stored; `nil`: nothing. The task is complete after that.
         public var dataTaskWillCacheResponse: (@Sendable (DataTask, CachedResponse) -> CachedResponse?)?
+        /// As ``dataTaskWillCacheResponse``, with a completion.
         public var dataTaskWillCacheResponseWithCompletion:
             (@Sendable (DataTask, CachedResponse, @escaping @Sendable (CachedResponse?) -> Void) -> Void)?
 
@@ -183,7 +184,7 @@ extension SessionDelegate {
         public static let dataTaskDidBecomeDownloadTask = Callbacks(rawValue: 1 << 10)
         /// ``SessionDelegate/Overrides/dataTaskDidReceiveData``
         public static let dataTaskDidReceiveData = Callbacks(rawValue: 1 << 11)
-        /// An answer is about to be kept in the cache.
+        /// ``SessionDelegate/Overrides/dataTaskWillCacheResponse``, in either form
         public static let dataTaskWillCacheResponse = Callbacks(rawValue: 1 << 12)
         /// ``SessionDelegate/Overrides/downloadTaskDidFinishDownloading``
         public static let downloadTaskDidFinishDownloading = Callbacks(rawValue: 1 << 13)
@@ -197,11 +198,11 @@ extension SessionDelegate {
         public static let downloadTaskDidReceiveAll = Callbacks(rawValue: 1 << 17)
         /// ``SessionDelegate/Overrides/downloadTaskWantsCheckpoint``
         public static let downloadTaskWantsCheckpoint = Callbacks(rawValue: 1 << 18)
-        /// The reading side of a stream was closed.
+        /// ``SessionDelegate/Overrides/streamTaskReadClosed``
         public static let streamTaskReadClosed = Callbacks(rawValue: 1 << 19)
-        /// The writing side of a stream was closed.
+        /// ``SessionDelegate/Overrides/streamTaskWriteClosed``
         public static let streamTaskWriteClosed = Callbacks(rawValue: 1 << 20)
-        /// A better way to a stream's server came up.
+        /// ``SessionDelegate/Overrides/streamTaskBetterRouteDiscovered``
         public static let streamTaskBetterRouteDiscovered = Callbacks(rawValue: 1 << 21)
         /// ``SessionDelegate/Overrides/streamTaskDidBecomeInputAndOutputStreams``
         public static let streamTaskDidBecomeInputAndOutputStreams = Callbacks(rawValue: 1 << 22)

@@ -24,21 +24,25 @@ public final class StreamTaskDelegate: TaskDelegate, @unchecked Sendable {
 
     // MARK: Closures, where the session's delegate has none; see SessionDelegate.Overrides
 
+    /// As ``SessionDelegate/Overrides/streamTaskReadClosed``, for this stream alone.
     public var streamTaskReadClosed: (@Sendable (StreamTask) -> Void)? {
         get { state.withLock { $0.readClosed } }
         set { state.withLock { $0.readClosed = newValue } }
     }
 
+    /// As ``SessionDelegate/Overrides/streamTaskWriteClosed``, for this stream alone.
     public var streamTaskWriteClosed: (@Sendable (StreamTask) -> Void)? {
         get { state.withLock { $0.writeClosed } }
         set { state.withLock { $0.writeClosed = newValue } }
     }
 
+    /// As ``SessionDelegate/Overrides/streamTaskBetterRouteDiscovered``, for this stream alone.
     public var streamTaskBetterRouteDiscovered: (@Sendable (StreamTask) -> Void)? {
         get { state.withLock { $0.betterRouteDiscovered } }
         set { state.withLock { $0.betterRouteDiscovered = newValue } }
     }
 
+    /// As ``SessionDelegate/Overrides/streamTaskDidBecomeInputAndOutputStreams``, for this stream alone.
     public var streamTaskDidBecomeInputAndOutputStreams:
         (@Sendable (StreamTask, _ reader: StreamReader, _ writer: StreamWriter) -> Void)?
     {

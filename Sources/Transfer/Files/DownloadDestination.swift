@@ -50,6 +50,7 @@ public struct DownloadDestination: Sendable {
         self.rule = rule
     }
 
+    /// What `decide` says of the answer; see ``Decide`` for when and where it runs.
     public init(_ decide: @escaping Decide) {
         self.init(.closure(decide))
     }
@@ -61,8 +62,9 @@ public struct DownloadDestination: Sendable {
 
     /// The file's final place.
     ///
-    /// - Parameter url: of the scheme `file`; with another one the request fails as
-    ///   ``TransferError/Code/pathNotAllowed``.
+    /// - Parameters:
+    ///   - url: of the scheme `file`; with another one the request fails as ``TransferError/Code/pathNotAllowed``.
+    ///   - options: what may be done to the file system for the file's sake.
     public static func file(_ url: URL, options: Options = []) -> DownloadDestination {
         guard url.isFileURL else {
             return DownloadDestination(

@@ -1,7 +1,9 @@
 /// Adapters one after another: each gets what the one before it made.
 public struct AdapterChain: RequestAdapter {
+    /// In the order in which they are asked.
     public var adapters: [any RequestAdapter]
 
+    /// - Parameter adapters: in the order in which they are asked; none leave requests as they are.
     public init(_ adapters: [any RequestAdapter]) {
         self.adapters = adapters
     }

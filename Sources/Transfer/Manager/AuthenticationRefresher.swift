@@ -3,6 +3,7 @@ import Synchronization
 
 /// How requests show a token, and where a new one comes from.
 public protocol TokenAuthentication: Sendable {
+    /// What a request shows to say who asks.
     associatedtype Token: Sendable
 
     /// Puts the token on a request, as a rule into its `Authorization`.
@@ -22,13 +23,18 @@ extension TokenAuthentication {
 ///
 /// While a refresh runs, attempts wait for it. A request that failed with a token older than the present one is tried
 /// again with that, and nothing is refreshed. A refresh that fails fails everyone who waits, with
-/// ``TransferError/Code/authenticationFailed``. To hear of a 401, requests have to be validated.
+/// ``TransferError/Code/authenticationFailed``. A data or upload request hears of a 401 only where it is validated.
+///
+/// Use it as both, adapter and retrier. Beside a ``DefaultRetrier`` it comes second: so a request that has waited for
+/// its host carries the newest token.
 ///
 ///     manager.intercept(with: AuthenticationRefresher(MyTokens()))
 public final class AuthenticationRefresher<Authentication: TokenAuthentication>: RequestInterceptor {
+    /// That of ``authentication``.
     public typealias Token = Authentication.Token
     private typealias Answer = Result<(token: Token, generation: Int), TransferError>
 
+    /// Puts tokens on requests and gets new ones.
     public let authentication: Authentication
 
     private struct State {
@@ -41,6 +47,7 @@ public final class AuthenticationRefresher<Authentication: TokenAuthentication>:
     private let now: @Sendable () -> MonotonicTime
 
     /// - Parameters:
+    ///   - authentication: puts tokens on requests and gets new ones.
     ///   - token: absent: the first attempt waits for one.
     ///   - limit: past it requests fail rather than refresh.
     public convenience init(_ authentication: Authentication, token: Token? = nil, limit: RefreshLimit = RefreshLimit())

@@ -24,6 +24,7 @@ public final class DefaultRetrier: RequestInterceptor {
     /// Milliseconds that a request waits for the network to come back before it tries all the same: one hour.
     public static let longestNetworkWait: Int64 = 3_600_000
 
+    /// How often, and after which delays.
     public let policy: RetryPolicy
     /// Methods that are repeated whatever happened.
     public let methods: Set<HTTPRequest.Method>

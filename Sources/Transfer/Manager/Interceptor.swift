@@ -3,7 +3,10 @@ public struct Interceptor: RequestInterceptor {
     private let adapters: AdapterChain
     private let retriers: RetrierChain
 
-    /// - Parameter interceptors: asked as adapters before `adapters`, and as retriers before `retriers`.
+    /// - Parameters:
+    ///   - adapters: in the order in which they are asked.
+    ///   - retriers: in the order in which they are asked.
+    ///   - interceptors: asked as adapters before `adapters`, and as retriers before `retriers`.
     public init(
         adapters: [any RequestAdapter] = [], retriers: [any RequestRetrier] = [],
         interceptors: [any RequestInterceptor] = []

@@ -10,15 +10,20 @@ public protocol RequestAdapter: Sendable {
 
 /// Decides whether a failed request gets another attempt.
 public protocol RequestRetrier: Sendable {
-    /// Asked after validation, and not where the request was cancelled or can have no other attempt. Cancelling the
-    /// request cancels the Swift task that this runs in.
+    /// Asked after validation, and not where the request was cancelled or can have no other attempt: a body that was
+    /// handed out cannot be taken back, and a stream that was connected is not connected again. Cancelling the request
+    /// cancels the Swift task that this runs in.
     ///
-    /// - Parameter request: its `retryCount` says how many there have been.
+    /// - Parameters:
+    ///   - request: its ``Request/retryCount`` says how many attempts there were after the first.
+    ///   - error: why the attempt failed: the adapter's, the transport's or a validator's.
     func retry(_ request: Request, after error: TransferError) async -> RetryDecision
 
     /// Told of the end of each attempt, before ``retry(_:after:)`` is asked; must not block. Does nothing by default.
     ///
-    /// - Parameter error: of the transport or of validation; `nil` where the attempt succeeded.
+    /// - Parameters:
+    ///   - request: whose ``Request/task`` and ``Request/response`` are still the attempt's.
+    ///   - error: why it failed; `nil` where it succeeded.
     func attemptDidEnd(of request: Request, with error: TransferError?)
 }
 

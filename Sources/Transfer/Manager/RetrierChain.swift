@@ -1,8 +1,10 @@
 /// Retriers one after another: the first answer that is not ``RetryDecision/doNotRetry`` counts, and those after it are
 /// not asked.
 public struct RetrierChain: RequestRetrier {
+    /// In the order in which they are asked.
     public var retriers: [any RequestRetrier]
 
+    /// - Parameter retriers: in the order in which they are asked; where there are none, nothing is tried again.
     public init(_ retriers: [any RequestRetrier]) {
         self.retriers = retriers
     }
@@ -30,6 +32,7 @@ public struct RetrierChain: RequestRetrier {
 public struct ClosureRetrier: RequestRetrier {
     private let decide: @Sendable (Request, TransferError) async -> RetryDecision
 
+    /// - Parameter decide: asked as ``RequestRetrier/retry(_:after:)`` is.
     public init(_ decide: @escaping @Sendable (Request, TransferError) async -> RetryDecision) {
         self.decide = decide
     }

@@ -3,7 +3,10 @@ import FoundationEssentials
 extension SessionManager {
     /// A file to fetch.
     ///
-    /// - Parameter destination: where it goes; see there for what is made when, and what stays.
+    /// - Parameters:
+    ///   - request: what to ask for.
+    ///   - destination: where it goes; see there for what is made when, and what stays. Absent: a file in the system's
+    ///     temporary directory, for the caller to move or to remove.
     public func download(
         _ request: some RequestConvertible, to destination: DownloadDestination = .temporary
     ) -> DownloadRequest {
@@ -18,7 +21,11 @@ extension SessionManager {
 
     /// A file to fetch.
     ///
-    /// - Parameter path: the file's final path, absolute or relative to the process's directory.
+    /// - Parameters:
+    ///   - request: what to ask for.
+    ///   - path: the file's final path, absolute or relative to the process's directory.
+    ///   - options: what may be done to the file system for the file's sake. Without any, a name that is taken or a
+    ///     directory that is missing fails the request.
     public func download(
         _ request: some RequestConvertible, to path: String, options: DownloadDestination.Options = []
     ) -> DownloadRequest {
@@ -27,7 +34,11 @@ extension SessionManager {
 
     /// A file to fetch.
     ///
-    /// - Parameter file: the file's final place, of the scheme `file`.
+    /// - Parameters:
+    ///   - request: what to ask for.
+    ///   - file: the file's final place, of the scheme `file`.
+    ///   - options: what may be done to the file system for the file's sake. Without any, a name that is taken or a
+    ///     directory that is missing fails the request.
     public func download(
         _ request: some RequestConvertible, to file: URL, options: DownloadDestination.Options = []
     ) -> DownloadRequest {
@@ -70,9 +81,13 @@ extension SessionManager {
 }
 
 extension Session {
+    /// A task that fetches a file; ``SessionTask/resume()`` starts it.
+    ///
     /// - Parameters:
+    ///   - request: what to ask for.
     ///   - destination: asked for once the head of the answer is judged.
     ///   - resumeData: of an earlier task that was given a destination.
+    ///   - progress: for counts that go on from an earlier task's.
     public func downloadTask(
         with request: TransferRequest, to destination: DownloadDestination = .temporary,
         resumeData: ResumeData? = nil, progress: TransferProgress = TransferProgress()

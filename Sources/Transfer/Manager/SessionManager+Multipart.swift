@@ -9,9 +9,12 @@ extension SessionManager {
     /// encoding arrives through the request's handlers. `Content-Type` is set with the boundary.
     ///
     /// - Parameters:
+    ///   - form: what to send; its first error, where there is one, fails the request.
     ///   - threshold: bytes of the whole body, headers and boundaries included, that are kept in memory at most.
     ///   - temporaryDirectory: for what is larger; absent: `TMPDIR`, or `/var/tmp`, since `/tmp` may be memory
     ///     (file-hierarchy(7)).
+    ///   - request: where to, and by which method.
+    ///   - progress: counts the bytes of the whole body.
     public func upload(
         multipartFormData form: MultipartFormData,
         threshold: Int64 = SessionManager.multipartFormDataEncodingMemoryThreshold,
@@ -24,7 +27,12 @@ extension SessionManager {
 
     /// Sends a form that `fill` puts together; see ``upload(multipartFormData:threshold:temporaryDirectory:with:progress:)``.
     ///
-    /// - Parameter fill: called once, when the request starts and on a thread where it may block.
+    /// - Parameters:
+    ///   - threshold: bytes of the whole body that are kept in memory at most.
+    ///   - temporaryDirectory: for what is larger; absent: `TMPDIR`, or `/var/tmp`.
+    ///   - request: where to, and by which method.
+    ///   - progress: counts the bytes of the whole body.
+    ///   - fill: called once, when the request starts and on a thread where it may block.
     public func upload(
         threshold: Int64 = SessionManager.multipartFormDataEncodingMemoryThreshold,
         temporaryDirectory: String? = nil, with request: some RequestConvertible,

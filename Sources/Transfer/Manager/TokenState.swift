@@ -2,10 +2,12 @@ import Curl
 
 /// How often a token may be refreshed.
 public struct RefreshLimit: Sendable, Equatable {
+    /// Refreshes that may begin within ``interval``.
     public var count: Int
     /// Milliseconds in which no more than `count` refreshes begin.
     public var interval: Int64
 
+    /// Five refreshes within 30 s, unless said otherwise.
     public init(count: Int = 5, interval: Int64 = 30_000) {
         self.count = count
         self.interval = interval

@@ -52,7 +52,9 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
         public static let hostKey = tls
         /// A file server has no room, or not for this user.
         public static let remoteFull = Code(rawValue: "quota")
-        /// The destination's name is taken, and ``FileDestination/Conflict/fail`` was asked for.
+        /// The destination's name is taken, and what has it is not to be replaced, by ``FileDestination/Conflict/fail``
+        /// or for want of ``DownloadDestination/Options/removePreviousFile``. Also where a file server keeps a file that
+        /// an upload was to replace.
         public static let nameConflict = Code(rawValue: "name-conflict")
         /// The directory that a file was to go to is not there, and was not to be made.
         public static let directoryMissing = Code(rawValue: "directory-missing")
@@ -62,7 +64,7 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
         public static let pathNotAllowed = Code(rawValue: "path-not-allowed")
         /// No room on the file system, or none in the user's quota.
         public static let diskFull = Code(rawValue: "disk-full")
-        /// The system does not let this process do that.
+        /// The system does not let this process do that, or a file server does not let this user.
         public static let permissionDenied = Code(rawValue: "permission-denied")
         /// Another call of the system failed; see ``TransferError/systemError``.
         public static let io = Code(rawValue: "io")

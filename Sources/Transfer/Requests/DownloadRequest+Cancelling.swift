@@ -1,8 +1,10 @@
 extension DownloadRequest {
     /// Ends the request, and hands over what another can go on with.
     ///
-    /// - Parameter completion: runs when the request is complete; with `nil` where nothing came, or where it came to
-    ///   its end all the same.
+    /// - Parameters:
+    ///   - queue: where `completion` runs.
+    ///   - completion: runs when the request is complete; with `nil` where nothing came, or where it came to its end
+    ///     all the same.
     public func cancel(
         queue: HandlerQueue = .shared, byProducingResumeData completion: @escaping @Sendable (ResumeData?) -> Void
     ) {

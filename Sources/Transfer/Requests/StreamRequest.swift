@@ -108,10 +108,12 @@ public final class StreamRequest: Request, @unchecked Sendable {
 public struct StreamResponse: Sendable {
     /// As the last attempt had it.
     public var request: TransferRequest?
+    /// A success where both sides were closed; otherwise why the connection could not be made, broke or was cancelled.
     public var result: Result<Void, TransferError>
     /// Of all attempts.
     public var metrics: TransferMetrics
 
+    /// Of a failure.
     public var error: TransferError? {
         if case .failure(let error) = result { error } else { nil }
     }

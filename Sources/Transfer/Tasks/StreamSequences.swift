@@ -15,6 +15,7 @@ public struct StreamReader: AsyncSequence, Sendable {
     /// As ``StreamTask/closeRead()``.
     public func close() { channel.closeRead(captured: isCaptured) }
 
+    /// Takes the pieces, each for itself alone.
     public struct Iterator: AsyncIteratorProtocol {
         /// Bytes of one piece at most.
         static let longestPiece = 64 * 1024

@@ -3,14 +3,16 @@ import Curl
 /// A raw TCP connection: bytes both ways, each side closed by itself, TLS where it is asked for.
 ///
 /// Made with ``Session/streamTask(host:port:progress:)``, or from a request whose URL is `tcp://host:port`. Of that
-/// request the URL, the proxy, the certificates to trust and the identity count (an `http://` proxy is asked for a tunnel, RFC 9110,
-/// section 9.3.6; `socks5://` after RFC 1928); method, fields, credential and rates are nobody's on a raw connection, nor
-/// is it counted among the connections to a host.
+/// request the URL, the proxy, the certificates to trust and the identity count (an `http://` proxy is asked for a
+/// tunnel, RFC 9110, section 9.3.6; `socks5://` after RFC 1928). Method, fields, credential and rates mean nothing to a
+/// raw connection, and it is not counted among the connections to a host.
 ///
 /// What is asked for before the connection stands waits for it. Reads are answered in the order of the calls, and
 /// writes leave in that order; each call is answered once, however the stream ends. The task is complete when both
 /// sides are closed, when the connection breaks (with ``TransferError/Code/truncated``), or when it is cancelled. A
-/// peer that closes its side alone does not complete it: close the other one.
+/// peer that closes its side alone does not complete it: close the other one. Under TLS a connection that was cut looks
+/// like one that the peer closed (libcurl 7.88 does not tell the two apart), so that only the protocol spoken there can
+/// say whether all has come (RFC 8446, section 6.1).
 ///
 /// The session's `connectTimeout` holds for connecting and again for the TLS handshake, and its `stallTimeout` while
 /// some read or write waits that has no time of its own; a stream that nobody waits for may be silent for ever. While
@@ -73,7 +75,9 @@ public final class StreamTask: LoopTask {
     /// begun cannot be taken back, and the peer would take what followed for its rest: the task then fails with
     /// ``TransferError/Code/timedOut``, or is cancelled.
     ///
-    /// - Parameter timeout: milliseconds, in the place of the session's `stallTimeout`.
+    /// - Parameters:
+    ///   - bytes: what to write.
+    ///   - timeout: milliseconds, in the place of the session's `stallTimeout`.
     /// - Throws: ``TransferError``: `streamClosed` after ``closeWrite()`` and after the end; otherwise why the
     ///   connection ended.
     public func write(_ bytes: [UInt8], timeout: Int64? = nil) async throws(TransferError) {
@@ -125,13 +129,16 @@ extension Session {
     /// - Parameters:
     ///   - host: a name or an address; IPv6 with or without brackets. A wrong one fails the task.
     ///   - port: 1 to 65535.
+    ///   - progress: counts the bytes that came.
     public func streamTask(host: String, port: Int, progress: TransferProgress = TransferProgress()) -> StreamTask {
         streamTask(with: TransferRequest(url: StreamAddress.url(host: host, port: port)), progress: progress)
     }
 
     /// A connection to make with `resume()`.
     ///
-    /// - Parameter request: its URL is `tcp://host:port`; see ``StreamTask`` for what else of it counts.
+    /// - Parameters:
+    ///   - request: its URL is `tcp://host:port`; see ``StreamTask`` for what else of it counts.
+    ///   - progress: counts the bytes that came.
     public func streamTask(
         with request: TransferRequest, progress: TransferProgress = TransferProgress()
     ) -> StreamTask {

@@ -16,13 +16,16 @@ public enum ServerTrustPolicy: Sendable {
     /// One of these certificates (PEM) is the server's own, or one that its chain leads to.
     ///
     /// With `validateCertificateChain` they are the only ones that are trusted; without it, the server's certificate
-    /// must be one of them, whatever its dates and issuer.
+    /// must be one of them, whatever its dates and issuer. Without it the policy is refused for FTPS, as
+    /// ``customEvaluation(_:)`` is.
     case pinCertificates(certificates: [String], validateCertificateChain: Bool, validateHost: Bool)
     /// The server's own key is one of these; with `validateCertificateChain` the default evaluation comes before that.
     case pinPublicKeys(publicKeys: [PublicKeyPin], validateCertificateChain: Bool, validateHost: Bool)
     /// Anyone is trusted: for tests alone.
     case disableEvaluation
-    /// Says whether to trust what the server showed, once for each connection; called on a loop's thread, which must not be held up.
+    /// Says whether to trust what the server showed, once for each connection; called on a loop's thread, which must
+    /// not be held up. For HTTP it may forgive what would be refused, for streams it can refuse alone. For FTPS the
+    /// policy itself is refused, since FTP shows a certificate after the login.
     case customEvaluation(@Sendable (_ trust: ServerTrust, _ host: String) -> Bool)
 }
 

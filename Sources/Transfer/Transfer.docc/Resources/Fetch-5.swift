@@ -9,24 +9,12 @@ struct Release: Decodable, Sendable {
     var sha256: String
 }
 
-/// Tries three times more what may heal by itself, and never sooner than the server wants.
-struct Patience: RequestRetrier {
-    func retry(_ request: Request, after error: TransferError) async -> RetryDecision {
-        guard RetryClass(error) == .soon, request.retryCount < 3 else { return .doNotRetry }
-        print("\(error); once more")
-        var generator = SystemRandomNumberGenerator()
-        let delay = RetryPolicy().delay(
-            failures: request.retryCount + 1, retryAfter: error.retryAfter, using: &generator)
-        return .retry(after: delay)
-    }
-}
-
 @main
 enum Fetch {
     static func main() async throws {
         guard CommandLine.arguments.count == 3 else { exit(64) }
         let manager = try SessionManager()
-        manager.retrier = Patience()
+        manager.intercept(with: DefaultRetrier(policy: RetryPolicy(attempts: 4)))
         let release = try await manager.request(CommandLine.arguments[1]).validate().decoded(as: Release.self)
 
         let directory = try Directory.open(root: CommandLine.arguments[2], makesRoot: true)
