@@ -122,7 +122,9 @@ package final class LoopCore {
                 let count = poll.wait(into: events, timeout: timeout())
                 now = MonotonicTime.now()
                 var isWoken = false
-                for event in events[..<count] {
+                // Indices: an iterator of the slice takes memory from the heap where the optimiser does not see to it.
+                for index in 0..<count {
+                    let event = events[index]
                     if event.tag == Self.wakeUpTag {
                         isWoken = true
                     } else {

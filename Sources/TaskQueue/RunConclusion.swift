@@ -111,6 +111,8 @@ struct RunConclusion {
             case .cancelled, .invalidated: .internal
             default: ErrorCode(rawValue: error.code.rawValue)
             }
-        return TaskFailure(code: code, message: error.message, httpStatus: error.httpStatus)
+        // What the reader can do, in the words of the command line.
+        let hint = error.httpStatus == 401 ? "; give --user and --password-file" : ""
+        return TaskFailure(code: code, message: error.message + hint, httpStatus: error.httpStatus)
     }
 }

@@ -53,6 +53,6 @@ struct TransferLoadTests {
         #expect(reads >= 200 && writes >= 500, "\(reads) reads, \(writes) writes")
         // A checkpoint for each 32 MiB, and each may take a few.
         let (allocations, mutexes) = try (#require(figures["allocations"]), #require(figures["mutexes"]))
-        #expect(allocations <= 7 * 8 && mutexes <= 7 * 8, "\(allocations) allocations, \(mutexes) mutexes")
+        #expect(allocations <= 7 * 4 && mutexes <= 7 * 4, "\(allocations) allocations, \(mutexes) mutexes")
     }
 }

@@ -76,7 +76,10 @@ struct RunConclusionTests {
             #expect(conclusion.standing.reason == reason, "\(code)")
             #expect(
                 conclusion.error
-                    == TaskFailure(code: ErrorCode(rawValue: code), message: "m", httpStatus: error.httpStatus))
+                    == TaskFailure(
+                        code: ErrorCode(rawValue: code),
+                        message: code == "http-401" ? "m; give --user and --password-file" : "m",
+                        httpStatus: error.httpStatus))
             #expect(conclusion.attempts == (burns ? 5 : 4), "\(code)")
             #expect(conclusion.failures == (burns ? 3 : 2), "\(code)")
             #expect(conclusion.finishedAt == (state == .failed ? Self.now : nil), "\(code)")

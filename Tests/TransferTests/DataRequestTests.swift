@@ -211,6 +211,23 @@ struct DataRequestTests {
         #expect(zip(all, all.dropFirst()).allSatisfy { $0 != $1 })
     }
 
+    @Test("who reads the progress of a request sets it going, and no one else", .timeLimit(.minutes(1)))
+    func readingStarts() async throws {
+        let server = try ScriptedServer(["/f": [.status(200, body: "abc")]])
+        let request = manager.request(server.url("/f"))
+        #expect(!request.delegate.isStarted)
+        for await _ in request.progress {}
+        #expect(request.response?.status == 200)
+
+        let held = try SessionManager(configuration: .test(), startRequestsImmediately: false)
+        let other = held.request(server.url("/f"))
+        let reader = Task { for await _ in other.progress {} }
+        #expect(!other.delegate.isStarted)
+        other.resume()
+        await reader.value
+        #expect(server.requests().count == 2)
+    }
+
     @Test("a progress that nobody finishes lets go of one who is cancelled", .timeLimit(.minutes(1)))
     func cancelledProgress() async {
         let progress = TransferProgress()

@@ -34,6 +34,16 @@ struct DefaultRetrierTests {
         #expect(server.requests(for: "/ok").count == 3)
     }
 
+    @Test("a failure that two of them hear of counts once")
+    func twice() async throws {
+        let server = try ScriptedServer(["/f": [.status(502)]])
+        manager.intercept(with: retrier(RetryPolicy(attempts: 5, baseDelay: 1, maximumDelay: 2)))
+        let own = retrier(RetryPolicy(attempts: 2, baseDelay: 1, maximumDelay: 2))
+        let request = manager.request(server.url("/f")).validate().retry(with: own)
+        #expect(await request.outcome.error?.httpStatus == 502)
+        #expect(server.requests().count == 5)
+    }
+
     @Test("what does not help is not repeated", arguments: [400, 401, 403, 404, 501])
     func never(status: Int) async throws {
         let server = try ScriptedServer(["/f": [.status(status)]])

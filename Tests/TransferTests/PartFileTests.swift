@@ -52,6 +52,23 @@ struct PartFileTests {
         #expect(try again.synchronize().ranges == [0..<10])
     }
 
+    @Test("blocks in order, back to an earlier place and beyond a gap count as what they cover")
+    func runs() throws {
+        let part = try make("0123456789")
+        try write("abc", to: part, at: 10)
+        try write("x", to: part, at: 2)
+        #expect(part.unsynced == 13)
+        try write("y", to: part, at: 3)
+        try write("end", to: part, at: 20)
+        #expect(part.unsynced == 16)
+        #expect(try part.synchronize() == ByteRangeSet([0..<13, 20..<23]))
+        #expect(part.unsynced == 0)
+        try write("f", to: part, at: 23)
+        #expect(part.unsynced == 1)
+        #expect(part.durable == ByteRangeSet([0..<13, 20..<23]))
+        #expect(try part.synchronize() == ByteRangeSet([0..<13, 20..<24]))
+    }
+
     @Test("what is on disk leaves the page cache when told to; what is not stays, and every byte with it")
     func pageCache() throws {
         let bytes = [UInt8](repeating: 7, count: 4 << 20)

@@ -52,15 +52,15 @@ struct RetrySafetyTests {
     @Test("failures count in a row, and what is kept starts them anew")
     func record() {
         var record = RetryRecord()
-        record.fail(kept: 100)
+        record.fail(kept: 100, attempt: 0)
         #expect(record.failures == 1)
-        record.fail(kept: 100)
-        record.fail(kept: 50)
+        record.fail(kept: 100, attempt: 1)
+        record.fail(kept: 50, attempt: 2)
         #expect(record.failures == 3)
         record.refresh(kept: 100)
         record.refresh(kept: 100)
         #expect(record.refreshes == 2)
-        record.fail(kept: 101)
+        record.fail(kept: 101, attempt: 3)
         #expect(record.failures == 1 && record.refreshes == 0)
     }
 }

@@ -99,6 +99,15 @@ struct UploadTests {
         #expect(server.requests(for: "/there").first?.method == "POST")
     }
 
+    @Test("to a URL alone a body goes by POST, whatever makes it")
+    func bareURL() async throws {
+        let server = try ScriptedServer(["/in": [.status(201)]])
+        _ = try await manager.upload(.data([1, 2]), with: server.url("/in")).value
+        _ = try await manager.upload(try source(Resource(size: 10)), with: server.url("/in")).value
+        _ = try await manager.upload(with: server.url("/in")) { $0.append([1], name: "a") }.value
+        #expect(server.requests().map(\.method) == ["POST", "POST", "POST"])
+    }
+
     @Test("a redirect to another origin takes no credential along")
     func redirectAway() async throws {
         let other = try ScriptedServer(["/in": [.status(201)]])

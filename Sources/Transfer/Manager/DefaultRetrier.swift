@@ -95,7 +95,7 @@ public final class DefaultRetrier: RequestInterceptor {
         }
         let kept = request.keptBytes
         let failures = request.retryRecord.withLock { record in
-            record.fail(kept: kept)
+            record.fail(kept: kept, attempt: request.retryCount)
             return record.failures
         }
         guard failures < policy.attempts else { return .doNotRetry }

@@ -7,14 +7,20 @@ struct RetryRecord: Sendable, Equatable {
     private(set) var refreshes = 0
     /// Bytes that an attempt had at its end, at most.
     private var furthest: Int64 = 0
+    /// The last attempt that was counted: a request may have two retriers that count.
+    private var countedAttempt: Int?
 
     /// An attempt failed.
     ///
     /// Progress is what the next attempt need not fetch again: a file that grew beyond where it ever was. Bytes that
     /// come anew each time (an error page, a body that is kept in memory) are none.
     ///
-    /// - Parameter kept: bytes that stay for the next attempt.
-    mutating func fail(kept: Int64) {
+    /// - Parameters:
+    ///   - kept: bytes that stay for the next attempt.
+    ///   - attempt: told again, it is not counted again.
+    mutating func fail(kept: Int64, attempt: Int) {
+        guard attempt != countedAttempt else { return }
+        countedAttempt = attempt
         note(kept)
         failures += 1
     }

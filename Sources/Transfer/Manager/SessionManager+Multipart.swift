@@ -2,7 +2,7 @@ extension SessionManager {
     /// Bytes of a form, headers and boundaries included, up to which it is put together in memory.
     public static let multipartFormDataEncodingMemoryThreshold = MultipartFormData.defaultThreshold
 
-    /// Sends a form, by the method that `request` names, which is to be POST as a rule.
+    /// Sends a form, by the method that `request` names; a URL alone is sent to by `POST`.
     ///
     /// The form is encoded when the request starts, on a thread of its own: in memory where it is small, otherwise into
     /// a temporary file that is removed when the request is complete, however it ends. What stands in the way of
@@ -50,8 +50,6 @@ extension SessionManager {
     private func upload(
         _ form: FormBody, _ request: some RequestConvertible, _ progress: TransferProgress
     ) -> UploadRequest {
-        UploadRequest(
-            Result { () throws(TransferError) in try request.asRequest() }, form: form, progress: progress,
-            manager: self)
+        UploadRequest(Self.wish(toSend: request), form: form, progress: progress, manager: self)
     }
 }

@@ -112,15 +112,26 @@ public final class SessionManager: Sendable {
     // MARK: Uploads
 
     /// A body to send.
+    ///
+    /// - Parameters:
+    ///   - body: data, a file or a stream.
+    ///   - request: where to; a URL alone is sent to by `POST`.
+    ///   - progress: counts the bytes of the body.
     public func upload(
         _ body: RequestBody, with request: some RequestConvertible, progress: TransferProgress = TransferProgress()
     ) -> UploadRequest {
-        UploadRequest(
-            Result { () throws(TransferError) in try request.asRequest() }, body: body, progress: progress,
-            manager: self)
+        UploadRequest(Self.wish(toSend: request), body: body, progress: progress, manager: self)
     }
 
-    /// A file to send, as the body of `request`.
+    static func wish(toSend request: some RequestConvertible) -> Result<TransferRequest, TransferError> {
+        Result { () throws(TransferError) in
+            var wish = try request.asRequest()
+            if request is any URLConvertible { wish.method = .post }
+            return wish
+        }
+    }
+
+    /// A file to send, as the body of `request`; a URL alone is sent to by `POST`.
     public func upload(
         _ source: UploadSource, with request: some RequestConvertible,
         progress: TransferProgress = TransferProgress()

@@ -4,8 +4,8 @@ import Synchronization
 /// What a caller holds: one wish, over all the attempts that it takes.
 ///
 /// Returned at once, whatever is wrong with it; failures arrive through its handlers. With the manager's
-/// `startRequestsImmediately` it starts as soon as somebody wants to hear of its end (a `response…` handler, an
-/// awaited value, a body that is read), so that validators attached before that are never too late; without it, or
+/// `startRequestsImmediately` it starts as soon as somebody wants to hear of it (a `response…` handler, an awaited
+/// value, a body or progress that is read), so that validators attached before that are never too late; without it, or
 /// where nobody wants to hear, ``resume()`` starts it.
 ///
 /// `@unchecked`, since a class with subclasses cannot be checked: every stored property here and in the subclasses is
@@ -47,6 +47,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
         session = manager.session
         adapters = manager.adapters
         startsByItself = manager.startRequestsImmediately
+        if startsByItself { progress.whenRead { [weak self] in self?.startIfImmediate() } }
     }
 
     /// Of the current attempt, or the last one; `nil` before the first.
@@ -141,13 +142,13 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
 
     /// - Parameter task: ends the attempt under way, where there is one.
     func end(_ task: (any SessionTask) -> Void) {
-        switch delegate.cancel(task) {
-        case .nothing: return
-        case .endAttempt: session.events.tell(.didCancel(self))
-        case .complete:
+        let action = delegate.cancel {
             session.events.tell(.didCancel(self))
-            complete(.cancelled)
+            task($0)
         }
+        guard case .complete = action else { return }
+        session.events.tell(.didCancel(self))
+        complete(.cancelled)
     }
 
     /// Somebody wants to hear of the end; a request that stands still goes on doing so.

@@ -115,7 +115,7 @@ struct AnswerJudgement {
     static func failure(_ head: ResponseHead, now: Int64) -> TransferError {
         let words: String =
             switch head.status {
-            case 401: "the server wants a user and password (401); give --user and --password-file"
+            case 401: "the server wants a user and password (401)"
             case 403: "the server refuses access (403)"
             case 404: "there is no such file on the server (404)"
             case 410: "the file is gone from the server for good (410)"

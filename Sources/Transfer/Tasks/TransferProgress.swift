@@ -4,7 +4,7 @@ import Synchronization
 /// and a sequence of what they were: `for await progress in request.progress { … }`.
 ///
 /// The sequence gives what is new, not every step: at most one element in 50 ms, and the last one always. It ends with
-/// the request.
+/// the request. Who reads it wants the request to get on: that starts it, as a handler would.
 public final class TransferProgress: Sendable {
     private let received = Atomic<Int64>(0)
     private let completed = Atomic<Int64>(0)
@@ -16,6 +16,8 @@ public final class TransferProgress: Sendable {
     private struct State {
         var readers: [CheckedContinuation<Void, Never>] = []
         var isOver = false
+        /// Sets going what is to be read about.
+        var start: (@Sendable () -> Void)?
     }
 
     private let state = Mutex(State())
@@ -103,12 +105,26 @@ public final class TransferProgress: Sendable {
         wake(isOver: false)
     }
 
+    /// - Parameter start: called once, when somebody begins to read.
+    func whenRead(_ start: @escaping @Sendable () -> Void) { state.withLock { $0.start = start } }
+
+    private func begin() {
+        let start = state.withLock { state in
+            defer { state.start = nil }
+            return state.start
+        }
+        start?()
+    }
+
     /// The request is complete.
     func finish() { wake(isOver: true) }
 
     private func wake(isOver: Bool) {
         let readers = state.withLock { state in
-            if isOver { state.isOver = true }
+            if isOver {
+                state.isOver = true
+                state.start = nil
+            }
             isAwaited.store(false, ordering: .sequentiallyConsistent)
             defer { state.readers = [] }
             return state.readers
@@ -137,6 +153,7 @@ extension TransferProgress: AsyncSequence {
         }
 
         public mutating func next() async -> Snapshot? {
+            if last == nil { progress.begin() }
             if let lastTime, !progress.isOver {
                 try? await Task.sleep(until: lastTime + Self.interval, clock: .continuous)
             }
