@@ -80,6 +80,7 @@ fuzz-corpus: setup
 	@Tests/Fuzz/fuzz.sh keep
 
 bench: setup-bench release
+	$(SWIFT) build $(RELEASE) --product TransferLoad
 	@DLD_BIN_DIR='$(RELEASE_DIR)' RUNS='$(RUNS)' Tests/Benchmarks/bench.sh
 
 docs: setup

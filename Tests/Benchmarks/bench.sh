@@ -14,6 +14,9 @@
 # dld is timed from `dlctl add` to the end of its wait, when every file is durable; a peer as it is, and again with
 # a sync of what it wrote.
 #
+# Beside the large file stands what the way of its bytes costs the library alone: calls of malloc and its kin, and of
+# mutexes, by the thread that reads from the socket, between the first and the last 16 MiB.
+#
 # RUNS (5), DLD_BIN_DIR (.build/release), BENCH_DIR (where to work; a disk with room), BENCH_REPORT (Markdown).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -123,6 +126,16 @@ run_small() {
 export -f run_large run_small
 export bin place
 
+chunks() {
+    mkdir "$place/chunks"
+    "$bin/TransferLoad" file "$server/large.bin" "$place/chunks" >"$place/chunks.txt"
+    cmp -s "$place/source/large.bin" "$place/chunks/file" || fail "TransferLoad fetched something else"
+    rm -r "$place/chunks"
+    awk '{ of[$1] = $2 }
+        END { printf "\nThe library on its own: %d reads from the socket and %d writes to the file took %d allocations " \
+            "and %d mutexes.\n", of["reads"], of["writes"], of["allocations"], of["mutexes"] }' "$place/chunks.txt"
+}
+
 seconds() { awk -v from="$1" -v to="$2" 'BEGIN { printf "%.3f", to - from }'; }
 
 # measure KIND TOOL ROUND: one run into a directory of its own, its two times appended to KIND.times.
@@ -215,6 +228,7 @@ if [ "$what" != small ]; then
     compare large dld "${peers[@]}"
     stop_daemon
     table large "One file of $((large_size / 1048576)) MiB" >>"$place/report"
+    chunks >>"$place/report"
     rm "$place/source/large.bin"
 fi
 

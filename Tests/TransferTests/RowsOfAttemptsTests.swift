@@ -119,7 +119,8 @@ struct RowsOfAttemptsTests {
         #expect(exchanges.count == 2 && exchanges[1].began - exchanges[0].began >= 149_000_000)
         // Counted from the beginning of the first, its end would lie behind the end of both.
         #expect(
-            .nanoseconds(exchanges[1].began - exchanges[0].began) + .microseconds(exchanges[1].timeline.ended) <= elapsed)
+            .nanoseconds(exchanges[1].began - exchanges[0].began) + .microseconds(exchanges[1].timeline.ended)
+                <= elapsed)
     }
 
     @Test("M20: the progress is one and the same over all attempts")
