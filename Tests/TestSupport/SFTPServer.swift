@@ -106,6 +106,9 @@ package final class SFTPServer: Sendable {
     /// The URL of what lies at `path`, which begins with a slash, beneath ``root``.
     package func url(_ path: String, host: String = "127.0.0.1") -> String { "sftp://\(host):\(port)\(root)\(path)" }
 
+    /// All connections that there are break; the server takes new ones.
+    package func cutConnections() { process.cutConnections() }
+
     /// Puts a file beneath the root.
     package func publish(_ resource: Resource, as name: String) throws {
         try resource.write(to: "\(root)/\(name)")

@@ -45,6 +45,11 @@ final class ServerProcess: Sendable {
         for pid in descendants { kill(pid, SIGKILL) }
     }
 
+    /// Kills the processes of its connections, and the server goes on.
+    func cutConnections() {
+        for pid in Self.descendants(of: child.pid) { kill(pid, SIGKILL) }
+    }
+
     /// Stops the server and the processes of its connections where they are, or has them go on.
     func signalAll(_ signal: Int32) {
         for pid in [child.pid] + Self.descendants(of: child.pid) { kill(pid, signal) }

@@ -297,6 +297,97 @@ struct SFTPTests {
         }
     }
 
+    /// Sends `resource` over a connection that breaks `cuts` times, each time when 3 MiB more have gone out.
+    ///
+    /// - Parameter between: before each further attempt, with the temporary file's path.
+    /// - Returns: its error, and with how many bytes each attempt began.
+    private func upload(
+        _ resource: Resource, cuts: Int, attempts: Int = 9,
+        between: @escaping @Sendable (String) -> Void = { _ in }
+    ) async throws -> (error: TransferError?, beginnings: [Int64]) {
+        let sent = Notes<(attempt: Int, total: Int64)>()
+        let cut = Notes<Int>()
+        let upload = manager.upload(try fixture.source(resource), with: request("/file"))
+        manager.delegate.taskDidSendBodyData = { [server] task, count, total, _ in
+            let attempt = upload.retryCount
+            let begun = sent.all.first { $0.attempt == attempt }?.total
+            sent.add((attempt, begun == nil ? total - count : total))
+            if cut.all.count < cuts, cut.all.last != attempt, total >= (begun ?? total) + 3 << 20 {
+                cut.add(attempt)
+                server.cutConnections()
+            }
+        }
+        let root = server.root
+        _ = upload.retry(
+            with: ClosureRetrier { request, _ in
+                guard request.retryCount + 1 < attempts else { return .doNotRetry }
+                for name in TemporaryDirectory.names(beneath: root) where name.hasSuffix(".tmp") {
+                    between("\(root)/\(name)")
+                }
+                return .retry(after: 0)
+            })
+        let error = await upload.outcome.result.error
+        let all = sent.all
+        return (error, (0...upload.retryCount).compactMap { number in all.first { $0.attempt == number }?.total })
+    }
+
+    @Test("an upload that broke goes on behind what came, and is whole")
+    func goesOn() async throws {
+        let resource = Resource(size: 12 << 20 | 1)
+        let (error, beginnings) = try await upload(resource, cuts: 2)
+        #expect(error == nil)
+        #expect(resource.difference(fromFileAt: "\(server.root)/file") == nil)
+        #expect(fixture.names(beneath: server.root) == ["file"])
+        try #require(beginnings.count == 3, "\(beginnings)")
+        // What sshd had not written yet when it was killed is sent again.
+        #expect(beginnings[0] == 0 && beginnings[1] >= 1 << 20 && beginnings[2] > beginnings[1], "\(beginnings)")
+    }
+
+    @Test("a rest that is not the file's any more is written anew", arguments: 0..<3)
+    func otherRest(harm: Int) async throws {
+        let resource = Resource(size: 8 << 20)
+        let (error, beginnings) = try await upload(resource, cuts: 1) { path in
+            switch harm {
+            case 0:
+                let file = open(path, O_WRONLY)
+                pwrite(file, "?", 1, lseek(file, 0, SEEK_END) - 1)
+                close(file)
+            case 1: truncate(path, 0)
+            default: unlink(path)
+            }
+        }
+        #expect(error == nil && beginnings == [0, 0])
+        #expect(resource.difference(fromFileAt: "\(server.root)/file") == nil)
+        #expect(fixture.names(beneath: server.root) == ["file"])
+    }
+
+    @Test("what the last attempt left is removed when no other follows")
+    func givenUp() async throws {
+        let (error, beginnings) = try await upload(Resource(size: 30 << 20), cuts: 9, attempts: 2)
+        #expect(error != nil && beginnings.count == 2)
+        try await eventually(that: "the rest is gone") { fixture.names(beneath: server.root).isEmpty }
+    }
+
+    @Test("cancelled between two attempts, an upload leaves nothing behind")
+    func cancelledBetween() async throws {
+        let upload = manager.upload(try fixture.source(Resource(size: 8 << 20)), with: request("/file"))
+        manager.delegate.taskDidSendBodyData = { [server] _, _, total, _ in
+            if total >= 3 << 20 { server.cutConnections() }
+        }
+        let isAsked = Notes<Bool>()
+        _ = upload.retry(
+            with: ClosureRetrier { _, _ in
+                isAsked.add(true)
+                return .retry(after: 3_600_000)
+            })
+        upload.resume()
+        try await eventually(that: "it waits") { !isAsked.all.isEmpty }
+        #expect(fixture.names(beneath: server.root).count == 1)
+        upload.cancel()
+        #expect(await upload.outcome.result.error?.code == .cancelled)
+        try await eventually(that: "the rest is gone") { fixture.names(beneath: server.root).isEmpty }
+    }
+
     @Test("a suspended upload stands still, and a cancelled one leaves nothing behind")
     func suspendUpload() async throws {
         let resource = Resource(size: Self.long)

@@ -494,6 +494,8 @@ struct StreamTaskTests {
         try await task.write(Array("abc".utf8))
         #expect(try await task.text(3, 3) == "abc")
         task.suspend()
+        // What the loop is at work with when it is told goes on.
+        try await eventually(that: "the loop knows") { task.channel.isSuspended }
         let read = outcome { () async throws(TransferError) in
             try await task.readData(ofMinLength: 3, timeout: 150).data
         }

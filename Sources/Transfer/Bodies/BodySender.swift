@@ -53,6 +53,26 @@ final class BodySender {
         }
     }
 
+    /// Whether the body's bytes at any offset can be had.
+    func canBegin(at offset: Int64) -> Bool {
+        if case .stream = body { offset == 0 } else { true }
+    }
+
+    /// Whether the body has these very bytes at `offset`.
+    func holds(_ bytes: UnsafeRawBufferPointer, at offset: Int64) -> Bool {
+        guard let length, offset >= 0, Int64(bytes.count) <= length - offset else { return false }
+        switch body {
+        case .none, .stream: return false
+        case .data(let own): return own[Int(offset)..<(Int(offset) + bytes.count)].elementsEqual(bytes)
+        case .file(let source):
+            return withUnsafeTemporaryAllocation(byteCount: max(1, bytes.count), alignment: 1) { own in
+                let count = try? source.descriptor.read(
+                    into: UnsafeMutableRawBufferPointer(rebasing: own[..<bytes.count]), at: offset)
+                return count == bytes.count && own.prefix(bytes.count).elementsEqual(bytes)
+            }
+        }
+    }
+
     /// - Throws: where the bytes are not those that were promised: the request must not become whole.
     /// - Returns: how many; `nil`: later.
     func fill(_ space: UnsafeMutableRawBufferPointer) throws(TransferError) -> Int? {

@@ -239,6 +239,11 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
     /// Whether another attempt could do what the first should.
     var canTryAgain: Bool { !delegate.isCancelled && original != nil && session.isOpen }
 
+    /// Somebody will be asked whether there is another attempt, should this one fail.
+    var mayBeTriedAgain: Bool {
+        canTryAgain && (own.withLock { $0.retrier } ?? session.delegate.retrier) != nil
+    }
+
     /// What the validators say of an attempt that brought an answer.
     func judge() -> TransferError? { nil }
 

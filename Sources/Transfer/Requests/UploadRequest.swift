@@ -5,6 +5,7 @@ import HTTPTypes
 /// `@unchecked` for the reason that ``Request`` gives.
 public final class UploadRequest: DataRequest, @unchecked Sendable {
     private let form: FormBody?
+    let rest = UploadRest()
 
     init(
         _ intention: Result<TransferRequest, TransferError>, body: RequestBody, progress: TransferProgress,
@@ -47,5 +48,8 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
         }
     }
 
-    override func cleanUp() { form?.finish() }
+    override func cleanUp() {
+        form?.finish()
+        if rest.isLeft, let task { session.remove(rest, of: task) }
+    }
 }

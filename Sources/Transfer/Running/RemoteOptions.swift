@@ -58,8 +58,9 @@ struct RemoteOptions {
         case .look:
             try exchange.easy.set(.fileTime, to: true)
             try exchange.easy.set(.noBody, to: true)
-        case .store(let length):
+        case .store(let length, let offset):
             try exchange.easy.set(.upload, to: true)
+            if offset > 0 { try exchange.easy.set(.resumeFrom, to: offset) }
             try exchange.easy.set(.uploadSize, to: length ?? -1)
             try exchange.easy.set(.uploadBufferSize, to: 256 * 1024)
         case .command: try exchange.easy.set(.noBody, to: true)
@@ -171,8 +172,10 @@ struct RemoteStep {
         case fetch(from: Int64)
         /// Its size and time.
         case look
-        /// Bytes to send, where known.
-        case store(length: Int64?)
+        /// - Parameters:
+        ///   - length: bytes of the whole, where known.
+        ///   - offset: bytes that are there already, and behind which the others go.
+        case store(length: Int64?, from: Int64)
         /// Nothing but the commands.
         case command
     }

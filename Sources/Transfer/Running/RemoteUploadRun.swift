@@ -12,7 +12,10 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
     private unowned let core: LoopCore
     private let sender: BodySender
 
-    private var plan = UploadPlan()
+    private var plan: UploadPlan
+    private let rest: UploadRest
+    /// Bytes of the rest that were found to be the file's.
+    private var compared: Int64?
     private var isComplete = false
 
     init(task: DataTask, file: RemoteFile, core: LoopCore) {
@@ -20,11 +23,13 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
         self.file = file
         self.core = core
         session = task.session
-        temporary = file.path.temporary(token: String(UInt64.random(in: 0...UInt64.max), radix: 16))
+        rest = (task.session.delegate[task] as? UploadRequest)?.rest ?? UploadRest()
+        temporary = file.path.temporary(token: rest.token)
         let (loop, number) = (task.session.loop(for: task), task.identifier)
         sender = BodySender(task.body) {
             loop.post { core in (core.client(number) as? RemoteUploadRun)?.exchange.resume(.source) }
         }
+        plan = UploadPlan(length: sender.length, hasRest: rest.isLeft)
     }
 
     func start() { go(plan.step) }
@@ -36,8 +41,15 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
 
     private func go(_ step: UploadPlan.Step) {
         switch step {
-        case .storeAside:
+        case .measureRest, .measureWhole: exchange.begin(RemoteStep(work: .look, path: temporary))
+        case .compareRest(let offset):
+            compared = offset
+            exchange.begin(RemoteStep(work: .fetch(from: offset), path: temporary))
+        case .storeAside(from: 0):
             store(as: temporary, before: [], after: temporary.sizeQuestion + temporary.renaming(to: file.path))
+        case .storeAside(let offset): store(as: temporary, from: offset, before: [], after: [])
+        case .rename:
+            exchange.begin(RemoteStep(work: .command, commandsBefore: temporary.renaming(to: file.path)))
         case .replace:
             let commands = [file.path.removal(mayFail: file.scheme.isFTP)] + temporary.renaming(to: file.path)
             exchange.begin(RemoteStep(work: .command, commandsBefore: commands))
@@ -50,21 +62,31 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
             exchange.begin(
                 RemoteStep(work: .command, commandsBefore: [temporary.removal(mayFail: true)]))
         case .finish: end(nil)
-        case .fail(let error): end(error)
+        case .fail(let error, let leavesRest):
+            rest.isLeft = leavesRest
+            end(error)
         }
     }
 
-    private func store(as path: RemotePath, before: [[UInt8]], after: [[UInt8]]) {
+    private func store(as path: RemotePath, from offset: Int64 = 0, before: [[UInt8]], after: [[UInt8]]) {
         do throws(TransferError) {
             task.progress.setTotal(sender.length)
-            task.progress.setCompleted(0)
+            task.progress.setCompleted(offset)
             try sender.begin()
         } catch {
             return end(error)
         }
         exchange.begin(
             RemoteStep(
-                work: .store(length: sender.length), path: path, commandsBefore: before, commandsAfter: after))
+                work: .store(length: sender.length, from: offset), path: path, commandsBefore: before,
+                commandsAfter: after))
+    }
+
+    /// Whether an attempt after this one can go on with what is there: libcurl adds to files by SFTP alone without
+    /// telling the server less than it must know (`CURLOPT_RESUME_FROM_LARGE`).
+    private var mayLeaveRest: Bool {
+        guard file.scheme == .sftp, sender.canBegin(at: 1) else { return false }
+        return session.delegate[task]?.mayBeTriedAgain ?? false
     }
 
     // MARK: The file
@@ -90,6 +112,12 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
         return sender.rewind(to: offset)
     }
 
+    func receive(_ bytes: UnsafeRawBufferPointer, of facts: RemoteFacts) -> BodyVerdict {
+        guard let offset = compared else { return .refused }
+        compared = sender.holds(bytes, at: offset) ? offset + Int64(bytes.count) : nil
+        return compared == nil ? .refused : .accepted
+    }
+
     func judge(storedSize: Int64) -> Bool {
         guard storedSize != sender.sent else { return true }
         exchange.failure = TransferError(
@@ -99,10 +127,21 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
 
     // MARK: The end
 
-    func didEnd(_ ending: RemoteEnding) { go(plan.next(event(ending))) }
+    func didEnd(_ ending: RemoteEnding) {
+        plan.mayLeaveRest = mayLeaveRest
+        go(plan.next(event(ending)))
+    }
 
     private func event(_ ending: RemoteEnding) -> UploadPlan.Event {
-        let isStoring = plan.step == .storeAside || plan.step == .storeDirectly
+        let isStoring = plan.step.isStoring
+        switch plan.step {
+        case .measureRest, .measureWhole:
+            if ending.error == nil { return .measured(ending.facts.size) }
+            if ending.error?.code == .notFound { return .measured(nil) }
+        case .compareRest:
+            if ending.error == nil || compared == nil { return .compared(size: compared) }
+        default: break
+        }
         guard let error = ending.error else {
             guard !isStoring || sender.isComplete else {
                 return .failed(TransferError(.truncated, "the server ended before it had the whole file"), begun: true)
@@ -123,6 +162,7 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
         guard !isComplete else { return }
         isComplete = true
         sender.stop()
+        if error == nil { rest.isLeft = false }
         session.networkEnded()
         session.complete(task, error)
     }

@@ -160,6 +160,7 @@ final class StreamChannel: Sendable {
     func nextWork() -> StreamAgenda.Work? { change { $0.nextWork() } }
     func expire(at now: MonotonicTime) -> TransferError? { change { $0.expire(at: now) } }
     var isAwaited: Bool { state.withLock { $0.agenda.isAwaited } }
+    var isSuspended: Bool { state.withLock { $0.agenda.isSuspended } }
     func suspend(_ now: MonotonicTime) { change { $0.suspend(now) } }
     func goOn() { change { $0.goOn() } }
     func connected() { change { $0.connected() } }

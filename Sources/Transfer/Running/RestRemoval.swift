@@ -1,0 +1,40 @@
+import Curl
+
+/// Removes what the last attempt at an upload left on a file server, when the request is over and nobody waits for that.
+///
+/// Lives on its loop's thread. Best effort: a server that cannot be reached keeps it.
+final class RestRemoval: RemoteRun, RemoteExchangeClient {
+    private(set) lazy var exchange = RemoteExchange(file, task: task, client: self, core: core)
+    private let task: any LoopTask
+    private let file: RemoteFile
+    private let rest: UploadRest
+    private unowned let core: LoopCore
+
+    init(_ rest: UploadRest, task: any LoopTask, file: RemoteFile, core: LoopCore) {
+        self.rest = rest
+        self.task = task
+        self.file = file
+        self.core = core
+    }
+
+    func start() {
+        exchange.isTidyingUp = true
+        let removal = file.path.temporary(token: rest.token).removal(mayFail: true)
+        exchange.begin(RemoteStep(work: .command, commandsBefore: [removal]))
+    }
+
+    func didEnd(_ ending: RemoteEnding) { core.release(task.identifier) }
+}
+
+extension Session {
+    /// - Parameter task: the last attempt's, which is complete.
+    func remove(_ rest: UploadRest, of task: any SessionTask) {
+        guard let task = task as? any LoopTask, let file = try? RemoteFile(task.originalRequest.url) else { return }
+        rest.isLeft = false
+        loop(for: task).post { core in
+            let removal = RestRemoval(rest, task: task, file: file, core: core)
+            core.adopt(removal, as: task.identifier)
+            removal.start()
+        }
+    }
+}
