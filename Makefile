@@ -70,7 +70,8 @@ test-tsan: setup
 		$(SWIFT) test --scratch-path .build-tsan --sanitize thread --no-parallel --skip '^Integration\.'
 
 test-asan: setup
-	DLD_STRESS_SECONDS=60 $(SWIFT) test --scratch-path .build-asan --sanitize address --no-parallel \
+	ASAN_OPTIONS='suppressions=$(CURDIR)/Tests/address-sanitizer.supp' DLD_STRESS_SECONDS=60 \
+		$(SWIFT) test --scratch-path .build-asan --sanitize address --no-parallel \
 		--filter '^(TransferTests|CurlTests)\.'
 
 fuzz: setup
