@@ -47,6 +47,9 @@ public struct TransferRequest: Sendable {
     /// Of `sftp://`; absent: the session's.
     public var hostKeys: HostKeyPolicy?
 
+    /// A redirect led it elsewhere: the session's fields that may be secret stay behind too.
+    var hasLeftOrigin = false
+
     /// Which of an ``AuthenticationRefresher``'s tokens it carries.
     var tokenGenerations: [ObjectIdentifier: Int] = [:]
 
