@@ -208,4 +208,20 @@ struct ConnectionTests {
         #expect(proxy.requests.count == 2)
         stream.cancel()
     }
+
+    @Test("a proxy that makes no tunnel is told from a connection that broke")
+    func refusedTunnel() async throws {
+        let certificates = try await TestCertificates.shared
+        let nginx = try await Nginx(
+            [.custom("/ok", "return 200 'fine';")], tls: .init(certificate: certificates.server))
+        let proxy = try await HTTPProxy(user: "anna", password: "secret")
+        let manager = try SessionManager(configuration: .test())
+        var request = TransferRequest(url: nginx.url("/ok", host: "localhost"))
+        request.caCertificates = certificates.authority.text
+        request.proxy = proxy.url
+        let error = await manager.request(request).outcome.error
+        #expect(error?.code == .httpStatus && error?.httpStatus == 407)
+        request.proxy = proxy.url.replacing("://", with: "://anna:secret@")
+        #expect(try await manager.request(request).string == "fine")
+    }
 }
