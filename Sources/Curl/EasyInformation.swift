@@ -8,6 +8,9 @@ extension EasyHandle {
         return ccurl_get_long(raw, CURLINFO_OS_ERRNO, &value) == CURLE_OK ? Int32(clamping: value) : 0
     }
 
+    /// What a proxy answered that was asked for a tunnel, 0 where none was.
+    package borrowing func proxyStatus() -> Int { number(CURLINFO_HTTP_CONNECTCODE) }
+
     package borrowing func serverCertificates() -> ServerCertificates {
         var result = 0
         _ = ccurl_get_long(raw, CURLINFO_SSL_VERIFYRESULT, &result)

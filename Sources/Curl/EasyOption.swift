@@ -9,6 +9,8 @@ package enum EasyOption {
         package static let user = Text(option: CURLOPT_USERNAME)
         package static let password = Text(option: CURLOPT_PASSWORD)
         package static let proxy = Text(option: CURLOPT_PROXY)
+        /// Hosts that the proxy is not for; unset, it is read from the environment.
+        package static let noProxy = Text(option: CURLOPT_NOPROXY)
         package static let protocols = Text(option: CURLOPT_PROTOCOLS_STR)
         package static let caFile = Text(option: CURLOPT_CAINFO)
         package static let caPath = Text(option: CURLOPT_CAPATH)

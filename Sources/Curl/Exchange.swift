@@ -104,7 +104,10 @@ package final class Exchange {
         guard let context else { return CURL_PREREQFUNC_ABORT }
         return Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
             let certificates = exchange.easy.serverCertificates()
-            return exchange.handler.judge(certificates, on: exchange) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+            if exchange.handler.judge(certificates, on: exchange) { return CURL_PREREQFUNC_OK }
+            // libcurl closes a connection of HTTP/1 then. One of HTTP/2 it would keep, for the next request to find.
+            try? exchange.easy.set(.forbidReuse, to: true)
+            return CURL_PREREQFUNC_ABORT
         }
     }
 }

@@ -255,4 +255,31 @@ struct ChallengeTests {
         #expect(await status("s3cret") == 200)
         #expect(await status("wrong") == 401)
     }
+
+    @Test("a server that finds every nonce too old refuses: it is not answered for ever", .timeLimit(.minutes(1)))
+    func alwaysStale() async throws {
+        let server = try ScriptedServer([
+            "/f": (0..<1000).map { number in
+                .status(
+                    401,
+                    headers: [Self.digest.replacing("nonce=\"abc\"", with: "nonce=\"n\(number)\", stale=true")])
+            } + [.status(200)]
+        ])
+        let outcome = await manager.request(server.url("/f")).authenticate(with: credential).outcome
+        #expect(outcome.head?.status == 401)
+        #expect(server.requests().count <= 20)
+    }
+
+    @Test("the key of a Digest session is made with one nonce of the client's (RFC 7616, section 3.4.2)")
+    func session() async throws {
+        let offer = Self.digest.replacing("SHA-256", with: "SHA-256-sess")
+        let server = try ScriptedServer([
+            "/f": [.status(401, headers: [offer]), .redirect("/g")], "/g": [.status(200, body: "in")],
+        ])
+        #expect(try await manager.request(server.url("/f")).authenticate(with: credential).validate().string == "in")
+        let answers = server.requests().compactMap { $0.header("authorization") }
+        #expect(answers.map { $0.contains("nc=00000001") } == [true, false])
+        let nonces = answers.map { $0.split(separator: ", ").first { $0.hasPrefix("cnonce=") } }
+        #expect(nonces.count == 2 && nonces[0] != nil && nonces[0] == nonces[1])
+    }
 }

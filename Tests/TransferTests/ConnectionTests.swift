@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import HTTPTypes
 import Synchronization
 import TestSupport
@@ -188,5 +189,39 @@ struct ConnectionTests {
         hanging[1].cancel()
         for request in hanging { #expect(await request.outcome.error?.code == .cancelled) }
         #expect(manager.delegate.requestCount == 0)
+    }
+
+    @Test("the environment exempts nobody from the proxy that was chosen", arguments: ["NO_PROXY", "no_proxy"])
+    func noProxy(variable: String) async throws {
+        let server = try ScriptedServer(["/f": [.status(200, body: "abc")]])
+        let peer = try TalkingPeer { try $0.echo() }
+        let proxy = try await HTTPProxy()
+        setenv(variable, "*", 1)
+        defer { unsetenv(variable) }
+        let manager = try SessionManager(configuration: .test { $0.proxy = proxy.url })
+        #expect(try await manager.request(server.url("/f")).string == "abc")
+        #expect(proxy.requests.count == 1)
+        let stream = manager.session.streamTask(host: "127.0.0.1", port: peer.port)
+        stream.resume()
+        try await stream.write([1])
+        #expect(try await stream.readData().data == [1])
+        #expect(proxy.requests.count == 2)
+        stream.cancel()
+    }
+
+    @Test("a proxy that makes no tunnel is told from a connection that broke")
+    func refusedTunnel() async throws {
+        let certificates = try await TestCertificates.shared
+        let nginx = try await Nginx(
+            [.custom("/ok", "return 200 'fine';")], tls: .init(certificate: certificates.server))
+        let proxy = try await HTTPProxy(user: "anna", password: "secret")
+        let manager = try SessionManager(configuration: .test())
+        var request = TransferRequest(url: nginx.url("/ok", host: "localhost"))
+        request.caCertificates = certificates.authority.text
+        request.proxy = proxy.url
+        let error = await manager.request(request).outcome.error
+        #expect(error?.code == .httpStatus && error?.httpStatus == 407)
+        request.proxy = proxy.url.replacing("://", with: "://anna:secret@")
+        #expect(try await manager.request(request).string == "fine")
     }
 }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import HTTPTypes
 import Synchronization
 import TestSupport
@@ -325,5 +326,19 @@ struct DataRequestTests {
         let seen = try #require(server.requests(for: "/p").first)
         #expect(seen.body == Array(#"{"a":"b c"}"#.utf8) && seen.header("content-type") == "application/json")
         #expect(await manager.request("no URL at all").outcome.error?.code == .invalidRequest)
+    }
+
+    @Test("a densely packed body outlasts a pause", .timeLimit(.minutes(1)))
+    func dense() async throws {
+        let place = try Place()
+        let path = place.temporary.file("zeros.gz")
+        try #require(system("head -c 80000000 /dev/zero | gzip > '\(path)'") == 0)
+        let packed = try bytes(ofFileAt: path)
+        let fields = "Content-Encoding: gzip\r\nContent-Length: \(packed.count)"
+        let server = try RawServer([Array("HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n".utf8) + packed])
+        let request = manager.request(server.url()).resume().suspend()
+        try await eventually(that: "the head is there") { request.response != nil }
+        request.resume()
+        #expect(try await request.value.count == 80_000_000)
     }
 }

@@ -148,4 +148,23 @@ struct RowsOfReportsTests {
         #expect(await request.outcome.head?.status == 200)
         #expect(!manager.retry(request))
     }
+
+    @Test(
+        "M28: secrets are hidden in whatever libcurl may take for a URL, and in a request that is printed",
+        arguments: [
+            "http://u:sesame@h/", "http:/u:sesame@h/", "http:///u:sesame@h/", "HTTP://u:sesame@h?a=sesame#sesame",
+            "u:sesame@h/?to=http://x&token=sesame", "//u:sesame@h/",
+        ])
+    func secretsInURLs(url: String) {
+        let request = TransferRequest(
+            url: url, headerFields: [.authorization: "Bearer sesame"], credential: .bearer("sesame"))
+        for text in [URLRedaction.redact(url), "\(request)", String(reflecting: request), "\([request])"] {
+            #expect(!text.contains("sesame") && text.contains("h"), "\(text)")
+        }
+    }
+
+    @Test(
+        "what names no secret is shown as it is",
+        arguments: ["http://h/p", "h:80/p", "/p", "127.0.0.1:3128", "http://[::1]:80/p", "tcp://h:1", ""])
+    func plainURLs(url: String) { #expect(URLRedaction.redact(url) == url) }
 }

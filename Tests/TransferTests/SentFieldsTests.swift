@@ -42,4 +42,15 @@ struct SentFieldsTests {
         let fields = SentFields.fields(["A: b: c; d", "B;", "C:", "no line", "D : x", ": y", "A:\tz"])
         #expect(fields.map { "\($0.name)=\($0.value)" } == ["A=b: c; d", "B=", "C=", "A=z"])
     }
+
+    @Test("each name is said once: a credential outranks the session's field, and its agent the default one")
+    func once() {
+        let session = ["Authorization: session", "user-agent: session"]
+        #expect(lines(additional: session) == session)
+        #expect(
+            lines(credential: .bearer("t"), additional: session) == ["Authorization: Bearer t", "user-agent: session"])
+        #expect(
+            lines(additional: session, engine: ["Authorization: answer"], isAuthorized: true)
+                == ["user-agent: session", "Authorization: answer"])
+    }
 }

@@ -277,4 +277,52 @@ struct ServerTrustTests {
         request.identity = nil
         #expect(await manager.request(request).validate().outcome.error?.httpStatus == 400)
     }
+
+    @Test(
+        "K23: a connection whose server was refused serves nobody after that, whatever HTTP is spoken on it",
+        arguments: [HTTPVersion.http1, .http2], [false, true])
+    func refusedForGood(version: HTTPVersion, later: Bool) async throws {
+        let certificates = try await TestCertificates.shared
+        let nginx = try await Nginx(
+            [.custom("/ok", "return 200 'fine';")], tls: .init(certificate: certificates.server),
+            http2: version == .http2)
+        let refuses = ServerTrustPolicy.customEvaluation { _, _ in false }
+        let manager = try SessionManager(
+            configuration: .test {
+                $0.loops = 1
+                $0.httpVersion = version
+            },
+            serverTrustPolicyManager: ServerTrustPolicyManager(policies: later ? [:] : ["localhost": refuses]))
+        if later {
+            manager.delegate.sessionDidReceiveChallengeWithCompletion = { _, _, answer in
+                Task { answer(.rejectProtectionSpace, nil) }
+            }
+        }
+        var request = TransferRequest(url: nginx.url("/ok", host: "localhost"))
+        request.caCertificates = certificates.authority.text
+        for _ in 0..<3 { #expect(await manager.request(request).outcome.error?.code == .tls) }
+        await withTaskGroup(of: TransferError.Code?.self) { [request] group in
+            for _ in 0..<10 { group.addTask { await manager.request(request).outcome.error?.code } }
+            for await code in group { #expect(code == .tls) }
+        }
+        #expect(nginx.accesses().isEmpty)
+    }
+
+    @Test("a certificate that was accepted for one origin is asked about anew at another")
+    func acceptedElsewhere() async throws {
+        let certificates = try await TestCertificates.shared
+        let tls = Nginx.TLS(certificate: certificates.selfSigned)
+        let second = try await Nginx([.custom("/ok", "return 200 'fine';")], tls: tls)
+        let first = try await Nginx([.redirect("/go", to: second.url("/ok", host: "localhost"))], tls: tls)
+        let manager = try SessionManager(configuration: .test())
+        let (asked, port) = (Notes<Int>(), first.port)
+        manager.delegate.taskDidReceiveChallengeWithCompletion = { _, challenge, answer in
+            asked.add(challenge.protectionSpace.port)
+            let isKnown = challenge.protectionSpace.port == port
+            Task { answer(isKnown ? .useCredential : .rejectProtectionSpace, nil) }
+        }
+        #expect(await manager.request(first.url("/go", host: "localhost")).outcome.error?.code == .tls)
+        #expect(asked.all == [first.port, second.port])
+        #expect(second.accesses().isEmpty)
+    }
 }

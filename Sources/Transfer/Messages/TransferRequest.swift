@@ -25,7 +25,9 @@ public struct TransferRequest: Sendable {
     public var credential: Credential?
     /// Who this client is, to this URL's origin alone; absent: the session's for the host.
     public var identity: ClientIdentity?
-    /// `http://`, `https://`, `socks5://` or `socks5h://`; absent: the session's.
+    /// `http://`, `https://`, `socks5://` or `socks5h://`; absent: the session's. A name and password that a SOCKS
+    /// proxy wants, or an HTTP proxy for a tunnel (to `https` and file servers, and for streams), stand in the URL:
+    /// challenges come through for plain `http` alone.
     public var proxy: String?
     /// Certificates to trust in place of the session's, PEM text.
     public var caCertificates: String?
@@ -47,6 +49,9 @@ public struct TransferRequest: Sendable {
     /// Of `sftp://`; absent: the session's.
     public var hostKeys: HostKeyPolicy?
 
+    /// A redirect led it elsewhere: the session's fields that may be secret stay behind too.
+    var hasLeftOrigin = false
+
     /// Which of an ``AuthenticationRefresher``'s tokens it carries.
     var tokenGenerations: [ObjectIdentifier: Int] = [:]
 
@@ -59,6 +64,11 @@ public struct TransferRequest: Sendable {
         self.headerFields = headerFields
         self.credential = credential
     }
+}
+
+extension TransferRequest: CustomStringConvertible {
+    /// `METHOD URL`, without secrets.
+    public var description: String { "\(method.rawValue) \(URLRedaction.redact(url))" }
 }
 
 /// Which redirects the engine follows (RFC 9110, section 15.4).

@@ -4,7 +4,10 @@ enum URLRedaction {
     static func redact(_ url: String, hidesQuery: Bool = true) -> String {
         var text = Substring(url)
         if let fragment = text.firstIndex(of: "#") { text = text[..<fragment] }
-        guard let start = text.firstRange(of: "://")?.upperBound else { return String(text) }
+        // libcurl takes one slash for two, and three too; where there is no scheme, what stands there may be a secret.
+        let name = text.prefix { $0 != ":" && $0 != "/" && $0 != "?" && $0 != "@" }
+        let hasScheme = text[name.endIndex...].starts(with: ":/")
+        let start = (hasScheme ? text[name.endIndex...].dropFirst() : text).drop { $0 == "/" }.startIndex
         let scheme = text[..<start]
         var rest = text[start...]
         let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex

@@ -20,12 +20,19 @@ struct Authorization {
         var digest: DigestAuthorization?
         /// Requests that used the digest's nonce.
         var count: UInt32 = 0
+        /// Goes with the digest's nonce: the key of a session is made of both (RFC 7616, section 3.4.2).
+        let clientNonce = String(UInt64.random(in: 0 ... .max), radix: 16)
     }
 
     private var server: Answer?
     private var proxy: Answer?
     /// Answers that were refused, by whom.
     private var failures: [ProtectionSpace: Int] = [:]
+    /// Nonces that were replaced without a word.
+    private var renewals = 0
+
+    /// A server that finds every nonce too old is one that refuses.
+    private static let maximumRenewals = 8
 
     // MARK: What goes along
 
@@ -57,7 +64,7 @@ struct Authorization {
             answer?.count += 1
             return known.digest?.fieldValue(
                 for: known.credential, method: method, target: target, nonceCount: known.count + 1,
-                clientNonce: String(UInt64.random(in: 0 ... .max), radix: 16))
+                clientNonce: known.clientNonce)
         case .serverTrust: return nil
         }
     }
@@ -93,7 +100,6 @@ struct Authorization {
 
     /// A credential that went along was refused.
     mutating func noteRefusal(_ demand: Demand, at url: CurlURL, sentOwn: Bool) {
-        if demand.isStale { return }
         let answered = demand.space.isProxy ? proxy != nil : server?.origin == url.origin
         if answered || (sentOwn && demand.space.method == .basic) { failures[demand.space, default: 0] += 1 }
     }
@@ -120,7 +126,8 @@ struct Authorization {
     /// A nonce that had expired is replaced without a word.
     mutating func renew(_ demand: Demand, at url: CurlURL) -> Bool {
         let known = demand.space.isProxy ? proxy : server?.origin == url.origin ? server : nil
-        guard demand.isStale, let known, known.scheme == .digest, known.count < 8 else { return false }
+        guard demand.isStale, let known, known.scheme == .digest, renewals < Self.maximumRenewals else { return false }
+        renewals += 1
         return use(known.credential, for: demand, at: url)
     }
 }

@@ -31,6 +31,9 @@ final class DataRun: TransactionRun, TransactionClient {
     /// Bytes that are reserved for a body of stated length, before any of them is there.
     private static let largestReserve: Int64 = 16 << 10
 
+    /// Bytes of one read, where what it brings may have to be decoded.
+    private static let largestDecodingBuffer = 16 * 1024
+
     init(task: DataTask, core: LoopCore) {
         self.task = task
         self.core = core
@@ -64,11 +67,12 @@ final class DataRun: TransactionRun, TransactionClient {
         sendsBody = carriesBody(request)
         let sendsBody = sendsBody
         if sendsBody { try beginSending() }
-        if sendsBody, request.method == .post, request.headerFields[.contentType] == nil {
+        if sendsBody, request.method == .post, !SentFields.names(.contentType, request, session.configuration) {
             contribution.fields.append("Content-Type: application/octet-stream")
         }
         let length = sendsBody ? sender.length : 0
         let decodes = CachedExchange.decodes(request)
+        let receiveBuffer = min(session.receiveBuffer, Self.largestDecodingBuffer)
         contribution.configure = { (exchange: Exchange) throws(CurlError) in
             if sendsBody {
                 try exchange.easy.set(.upload, to: true)
@@ -80,8 +84,12 @@ final class DataRun: TransactionRun, TransactionClient {
             } else if method != "GET" {
                 try exchange.easy.set(.method, to: method)
             }
+            guard decodes else { return }
             // All that this libcurl can decode.
-            if decodes { try exchange.easy.set(.acceptEncoding, to: "") }
+            try exchange.easy.set(.acceptEncoding, to: "")
+            // It decodes all that one read brought though we paused meanwhile, and fails where more than 64 MiB have to
+            // wait then. What gzip packs grows a thousandfold at most.
+            try exchange.easy.set(.bufferSize, to: receiveBuffer)
         }
         return contribution
     }

@@ -22,7 +22,8 @@ final class ExchangeCookies {
         guard let storage = configuration.cookieStorage else { return nil }
         self.storage = storage
         host = Self.host(of: request, at: url)
-        sendsStored = configuration.httpShouldSetCookies && !Self.hasOwnCookies(request, configuration)
+        // libcurl would send two fields; RFC 6265 (section 5.4) allows one.
+        sendsStored = configuration.httpShouldSetCookies && !SentFields.names(.cookie, request, configuration)
     }
 
     /// The value of the `Cookie` field that libcurl makes, where it makes one.
@@ -78,14 +79,6 @@ final class ExchangeCookies {
     }
 
     // MARK: The request
-
-    /// libcurl would send two fields; RFC 6265 (section 5.4) allows one.
-    private static func hasOwnCookies(_ request: TransferRequest, _ configuration: SessionConfiguration) -> Bool {
-        request.headerFields[.cookie] != nil
-            || configuration.additionalHeaders.contains { line in
-                line.prefix { $0 != ":" && $0 != ";" }.lowercased() == "cookie"
-            }
-    }
 
     private static let hostField = HTTPField.Name("Host")
 

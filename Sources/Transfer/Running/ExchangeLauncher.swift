@@ -140,6 +140,11 @@ final class ExchangeLauncher {
                     return TransferError(.unreachable, "no way to \(host) from this machine")
                 }
             }
+            // CURLE_RECV_ERROR, which also stands for a proxy that makes no tunnel
+            if error.code == 56, case let status = exchange.easy.proxyStatus(), status >= 300 {
+                return TransferError(
+                    .httpStatus, "the proxy answers \(status) to whoever asks for a way to \(host)", httpStatus: status)
+            }
             return .exchange(error, bodyBegun: bodyBegun, host: host)
         }
     }

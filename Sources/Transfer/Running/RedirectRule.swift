@@ -10,8 +10,14 @@ enum RedirectRule {
         }
     }
 
-    /// Fields that say nothing about who asks: all that crosses an origin.
-    private static let harmless: Set<String> = ["accept", "accept-language", "user-agent", "cache-control", "pragma"]
+    /// Fields that say nothing about who asks, but what is asked for and what the body is: all that crosses an origin.
+    private static let harmless: Set<String> = [
+        "accept", "accept-encoding", "accept-language", "cache-control", "content-encoding", "content-language",
+        "content-type", "if-range", "pragma", "range", "user-agent",
+    ]
+
+    /// - Parameter name: of a field, in lower case.
+    static func isHarmless(_ name: String) -> Bool { harmless.contains(name) }
 
     /// The method to go on with: 303 asks to look elsewhere, and after 301 and 302 everyone makes GET of POST.
     static func method(after status: Int, of method: HTTPRequest.Method) -> HTTPRequest.Method {
@@ -57,7 +63,8 @@ enum RedirectRule {
         if target.origin != url.origin {
             next.credential = nil
             next.identity = nil
-            next.headerFields = HTTPFields(next.headerFields.filter { harmless.contains($0.name.canonicalName) })
+            next.hasLeftOrigin = true
+            next.headerFields = HTTPFields(next.headerFields.filter { isHarmless($0.name.canonicalName) })
         }
         return (next, target)
     }

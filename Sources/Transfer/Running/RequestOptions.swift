@@ -38,8 +38,9 @@ struct RequestOptions {
         try exchange.easy.set(.bufferSize, to: receiveBuffer)
         exchange.stallTimeout = configuration.stallTimeout
 
-        // An empty proxy also keeps libcurl from reading the environment.
+        // Empty ones also keep libcurl from reading the environment.
         try exchange.easy.set(.proxy, to: request.proxy ?? configuration.proxy ?? "")
+        try exchange.easy.set(.noProxy, to: "")
         if url.scheme == "https" {
             try SecurityOptions(configuration: configuration, request: request, host: url.host, trust: trust)
                 .apply(to: exchange.easy)

@@ -9,27 +9,41 @@ enum SentFields {
         of request: TransferRequest, _ configuration: SessionConfiguration, engineFields: [String], isAuthorized: Bool
     ) -> [String] {
         var lines: [String] = []
-        var hasAgent = false
+        let hasAgent = names(.userAgent, request, configuration)
         // What the engine says it says alone: two fields of a name would contradict each other.
         let engineNames = Set(engineFields.map(name))
         let own = isAuthorized ? nil : ownAuthorization(of: request)
         if let own { lines.append("Authorization: \(own)") }
         for field in request.headerFields {
-            if field.name == .userAgent { hasAgent = true }
             if field.name == .authorization, isAuthorized || own != nil { continue }
             if engineNames.contains(field.name.canonicalName) { continue }
             // libcurl takes `Name;` for a field without a value; `Name:` would remove it.
             lines.append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
         }
-        for line in configuration.additionalHeaders {
+        for line in additional(to: request, configuration) {
             let name = name(of: line)
             if engineNames.contains(name) || request.headerFields.contains(where: { $0.name.canonicalName == name }) {
                 continue
             }
+            if name == HTTPField.Name.authorization.canonicalName, isAuthorized || own != nil { continue }
             lines.append(line)
         }
         if !hasAgent { lines.append("User-Agent: \(configuration.userAgent)") }
         return lines + engineFields
+    }
+
+    /// Whether the request carries a field of this name, of its own or of the session's.
+    static func names(
+        _ name: HTTPField.Name, _ request: TransferRequest, _ configuration: SessionConfiguration
+    ) -> Bool {
+        request.headerFields[name] != nil
+            || additional(to: request, configuration).contains { Self.name(of: $0) == name.canonicalName }
+    }
+
+    /// The session's fields. Whoever a redirect leads to was not chosen by the one who set them.
+    private static func additional(to request: TransferRequest, _ configuration: SessionConfiguration) -> [String] {
+        guard request.hasLeftOrigin else { return configuration.additionalHeaders }
+        return configuration.additionalHeaders.filter { RedirectRule.isHarmless(name(of: $0)) }
     }
 
     private static func name(of line: String) -> String { line.prefix { $0 != ":" && $0 != ";" }.lowercased() }

@@ -66,7 +66,7 @@ extension Transaction {
         guard let url else { return false }
         let shown = ServerTrust(
             host: url.host, certificates: certificates.chain, isChainValid: !trust.isLenient)
-        if !acceptedChain.isEmpty, acceptedChain == certificates.chain { return true }
+        if let accepted, accepted.origin == url.origin, accepted.chain == certificates.chain { return true }
         guard trust.asksDelegate else { return verdict(shown) }
         let challenge = AuthenticationChallenge(judging: shown, port: url.port, scheme: url.scheme)
         let (session, task) = (session, task)
@@ -76,7 +76,7 @@ extension Transaction {
         } then: { [unowned self] decision in
             let accepts = accepts(decision, shown)
             if !isDecided, accepts {
-                acceptedChain = certificates.chain
+                accepted = (url.origin, certificates.chain)
                 phase = .discarding(.ask(request, url))
             }
             return accepts

@@ -110,8 +110,8 @@ final class Transaction: ExchangeHandler {
     var authorization = Authorization()
     /// What the server of the exchange under way has to show.
     private(set) var trust = TrustOptions(policy: .performDefaultEvaluation(validateHost: true))
-    /// A chain that a delegate accepted while its exchange had to be broken off.
-    var acceptedChain: [String] = []
+    /// A chain that a delegate accepted for an origin while its exchange had to be broken off.
+    var accepted: (origin: String, chain: [String])?
     /// Where the default evaluation failed, and how: a delegate decides there.
     var lenientFor: (origin: String, error: TransferError?)?
 

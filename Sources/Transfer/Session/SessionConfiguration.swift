@@ -3,7 +3,8 @@
 /// The storages in it are references: every configuration that is made has its own, and a copy of it shares them, as
 /// do the sessions that are made from either.
 public struct SessionConfiguration: Sendable {
-    /// Fields that every request carries, unless it has its own of that name; `Name: value`.
+    /// Fields that every request carries, unless it has its own of that name; `Name: value`. Where a redirect leads to
+    /// another origin, those go along that say nothing of who asks.
     public var additionalHeaders: [String] = []
     /// For requests without a `User-Agent` of their own.
     public var userAgent = UserAgent.library
