@@ -52,11 +52,18 @@ struct AuthenticationRefresherTests {
         let server = try ScriptedServer(
             Dictionary(uniqueKeysWithValues: (0..<50).map { ("/\($0)", [.status(401), .status(200)]) }))
         let numbers = Numbers()
-        numbers.close()
-        manager.intercept(with: AuthenticationRefresher(numbers, token: 1))
+        let refresher = AuthenticationRefresher(numbers, token: 1)
+        let refused = Atomic<Int>(0)
+        manager.adapter = refresher
+        // Attempts that begin while there is a refresh would wait for it: it begins when all have been refused.
+        manager.retrier = RetrierChain([
+            ClosureRetrier { _, _ in
+                refused.add(1, ordering: .sequentiallyConsistent)
+                while refused.load(ordering: .sequentiallyConsistent) < 50 { await Task.yield() }
+                return .doNotRetry
+            }, refresher,
+        ])
         let requests = (0..<50).map { manager.request(server.url("/\($0)")).validate().resume() }
-        try await eventually(that: "all have been refused") { server.requests().count == 50 }
-        numbers.open()
         for request in requests { #expect(await request.outcome.head?.status == 200) }
         #expect(numbers.count == 1)
         let tokens = server.requests().map { $0.header("authorization") }

@@ -159,10 +159,14 @@ struct RowsOfAttemptsTests {
                     }))
             for request in requests { request.response { codes.add($0.error?.code) } }
             // One that stands still has a task that no loop knows of.
+            let isStill = Atomic<Bool>(false)
             let still = manager.request(server.url("/f")).adapt(
-                with: ClosureAdapter { (_: inout TransferRequest) throws(TransferError) in await Task.yield() })
+                with: ClosureAdapter { (_: inout TransferRequest) throws(TransferError) in
+                    while !isStill.load(ordering: .sequentiallyConsistent) { await Task.yield() }
+                })
             still.response { codes.add($0.error?.code) }
             still.suspend()
+            isStill.store(true, ordering: .sequentiallyConsistent)
             requests.append(still)
             try await eventually(that: "all have come as far as they can") {
                 server.requests(for: "/hang").count == 1 && retrier.asked.withLock { !$0.isEmpty }

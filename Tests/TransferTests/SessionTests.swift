@@ -10,6 +10,20 @@ struct SessionTests {
 
     init() throws { place = try Place() }
 
+    @Test("a timeout of nothing is none, and the longest there is does not stand in the way", arguments: [0, -1, .max])
+    func timeouts(milliseconds: Int64) async throws {
+        let manager = try SessionManager(
+            configuration: .test {
+                $0.connectTimeout = milliseconds
+                $0.stallTimeout = milliseconds
+            })
+        let server = try ScriptedServer(["/f": [.status(200, body: "abc")]])
+        let files = try ScriptedFTPServer(.init(files: ["file": [1]]))
+        // A name, which has to be looked up first.
+        #expect(try await manager.request("http://localhost:\(server.port)/f").string == "abc")
+        #expect(Array(try await manager.request(files.url("/file")).value) == [1])
+    }
+
     @Test("releasing the manager cancels what is under way, and every completion runs", .timeLimit(.minutes(1)))
     func release() async throws {
         let server = try ScriptedServer(["/hang": [.hang]])

@@ -44,8 +44,10 @@ struct RemoteOptions {
     private func setTimes(on exchange: Exchange) throws(CurlError) {
         try exchange.easy.set(.connectTimeout, to: Int(configuration.connectTimeout))
         exchange.stallTimeout = configuration.stallTimeout
-        // In seconds, and above ours, which says more about what happened.
-        try exchange.easy.set(.responseTimeout, to: Int(configuration.stallTimeout / 1000) + 2)
+        // In seconds, at most what libcurl takes, and above ours, which says more about what happened.
+        let stall = configuration.stallTimeout / 1000 + 2
+        try exchange.easy.set(
+            .responseTimeout, to: configuration.stallTimeout > 0 ? Int(min(stall, 2_000_000)) : 2_000_000)
         // The longest there is, 49 days: without one, libcurl's waiting calls do not sleep while they wait.
         try exchange.easy.set(.timeout, to: Int(UInt32.max))
         try exchange.watches()

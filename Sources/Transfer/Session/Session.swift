@@ -64,6 +64,10 @@ public final class Session: Sendable {
     package init(
         configuration: SessionConfiguration, delegate: SessionDelegate, resolver: Resolver
     ) throws(TransferError) {
+        var configuration = configuration
+        // What libcurl grants anyone, and the most that it takes.
+        configuration.connectTimeout =
+            configuration.connectTimeout > 0 ? min(configuration.connectTimeout, Int64(Int32.max)) : 300_000
         self.configuration = configuration
         self.delegate = delegate
         self.resolver = resolver

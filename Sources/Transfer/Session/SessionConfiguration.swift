@@ -19,9 +19,9 @@ public struct SessionConfiguration: Sendable {
     public var downloadRate: Int64?
     /// Bytes a second of all uploads together; see ``Session/uploadLimiter``.
     public var uploadRate: Int64?
-    /// Milliseconds for name, connection and TLS together.
+    /// Milliseconds for name, connection and TLS together; 0 or less: the five minutes that libcurl grants anyone.
     public var connectTimeout: Int64 = 30_000
-    /// Milliseconds without a byte in either direction.
+    /// Milliseconds without a byte in either direction; 0 or less: as long as it takes.
     public var stallTimeout: Int64 = 60_000
     /// For requests that name none; absent: straight to the server. The environment's variables are not read.
     public var proxy: String?
