@@ -74,6 +74,35 @@ struct DataRequestTests {
             await manager.request(server.url()).response(using: StringSerializer()).error?.code == .serializationFailed)
     }
 
+    @Test("windows-1252 is not ISO 8859-1, and UTF-16 is not read as UTF-8")
+    func otherCharsets() throws {
+        func text(_ bytes: [UInt8], _ charset: String) throws -> String {
+            let line = "Content-Type: text/plain; charset=\(charset)\r\n"
+            let head = ResponseHead(status: 200, version: "", lines: Array(line.utf8))
+            return try StringSerializer().serialize(Data(bytes), of: head)
+        }
+        #expect(try text([0x80, 0x99, 0x9F, 0xE4], "windows-1252") == "€™Ÿä")
+        #expect(try text([0x61, 0, 0xE4, 0], "UTF-16LE") == "aä")
+        #expect(try text([0, 0x61, 0, 0xE4], "UTF-16BE") == "aä")
+    }
+
+    @Test("JSON as deep as the decoder goes is read wherever handlers run", arguments: ["[]", "{}"])
+    func deepJSON(brackets: String) async throws {
+        let (depth, isList) = (500, brackets == "[]")
+        let text =
+            String(repeating: isList ? "[" : "{\"a\":", count: depth) + (isList ? "" : "1")
+            + String(repeating: isList ? "]" : "}", count: depth)
+        let server = try ScriptedServer(["/f": [.status(200, body: text)]])
+        for queue in [HandlerQueue.shared, .inline] {
+            let isRead = await withCheckedContinuation { continuation in
+                manager.request(server.url("/f")).responseJSON(queue: queue) {
+                    continuation.resume(returning: $0.value != nil)
+                }
+            }
+            #expect(isRead)
+        }
+    }
+
     @Test("an answer that is coded for the way arrives decoded")
     func decoded() async throws {
         let nginx = try await Nginx([.compressed("/z/")])
