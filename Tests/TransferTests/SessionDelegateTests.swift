@@ -261,6 +261,25 @@ struct SessionDelegateTests {
         let server = try ScriptedServer(["/f": [.serve(resource)]])
         manager.session.downloadLimiter.rate = 400_000
         let download = manager.download(server.url("/f"), to: place.target()).resume()
+    @Test("a task that became a download stands still, goes on and is cancelled as any other", .timeLimit(.minutes(1)))
+    func becameDownload() async throws {
+        let resource = Resource(size: 300_000)
+        let server = try ScriptedServer(["/f": [.drip(resource, after: 280_000, bytesPerSecond: 1000)]])
+        let place = try Place()
+        manager.delegate.dataTaskDidReceiveResponse = { _, _ in .becomeDownload(place.target()) }
+        let request = manager.request(server.url("/f")).resume()
+        try await eventually(that: "bytes come") { request.progress.completedBytes >= 100_000 }
+        #expect(request.task?.state == .running)
+        request.suspend()
+        #expect(request.task?.state == .suspended)
+        request.resume()
+        request.cancel()
+        let error = await request.outcome.error
+        #expect(error?.code == .cancelled)
+        #expect(error?.resumeData?.ranges.contiguousEnd ?? 0 >= 100_000)
+        #expect(server.requests().count == 1 && place.names == [Place.partName])
+    }
+
         try await eventually(that: "bytes come") { download.progress.transferredBytes > 100_000 }
         download.suspend()
         #expect(download.task?.state == .suspended)

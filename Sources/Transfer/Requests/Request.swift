@@ -245,7 +245,11 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
     /// No attempt follows. What was found wanting after it was cancelled matters to nobody.
     private func fail(_ error: TransferError) {
         let isCancelled = delegate.isCancelled || (session.isCancelling && error.code != .invalidated)
-        complete(isCancelled ? .cancelled : error)
+        guard isCancelled else { return complete(error) }
+        var cancelled = TransferError.cancelled
+        // A data request that became a download has them from here alone.
+        cancelled.resumeData = error.resumeData
+        complete(cancelled)
     }
 
     func complete(_ error: TransferError?) {
