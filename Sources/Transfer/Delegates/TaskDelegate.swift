@@ -100,8 +100,8 @@ public class TaskDelegate: @unchecked Sendable {
 
     /// - Returns: whether this was the first to start the request; otherwise it goes on where it stood still.
     func start() -> RequestLife.Start {
-        let (action, task) = state.withLock { ($0.life.start(), $0.task) }
-        if action == .goOn { task?.resume() }
+        let action = state.withLock { $0.life.start() }
+        if action == .goOn { keepInStep() }
         return action
     }
 
@@ -109,12 +109,26 @@ public class TaskDelegate: @unchecked Sendable {
 
     /// - Returns: whether it went on until now.
     func suspend() -> Bool {
-        let (stops, task) = state.withLock { ($0.life.suspend(), $0.task) }
-        if stops { task?.suspend() }
+        let stops = state.withLock { $0.life.suspend() }
+        if stops { keepInStep() }
         return stops
     }
 
     /// Another attempt is about to begin.
+    /// Has the attempt's task stand still or go on, as the request does.
+    ///
+    /// Of two threads that tell the request different things, the one that was heard first may come to the task last:
+    /// so each looks again when it has spoken.
+    func keepInStep() {
+        var now = state.withLock { ($0.task, $0.life.isSuspended) }
+        while let task = now.0 {
+            let isSuspended = now.1
+            if isSuspended { task.suspend() } else { task.resume() }
+            now = state.withLock { ($0.task, $0.life.isSuspended) }
+            if now.0 === task, now.1 == isSuspended { return }
+        }
+    }
+
     ///
     /// - Returns: whether the request still wants one.
     func countRetry() -> Bool { state.withLock { $0.life.retry() } }

@@ -196,10 +196,11 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
         guard delegate.begin(task) else { return complete(.cancelled) }
         // Known before it can complete: however quick, it finds its request.
         session.delegate[task] = self
-        if !delegate.isSuspended { task.resume() }
-        // Cancelled, or stopped, between `begin` and `resume`.
-        if delegate.isCancelled { task.cancel() }
-        if delegate.isSuspended { task.suspend() }
+        guard delegate.begin(task) else {
+            session.delegate[task] = nil
+            return complete(.cancelled)
+        }
+        delegate.keepInStep()
     }
 
     // MARK: The end of an attempt
