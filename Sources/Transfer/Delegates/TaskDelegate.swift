@@ -13,6 +13,7 @@ public class TaskDelegate: @unchecked Sendable {
         var metrics = TransferMetrics()
         /// Adapts, asks the retrier or waits, between two attempts or before the first.
         var delay: Task<Void, Never>?
+        var waits = 0
         var willPerformHTTPRedirection:
             (@Sendable (any SessionTask, ResponseHead, TransferRequest) -> TransferRequest?)?
         var didReceiveChallenge:
@@ -114,7 +115,6 @@ public class TaskDelegate: @unchecked Sendable {
         return stops
     }
 
-    /// Another attempt is about to begin.
     /// Has the attempt's task stand still or go on, as the request does.
     ///
     /// Of two threads that tell the request different things, the one that was heard first may come to the task last:
@@ -129,6 +129,7 @@ public class TaskDelegate: @unchecked Sendable {
         }
     }
 
+    /// Another attempt is about to begin.
     ///
     /// - Returns: whether the request still wants one.
     func countRetry() -> Bool { state.withLock { $0.life.retry() } }
@@ -169,13 +170,22 @@ public class TaskDelegate: @unchecked Sendable {
             guard !state.life.isCancelled, !state.life.isComplete else { return }
             // Made within the lock: it may be at its end before anyone could keep it.
             state.delay = delay()
+            state.waits += 1
         }
     }
 
+    /// How often ``wait(in:)`` had something to wait for.
+    var waits: Int { state.withLock { $0.waits } }
+
     /// As ``wait(in:)``, for one that may have ended already.
-    func wait(in delay: Task<Void, Never>) {
+    ///
+    /// - Parameter waits: from before it began: where there are more by now, it has been followed by another wait, which
+    ///   is the one to cut short.
+    func wait(in delay: Task<Void, Never>, after waits: Int) {
         let isCancelled = state.withLock { state in
-            guard !state.life.isComplete, !state.life.isUnderWay else { return state.life.isCancelled }
+            guard !state.life.isComplete, !state.life.isUnderWay, state.waits == waits else {
+                return state.life.isCancelled
+            }
             state.delay = delay
             return state.life.isCancelled
         }

@@ -180,6 +180,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
         let adapter = AdapterChain.of(own.withLock { $0.adapter }, adapters.adapter)
         guard let adapter, !delegate.isCancelled else { return start(request) }
         let adapting = Task.immediate {
+        let waits = delegate.waits
             let adapted: TransferRequest
             do throws(TransferError) {
                 adapted = try await adapter.adapt(request)
@@ -188,7 +189,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
             }
             start(adapted)
         }
-        delegate.wait(in: adapting)
+        delegate.wait(in: adapting, after: waits)
     }
 
     private func start(_ request: TransferRequest) {
