@@ -197,6 +197,33 @@ struct DataRequestTests {
         #expect(manager.delegate.requestCount == 0)
     }
 
+    @Test("who reads a body while its request waits for another attempt can be cancelled", .timeLimit(.minutes(1)))
+    func cancelledBetweenAttempts() async throws {
+        let server = try ScriptedServer(["/f": [.status(503)]])
+        let asked = Notes<Int>()
+        manager.retrier = ClosureRetrier { request, _ in
+            asked.add(request.retryCount)
+            return .retry(after: 3_000_000)
+        }
+        let request = manager.request(server.url("/f")).validate()
+        let reader = Task { for try await _ in request.body {} }
+        try await eventually(that: "it waits") { asked.all == [0] }
+        reader.cancel()
+        _ = await reader.result
+        #expect(await request.outcome.error?.code == .cancelled)
+        #expect(server.requests().count == 1)
+    }
+
+    @Test("a body that is asked for late is whole all the same", .timeLimit(.minutes(1)), arguments: [true, false])
+    func lateBody(isOver: Bool) async throws {
+        let server = try ScriptedServer(["/f": [.status(200, body: "whole")]])
+        let request = manager.request(server.url("/f")).resume()
+        if isOver { _ = await request.outcome }
+        var bytes: [UInt8] = []
+        for try await piece in request.body { bytes += piece }
+        #expect(String(decoding: bytes, as: UTF8.self) == "whole")
+    }
+
     @Test("a body that broke is an error for its reader, after what had come")
     func brokenBody() async throws {
         let server = try ScriptedServer(["/f": [.serveThenCut(Resource(size: 100_000), after: 50_000)]])
