@@ -284,6 +284,17 @@ struct DataRequestTests {
         #expect(server.requests().count == 2)
     }
 
+    @Test("progress that a second request goes on with ends with that one", .timeLimit(.minutes(1)))
+    func progressOfTwo() async throws {
+        let server = try ScriptedServer(["/f": [.status(200, body: "x")]])
+        let progress = TransferProgress()
+        func send() -> UploadRequest { manager.upload(.data([1]), with: server.url("/f"), progress: progress) }
+        _ = await send().outcome
+        let second = send()
+        for await _ in second.progress {}
+        #expect(second.delegate.isComplete)
+    }
+
     @Test("a progress that nobody finishes lets go of one who is cancelled", .timeLimit(.minutes(1)))
     func cancelledProgress() async {
         let progress = TransferProgress()

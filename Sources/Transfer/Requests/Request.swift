@@ -47,6 +47,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
         session = manager.session
         adapters = manager.adapters
         startsByItself = manager.startRequestsImmediately
+        progress.goOn()
         if startsByItself { progress.whenRead { [weak self] in self?.startIfImmediate() } }
     }
 
@@ -179,8 +180,8 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
     private func adaptAndStart(_ request: TransferRequest) {
         let adapter = AdapterChain.of(own.withLock { $0.adapter }, adapters.adapter)
         guard let adapter, !delegate.isCancelled else { return start(request) }
-        let adapting = Task.immediate {
         let waits = delegate.waits
+        let adapting = Task.immediate {
             let adapted: TransferRequest
             do throws(TransferError) {
                 adapted = try await adapter.adapt(request)
@@ -194,8 +195,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
 
     private func start(_ request: TransferRequest) {
         let task = makeTask(request)
-        guard delegate.begin(task) else { return complete(.cancelled) }
-        // Known before it can complete: however quick, it finds its request.
+        // Before anyone else can get at it: however soon it is cancelled or done, it finds its request.
         session.delegate[task] = self
         guard delegate.begin(task) else {
             session.delegate[task] = nil
