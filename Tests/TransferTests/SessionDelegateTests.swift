@@ -253,14 +253,14 @@ struct SessionDelegateTests {
             ])
     }
 
+    @Test("who listens for events of a session that has ended hears that it has", .timeLimit(.minutes(1)))
+    func eventsAfterTheEnd() async {
+        manager.session.invalidateAndCancel()
+        for await _ in manager.session.events { Issue.record("an event after the end") }
+    }
+
     // MARK: Standing still
 
-    @Test("a request that is suspended takes no bytes, and goes on where it stood", .timeLimit(.minutes(1)))
-    func suspend() async throws {
-        let resource = Resource(size: 4_000_000)
-        let server = try ScriptedServer(["/f": [.serve(resource)]])
-        manager.session.downloadLimiter.rate = 400_000
-        let download = manager.download(server.url("/f"), to: place.target()).resume()
     @Test("a task that became a download stands still, goes on and is cancelled as any other", .timeLimit(.minutes(1)))
     func becameDownload() async throws {
         let resource = Resource(size: 300_000)
@@ -280,6 +280,12 @@ struct SessionDelegateTests {
         #expect(server.requests().count == 1 && place.names == [Place.partName])
     }
 
+    @Test("a request that is suspended takes no bytes, and goes on where it stood", .timeLimit(.minutes(1)))
+    func suspend() async throws {
+        let resource = Resource(size: 4_000_000)
+        let server = try ScriptedServer(["/f": [.serve(resource)]])
+        manager.session.downloadLimiter.rate = 400_000
+        let download = manager.download(server.url("/f"), to: place.target()).resume()
         try await eventually(that: "bytes come") { download.progress.transferredBytes > 100_000 }
         download.suspend()
         #expect(download.task?.state == .suspended)
