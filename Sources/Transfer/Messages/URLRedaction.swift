@@ -2,18 +2,32 @@
 enum URLRedaction {
     /// - Returns: the URL without user, password and fragment, and with the values of its query hidden.
     static func redact(_ url: String, hidesQuery: Bool = true) -> String {
-        var text = Substring(url)
-        if let fragment = text.firstIndex(of: "#") { text = text[..<fragment] }
-        guard let start = text.firstRange(of: "://")?.upperBound else { return String(text) }
+        // By bytes: a mark that combines with an @ or a slash makes one `Character` of both.
+        var text = Array(url.utf8)[...]
+        if let fragment = text.firstIndex(of: UInt8(ascii: "#")) { text = text[..<fragment] }
+        let start = authority(of: text)
         let scheme = text[..<start]
         var rest = text[start...]
-        let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
-        if let at = rest[..<end].lastIndex(of: "@") { rest = rest[rest.index(after: at)...] }
-        guard hidesQuery, let mark = rest.firstIndex(of: "?") else { return String(scheme + rest) }
-        let query = rest[rest.index(after: mark)...].split(separator: "&", omittingEmptySubsequences: false).map {
+        let end = rest.firstIndex { $0 == slash || $0 == UInt8(ascii: "?") } ?? rest.endIndex
+        if let at = rest[..<end].lastIndex(of: UInt8(ascii: "@")) { rest = rest[(at + 1)...] }
+        guard hidesQuery, let mark = rest.firstIndex(of: UInt8(ascii: "?")) else { return string(scheme + rest) }
+        let query = rest[(mark + 1)...].split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false).map {
             pair in
-            pair.contains("=") ? pair.prefix { $0 != "=" } + "=…" : String(pair)
+            let name = pair.prefix { $0 != UInt8(ascii: "=") }
+            return string(name) + (name.count < pair.count ? "=…" : "")
         }
-        return String(scheme + rest[...mark]) + query.joined(separator: "&")
+        return string(scheme + rest[...mark]) + query.joined(separator: "&")
     }
+
+    private static let slash = UInt8(ascii: "/")
+
+    /// Where user and host begin: libcurl takes one, two or three slashes after the scheme, and a proxy without any.
+    private static func authority(of text: ArraySlice<UInt8>) -> Int {
+        guard let colon = text.firstIndex(of: UInt8(ascii: ":")), text[(colon + 1)...].first == slash else {
+            return text.startIndex
+        }
+        return text[(colon + 1)...].firstIndex { $0 != slash } ?? text.endIndex
+    }
+
+    private static func string(_ bytes: some Collection<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
 }
