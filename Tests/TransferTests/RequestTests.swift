@@ -212,7 +212,7 @@ struct RequestTests {
         "suspended and resumed by several at once, a request goes on when it is resumed last", .timeLimit(.minutes(2)))
     func suspendedAndResumed() async throws {
         let server = try ScriptedServer(["/f": [.status(200)]])
-        for _ in 0..<1000 {
+        for _ in 0..<300 {
             let request = manager.request(server.url("/f")).resume()
             await withTaskGroup(of: Void.self) { group in
                 for _ in 0..<2 {
