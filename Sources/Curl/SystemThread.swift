@@ -6,6 +6,12 @@ import Glibc
 
 /// A thread of the system's own: for work that blocks, or that must stay on one thread.
 package enum SystemThread {
+    /// Bytes of stack for work of our own, which does not recurse.
+    package static let smallStack = 512 * 1024
+    /// Bytes of stack where others' code runs, or a decoder that goes down as deep as a server's text does: what a
+    /// main thread has. Only what is used of it is memory.
+    package static let largeStack = 8 << 20
+
     private final class Body: Sendable {
         let run: @Sendable () -> Void
         init(_ run: @escaping @Sendable () -> Void) { self.run = run }
@@ -13,10 +19,14 @@ package enum SystemThread {
 
     /// Starts a detached thread.
     ///
-    /// - Parameter name: at most 15 bytes are shown by the system.
+    /// - Parameters:
+    ///   - name: at most 15 bytes are shown by the system.
+    ///   - stack: bytes.
     /// - Returns: whether there was a thread to be had.
     @discardableResult
-    package static func start(name: String, _ body: @escaping @Sendable () -> Void) -> Bool {
+    package static func start(
+        name: String, stack: Int = smallStack, _ body: @escaping @Sendable () -> Void
+    ) -> Bool {
         let boxed = Unmanaged.passRetained(
             Body {
                 _ = linux_set_thread_name(String(name.prefix(15)))
@@ -27,7 +37,7 @@ package enum SystemThread {
         pthread_attr_init(&attributes)
         defer { pthread_attr_destroy(&attributes) }
         pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-        pthread_attr_setstacksize(&attributes, 512 * 1024)
+        pthread_attr_setstacksize(&attributes, stack)
         let code = pthread_create(
             &thread, &attributes,
             { context in

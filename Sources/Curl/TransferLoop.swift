@@ -19,7 +19,8 @@ package final class TransferLoop: Sendable {
     package init(name: String = "dld-loop") throws {
         try CurlLibrary.initialise()
         wakeUp = try WakeUp(counting: false)
-        let started = SystemThread.start(name: name) { [self] in
+        // Delegates, validators and handlers run here too.
+        let started = SystemThread.start(name: name, stack: SystemThread.largeStack) { [self] in
             // Made here, so that it never belongs to another thread.
             guard let core = try? LoopCore(wakeUp: wakeUp) else { return fail() }
             core.run { self.take() }

@@ -15,12 +15,15 @@ package final class WorkerThreads: Sendable {
 
     private let name: String
     private let limit: Int
+    private let stack: Int
     private let wakeUp: WakeUp?
     private let state = Mutex(State())
 
-    package init(name: String, limit: Int) {
+    /// - Parameter stack: bytes for each.
+    package init(name: String, limit: Int, stack: Int = SystemThread.smallStack) {
         self.name = name
         self.limit = limit
+        self.stack = stack
         wakeUp = try? WakeUp(counting: true)
     }
 
@@ -32,7 +35,7 @@ package final class WorkerThreads: Sendable {
             state.threads += 1
             return true
         }
-        if wantsThread, !SystemThread.start(name: name, { [self] in run(wakeUp) }) {
+        if wantsThread, !SystemThread.start(name: name, stack: stack, { [self] in run(wakeUp) }) {
             // No thread to be had: where others exist they will come to it, otherwise it is done here.
             let alone = state.withLock { state in
                 state.threads -= 1

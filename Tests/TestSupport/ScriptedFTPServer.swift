@@ -15,6 +15,8 @@ package final class ScriptedFTPServer: Sendable {
         /// Replies in the place of its own, by the command's word, taken before the command does anything: `550 no`.
         /// An empty one: it says nothing more.
         package var replies: [String: String] = [:]
+        /// The reply that begins a file.
+        package var opening = "150 here it comes"
         /// Bytes after which each further RETR's data ends; those after the last one are whole.
         package var cuts: [Int] = []
         /// What follows such an end.
@@ -178,7 +180,7 @@ package final class ScriptedFTPServer: Sendable {
         private func retrieve(_ file: [UInt8]?) {
             defer { offset = 0 }
             guard let file else { return say("550 no such file") }
-            say("150 here it comes")
+            say(server.manner.opening)
             guard let connection = data() else { return say("425 nobody came") }
             var rest = file[min(offset, file.count)...]
             let cut = server.nextCut()

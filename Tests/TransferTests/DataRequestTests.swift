@@ -75,6 +75,35 @@ struct DataRequestTests {
             await manager.request(server.url()).response(using: StringSerializer()).error?.code == .serializationFailed)
     }
 
+    @Test("windows-1252 is not ISO 8859-1, and UTF-16 is not read as UTF-8")
+    func otherCharsets() throws {
+        func text(_ bytes: [UInt8], _ charset: String) throws -> String {
+            let line = "Content-Type: text/plain; charset=\(charset)\r\n"
+            let head = ResponseHead(status: 200, version: "", lines: Array(line.utf8))
+            return try StringSerializer().serialize(Data(bytes), of: head)
+        }
+        #expect(try text([0x80, 0x99, 0x9F, 0xE4], "windows-1252") == "€™Ÿä")
+        #expect(try text([0x61, 0, 0xE4, 0], "UTF-16LE") == "aä")
+        #expect(try text([0, 0x61, 0, 0xE4], "UTF-16BE") == "aä")
+    }
+
+    @Test("JSON as deep as the decoder goes is read wherever handlers run", arguments: ["[]", "{}"])
+    func deepJSON(brackets: String) async throws {
+        let (depth, isList) = (500, brackets == "[]")
+        let text =
+            String(repeating: isList ? "[" : "{\"a\":", count: depth) + (isList ? "" : "1")
+            + String(repeating: isList ? "]" : "}", count: depth)
+        let server = try ScriptedServer(["/f": [.status(200, body: text)]])
+        for queue in [HandlerQueue.shared, .inline] {
+            let isRead = await withCheckedContinuation { continuation in
+                manager.request(server.url("/f")).responseJSON(queue: queue) {
+                    continuation.resume(returning: $0.value != nil)
+                }
+            }
+            #expect(isRead)
+        }
+    }
+
     @Test("an answer that is coded for the way arrives decoded")
     func decoded() async throws {
         let nginx = try await Nginx([.compressed("/z/")])
@@ -169,6 +198,33 @@ struct DataRequestTests {
         #expect(manager.delegate.requestCount == 0)
     }
 
+    @Test("who reads a body while its request waits for another attempt can be cancelled", .timeLimit(.minutes(1)))
+    func cancelledBetweenAttempts() async throws {
+        let server = try ScriptedServer(["/f": [.status(503)]])
+        let asked = Notes<Int>()
+        manager.retrier = ClosureRetrier { request, _ in
+            asked.add(request.retryCount)
+            return .retry(after: 3_000_000)
+        }
+        let request = manager.request(server.url("/f")).validate()
+        let reader = Task { for try await _ in request.body {} }
+        try await eventually(that: "it waits") { asked.all == [0] }
+        reader.cancel()
+        _ = await reader.result
+        #expect(await request.outcome.error?.code == .cancelled)
+        #expect(server.requests().count == 1)
+    }
+
+    @Test("a body that is asked for late is whole all the same", .timeLimit(.minutes(1)), arguments: [true, false])
+    func lateBody(isOver: Bool) async throws {
+        let server = try ScriptedServer(["/f": [.status(200, body: "whole")]])
+        let request = manager.request(server.url("/f")).resume()
+        if isOver { _ = await request.outcome }
+        var bytes: [UInt8] = []
+        for try await piece in request.body { bytes += piece }
+        #expect(String(decoding: bytes, as: UTF8.self) == "whole")
+    }
+
     @Test("a body that broke is an error for its reader, after what had come")
     func brokenBody() async throws {
         let server = try ScriptedServer(["/f": [.serveThenCut(Resource(size: 100_000), after: 50_000)]])
@@ -227,6 +283,17 @@ struct DataRequestTests {
         other.resume()
         await reader.value
         #expect(server.requests().count == 2)
+    }
+
+    @Test("progress that a second request goes on with ends with that one", .timeLimit(.minutes(1)))
+    func progressOfTwo() async throws {
+        let server = try ScriptedServer(["/f": [.status(200, body: "x")]])
+        let progress = TransferProgress()
+        func send() -> UploadRequest { manager.upload(.data([1]), with: server.url("/f"), progress: progress) }
+        _ = await send().outcome
+        let second = send()
+        for await _ in second.progress {}
+        #expect(second.delegate.isComplete)
     }
 
     @Test("a progress that nobody finishes lets go of one who is cancelled", .timeLimit(.minutes(1)))

@@ -166,6 +166,26 @@ struct DefaultRetrierTests {
         for request in requests { request.cancel() }
     }
 
+    @Test("those who give up waiting for a host's probe let nobody else in", .timeLimit(.minutes(1)))
+    func cancelledBehindProbe() async throws {
+        let server = try ScriptedServer(["/f": [.status(200)]])
+        let host = "http://127.0.0.1:\(server.port)"
+        let time = ManualRetryClock()
+        let retrier = retrier(clock: time.clock)
+        manager.intercept(with: retrier)
+        for _ in 0..<HostStandings.failureLimit { retrier.hosts.note(.failed, of: host) }
+        time.advance(milliseconds: 1000)
+        // The probe.
+        try await retrier.hosts.enter(host)
+        let requests = (0..<20).map { _ in manager.request(server.url("/f")).resume() }
+        try await eventually(that: "all wait") { retrier.hosts.count == 20 }
+        for request in requests[..<10] { request.cancel() }
+        try await eventually(that: "ten wait") { retrier.hosts.count == 10 && time.sleeping == 10 }
+        #expect(server.requests().isEmpty)
+        retrier.hosts.note(.alive, of: host)
+        for request in requests[10...] { #expect(await request.outcome.head?.status == 200) }
+    }
+
     @Test("without a network a request waits for it, and that burns no attempt")
     func network() async throws {
         let isUp = Atomic<Bool>(false)

@@ -89,6 +89,18 @@ struct FTPServerTests {
         #expect(!place.names.contains("file"))
     }
 
+    @Test("a server that says more is left of a file than a number holds does not end the process")
+    func hugeRest() async throws {
+        let server = try scripted { $0.cuts = [300_000] }
+        let request = TransferRequest(url: server.url("/file"))
+        let first = await fixture.outcome(request)
+        server.manner.tellsSizes = false
+        server.manner.opening = "150 here it comes (9223372036854775807 bytes)."
+        #expect(first.resumeData != nil)
+        #expect(await fixture.outcome(request, first.resumeData).result.error != nil)
+        #expect(server.commands.contains("REST 300000") && fixture.resumes.all.isEmpty)
+    }
+
     @Test("the data connection goes to the server's own address, wherever it points")
     func passiveElsewhere() async throws {
         // 192.0.2.1 is nobody's (RFC 5737).

@@ -208,6 +208,40 @@ struct RequestTests {
 
     // MARK: The delegate
 
+    @Test(
+        "suspended and resumed by several at once, a request goes on when it is resumed last", .timeLimit(.minutes(2)))
+    func suspendedAndResumed() async throws {
+        let server = try ScriptedServer(["/f": [.status(200)]])
+        for _ in 0..<300 {
+            let request = manager.request(server.url("/f")).resume()
+            await withTaskGroup(of: Void.self) { group in
+                for _ in 0..<2 {
+                    group.addTask { request.suspend() }
+                    group.addTask { request.resume() }
+                }
+            }
+            request.resume()
+            let ended = Notes<Bool>()
+            request.response { _ in ended.add(true) }
+            try await eventually(that: "it ends", within: .seconds(20), every: .milliseconds(1)) { !ended.all.isEmpty }
+        }
+        #expect(manager.delegate.requestCount == 0)
+    }
+
+    @Test("an adapter that fails at once does not keep the wait for the next attempt from being cut short")
+    func retriedByHand() async throws {
+        let server = try ScriptedServer(["/f": [.status(200)]])
+        let adapted = Notes<Int>()
+        manager.adapter = ClosureAdapter { (_: inout TransferRequest) throws(TransferError) in
+            adapted.add(1)
+            if adapted.all.count == 1 { throw TransferError(.timedOut, "not now") }
+        }
+        manager.retrier = ClosureRetrier { _, _ in .retry(after: 3_000_000) }
+        let request = manager.request(server.url("/f")).resume()
+        try await eventually(that: "it waits") { manager.retry(request) }
+        #expect(await request.outcome.head?.status == 200)
+    }
+
     @Test("closures that override take the place of the default")
     func overrides() async throws {
         let server = try ScriptedServer(["/f": [.redirect("/g")], "/g": [.status(200, body: "abc")]])

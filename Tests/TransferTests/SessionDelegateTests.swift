@@ -253,7 +253,32 @@ struct SessionDelegateTests {
             ])
     }
 
+    @Test("who listens for events of a session that has ended hears that it has", .timeLimit(.minutes(1)))
+    func eventsAfterTheEnd() async {
+        manager.session.invalidateAndCancel()
+        for await _ in manager.session.events { Issue.record("an event after the end") }
+    }
+
     // MARK: Standing still
+
+    @Test("a task that became a download stands still, goes on and is cancelled as any other", .timeLimit(.minutes(1)))
+    func becameDownload() async throws {
+        let resource = Resource(size: 300_000)
+        let server = try ScriptedServer(["/f": [.drip(resource, after: 280_000, bytesPerSecond: 1000)]])
+        let place = try Place()
+        manager.delegate.dataTaskDidReceiveResponse = { _, _ in .becomeDownload(place.target()) }
+        let request = manager.request(server.url("/f")).resume()
+        try await eventually(that: "bytes come") { request.progress.completedBytes >= 100_000 }
+        #expect(request.task?.state == .running)
+        request.suspend()
+        #expect(request.task?.state == .suspended)
+        request.resume()
+        request.cancel()
+        let error = await request.outcome.error
+        #expect(error?.code == .cancelled)
+        #expect(error?.resumeData?.ranges.contiguousEnd ?? 0 >= 100_000)
+        #expect(server.requests().count == 1 && place.names == [Place.partName])
+    }
 
     @Test("a request that is suspended takes no bytes, and goes on where it stood", .timeLimit(.minutes(1)))
     func suspend() async throws {

@@ -15,24 +15,22 @@ final class BodyChannel: Sendable {
         /// The loop stopped, and is to be told of room.
         var isFull = false
         var goOn: (@Sendable () -> Void)?
-        var abandon: (@Sendable () -> Void)?
     }
 
     private let state = Mutex(State())
+    /// Nobody reads any more; says whether an end follows.
+    private let whenAbandoned: @Sendable () -> Bool
+
+    /// - Parameter whenAbandoned: called once, when nobody reads any more and there has been no end. Says whether one
+    ///   follows, at once or later.
+    init(whenAbandoned: @escaping @Sendable () -> Bool) {
+        self.whenAbandoned = whenAbandoned
+    }
 
     /// A new attempt fills the channel.
     ///
-    /// - Parameters:
-    ///   - goOn: there is room again.
-    ///   - abandon: nobody reads any more.
-    func begin(goOn: @escaping @Sendable () -> Void, abandon: @escaping @Sendable () -> Void) {
-        let isAbandoned = state.withLock { state in
-            state.goOn = goOn
-            state.abandon = abandon
-            return state.isAbandoned
-        }
-        if isAbandoned { abandon() }
-    }
+    /// - Parameter goOn: there is room again.
+    func begin(goOn: @escaping @Sendable () -> Void) { state.withLock { $0.goOn = goOn } }
 
     /// - Returns: whether there was room; otherwise nothing is taken, and `goOn` follows.
     func put(_ bytes: [UInt8]) -> Bool {
@@ -56,7 +54,6 @@ final class BodyChannel: Sendable {
         let reader = state.withLock { state in
             if state.ending == nil { state.ending = error.map { .failure($0) } ?? .success(()) }
             state.goOn = nil
-            state.abandon = nil
             defer { state.reader = nil }
             return state.reader
         }
@@ -100,21 +97,17 @@ final class BodyChannel: Sendable {
         }
     }
 
-    /// Nobody reads any more: the transfer is of no use, and ends.
+    /// Nobody reads any more: the request is of no use and ends, whether an attempt is under way or awaited. Its end is
+    /// the reader's too.
     func abandon() {
-        let (abandon, reader) = state.withLock {
-            state -> ((@Sendable () -> Void)?, CheckedContinuation<Void, Never>?) in
-            guard !state.isAbandoned else { return (nil, nil) }
-            state.isAbandoned = true
-            state.pieces = []
-            state.held = 0
-            // Where an attempt is under way, its end is the reader's too.
-            guard state.abandon == nil else { return (state.abandon, nil) }
-            if state.ending == nil { state.ending = .failure(.cancelled) }
-            defer { state.reader = nil }
-            return (nil, state.reader)
+        let isOver = state.withLock { state in
+            defer {
+                state.isAbandoned = true
+                state.pieces = []
+                state.held = 0
+            }
+            return state.isAbandoned || state.ending != nil
         }
-        abandon?()
-        reader?.resume()
+        if !isOver, !whenAbandoned() { finish(.cancelled) }
     }
 }

@@ -8,6 +8,8 @@ public class DataTaskDelegate: TaskDelegate, @unchecked Sendable {
         var data: [UInt8] = []
         var dataStream: (@Sendable ([UInt8]) -> Void)?
         var channel: BodyChannel?
+        /// The request is complete.
+        var ending: (error: TransferError?, Void)?
         var willCacheResponse: (@Sendable (DataTask, CachedResponse) -> CachedResponse?)?
     }
 
@@ -45,14 +47,23 @@ public class DataTaskDelegate: TaskDelegate, @unchecked Sendable {
 
     /// The body goes to the one who reads it.
     ///
+    /// - Parameter whenAbandoned: as ``BodyChannel/init(whenAbandoned:)`` has it.
     /// - Returns: the same channel each time.
-    func openChannel() -> BodyChannel {
-        state.withLock { state in
-            if let channel = state.channel { return channel }
-            let channel = BodyChannel()
+    func openChannel(whenAbandoned: @escaping @Sendable () -> Bool) -> BodyChannel {
+        let (channel, late) = state.withLock { state -> (BodyChannel, (data: [UInt8], error: TransferError?)?) in
+            if let channel = state.channel { return (channel, nil) }
+            let channel = BodyChannel(whenAbandoned: whenAbandoned)
             state.channel = channel
-            return channel
+            return (channel, state.ending.map { (state.data, $0.error) })
         }
+        if let late { end(channel, late.data, late.error) }
+        return channel
+    }
+
+    /// What was kept, since nobody read when the attempt began, is there to be read all the same.
+    private func end(_ channel: BodyChannel, _ kept: [UInt8], _ error: TransferError?) {
+        if !kept.isEmpty { _ = channel.put(kept) }
+        channel.finish(error)
     }
 
     var sink: BodySink {
@@ -77,7 +88,11 @@ public class DataTaskDelegate: TaskDelegate, @unchecked Sendable {
     }
 
     override func didEnd(_ error: TransferError?) {
-        state.withLock { $0.channel }?.finish(error)
+        let (channel, data) = state.withLock { state in
+            state.ending = (error, ())
+            return (state.channel, state.data)
+        }
+        if let channel { end(channel, data, error) }
         super.didEnd(error)
     }
 }

@@ -23,7 +23,8 @@ public struct HandlerQueue: Sendable {
     /// A dispatch queue of the caller's.
     public static func dispatch(_ queue: DispatchQueue) -> HandlerQueue { HandlerQueue(place: .dispatch(queue)) }
 
-    private static let threads = WorkerThreads(name: "dld-handler", limit: 8)
+    private static let threads = WorkerThreads(
+        name: "dld-handler", limit: 8, stack: SystemThread.largeStack)
 
     func run(_ work: @escaping @Sendable () -> Void) {
         switch place {

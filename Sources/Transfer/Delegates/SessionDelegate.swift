@@ -226,8 +226,8 @@ public final class SessionDelegate: Sendable {
         if let request = remove(task) {
             self[download] = request
             request.delegate.replace(by: download)
-            // Cancelled when the request knew of the old task alone.
-            if request.isCancelled { download.cancel() }
+            // Cancelled or suspended when the request knew of the old task alone.
+            if request.isCancelled { download.cancel() } else { request.delegate.keepInStep() }
         }
         closure(.dataTaskDidBecomeDownloadTask, \.dataTaskDidBecomeDownloadTask)?(task, download)
     }

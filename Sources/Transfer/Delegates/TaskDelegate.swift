@@ -13,6 +13,7 @@ public class TaskDelegate: @unchecked Sendable {
         var metrics = TransferMetrics()
         /// Adapts, asks the retrier or waits, between two attempts or before the first.
         var delay: Task<Void, Never>?
+        var waits = 0
         var willPerformHTTPRedirection:
             (@Sendable (any SessionTask, ResponseHead, TransferRequest) -> TransferRequest?)?
         var didReceiveChallenge:
@@ -100,8 +101,8 @@ public class TaskDelegate: @unchecked Sendable {
 
     /// - Returns: whether this was the first to start the request; otherwise it goes on where it stood still.
     func start() -> RequestLife.Start {
-        let (action, task) = state.withLock { ($0.life.start(), $0.task) }
-        if action == .goOn { task?.resume() }
+        let action = state.withLock { $0.life.start() }
+        if action == .goOn { keepInStep() }
         return action
     }
 
@@ -109,9 +110,23 @@ public class TaskDelegate: @unchecked Sendable {
 
     /// - Returns: whether it went on until now.
     func suspend() -> Bool {
-        let (stops, task) = state.withLock { ($0.life.suspend(), $0.task) }
-        if stops { task?.suspend() }
+        let stops = state.withLock { $0.life.suspend() }
+        if stops { keepInStep() }
         return stops
+    }
+
+    /// Has the attempt's task stand still or go on, as the request does.
+    ///
+    /// Of two threads that tell the request different things, the one that was heard first may come to the task last:
+    /// so each looks again when it has spoken.
+    func keepInStep() {
+        var now = state.withLock { ($0.task, $0.life.isSuspended) }
+        while let task = now.0 {
+            let isSuspended = now.1
+            if isSuspended { task.suspend() } else { task.resume() }
+            now = state.withLock { ($0.task, $0.life.isSuspended) }
+            if now.0 === task, now.1 == isSuspended { return }
+        }
     }
 
     /// Another attempt is about to begin.
@@ -155,13 +170,22 @@ public class TaskDelegate: @unchecked Sendable {
             guard !state.life.isCancelled, !state.life.isComplete else { return }
             // Made within the lock: it may be at its end before anyone could keep it.
             state.delay = delay()
+            state.waits += 1
         }
     }
 
+    /// How often ``wait(in:)`` had something to wait for.
+    var waits: Int { state.withLock { $0.waits } }
+
     /// As ``wait(in:)``, for one that may have ended already.
-    func wait(in delay: Task<Void, Never>) {
+    ///
+    /// - Parameter waits: from before it began: where there are more by now, it has been followed by another wait, which
+    ///   is the one to cut short.
+    func wait(in delay: Task<Void, Never>, after waits: Int) {
         let isCancelled = state.withLock { state in
-            guard !state.life.isComplete, !state.life.isUnderWay else { return state.life.isCancelled }
+            guard !state.life.isComplete, !state.life.isUnderWay, state.waits == waits else {
+                return state.life.isCancelled
+            }
             state.delay = delay
             return state.life.isCancelled
         }

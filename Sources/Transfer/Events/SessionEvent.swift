@@ -33,6 +33,7 @@ public final class EventMonitor: Sendable {
     private struct State {
         var listeners: [Int: AsyncStream<SessionEvent>.Continuation] = [:]
         var last = 0
+        var isFinished = false
     }
 
     private let state = Mutex(State())
@@ -51,13 +52,18 @@ public final class EventMonitor: Sendable {
     public func stream() -> AsyncStream<SessionEvent> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: SessionEvent.self, bufferingPolicy: .bufferingNewest(Self.capacity))
-        let number = state.withLock { state in
+        let number = state.withLock { state -> Int? in
+            if state.isFinished { return nil }
             state.last += 1
             state.listeners[state.last] = continuation
             count.store(state.listeners.count, ordering: .releasing)
             return state.last
         }
-        continuation.onTermination = { [weak self] _ in self?.remove(number) }
+        if let number {
+            continuation.onTermination = { [weak self] _ in self?.remove(number) }
+        } else {
+            continuation.finish()
+        }
         return stream
     }
 
@@ -70,7 +76,10 @@ public final class EventMonitor: Sendable {
 
     /// Nothing more happens.
     func finish() {
-        let listeners = state.withLock { Array($0.listeners.values) }
+        let listeners = state.withLock { state in
+            state.isFinished = true
+            return Array(state.listeners.values)
+        }
         for listener in listeners { listener.finish() }
     }
 }

@@ -74,6 +74,7 @@ public final class DefaultRetrier: RequestInterceptor {
     // MARK: After it
 
     public func attemptDidEnd(of request: Request, with error: TransferError?) {
+        if error?.underlying is NeverAdmitted { return }
         let (asked, answered) = (Self.host(of: request.task?.originalRequest.url), Self.host(of: request.request?.url))
         let failure = error ?? Self.unvalidatedFailure(of: request)
         guard let answered else { return }

@@ -38,7 +38,9 @@ final class HostWaiting: Sendable {
                 state.sleepers[host]?[number] = nil
                 if state.sleepers[host]?.isEmpty == true { state.sleepers[host] = nil }
             }
-            guard !Task.isCancelled else { throw .cancelled }
+            guard !Task.isCancelled else {
+                throw TransferError(.cancelled, TransferError.cancelled.message, underlying: NeverAdmitted())
+            }
         }
     }
 
@@ -66,3 +68,6 @@ final class HostWaiting: Sendable {
     /// Requests that wait.
     var count: Int { state.withLock { $0.sleepers.values.reduce(0) { $0 + $1.count } } }
 }
+
+/// Whoever gave up before the host could be asked says nothing of the host, nor of the one who probes it.
+struct NeverAdmitted: Error {}

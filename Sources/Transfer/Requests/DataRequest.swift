@@ -134,7 +134,16 @@ public class DataRequest: Request, @unchecked Sendable {
 
     /// The body as it comes, once: `for try await bytes in request.body`. The server waits for whoever reads; letting
     /// go of the sequence early, or cancelling the Swift task, cancels the request.
-    public var body: BodySequence { BodySequence(request: self, channel: dataDelegate.openChannel()) }
+    ///
+    /// What of the body was kept in memory, since the request was started before this was asked for, comes in one piece.
+    public var body: BodySequence {
+        let channel = dataDelegate.openChannel { [weak self] in
+            guard let self else { return false }
+            cancel()
+            return true
+        }
+        return BodySequence(request: self, channel: channel)
+    }
 
     private func report() -> DataResponse<Data?> {
         let data = dataDelegate.data.map { Data($0) }

@@ -47,6 +47,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
         session = manager.session
         adapters = manager.adapters
         startsByItself = manager.startRequestsImmediately
+        progress.goOn()
         if startsByItself { progress.whenRead { [weak self] in self?.startIfImmediate() } }
     }
 
@@ -179,6 +180,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
     private func adaptAndStart(_ request: TransferRequest) {
         let adapter = AdapterChain.of(own.withLock { $0.adapter }, adapters.adapter)
         guard let adapter, !delegate.isCancelled else { return start(request) }
+        let waits = delegate.waits
         let adapting = Task.immediate {
             let adapted: TransferRequest
             do throws(TransferError) {
@@ -188,18 +190,18 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
             }
             start(adapted)
         }
-        delegate.wait(in: adapting)
+        delegate.wait(in: adapting, after: waits)
     }
 
     private func start(_ request: TransferRequest) {
         let task = makeTask(request)
-        guard delegate.begin(task) else { return complete(.cancelled) }
-        // Known before it can complete: however quick, it finds its request.
+        // Before anyone else can get at it: however soon it is cancelled or done, it finds its request.
         session.delegate[task] = self
-        if !delegate.isSuspended { task.resume() }
-        // Cancelled, or stopped, between `begin` and `resume`.
-        if delegate.isCancelled { task.cancel() }
-        if delegate.isSuspended { task.suspend() }
+        guard delegate.begin(task) else {
+            session.delegate[task] = nil
+            return complete(.cancelled)
+        }
+        delegate.keepInStep()
     }
 
     // MARK: The end of an attempt
@@ -250,7 +252,11 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
     /// No attempt follows. What was found wanting after it was cancelled matters to nobody.
     private func fail(_ error: TransferError) {
         let isCancelled = delegate.isCancelled || (session.isCancelling && error.code != .invalidated)
-        complete(isCancelled ? .cancelled : error)
+        guard isCancelled else { return complete(error) }
+        var cancelled = TransferError.cancelled
+        // A data request that became a download has them from here alone.
+        cancelled.resumeData = error.resumeData
+        complete(cancelled)
     }
 
     func complete(_ error: TransferError?) {

@@ -54,8 +54,14 @@ public struct StringSerializer: ResponseSerializer {
             return ""
         }
         switch head?.charset {
-        case "iso-8859-1", "latin1", "windows-1252":
+        case "iso-8859-1", "latin1":
             return String(String.UnicodeScalarView(data.map { Unicode.Scalar($0) }))
+        case "windows-1252", "cp1252":
+            return String(String.UnicodeScalarView(data.map { Self.windows1252[$0] ?? Unicode.Scalar($0) }))
+        // As UTF-8 it would be text as well, with a NUL beside each letter.
+        case "utf-16": return try Self.text(data, .utf16)
+        case "utf-16le": return try Self.text(data, .utf16LittleEndian)
+        case "utf-16be": return try Self.text(data, .utf16BigEndian)
         default:
             guard let text = String(validating: data, as: UTF8.self) else {
                 throw TransferError(.serializationFailed, "the body is no text in UTF-8")
@@ -63,6 +69,21 @@ public struct StringSerializer: ResponseSerializer {
             return text
         }
     }
+}
+
+extension StringSerializer {
+    private static func text(_ data: Data, _ encoding: String.Encoding) throws -> String {
+        guard let text = String(bytes: data, encoding: encoding) else {
+            throw TransferError(.serializationFailed, "the body is no text in UTF-16")
+        }
+        return text
+    }
+
+    /// Where the code page is not ISO 8859-1 (WHATWG Encoding Standard, index windows-1252).
+    private static let windows1252: [UInt8: Unicode.Scalar] = {
+        let scalars = "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8D}Ž\u{8F}\u{90}‘’“”•–—˜™š›œ\u{9D}žŸ".unicodeScalars
+        return Dictionary(uniqueKeysWithValues: zip(UInt8(0x80)...0x9F, scalars))
+    }()
 }
 
 /// A value of any JSON text (RFC 8259).

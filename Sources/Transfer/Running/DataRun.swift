@@ -49,8 +49,6 @@ final class DataRun: TransactionRun, TransactionClient {
             let (session, task) = (session, task)
             channel.begin {
                 session.perform(task) { ($0 as? DataRun)?.transaction.resume(.full) }
-            } abandon: {
-                task.cancel()
             }
         }
         transaction.ask()

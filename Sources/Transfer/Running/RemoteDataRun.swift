@@ -29,8 +29,6 @@ final class RemoteDataRun: RemoteRun, RemoteExchangeClient {
             let (session, task) = (session, task)
             channel.begin {
                 session.perform(task) { ($0 as? any RemoteRun)?.exchange.resume(.full) }
-            } abandon: {
-                task.cancel()
             }
         }
         exchange.begin(RemoteStep(work: .fetch(from: 0), path: file.path))

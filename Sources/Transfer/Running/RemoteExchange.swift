@@ -202,7 +202,11 @@ final class RemoteExchange: ExchangeHandler {
     private func facts(_ exchange: Exchange) -> RemoteFacts {
         guard let step else { return RemoteFacts() }
         var facts = RemoteFacts(size: exchange.easy.expectedBodySize(), time: exchange.easy.fileTime())
-        if case .fetch(let offset) = step.work, let rest = facts.size { facts.size = rest + offset }
+        if case .fetch(let offset) = step.work, let rest = facts.size {
+            // The server may have said any number of what is left.
+            let (size, isNone) = rest.addingReportingOverflow(offset)
+            facts.size = isNone ? nil : size
+        }
         return facts
     }
 

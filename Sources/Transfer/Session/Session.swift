@@ -263,7 +263,7 @@ public final class Session: Sendable {
     ///
     /// - Returns: whether it still could.
     func replace(_ task: any LoopTask, by successor: any LoopTask) -> Bool {
-        guard task.core.handOver() else { return false }
+        guard task.core.handOver(to: successor.core) else { return false }
         state.withLock { state in
             state.tasks[task.identifier] = nil
             state.tasks[successor.identifier] = successor

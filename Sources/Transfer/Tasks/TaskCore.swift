@@ -52,11 +52,16 @@ final class TaskCore: Sendable {
     /// Its successor goes on in its place.
     ///
     /// - Returns: `false` where it is at its end: what cancelled it would not reach the successor.
-    func handOver() -> Bool {
-        mutable.withLock { mutable in
-            guard mutable.life.state == .running || mutable.life.state == .suspended else { return false }
-            return mutable.life.complete()
+    func handOver(to successor: TaskCore) -> Bool {
+        let life = mutable.withLock { mutable -> TaskLife? in
+            guard mutable.life.state == .running || mutable.life.state == .suspended else { return nil }
+            defer { _ = mutable.life.complete() }
+            return mutable.life
         }
+        guard let life else { return false }
+        // It is at work already: one that had yet to begin would be started anew, and cancelled without its loop.
+        successor.mutable.withLock { $0.life = life }
+        return true
     }
 
     /// - Returns: whether this was the first to say so.

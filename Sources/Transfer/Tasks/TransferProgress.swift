@@ -116,6 +116,9 @@ public final class TransferProgress: Sendable {
         start?()
     }
 
+    /// A request goes on from an earlier one's counts: the sequence has more to say.
+    func goOn() { state.withLock { $0.isOver = false } }
+
     /// The request is complete.
     func finish() { wake(isOver: true) }
 
