@@ -268,6 +268,17 @@ struct DataRequestTests {
         #expect(zip(all, all.dropFirst()).allSatisfy { $0 != $1 })
     }
 
+    @Test("an answer to an upload is empty where it is, however much was sent, and the upload is tried again till then")
+    func streamedAnswers() async throws {
+        let server = try ScriptedServer(["/f": [.status(503), .status(204)]])
+        manager.retrier = CountingRetrier(limit: 1)
+        let request = manager.upload(.data(Array(repeating: 1, count: 100_000)), with: server.url("/f"))
+            .stream { _ in }.validate(statusCode: 200..<300).validate(contentType: ["text/plain"])
+        #expect(await request.outcome.head?.status == 204)
+        #expect(await request.outcome.error == nil)
+        #expect(server.requests().count == 2)
+    }
+
     @Test("who reads the progress of a request sets it going, and no one else", .timeLimit(.minutes(1)))
     func readingStarts() async throws {
         let server = try ScriptedServer(["/f": [.status(200, body: "abc")]])

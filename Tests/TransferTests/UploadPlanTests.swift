@@ -44,9 +44,15 @@ struct UploadPlanTests {
         #expect(steps(.failed(error, begun: false)) == [aside, failure])
         #expect(steps(.failed(error, begun: true), .done) == [aside, .cleanUp(error), failure])
         #expect(steps(.failed(error, begun: true), .failed(later, begun: true)) == [aside, .cleanUp(error), failure])
-        #expect(
-            steps(.commandRefused, .failed(error, begun: true), .commandRefused)
-                == [aside, .replace, .cleanUp(error), failure])
+    }
+
+    @Test("broken between removing and renaming, the whole file stays where it is")
+    func brokenReplacement() {
+        #expect(steps(.commandRefused, .failed(error, begun: true)) == [aside, .replace, failure])
+        let whole: [UploadPlan.Event] = [.measured(5), .compared(size: 5), .done, .measured(1_000_000), .commandRefused]
+        var plan = continued
+        for event in whole { _ = plan.next(event) }
+        #expect(plan.next(.failed(.cancelled, begun: true)) == .fail(.cancelled, leavesRest: false))
     }
 
     @Test("where another attempt may follow, what is there stays for it, unless nobody wants the file or it changed")

@@ -28,7 +28,7 @@ public struct BodyStream: Sendable {
     var open: @Sendable (BodyPump) -> Task<Void, Never>
 
     /// - Parameters:
-    ///   - length: bytes, where known; a stream of another length fails the request.
+    ///   - length: bytes, where known; a stream that gives fewer fails the request, and what it gives beyond is not sent.
     ///   - make: called for each attempt, redirect and challenge that wants the body.
     public init<Source: AsyncSequence & Sendable>(
         length: Int64? = nil, make: @escaping @Sendable () throws -> Source

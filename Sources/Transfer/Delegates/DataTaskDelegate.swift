@@ -78,7 +78,7 @@ public class DataTaskDelegate: TaskDelegate, @unchecked Sendable {
     var hasHandedOut: Bool {
         switch sink {
         case .collect: false
-        case .hand, .channel: task.map { $0.progress.completedBytes > 0 } ?? false
+        case .hand, .channel: (task as? DataTask)?.hasHandedOut ?? false
         }
     }
 

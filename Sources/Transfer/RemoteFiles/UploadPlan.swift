@@ -83,6 +83,8 @@ struct UploadPlan {
                 .fail(TransferError(.permissionDenied, "the server does not take the file"), leavesRest: false)
             case (.storeDirectly, .nameRefused(let error)), (.storeDirectly, .failed(let error, _)):
                 .fail(error, leavesRest: false)
+            // Whatever had the name may be gone already: what lies aside is all there is, and nobody takes it away.
+            case (.replace, .failed(let error, _)): .fail(error, leavesRest: false)
             case (_, .failed(let error, let begun)): failed(error, begun: begun)
             case (_, .measured), (_, .compared), (_, .commandRefused), (_, .nameRefused):
                 .fail(TransferError(.internal, "an upload lost its way"), leavesRest: false)

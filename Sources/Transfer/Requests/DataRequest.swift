@@ -33,7 +33,7 @@ public class DataRequest: Request, @unchecked Sendable {
     override func judge() -> TransferError? {
         guard let response else { return nil }
         let data = dataDelegate.data
-        return validate(response, isEmpty: data.map { $0.isEmpty } ?? (progress.completedBytes == 0), data: data)
+        return validate(response, isEmpty: data?.isEmpty ?? !dataDelegate.hasHandedOut, data: data)
     }
 
     // MARK: Handlers

@@ -300,6 +300,7 @@ final class DataRun: TransactionRun, TransactionClient {
                 }
             }
         }
+        if received == 0 { task.handOut() }
         received += Int64(bytes.count)
         if !(task is UploadTask) {
             task.progress.transferred(bytes.count)

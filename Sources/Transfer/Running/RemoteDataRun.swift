@@ -49,6 +49,7 @@ final class RemoteDataRun: RemoteRun, RemoteExchangeClient {
             exchange.failure = error
             return .refused
         }
+        if received == 0 { task.handOut() }
         received += Int64(bytes.count)
         task.progress.transferred(bytes.count)
         task.progress.setCompleted(received)

@@ -156,7 +156,8 @@ public final class Session: Sendable {
         endIfFinished()
     }
 
-    /// Takes no new tasks; those there are go on. A request that waits for its next attempt fails as the last one did.
+    /// Takes no new tasks; those there are go on. A request that waits for its next attempt fails as the last one did,
+    /// and one whose first still waits for an adapter as ``TransferError/Code/invalidated``.
     public func finishTasksAndInvalidate() {
         for request in close(.finishing).requests { _ = request.retryByHand() }
         endIfFinished()

@@ -33,6 +33,7 @@ public class DataTask: LoopTask, @unchecked Sendable {
     let body: RequestBody
     let sink: BodySink
     private let collected = Mutex<[UInt8]>([])
+    private let isHandedOut = Atomic<Bool>(false)
 
     init(
         _ request: TransferRequest, body: RequestBody, sink: BodySink, progress: TransferProgress, session: Session
@@ -45,6 +46,11 @@ public class DataTask: LoopTask, @unchecked Sendable {
 
     /// The answer's body, once the task is complete; empty where it went elsewhere.
     public var data: [UInt8] { collected.withLock { $0 } }
+
+    /// Bytes of the answer have gone to someone who cannot give them back.
+    var hasHandedOut: Bool { isHandedOut.load(ordering: .acquiring) }
+
+    func handOut() { isHandedOut.store(true, ordering: .releasing) }
 
     func setData(_ bytes: [UInt8]) { collected.withLock { $0 = bytes } }
 
