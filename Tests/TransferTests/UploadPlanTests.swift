@@ -55,7 +55,7 @@ struct UploadPlanTests {
         #expect(plan.next(.failed(.cancelled, begun: true)) == .fail(.cancelled, leavesRest: false))
     }
 
-    @Test("where another attempt may follow, what is there stays for it, unless nobody wants the file or it changed")
+    @Test("where another attempt may follow, what is there stays for it, unless it is unwanted or changed")
     func leaves() {
         var plan = UploadPlan(length: 10)
         plan.mayLeaveRest = true
