@@ -49,7 +49,9 @@ struct UploadPlanTests {
     @Test("broken between removing and renaming, the whole file stays where it is")
     func brokenReplacement() {
         #expect(steps(.commandRefused, .failed(error, begun: true)) == [aside, .replace, failure])
-        let whole: [UploadPlan.Event] = [.measured(5), .compared(size: 5), .done, .measured(1_000_000), .commandRefused]
+        let whole: [UploadPlan.Event] = [
+            .measured(5), .compared(size: 5), .done, .measured(1_000_000), .commandRefused,
+        ]
         var plan = continued
         for event in whole { _ = plan.next(event) }
         #expect(plan.next(.failed(.cancelled, begun: true)) == .fail(.cancelled, leavesRest: false))
