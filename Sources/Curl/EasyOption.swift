@@ -14,6 +14,8 @@ package enum EasyOption {
         package static let protocols = Text(option: CURLOPT_PROTOCOLS_STR)
         package static let caFile = Text(option: CURLOPT_CAINFO)
         package static let caPath = Text(option: CURLOPT_CAPATH)
+        package static let proxyCAFile = Text(option: CURLOPT_PROXY_CAINFO)
+        package static let proxyCAPath = Text(option: CURLOPT_PROXY_CAPATH)
         package static let crlFile = Text(option: CURLOPT_CRLFILE)
         package static let pinnedPublicKey = Text(option: CURLOPT_PINNEDPUBLICKEY)
         package static let certificateType = Text(option: CURLOPT_SSLCERTTYPE)
@@ -68,6 +70,7 @@ package enum EasyOption {
     package struct Blob: Sendable {
         let option: CURLoption
         package static let caCertificates = Blob(option: CURLOPT_CAINFO_BLOB)
+        package static let proxyCACertificates = Blob(option: CURLOPT_PROXY_CAINFO_BLOB)
         package static let certificate = Blob(option: CURLOPT_SSLCERT_BLOB)
         package static let key = Blob(option: CURLOPT_SSLKEY_BLOB)
     }

@@ -13,6 +13,34 @@ struct ConnectionTests {
 
     init() throws { place = try Place() }
 
+    // MARK: Proxies behind TLS
+
+    @Test("a proxy may speak TLS: trusted by the session's file or the request's own certificates, and not without")
+    func secureProxy() async throws {
+        let certificates = try await TestCertificates.shared
+        let server = try ScriptedServer(["/f": [.status(200, body: "abc")]])
+        // What nginx is asked for with a whole URL it asks for in turn.
+        let proxy = try await Nginx(
+            [.custom("/", "proxy_pass http://$http_host$request_uri;")], tls: .init(certificate: certificates.server))
+        let address = "https://localhost:\(proxy.port)"
+        let text = certificates.authority.text
+        let file = place.temporary.file("authority.pem")
+        try place.temporary.write(text, to: "authority.pem")
+
+        let trusting = try SessionManager(
+            configuration: .test {
+                $0.proxy = address
+                $0.caFile = file
+            })
+        #expect(try await trusting.request(server.url("/f")).string == "abc")
+        let manager = try SessionManager(configuration: .test { $0.proxy = address })
+        var request = TransferRequest(url: server.url("/f"))
+        #expect(await manager.request(request).outcome.error?.code == .tls)
+        request.caCertificates = text
+        #expect(try await manager.request(request).string == "abc")
+        #expect(server.requests().count == 2)
+    }
+
     // MARK: HTTP/2
 
     @Test("K26: HTTP/2 where it is asked for and the server agrees, and the metrics say so", arguments: [true, false])

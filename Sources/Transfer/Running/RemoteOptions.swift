@@ -27,10 +27,8 @@ struct RemoteOptions {
         try exchange.easy.set(.freshConnection, to: true)
         try exchange.easy.set(.forbidReuse, to: true)
         try setTimes(on: exchange)
-        // Empty ones also keep libcurl from reading the environment. HTTP proxies tunnel: one that spoke FTP
-        // itself would answer in HTTP.
-        try exchange.easy.set(.proxy, to: request.proxy ?? configuration.proxy ?? "")
-        try exchange.easy.set(.noProxy, to: "")
+        try ProxyOptions(configuration: configuration, request: request).apply(to: exchange.easy)
+        // One that spoke FTP itself would answer in HTTP.
         try exchange.easy.set(.httpProxyTunnel, to: true)
         if !addresses.isEmpty, !Resolver.isAddress(connectTo.host) {
             var list = HeaderList()

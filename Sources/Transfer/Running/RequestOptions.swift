@@ -38,9 +38,7 @@ struct RequestOptions {
         try exchange.easy.set(.bufferSize, to: receiveBuffer)
         exchange.stallTimeout = configuration.stallTimeout
 
-        // Empty ones also keep libcurl from reading the environment.
-        try exchange.easy.set(.proxy, to: request.proxy ?? configuration.proxy ?? "")
-        try exchange.easy.set(.noProxy, to: "")
+        try ProxyOptions(configuration: configuration, request: request).apply(to: exchange.easy)
         if url.scheme == "https" {
             try SecurityOptions(configuration: configuration, request: request, host: url.host, trust: trust)
                 .apply(to: exchange.easy)

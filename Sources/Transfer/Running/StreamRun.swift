@@ -140,9 +140,7 @@ final class StreamRun: LoopRun, StreamHandler {
         do throws(CurlError) {
             stream = try core.openStream(to: peer, handler: self) { (easy: inout EasyHandle) throws(CurlError) in
                 try Self.configure(easy, limit: limit)
-                // Empty ones also keep libcurl from reading the environment.
-                try easy.set(.proxy, to: request.proxy ?? configuration.proxy ?? "")
-                try easy.set(.noProxy, to: "")
+                try ProxyOptions(configuration: configuration, request: request).apply(to: easy)
                 try easy.setAddresses(lookup.list())
             }
         } catch {

@@ -25,7 +25,7 @@ public struct SessionConfiguration: Sendable {
     public var stallTimeout: Int64 = 60_000
     /// For requests that name none; absent: straight to the server. The environment's variables are not read.
     public var proxy: String?
-    /// A file of certificates to trust in place of the system's.
+    /// A file of certificates to trust in place of the system's, in servers and in proxies of the scheme `https`.
     public var caFile: String?
     /// Which servers are trusted; a host without a policy is evaluated by default.
     public var trustPolicies = ServerTrustPolicyManager(policies: [:])

@@ -1,0 +1,24 @@
+import Curl
+
+/// By whom an exchange or a stream goes, and whom to trust there.
+struct ProxyOptions {
+    let configuration: SessionConfiguration
+    let request: TransferRequest
+
+    func apply(to easy: borrowing EasyHandle) throws(CurlError) {
+        let proxy = request.proxy ?? configuration.proxy ?? ""
+        // Empty ones also keep libcurl from reading the environment.
+        try easy.set(.proxy, to: proxy)
+        try easy.set(.noProxy, to: "")
+        guard proxy.lowercased().hasPrefix("https:") else { return }
+        if let pem = request.caCertificates {
+            try easy.set(.proxyCACertificates, to: pem.utf8)
+        } else if let file = configuration.caFile {
+            try easy.set(.proxyCAFile, to: file)
+        } else {
+            return
+        }
+        // The system's directory would be trusted beside them.
+        try easy.clear(.proxyCAPath)
+    }
+}
