@@ -429,7 +429,7 @@ struct StreamTaskTests {
         default: task.resume()
         }
         try await wait(on: task, &waiting)
-        if state == "connecting" { try await eventually(that: "there is a connection") { peer.connections == 1 } }
+        if state == "connecting" { try await eventually(that: "there is a connection") { peer.connections >= 1 } }
         task.cancel()
         task.cancel()
         for call in waiting { #expect(await call.value.error?.code == .cancelled) }
