@@ -15,7 +15,7 @@ final class RemoteExchange: ExchangeHandler {
     /// Counts steps, so that what was set for one does nothing to the next.
     private var number = 0
     /// The request's own limit, in each direction.
-    private var ownLimit: TokenBucket?
+    private var limits: ByteLimits
     private var hasBegun = false
     private var check: HostKeyCheck?
     private var wish: MemoryFile?
@@ -46,7 +46,7 @@ final class RemoteExchange: ExchangeHandler {
         self.client = client
         self.core = core
         session = task.session
-        ownLimit = task.originalRequest.maximumRate.map { TokenBucket(rate: $0, now: core.now) }
+        limits = ByteLimits(task.originalRequest, now: core.now)
     }
 
     /// Milliseconds since the step began.
@@ -272,8 +272,7 @@ final class RemoteExchange: ExchangeHandler {
 
     /// Stops where a limit is used up, until it is not.
     private func hold(_ limiter: RateLimiter, _ bytes: Int) {
-        let own = ownLimit?.take(bytes, now: core.now) ?? 0
-        let wait = max(own, limiter.take(bytes, now: core.now))
+        let wait = limits.wait(after: bytes, limiter, now: core.now)
         if wait > 0 { rest(limiter, wait) }
     }
 
@@ -281,15 +280,12 @@ final class RemoteExchange: ExchangeHandler {
         pauses.insert(.rate)
         let step = number
         // Looked at again now and then, since a limit may be raised.
-        _ = core.after(milliseconds: min(milliseconds, Self.longestRest)) { [weak self] in
+        _ = core.after(milliseconds: min(milliseconds, ByteLimits.longestRest)) { [weak self] in
             guard let self, step == number, self.step != nil else { return }
-            let now = MonotonicTime.now()
-            let left = max(ownLimit?.take(0, now: now) ?? 0, limiter.take(0, now: now))
+            let left = limits.wait(after: 0, limiter, now: .now())
             if left > 0 { rest(limiter, left) } else { resume(.rate) }
         }
     }
-
-    private static let longestRest: Int64 = 500
 
     private func begins() {
         guard !bodyBegun else { return }

@@ -120,7 +120,7 @@ final class Transaction: ExchangeHandler {
     var storedBody: StoredBody?
 
     /// The request's own limit, in each direction.
-    private var ownLimit: TokenBucket?
+    private var limits: ByteLimits
     /// Ends a rest that the rate asks for.
     private var timer: Int?
 
@@ -139,7 +139,7 @@ final class Transaction: ExchangeHandler {
         self.core = core
         session = task.session
         request = task.originalRequest
-        ownLimit = request.maximumRate.map { TokenBucket(rate: $0, now: core.now) }
+        limits = ByteLimits(request, now: core.now)
         launcher = ExchangeLauncher(core: core, task: task)
     }
 
@@ -272,23 +272,19 @@ final class Transaction: ExchangeHandler {
 
     /// Stops where a limit is used up, until it is not.
     private func hold(_ limiter: RateLimiter, _ bytes: Int) {
-        let own = ownLimit?.take(bytes, now: core.now) ?? 0
-        let wait = max(own, limiter.take(bytes, now: core.now))
+        let wait = limits.wait(after: bytes, limiter, now: core.now)
         if wait > 0 { rest(limiter, wait) }
     }
 
     private func rest(_ limiter: RateLimiter, _ milliseconds: Int64) {
         pause(.rate)
         // Looked at again now and then, since a limit may be raised.
-        timer = core.after(milliseconds: min(milliseconds, Self.longestRest)) { [unowned self] in
+        timer = core.after(milliseconds: min(milliseconds, ByteLimits.longestRest)) { [unowned self] in
             timer = nil
-            let now = MonotonicTime.now()
-            let left = max(ownLimit?.take(0, now: now) ?? 0, limiter.take(0, now: now))
+            let left = limits.wait(after: 0, limiter, now: .now())
             if left > 0 { rest(limiter, left) } else { resume(.rate) }
         }
     }
-
-    private static let longestRest: Int64 = 500
 
     // MARK: HTTP/2
 
