@@ -16,6 +16,9 @@ package struct MonotonicTime: Comparable, Sendable {
         return MonotonicTime(nanoseconds: UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec))
     }
 
+    /// Whole milliseconds of the clock.
+    package var milliseconds: Int64 { Int64(nanoseconds / 1_000_000) }
+
     package static func < (left: MonotonicTime, right: MonotonicTime) -> Bool {
         left.nanoseconds < right.nanoseconds
     }

@@ -110,3 +110,12 @@ final class Notes<Element: Sendable>: Sendable {
 
     var all: [Element] { list.withLock { $0 } }
 }
+
+extension PartFile {
+    /// Writes `bytes` to `offset` as a run of their own.
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(TransferError) {
+        let run = beginRun(at: offset)
+        defer { end(run) }
+        try write(bytes, to: run)
+    }
+}

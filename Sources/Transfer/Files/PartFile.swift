@@ -16,11 +16,28 @@ public final class PartFile: Sendable {
     let generation: String
     private let inode: UInt64
 
+    /// One writer's blocks in order, from `start` to wherever it stands.
+    ///
+    /// Moved without a lock, so that a block costs none; it begins and ends under one.
+    final class WriteRun: Sendable {
+        let start: Int64
+        private let front: Atomic<Int64>
+
+        init(start: Int64) {
+            self.start = start
+            front = Atomic(start)
+        }
+
+        /// The end of its last block.
+        var end: Int64 { front.load(ordering: .acquiring) }
+
+        fileprivate func move(to end: Int64) { front.store(end, ordering: .releasing) }
+    }
+
     private struct State {
-        /// Bytes that were handed to the kernel, without the run that is being written.
+        /// Bytes that were handed to the kernel, without the runs under way.
         var written: ByteRangeSet
-        /// Where the run begins that ends at `front`.
-        var runStart: Int64 = 0
+        var runs: [WriteRun] = []
         /// Bytes that a sync has brought to the disk.
         var durable: ByteRangeSet
         /// Why a sync failed: what the kernel held is gone, whatever a later sync says.
@@ -28,8 +45,6 @@ public final class PartFile: Sendable {
     }
 
     private let state: Mutex<State>
-    /// Where the writer stands. Moved without a lock, as blocks in order only lengthen the run; a run begins under it.
-    private let front = Atomic<Int64>(0)
 
     private static let attribute = "user.dld.part"
 
@@ -168,24 +183,42 @@ public final class PartFile: Sendable {
         else { throw TransferError(.remoteChanged, "someone took the part file away") }
     }
 
-    /// Of one thread at a time.
-    ///
-    /// - Parameter bytes: go to `offset`, all of them.
-    func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(TransferError) {
-        try descriptor.write(bytes, at: offset)
-        let end = offset + Int64(bytes.count)
-        if front.load(ordering: .relaxed) == offset { return front.store(end, ordering: .releasing) }
+    /// Begins a run of blocks whose first one goes to `offset`.
+    func beginRun(at offset: Int64) -> WriteRun {
+        let run = WriteRun(start: offset)
+        state.withLock { $0.runs.append(run) }
+        return run
+    }
+
+    /// The run's writer will add nothing more to it.
+    func end(_ run: WriteRun) {
         state.withLock { state in
-            state.written = written(state)
-            state.runStart = offset
-            front.store(end, ordering: .releasing)
+            state.runs.removeAll { $0 === run }
+            state.written.insert(run.start..<run.end)
         }
+    }
+
+    /// What lies behind its first `count` bytes no longer counts, wherever it is; no run is under way.
+    func forget(behind count: Int64) {
+        state.withLock { state in
+            state.written = state.written.clamped(to: count)
+            state.durable = state.durable.clamped(to: count)
+        }
+    }
+
+    /// - Parameters:
+    ///   - bytes: go to the end of `run`, all of them.
+    ///   - run: one of this part's; its writer is one thread.
+    func write(_ bytes: UnsafeRawBufferPointer, to run: WriteRun) throws(TransferError) {
+        let offset = run.end
+        try descriptor.write(bytes, at: offset)
+        run.move(to: offset + Int64(bytes.count))
     }
 
     /// Bytes that were handed to the kernel.
     private func written(_ state: borrowing State) -> ByteRangeSet {
         var written = state.written
-        written.insert(state.runStart..<front.load(ordering: .acquiring))
+        for run in state.runs { written.insert(run.start..<run.end) }
         return written
     }
 

@@ -37,6 +37,10 @@ public struct TransferRequest: Sendable {
     public var allowsDowngrade = false
     /// Which redirects are followed.
     public var redirects = RedirectPolicy.follow
+    /// Connections that a download may use at once. Others than the first are used where the answer has a length and a
+    /// strong validator (RFC 9110, section 8.8.1), over HTTP/1.1, and within the session's
+    /// ``SessionConfiguration/maximumConnectionsPerHost``.
+    public var segments = Segments.automatic
     /// Bytes a second, in each direction, within what the session allows.
     public var maximumRate: Int64?
     /// Whether a stored answer will do; absent: the session's. For data tasks alone: downloads and streams always ask

@@ -111,6 +111,20 @@ struct AnswerJudgement {
         return .askAgain(reason: "the server has no such range (416)")
     }
 
+    /// Why an answer that is no part cannot be of the version that is known; `nil` where nothing says so.
+    func contradiction(in head: ResponseHead) -> String? {
+        guard (200...299).contains(head.status) || head.status == 412 else { return nil }
+        if head.status == 412 { return "the server says that the file has changed (412)" }
+        if let validator, !validator.agrees(with: head.validator) { return "the file on the server has changed" }
+        let theirs =
+            head.status == 206
+            ? head.value(of: "content-range").flatMap { ContentRange($0)?.total } : head.contentLength
+        if let total, let theirs, theirs != total, head.contentCoding == nil {
+            return "the file's size changed from \(total) to \(theirs) bytes"
+        }
+        return nil
+    }
+
     /// What a status means that is no success.
     static func failure(_ head: ResponseHead, now: Int64) -> TransferError {
         let words: String =

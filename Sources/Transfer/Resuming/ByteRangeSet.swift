@@ -20,6 +20,29 @@ public struct ByteRangeSet: Sendable, Equatable {
         return first.upperBound
     }
 
+    /// The end of the range that holds the byte at `offset`; `offset` itself where none does.
+    public func end(ofRangeAt offset: Int64) -> Int64 {
+        ranges.first { $0.contains(offset) }?.upperBound ?? offset
+    }
+
+    /// What of it lies before `end`.
+    public func clamped(to end: Int64) -> ByteRangeSet {
+        ByteRangeSet(ranges.lazy.filter { $0.lowerBound < end }.map { $0.lowerBound..<min($0.upperBound, end) })
+    }
+
+    /// What of `bounds` is in none of the ranges, in ascending order.
+    public func gaps(in bounds: Range<Int64>) -> [Range<Int64>] {
+        var gaps: [Range<Int64>] = []
+        var start = bounds.lowerBound
+        for range in ranges where range.upperBound > start {
+            guard range.lowerBound < bounds.upperBound else { break }
+            if range.lowerBound > start { gaps.append(start..<range.lowerBound) }
+            start = range.upperBound
+        }
+        if start < bounds.upperBound { gaps.append(start..<bounds.upperBound) }
+        return gaps
+    }
+
     /// Adds a range; what it touches or overlaps becomes one with it.
     public mutating func insert(_ range: Range<Int64>) {
         guard !range.isEmpty else { return }
@@ -34,6 +57,11 @@ public struct ByteRangeSet: Sendable, Equatable {
         while end < ranges.endIndex, ranges[end].lowerBound <= range.upperBound {
             merged = min(merged.lowerBound, ranges[end].lowerBound)..<max(merged.upperBound, ranges[end].upperBound)
             end += 1
+        }
+        // One of several writers moves its end: nothing shifts.
+        if end == start + 1 {
+            ranges[start] = merged
+            return
         }
         ranges.replaceSubrange(start..<end, with: [merged])
     }

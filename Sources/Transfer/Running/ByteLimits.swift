@@ -1,7 +1,9 @@
 import Curl
 
 /// The limits that a request's bytes count against: its own, in each direction, and the session's of one direction.
-struct ByteLimits {
+///
+/// All connections of one request share them. Lives on its loop's thread.
+final class ByteLimits {
     private var own: TokenBucket?
 
     /// Milliseconds between two looks at a limit that holds bytes back, at most: it may be raised.
@@ -14,7 +16,7 @@ struct ByteLimits {
     /// Counts `bytes`, which have passed.
     ///
     /// - Returns: milliseconds until more may pass; 0: now.
-    mutating func wait(after bytes: Int, _ limiter: RateLimiter, now: MonotonicTime) -> Int64 {
+    func wait(after bytes: Int, _ limiter: RateLimiter, now: MonotonicTime) -> Int64 {
         let ownWait = own?.take(bytes, now: now) ?? 0
         return max(ownWait, limiter.take(bytes, now: now))
     }

@@ -5,7 +5,7 @@ import HTTPTypes
 ///
 /// A request either has the whole of its body, or it is broken off: a body that ends early is no request for a server
 /// to act on (RFC 9112, section 8).
-final class DataRun: TransactionRun, TransactionClient {
+final class DataRun: SingleTransactionRun, TransactionClient {
     private(set) lazy var transaction = Transaction(task, client: self, core: core)
     private let task: DataTask
     private let session: Session

@@ -1,320 +1,424 @@
 import Curl
 import Glibc
 
-/// A download task at work on its loop: one answer after another until the file is whole or nothing more can be done.
+/// A download task at work on its loop: one connection at first, more where they make it faster, until the file is
+/// whole or nothing more can be done.
 ///
-/// Lives on its loop's thread. What the head of an answer means is ``AnswerJudgement``'s to say; where bytes go is
-/// ``BodyWriter``'s.
-final class DownloadRun: TransactionRun, TransactionClient, ConfirmableRun {
-    private enum Phase {
-        /// Before the head of the answer is judged.
-        case asking
-        /// The body is the file's.
-        case receiving(end: Int64?)
-        /// The body is of no use; what follows it is decided.
-        case discarding(Next)
-        case ended
-    }
-
-    private enum Next {
-        case askAgain(reason: String)
-        case askUnconditionally
-        case finish
-        case fail(TransferError)
-    }
-
-    private(set) lazy var transaction = Transaction(task, client: self, core: core)
-    private let task: DownloadTask
+/// Lives on its loop's thread. Who fetches which bytes is ``SegmentTable``'s to say, how many do ``ConnectionGrowth``'s;
+/// each connection is a ``SegmentWorker``.
+final class DownloadRun: TransactionRun, ConfirmableRun {
+    let task: DownloadTask
+    unowned let core: LoopCore
+    let file: DownloadFile
     private let session: Session
-    private unowned let core: LoopCore
-    private let writer: BodyWriter
 
-    private var phase = Phase.asking
+    /// The first brings what nobody else does; those behind it came later.
+    private var workers: [SegmentWorker] = []
+    private var lastNumber = 0
+    /// Once the size is known.
+    private var table: SegmentTable?
+    private var growth: ConnectionGrowth
+    /// Connections that the host's limit was asked for, by origin.
+    private var borrowed: [String] = []
+    private var timer: Int?
+    private var isSuspended = false
+    private var isEnded = false
+
     private var restarts = 0
-    private var askedFrom: Int64?
-    /// It was asked with `If-Range`.
-    private var isConditional = false
-    /// Bytes that were there when it was asked.
-    private var haveBefore: Int64 = 0
-    /// The body is a part of the resource and not the whole.
-    private var isPart = false
-    private var destination: FileDestination?
-    /// The head that a destination is to be decided by, once the first byte has been judged.
-    private var undecided: ResourceMetadata?
-    /// The first byte tells whether there is a body that the head's type matters for.
-    private var judgesFirstByte = false
-
-    /// Without a strong validator so many bytes are fetched again and compared before new ones are joined to them.
-    private var overlap: Int64 = 256 * 1024
-    /// What a server that never sends more than the overlap is asked with.
-    private static let narrowOverlap: Int64 = 64 * 1024
-    /// The server does not honour its own tag in `If-Range`.
-    private var isConditionUseless = false
     private static let restartLimit = 2
+    /// The server does not honour its own tag in `If-Range`.
+    private(set) var isConditionUseless = false
+    /// Several connections have shown different versions, or the server sends no ranges.
+    private var isSingle = false
+    var destination: FileDestination?
+
+    /// Seconds that pass until a request for a range is answered.
+    private var setUp = 0.0
+    /// The fastest connection's, in bytes a second.
+    private var bestRate = 0.0
+    /// By connection: when it may be replaced again, and how often it was.
+    private var replacements: [Int: (until: Int64, count: Int)] = [:]
+    /// Milliseconds; no connection is added before.
+    private var addsFrom: Int64 = 0
+    /// Connections that brought nothing, one after another.
+    private var losses = 0
+
+    /// Bytes that have to be missing for a second connection.
+    private static let smallestShared: Int64 = 4 << 20
+    /// Milliseconds that a connection is watched before it is called slow.
+    private static let watchingTime: Int64 = 1_000
+    /// So often a connection is replaced before it is left as it is.
+    private static let replacementLimit = 8
+    /// After so many in a row the others are left alone.
+    private static let lossLimit = 3
+    /// Milliseconds between looks where one connection is left as it is.
+    private static let calmInterval: Int64 = 1_000
 
     init(task: DownloadTask, core: LoopCore) {
         self.task = task
         self.core = core
         session = task.session
-        writer = BodyWriter(task: task, core: core, configuration: task.session.configuration)
+        file = DownloadFile(task: task, core: core)
+        growth = ConnectionGrowth(task.originalRequest.segments)
     }
 
-    /// Goes on with an answer that another run began to take.
+    /// Goes on with an answer that another run began to take; ``take(_:at:)`` follows.
     convenience init(task: DownloadTask, core: LoopCore, takingOver transaction: Transaction) {
         self.init(task: task, core: core)
-        self.transaction = transaction
-        transaction.hand(over: task, to: self)
+        workers = [SegmentWorker(self, takingOver: transaction)]
+        _ = workers[0].transaction
     }
+
+    func take(_ head: ResponseHead, at url: CurlURL) -> Transaction.HeadVerdict {
+        workers.first?.take(head, at: url) ?? .discard
+    }
+
+    // MARK: From the task
 
     func start() {
-        if let resumeData = task.resumeData { writer.reopen(resumeData) }
+        if let resumeData = task.resumeData { file.reopen(resumeData) }
+        let worker = SegmentWorker(self)
+        workers = [worker]
+        if isSuspended { worker.transaction.pause(.suspended) }
         // Every byte came in an earlier life.
-        if let total = writer.version.total, writer.have == total, total > 0 { return finish() }
-        transaction.ask()
+        if let total = file.version.total, file.count == total, total > 0 { return finish(worker) }
+        task.progress.setConnections(1)
+        let gap = file.version.total.flatMap { file.written.gaps(in: 0..<$0).first }
+        worker.ask(from: gap?.lowerBound ?? file.front, to: gap?.upperBound)
     }
 
-    private func ask() {
-        phase = .asking
-        transaction.ask()
+    func transaction(_ number: Int) -> Transaction? { workers.first { $0.number == number }?.transaction }
+
+    func cancel() { fail(.cancelled) }
+
+    func suspend() {
+        isSuspended = true
+        for worker in workers { worker.transaction.pause(.suspended) }
     }
 
-    func prepare(_ request: TransferRequest, at url: CurlURL) throws(TransferError) -> Transaction.Contribution {
-        phase = .asking
-        var fields = ["Accept-Encoding: identity"]
-        askedFrom = nil
-        isConditional = false
-        haveBefore = writer.have
-        if writer.have > 0 {
-            let ifRange = isVouched && !isConditionUseless ? writer.version.validator.ifRange : nil
-            // Bytes that nothing vouches for are fetched once more and compared.
-            let from = ifRange == nil ? max(0, writer.have - overlap) : writer.have
-            if from > 0 {
-                askedFrom = from
-                fields.append("Range: bytes=\(from)-")
-                if let ifRange {
-                    fields.append("If-Range: \(ifRange)")
-                    isConditional = true
-                }
-            }
-        }
-        return Transaction.Contribution(fields: fields)
+    func goOn() {
+        isSuspended = false
+        for worker in workers { worker.transaction.resume(.suspended) }
     }
 
-    /// A checkpoint that covers `count` bytes at the front has been written down.
+    /// A checkpoint that covers `count` bytes has been written down.
     func confirm(_ count: Int64) {
-        writer.confirm(count)
-        if !writer.isAhead { transaction.resume(.checkpoint) }
+        file.confirm(count)
+        guard !file.isAhead else { return }
+        for worker in workers { worker.transaction.resume(.checkpoint) }
     }
+
+    // MARK: For the connections
+
+    /// Whether several connections bring the file.
+    var isShared: Bool { workers.count > 1 }
 
     /// Whether the validator is one that this very URL sent, so that the server can be asked by it.
-    private var isVouched: Bool {
-        guard let url = transaction.url, let origin = writer.version.origin else { return false }
+    func isVouched(by url: CurlURL) -> Bool {
+        guard let origin = file.version.origin else { return false }
         return origin == ResumeData.resource(of: url.text)
     }
 
-    // MARK: The answer
+    func tellRestart(_ reason: String) { session.delegate.downloadTask(task, didRestartBecause: reason) }
 
-    func take(_ head: ResponseHead, at url: CurlURL) -> Transaction.HeadVerdict {
-        let judgement = AnswerJudgement(
-            askedFrom: askedFrom, have: writer.have, validator: writer.have > 0 ? writer.version.validator : nil,
-            isVouched: isVouched, isConditional: isConditional, total: writer.version.total, pathSuffix: url.path)
-        switch judgement.judge(head, now: Int64(time(nil))) {
-        case .accept(let offset, let length, let total):
-            isPart = true
-            return receive(head, at: url, from: offset, end: length.map { offset + $0 }, total: total)
-        case .restart(let length):
-            if writer.have > 0 {
-                session.delegate.downloadTask(task, didRestartBecause: "the server sent the whole file")
-            }
-            writer.startOver()
-            isPart = false
-            return receive(head, at: url, from: 0, end: length, total: length)
-        case .complete: phase = .discarding(.finish)
-        case .askAgain(let reason): phase = .discarding(.askAgain(reason: reason))
-        case .askUnconditionally: phase = .discarding(.askUnconditionally)
-        case .fail(let error): phase = .discarding(.fail(error))
-        }
-        return .discard
+    /// What was there is forgotten.
+    func didStartOver() {
+        table = nil
+        stopTimer()
     }
 
-    private func receive(
-        _ head: ResponseHead, at url: CurlURL, from offset: Int64, end: Int64?, total: Int64?
-    ) -> Transaction.HeadVerdict {
-        let claimed = ResourceVersion(
-            validator: head.validator, origin: ResumeData.resource(of: url.text), total: total,
-            suggestedFileName: head.suggestedFileName)
-        let metadata = ResourceMetadata(head, offset == 0 ? claimed : writer.version.continued(by: claimed))
-        undecided = nil
-        do throws(TransferError) {
-            try validate(head, length: end.map { $0 - offset })
-            if let maximum = transaction.request.maximumBodySize, let total, total > maximum {
-                throw TransferError(.tooLarge, "the file has \(total) bytes, more than the \(maximum) allowed")
-            }
-            if judgesFirstByte, writer.target == nil {
-                undecided = metadata
-            } else {
-                try place(metadata, total: total)
-            }
-        } catch {
-            return .refuse(error)
-        }
-        writer.begin(at: offset, of: claimed)
-        if writer.have > 0 {
-            session.delegate.downloadTask(task, didResumeAtOffset: writer.have, expected: writer.version.total ?? total)
-        }
-        phase = .receiving(end: end)
-        return .receive
+    /// The only connection begins to receive: from here on others may join it.
+    func didBegin(_ worker: SegmentWorker, total: Int64?, _ head: ResponseHead) {
+        guard let total = total ?? file.version.total, total > 0 else { return }
+        if worker.end == nil { worker.cut(at: total) }
+        if table?.total != total { table = SegmentTable(total: total) }
+        table?.put(worker.number, on: worker.start..<max(worker.start, worker.end ?? total))
+        let takesRanges = head.status == 206 || head.value(of: "accept-ranges")?.lowercased() != "none"
+        guard takesRanges, timer == nil, task.originalRequest.segments.most > 1,
+            total - file.count >= Self.smallestShared
+        else { return }
+        look(in: task.originalRequest.segments.isAutomatic ? ConnectionGrowth.interval : 0)
     }
 
-    /// Finds the file's place, and makes sure that there is room for it.
-    private func place(_ metadata: ResourceMetadata, total: Int64?) throws(TransferError) {
-        undecided = nil
-        destination = try writer.place(metadata, total: total)
-    }
-
-    /// An error page must not become the file: what the request demands of an answer is asked before its first byte.
-    private func validate(_ head: ResponseHead, length: Int64?) throws(TransferError) {
-        judgesFirstByte = false
-        guard let error = session.delegate.downloadTask(task, validate: head, isEmpty: length == 0) else { return }
-        // Of unknown length, it may yet turn out to be empty.
-        guard length == nil, session.delegate.downloadTask(task, validate: head, isEmpty: true) == nil else {
-            throw error
+    /// An exchange ended. Never from within one of libcurl's callbacks.
+    func worker(_ worker: SegmentWorker, did ending: SegmentWorker.Ending) {
+        if isEnded { return }
+        if let answered = worker.answeredAt {
+            let seconds = Double(worker.askedAt.milliseconds(until: answered)) / 1000
+            setUp = setUp == 0 ? seconds : (3 * setUp + seconds) / 4
         }
-        judgesFirstByte = true
-    }
-
-    func receive(_ bytes: UnsafeRawBufferPointer) -> BodyVerdict {
-        switch phase {
-        case .receiving(let end):
-            if writer.isAhead {
-                transaction.pause(.checkpoint)
-                return .paused
-            }
-            if judgesFirstByte {
-                judgesFirstByte = false
-                if let head = task.response,
-                    let error = session.delegate.downloadTask(task, validate: head, isEmpty: false)
-                {
-                    transaction.failure = error
-                    return .refused
-                }
-            }
-            do throws(TransferError) {
-                if let undecided { try place(undecided, total: nil) }
-                if let end, writer.position + Int64(bytes.count) > end {
-                    throw TransferError(.remoteChanged, "the server sends more than the \(end) bytes it spoke of")
-                }
-                try writer.append(bytes)
-                if let maximum = transaction.request.maximumBodySize, writer.position > maximum {
-                    throw TransferError(.tooLarge, "the file grew past the \(maximum) bytes allowed")
-                }
-                return .accepted
-            } catch {
-                transaction.failure = error
-                return .refused
-            }
-        case .discarding: return .accepted
-        case .asking, .ended: return .refused
-        }
-    }
-
-    func didEnd(_ error: TransferError?) {
-        switch (phase, error) {
-        case (.ended, _): break
-        case (_, let error?): broke(error)
-        case (.discarding(let next), nil): go(next)
-        case (_, nil): bodyEnded()
-        }
-    }
-
-    private func go(_ next: Next) {
-        switch next {
-        case .askAgain(let reason):
-            restarts += 1
-            guard restarts <= Self.restartLimit else {
-                return fail(TransferError(.remoteChanged, reason))
-            }
-            session.delegate.downloadTask(task, didRestartBecause: reason)
-            writer.startOver()
-            ask()
+        switch ending {
+        case .body(let end): bodyEnded(worker, end)
+        case .claim: goOn(worker)
+        case .replaced: again(worker)
+        case .whole: finish(worker)
         case .askUnconditionally:
             isConditionUseless = true
-            ask()
-        case .finish: finish()
-        case .fail(let error): fail(error)
+            worker.ask(from: worker.start, to: worker.end)
+        case .askAgain(let reason), .changed(let reason): restart(worker, reason)
+        case .useless(let reason):
+            isSingle = true
+            if isShared { dismiss(worker) } else { restart(worker, reason) }
+        case .failed(let error): if isShared { lose(worker, error) } else { broke(worker, error) }
+        case .refused(let error): broke(worker, error)
         }
     }
 
     /// libcurl saw a complete body; whether it is, our own count says.
-    private func bodyEnded() {
-        guard case .receiving(let end) = phase else {
-            return fail(TransferError(.truncated, "the connection ended without an answer"))
-        }
+    private func bodyEnded(_ worker: SegmentWorker, _ end: Int64?) {
+        let writer = worker.writer
         do throws(TransferError) {
             try writer.endOfBody()
-        } catch {
-            return broke(error)
-        }
-        if let end, writer.position < end {
-            return fail(TransferError(.truncated, "the body ended at \(writer.position) of \(end) bytes"))
-        }
-        // A part shorter than what was asked for is legal: ask for the rest, as long as it brings something.
-        if writer.version.total.map({ writer.position < $0 }) ?? isPart {
-            guard writer.position > haveBefore || narrowOverlap() else {
-                // Nobody says how long it is, and nothing follows what is here.
-                if writer.version.total == nil, transaction.bodyBegun { return finish() }
-                return fail(TransferError(.truncated, "the server sends nothing after byte \(writer.position)"))
+            if let end, writer.position < end {
+                let error = TransferError(.truncated, "the body ended at \(writer.position) of \(end) bytes")
+                return isShared ? lose(worker, error) : fail(error)
             }
-            do throws(TransferError) { try writer.flush() } catch { return broke(error) }
-            return ask()
+            if let claimed = worker.end, writer.position >= claimed { return goOn(worker) }
+            // A part shorter than what was asked for is legal: ask for the rest, as long as it brings something.
+            guard worker.end != nil || worker.isPart else { return finish(worker) }
+            guard writer.position > worker.haveBefore || worker.narrowOverlap() else {
+                // Nobody says how long it is, and nothing follows what is here.
+                if file.version.total == nil, worker.transaction.bodyBegun { return finish(worker) }
+                let error = TransferError(.truncated, "the server sends nothing after byte \(writer.position)")
+                return isShared ? lose(worker, error) : fail(error)
+            }
+            try writer.flush()
+            worker.ask(from: max(worker.haveBefore, worker.start), to: worker.end)
+        } catch {
+            broke(worker, error)
         }
-        finish()
     }
 
-    /// An answer brought the overlap and no more: the end of the file, or of what the server sends at once.
-    ///
-    /// - Returns: whether to ask once more from nearer to the end, which tells the two apart.
-    private func narrowOverlap() -> Bool {
-        guard let askedFrom, askedFrom < haveBefore, overlap > Self.narrowOverlap else { return false }
-        overlap = Self.narrowOverlap
+    // MARK: Sharing the work
+
+    /// A connection has brought what it was to bring.
+    private func goOn(_ worker: SegmentWorker) {
+        guard let total = table?.total else { return finish(worker) }
+        table?.release(worker.number)
+        losses = 0
+        // The last block goes to the disk with the rest of the file.
+        if file.count + Int64(worker.writer.pending) >= total { return finish(worker) }
+        do throws(TransferError) {
+            try worker.writer.flush()
+        } catch {
+            return broke(worker, error)
+        }
+        if let range = range(for: worker) {
+            worker.ask(from: range.lowerBound, to: range.upperBound)
+        } else {
+            dismiss(worker)
+        }
+    }
+
+    /// - Returns: what it is to fetch next; `nil` where the others need no help.
+    private func range(for worker: SegmentWorker) -> Range<Int64>? {
+        note()
+        let rate = worker.pace.rate > 0 ? worker.pace.rate : bestRate
+        guard
+            let work = table?.next(
+                for: worker.number, written: file.written, connections: max(growth.target, workers.count), rate: rate,
+                setUp: setUp)
+        else { return nil }
+        for other in workers { if let claim = table?.claims[other.number] { other.cut(at: claim.end) } }
+        switch work {
+        case .none: return nil
+        case .range(let range): return range
+        case .takeOver(let victim, let range):
+            if let other = workers.first(where: { $0.number == victim }) { dismiss(other) }
+            return isEnded ? nil : range
+        }
+    }
+
+    /// Its connection broke, and others are at work.
+    private func lose(_ worker: SegmentWorker, _ error: TransferError) {
+        let hasProgressed = worker.start > worker.haveBefore
+        if hasProgressed, error.code != .httpStatus { return again(worker) }
+        losses += 1
+        let wait = max(Int64(error.retryAfter ?? 0) * 1000, 1_000 << Int64(min(losses, 6)))
+        addsFrom = core.now.milliseconds + wait
+        dismiss(worker)
+        if losses >= Self.lossLimit { growth.limit(to: workers.count) }
+    }
+
+    /// Asks for the rest of its claim over another connection.
+    private func again(_ worker: SegmentWorker) {
+        do throws(TransferError) {
+            try worker.writer.flush()
+        } catch {
+            return broke(worker, error)
+        }
+        worker.ask(from: worker.start, to: worker.end)
+    }
+
+    /// Lets a connection go; others are at work.
+    private func dismiss(_ worker: SegmentWorker) {
+        do throws(TransferError) {
+            try worker.writer.flush()
+        } catch {
+            return broke(worker, error)
+        }
+        table?.release(worker.number)
+        workers.removeAll { $0 === worker }
+        worker.stop()
+        if let origin = borrowed.popLast() { session.giveBackConnection(at: origin) }
+        task.progress.setConnections(workers.count)
+    }
+
+    // MARK: Looking after them
+
+    private func look(in milliseconds: Int64) {
+        timer = core.after(milliseconds: milliseconds) { [unowned self] in
+            timer = nil
+            look()
+        }
+    }
+
+    private func stopTimer() {
+        if let timer { core.cancelTimer(timer) }
+        timer = nil
+    }
+
+    private func look() {
+        guard let total = table?.total else { return }
+        if !isSuspended, canShare {
+            note()
+            let now = core.now.milliseconds
+            let left = total - file.count
+            let target = growth.look(
+                now: now, received: task.progress.transferredBytes, active: workers.count { $0.isReceiving }, left: left
+            )
+            if workers.count > target || (!borrowed.isEmpty && session.wantsConnection(at: borrowed)) {
+                let slowest = workers.min { $0.pace.rate < $1.pace.rate }
+                if let slowest, isShared { dismiss(slowest) }
+            } else if now >= addsFrom, left >= Self.smallestShared {
+                while workers.count < target, add() {}
+            }
+            replaceSlow(now)
+        }
+        if isEnded || timer != nil { return }
+        let calm = isShared ? ConnectionGrowth.longInterval : Self.calmInterval
+        look(in: growth.isTrying && canShare ? ConnectionGrowth.interval : calm)
+    }
+
+    /// Whether several connections may bring the file: all can be held to one version.
+    private var canShare: Bool {
+        guard !isSingle, let first = workers.first, let url = first.transaction.url, isVouched(by: url) else {
+            return false
+        }
+        guard first.transaction.usesHTTP1(at: url) else { return false }
+        let validator = file.version.validator
+        return isConditionUseless ? validator.strongEntityTag != nil : validator.ifRange != nil
+    }
+
+    /// Notes where the connections stand.
+    private func note() {
+        let now = core.now.milliseconds
+        for worker in workers {
+            if worker.isReceiving { worker.pace.note(worker.received, at: now) }
+            table?.move(worker.number, to: worker.position, rate: worker.pace.rate)
+            bestRate = max(bestRate * 0.995, worker.pace.rate)
+        }
+    }
+
+    /// - Returns: whether there was work for one more, and the host has room for it.
+    private func add() -> Bool {
+        guard let first = workers.first, let origin = first.transaction.url?.origin,
+            session.borrowConnection(at: origin)
+        else { return false }
+        borrowed.append(origin)
+        lastNumber += 1
+        let worker = SegmentWorker(self, following: first, number: lastNumber)
+        workers.append(worker)
+        guard let range = range(for: worker), !isEnded else {
+            if !isEnded { dismiss(worker) }
+            return false
+        }
+        task.progress.setConnections(workers.count)
+        worker.ask(from: range.lowerBound, to: range.upperBound)
         return true
+    }
+
+    /// What a connection that is far slower than the others has yet to bring is asked for anew.
+    private func replaceSlow(_ now: Int64) {
+        for worker in workers where !isEnded && worker.transaction.pauses.isEmpty {
+            let waited = now - worker.askedAt.milliseconds
+            guard waited >= Self.watchingTime + Int64(4000 * setUp) else { continue }
+            let others = workers.filter { $0 !== worker }.map(\.pace.rate).max() ?? 0
+            let reference = max(others, isShared ? 0 : bestRate)
+            let rate = worker.isReceiving ? worker.pace.rate : 0
+            let rest = Double((worker.end ?? worker.position) - worker.position)
+            guard reference > 0, rate * SegmentTable.slowness < reference,
+                rest > rate * (2 * setUp + rest / reference + 0.5)
+            else { continue }
+            let before = replacements[worker.number] ?? (0, 0)
+            guard now >= before.until, before.count < Self.replacementLimit else { continue }
+            replacements[worker.number] = (now + 2_000 << Int64(before.count), before.count + 1)
+            worker.breakOff(.replaced)
+        }
     }
 
     // MARK: The end
 
-    private func finish() {
+    /// What is here is of no use: the whole is asked for once more, over one connection.
+    private func restart(_ worker: SegmentWorker, _ reason: String) {
+        if isShared { isSingle = true }
+        letGo(allBut: worker)
+        restarts += 1
+        guard restarts <= Self.restartLimit else { return fail(TransferError(.remoteChanged, reason)) }
+        tellRestart(reason)
+        worker.writer.drop()
+        file.startOver()
+        didStartOver()
+        worker.transaction.isQuiet = false
+        worker.ask(from: 0, to: nil)
+    }
+
+    private func letGo(allBut worker: SegmentWorker?) {
+        for other in workers where other !== worker { other.stop() }
+        workers.removeAll { $0 !== worker }
+        for origin in borrowed { session.giveBackConnection(at: origin) }
+        borrowed = []
+        task.progress.setConnections(workers.count)
+    }
+
+    private func finish(_ worker: SegmentWorker) {
         do throws(TransferError) {
             if destination == nil {
-                try place(undecided ?? ResourceMetadata(nil, writer.version), total: nil)
+                destination = try file.place(worker.undecided ?? ResourceMetadata(nil, file.version), total: nil)
             }
-            let (part, size) = try writer.complete()
+            let size = file.version.total ?? max(worker.writer.position, file.front)
+            let part = try file.complete(size: size, flushing: worker.writer)
             guard let destination else { throw TransferError(.internal, "a file without a destination") }
             end()
             task.progress.setTotal(size)
             session.publish(task, part, size: size, destination: destination)
         } catch {
-            broke(error)
+            broke(worker, error)
         }
     }
 
     /// What is there is of no use any more, or nothing more can be done.
-    private func broke(_ error: TransferError) {
-        if error.code == .remoteChanged { go(.askAgain(reason: error.message)) } else { fail(error) }
+    private func broke(_ worker: SegmentWorker, _ error: TransferError) {
+        if error.code == .remoteChanged { restart(worker, error.message) } else { fail(error) }
     }
 
     private func fail(_ error: TransferError) {
-        if case .ended = phase { return }
+        if isEnded { return }
         // Bytes that are in memory still may spare fetching them again; if the disk does not want them, so be it.
-        if error.code != .remoteChanged { try? writer.flush() }
-        let part = error.code == .remoteChanged ? nil : writer.part
-        let version = writer.version
+        if error.code != .remoteChanged { for worker in workers { try? worker.writer.flush() } }
+        let part = error.code == .remoteChanged ? nil : file.part
+        let version = file.version
         end()
         session.fail(task, error, part: part, version: version)
     }
 
     private func end() {
-        phase = .ended
-        writer.release()
+        isEnded = true
+        stopTimer()
+        // What a caller still holds of this outlives its place on the loop.
+        let workers = workers
+        letGo(allBut: nil)
         core.release(task.identifier)
+        _ = workers
     }
 }

@@ -21,6 +21,7 @@ final class ExchangeLauncher {
     private unowned let core: LoopCore
     private let session: Session
     var task: any LoopTask
+    private let number: Int
     /// Counts launches, so that an answer of the resolver that comes late finds nothing to do.
     private var attempt = 0
     private var timer: Int?
@@ -31,8 +32,10 @@ final class ExchangeLauncher {
     /// Microseconds that looking up the newest exchange's name took; `nil` where it was known.
     private(set) var lookup: Int64?
 
-    init(core: LoopCore, task: any LoopTask) {
+    /// - Parameter number: of its transaction.
+    init(core: LoopCore, task: any LoopTask, number: Int) {
         self.core = core
+        self.number = number
         self.task = task
         session = task.session
     }
@@ -65,9 +68,10 @@ final class ExchangeLauncher {
             self?.resolved(nil, attempt: attempt, since: .now())
         }
         let begun = MonotonicTime.now()
-        session.resolver.resolve(connectTo.host) { [session, task] answer in
+        session.resolver.resolve(connectTo.host) { [session, task, number] answer in
             session.perform(task) { run in
-                (run as? any TransactionRun)?.transaction.launcher.resolved(answer, attempt: attempt, since: begun)
+                let transaction = (run as? any TransactionRun)?.transaction(number)
+                transaction?.launcher.resolved(answer, attempt: attempt, since: begun)
             }
         }
     }

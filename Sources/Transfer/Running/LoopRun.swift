@@ -11,16 +11,23 @@ protocol LoopRun: AnyObject {
 
 /// One whose checkpoints are confirmed.
 protocol ConfirmableRun: LoopRun {
-    /// A checkpoint that covers `count` bytes at the front has been written down.
+    /// A checkpoint that covers `count` bytes has been written down.
     func confirm(_ count: Int64)
 }
 
 /// One that asks and is answered.
 protocol TransactionRun: LoopRun {
+    /// The one of this number, while it is at work.
+    func transaction(_ number: Int) -> Transaction?
+}
+
+/// One that asks one question at a time.
+protocol SingleTransactionRun: TransactionRun {
     var transaction: Transaction { get }
 }
 
-extension TransactionRun {
+extension SingleTransactionRun {
+    func transaction(_ number: Int) -> Transaction? { transaction }
     func cancel() { transaction.cancel() }
     func suspend() { transaction.pause(.suspended) }
     func goOn() { transaction.resume(.suspended) }

@@ -16,11 +16,12 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun {
         case ended
     }
 
-    private(set) lazy var exchange = RemoteExchange(file, task: task, client: self, core: core)
+    private(set) lazy var exchange = RemoteExchange(remote, task: task, client: self, core: core)
     private let task: DownloadTask
-    private let file: RemoteFile
+    private let remote: RemoteFile
     private let session: Session
     private unowned let core: LoopCore
+    private let file: DownloadFile
     private let writer: BodyWriter
 
     private var phase = Phase.asking
@@ -39,43 +40,44 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun {
 
     init(task: DownloadTask, file: RemoteFile, core: LoopCore) {
         self.task = task
-        self.file = file
+        remote = file
         self.core = core
         session = task.session
-        writer = BodyWriter(task: task, core: core, configuration: task.session.configuration)
+        self.file = DownloadFile(task: task, core: core)
+        writer = BodyWriter(file: self.file)
     }
 
     func start() {
-        if let resumeData = task.resumeData { writer.reopen(resumeData) }
+        if let resumeData = task.resumeData { file.reopen(resumeData) }
         // Every byte came in an earlier life.
-        if let total = writer.version.total, writer.have == total, total > 0 {
-            return confirm(RemoteFacts(writer.version))
+        if let total = file.version.total, file.front == total, total > 0 {
+            return confirm(RemoteFacts(file.version))
         }
         ask()
     }
 
     private func ask() {
         phase = .asking
-        offset = RemoteFacts(writer.version).offset(have: writer.have, overlap: Self.overlap)
-        if offset == 0, writer.have > 0 {
+        offset = RemoteFacts(file.version).offset(have: file.front, overlap: Self.overlap)
+        if offset == 0, file.front > 0 {
             tellRestart("what is here of the file cannot be told from another version")
-            writer.startOver()
+            startOver()
         }
-        exchange.begin(RemoteStep(work: .fetch(from: offset), path: file.path))
+        exchange.begin(RemoteStep(work: .fetch(from: offset), path: remote.path))
     }
 
     func confirm(_ count: Int64) {
-        writer.confirm(count)
-        if !writer.isAhead { exchange.resume(.checkpoint) }
+        file.confirm(count)
+        if !file.isAhead { exchange.resume(.checkpoint) }
     }
 
     // MARK: The file
 
     /// The server has said what it knows of the file, and no byte has been taken.
     private func begin(_ facts: RemoteFacts) throws(TransferError) {
-        if writer.have > 0 {
-            let known = RemoteFacts(writer.version)
-            if let reason = known.difference(to: facts, isCompared: offset < writer.have) {
+        if file.front > 0 {
+            let known = RemoteFacts(file.version)
+            if let reason = known.difference(to: facts, isCompared: offset < file.front) {
                 throw TransferError(.remoteChanged, reason)
             }
         }
@@ -84,10 +86,11 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun {
             throw TransferError(.tooLarge, "the file has \(size) bytes, more than the \(maximum) allowed")
         }
         let claimed = facts.version(of: task.originalRequest.url)
-        destination = try writer.place(ResourceMetadata(facts.head, claimed), total: facts.size)
+        destination = try file.place(ResourceMetadata(facts.head, claimed), total: facts.size)
+        task.progress.setTotal(claimed.total)
         writer.begin(at: offset, of: claimed)
-        if writer.have > 0 {
-            session.delegate.downloadTask(task, didResumeAtOffset: writer.have, expected: facts.size)
+        if file.front > 0 {
+            session.delegate.downloadTask(task, didResumeAtOffset: file.front, expected: facts.size)
         }
         phase = .receiving(facts)
     }
@@ -96,7 +99,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun {
         do throws(TransferError) {
             if case .asking = phase { try begin(facts) }
             guard case .receiving(let facts) = phase else { return .refused }
-            if writer.isAhead {
+            if file.isAhead {
                 exchange.pause(.checkpoint)
                 return .paused
             }
@@ -149,7 +152,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun {
 
     private func confirm(_ facts: RemoteFacts) {
         phase = .confirming(facts)
-        exchange.begin(RemoteStep(work: .look, path: file.path))
+        exchange.begin(RemoteStep(work: .look, path: remote.path))
     }
 
     private func confirmed(_ ending: RemoteEnding, _ facts: RemoteFacts) {
@@ -173,9 +176,10 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun {
     private func finish() {
         do throws(TransferError) {
             if destination == nil {
-                destination = try writer.place(ResourceMetadata(nil, writer.version), total: nil)
+                destination = try file.place(ResourceMetadata(nil, file.version), total: nil)
             }
-            let (part, size) = try writer.complete()
+            let size = max(writer.position, file.front)
+            let part = try file.complete(size: size, flushing: writer)
             guard let destination else { throw TransferError(.internal, "a file without a destination") }
             end()
             task.progress.setTotal(size)
@@ -183,6 +187,11 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun {
         } catch {
             broke(error)
         }
+    }
+
+    private func startOver() {
+        writer.drop()
+        file.startOver()
     }
 
     private func tellRestart(_ reason: String) {
@@ -193,7 +202,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun {
         guard error.code == .remoteChanged, restarts < Self.restartLimit else { return fail(error) }
         restarts += 1
         tellRestart(error.message)
-        writer.startOver()
+        startOver()
         ask()
     }
 
@@ -201,8 +210,8 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun {
         if case .ended = phase { return }
         // Bytes that are in memory still may spare fetching them again; if the disk does not want them, so be it.
         if error.code != .remoteChanged { try? writer.flush() }
-        let part = error.code == .remoteChanged ? nil : writer.part
-        let version = writer.version
+        let part = error.code == .remoteChanged ? nil : file.part
+        let version = file.version
         end()
         session.fail(task, error, part: part, version: version)
     }

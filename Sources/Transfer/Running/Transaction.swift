@@ -90,9 +90,14 @@ final class Transaction: ExchangeHandler {
 
     private(set) unowned var client: any TransactionClient
     private(set) var task: any LoopTask
-    private unowned let core: LoopCore
+    unowned let core: LoopCore
     let session: Session
     let launcher: ExchangeLauncher
+
+    /// Tells it from the others of its run.
+    let number: Int
+    /// It brings a share of what another one brings too: what the task says of itself is the other's to say.
+    var isQuiet = false
 
     private(set) var request: TransferRequest
     private(set) var url: CurlURL?
@@ -120,7 +125,7 @@ final class Transaction: ExchangeHandler {
     var storedBody: StoredBody?
 
     /// The request's own limit, in each direction.
-    private var limits: ByteLimits
+    private let limits: ByteLimits
     /// Ends a rest that the rate asks for.
     private var timer: Int?
 
@@ -137,10 +142,30 @@ final class Transaction: ExchangeHandler {
         self.task = task
         self.client = client
         self.core = core
+        number = 0
         session = task.session
         request = task.originalRequest
         limits = ByteLimits(request, now: core.now)
-        launcher = ExchangeLauncher(core: core, task: task)
+        launcher = ExchangeLauncher(core: core, task: task, number: 0)
+    }
+
+    /// Asks where `other` got its answer from, with what that needed.
+    ///
+    /// - Parameter number: no other's of the run.
+    init(following other: Transaction, number: Int, client: any TransactionClient) {
+        task = other.task
+        self.client = client
+        core = other.core
+        self.number = number
+        session = other.session
+        request = other.request
+        url = other.url
+        authorization = other.authorization
+        accepted = other.accepted
+        lenientFor = other.lenientFor
+        limits = other.limits
+        launcher = ExchangeLauncher(core: core, task: task, number: number)
+        isQuiet = true
     }
 
     /// Asks for what is to be asked for now; a client may do so again once it has been told of an end.
@@ -169,8 +194,10 @@ final class Transaction: ExchangeHandler {
     private func ask(_ url: CurlURL) {
         self.url = url
         beginAnew()
-        task.core.setCurrentRequest(request)
-        task.progress.setPhase(.connecting)
+        if !isQuiet {
+            task.core.setCurrentRequest(request)
+            task.progress.setPhase(.connecting)
+        }
         guard RequestOptions.protocols.split(separator: ",").contains(Substring(url.scheme)) else {
             return end(TransferError(.protocolNotAllowed, "this version does not speak \(url.scheme)"))
         }
@@ -288,7 +315,7 @@ final class Transaction: ExchangeHandler {
 
     // MARK: HTTP/2
 
-    private func usesHTTP1(at url: CurlURL) -> Bool {
+    func usesHTTP1(at url: CurlURL) -> Bool {
         let wanted = request.httpVersion ?? session.configuration.httpVersion
         return wanted == .http1 || session.avoidsHTTP2(at: url.origin)
     }
@@ -359,7 +386,7 @@ final class Transaction: ExchangeHandler {
 
     private func take(_ head: ResponseHead) -> Bool {
         guard let url else { return false }
-        task.core.setResponse(head)
+        if !isQuiet { task.core.setResponse(head) }
         client.hear(head)
         if RedirectRule.isRedirect(head.status), request.redirects.follows(head.status, method: request.method) {
             return redirect(head, url)
@@ -436,9 +463,9 @@ final class Transaction: ExchangeHandler {
         then: @escaping (Decision) -> Bool, atOnce: () -> Void = {}
     ) -> Bool {
         questions += 1
-        let (session, task, number) = (session, task, questions)
+        let (session, task, own, number) = (session, task, self.number, questions)
         let reply = Reply(otherwise: otherwise) { decision in
-            session.perform(task) { ($0 as? any TransactionRun)?.transaction.decided(decision, number) }
+            session.perform(task) { ($0 as? any TransactionRun)?.transaction(own)?.decided(decision, number) }
         }
         asking { reply.give($0) }
         if let decision = reply.takeAtOnce() {

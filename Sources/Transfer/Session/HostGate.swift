@@ -44,7 +44,11 @@ struct HostGate {
     ///
     /// - Returns: the task that may go in its place.
     mutating func leave(_ task: Int) -> Int? {
-        guard let host = hosts.removeValue(forKey: task) else { return nil }
+        hosts.removeValue(forKey: task).flatMap { next(at: $0) }
+    }
+
+    /// A place has become free.
+    private mutating func next(at host: String) -> Int? {
         if let next = waiting[host]?.popLast() {
             if waiting[host]?.isEmpty == true { waiting[host] = nil }
             return next.task
@@ -53,6 +57,21 @@ struct HostGate {
         running[host] = left > 0 ? left : nil
         return nil
     }
+
+    /// A task that was let in takes one connection more, where no task waits for one.
+    mutating func borrow(_ host: String) -> Bool {
+        guard waiting[host] == nil, running[host, default: 0] < limit else { return false }
+        running[host, default: 0] += 1
+        return true
+    }
+
+    /// A connection that was borrowed is free again.
+    ///
+    /// - Returns: the task that may go in its place.
+    mutating func giveBack(_ host: String) -> Int? { next(at: host) }
+
+    /// Whether a task waits for a connection.
+    func isWanted(_ host: String) -> Bool { waiting[host] != nil }
 
     /// A task that was let in goes on under another number.
     mutating func rename(_ task: Int, to other: Int) {

@@ -246,6 +246,22 @@ public final class Session: Sendable {
         }
     }
 
+    /// A download wants a connection more than its own.
+    ///
+    /// - Returns: whether the host's limit allows it; ``giveBackConnection(at:)`` follows then.
+    func borrowConnection(at origin: String) -> Bool { state.withLock { $0.gate?.borrow(origin) ?? true } }
+
+    func giveBackConnection(at origin: String) {
+        let next = state.withLock { state in state.gate?.giveBack(origin).flatMap { state.tasks[$0] } }
+        if let next { launch(next) }
+    }
+
+    /// Whether a task waits for a connection that was lent at one of `origins`.
+    func wantsConnection(at origins: [String]) -> Bool {
+        guard configuration.maximumConnectionsPerHost != nil else { return false }
+        return state.withLock { state in origins.contains { state.gate?.isWanted($0) ?? false } }
+    }
+
     /// An origin is to be spoken to in HTTP/1.1 from now on.
     func avoidHTTP2(at origin: String) {
         state.withLock { state in

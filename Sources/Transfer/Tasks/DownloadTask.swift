@@ -146,7 +146,7 @@ public final class DownloadTask: LoopTask {
 
     /// The resume data of a checkpoint have been kept where they outlast a crash.
     public func confirm(_ resumeData: ResumeData) {
-        let count = resumeData.ranges.contiguousEnd
+        let count = resumeData.ranges.count
         session.perform(self) { ($0 as? any ConfirmableRun)?.confirm(count) }
     }
 

@@ -9,6 +9,7 @@ public final class TransferProgress: Sendable {
     private let received = Atomic<Int64>(0)
     private let completed = Atomic<Int64>(0)
     private let total = Atomic<Int64>(-1)
+    private let inUse = Atomic<Int>(0)
     private let currentPhase = Atomic<Int>(0)
     /// Somebody wants to hear of a change.
     private let isAwaited = Atomic<Bool>(false)
@@ -51,6 +52,8 @@ public final class TransferProgress: Sendable {
         let value = total.load(ordering: .relaxed)
         return value < 0 ? nil : value
     }
+    /// Connections that bring a download's bytes, or are being made for it.
+    public var connections: Int { inUse.load(ordering: .relaxed) }
     /// What the request is busy with.
     public var phase: Phase { Phase(rawValue: currentPhase.load(ordering: .relaxed)) ?? .connecting }
     /// Between 0 and 1, where the whole is known.
@@ -92,6 +95,8 @@ public final class TransferProgress: Sendable {
         total.store(bytes ?? -1, ordering: .sequentiallyConsistent)
         tell()
     }
+
+    func setConnections(_ count: Int) { inUse.store(count, ordering: .relaxed) }
 
     func setPhase(_ phase: Phase) {
         currentPhase.store(phase.rawValue, ordering: .sequentiallyConsistent)

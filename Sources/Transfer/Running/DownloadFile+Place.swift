@@ -1,5 +1,5 @@
 /// Where a download's file goes, once the head of its answer is judged.
-extension BodyWriter {
+extension DownloadFile {
     /// Finds the file's place, and makes sure that there is room for it.
     ///
     /// - Parameter total: bytes of the whole file, where known.
@@ -7,9 +7,9 @@ extension BodyWriter {
     func place(_ metadata: ResourceMetadata, total: Int64?) throws(TransferError) -> FileDestination {
         let known = target
         let target = if let known { known } else { try decide(metadata, total: total) }
-        if let total, let free = target.directory.freeSpace(), total - have > free - target.reservedSpace {
+        if let total, let free = target.directory.freeSpace(), total - count > free - target.reservedSpace {
             throw TransferError(
-                .diskFull, "\(target.directory.path) has no room for \(total - have) bytes more")
+                .diskFull, "\(target.directory.path) has no room for \(total - count) bytes more")
         }
         let destination = try target.destination(metadata)
         guard known == nil else { return destination }

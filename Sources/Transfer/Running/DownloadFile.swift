@@ -1,0 +1,158 @@
+import Curl
+import Glibc
+
+/// A download's part file while it grows: which bytes of which version are there, what of them a checkpoint covers, and
+/// where the file will lie.
+///
+/// Lives on its loop's thread. ``BodyWriter``s bring the bytes, one for each connection.
+final class DownloadFile {
+    let task: DownloadTask
+    unowned let core: LoopCore
+    private let checkpointInterval: Int64
+    private let checkpointLimit: Int64
+
+    /// Where the part lies; `nil` while a destination is yet to be decided.
+    private(set) var target: DownloadTarget?
+    private(set) var part: PartFile?
+    /// What is known of the version that the bytes in the part are of.
+    private(set) var version = ResourceVersion()
+    /// Bytes that were handed to the kernel.
+    private(set) var written = ByteRangeSet()
+    /// How many those are.
+    private(set) var count: Int64 = 0
+
+    private var sinceCheckpoint: Int64 = 0
+    /// Bytes that a confirmed checkpoint covers.
+    private var confirmed: Int64 = 0
+
+    init(task: DownloadTask, core: LoopCore) {
+        self.task = task
+        self.core = core
+        if case .fixed(let target) = task.placement { self.target = target }
+        checkpointInterval = task.session.configuration.checkpointInterval
+        checkpointLimit = task.session.configuration.checkpointLimit ?? .max
+    }
+
+    /// Bytes at the front that are there.
+    var front: Int64 { written.contiguousEnd }
+
+    private var session: Session { task.session }
+
+    // MARK: Its life
+
+    /// Takes up what an earlier attempt left, where it is still what the resume data say.
+    func reopen(_ resumeData: ResumeData) {
+        guard resumeData.resource == ResumeData.resource(of: task.originalRequest.url),
+            let found = task.reopenPart(resumeData)
+        else {
+            return startOver()
+        }
+        part = found
+        version = resumeData.version
+        written = resumeData.ranges
+        count = written.count
+        confirmed = count
+        task.progress.setTotal(version.total)
+        task.progress.setCompleted(count)
+        task.setPart(found, version)
+    }
+
+    /// A destination has been decided: what is there of the part goes along.
+    ///
+    /// - Returns: `false` where it cannot, and has been removed.
+    func settle(in target: DownloadTarget) throws(TransferError) -> Bool {
+        let before = part
+        if let before {
+            part = try before.moved(to: target.directory, name: target.partName)
+            task.setPart(part, version)
+        }
+        self.target = target
+        guard let before, part == nil else { return true }
+        try before.directory.remove(before.name)
+        return false
+    }
+
+    /// Forgets all that is there: the next body begins a new generation.
+    func startOver() {
+        part = nil
+        version = ResourceVersion()
+        written = ByteRangeSet()
+        count = 0
+        confirmed = 0
+        task.setPart(nil, version)
+        task.progress.setTotal(nil)
+        task.progress.setCompleted(0)
+    }
+
+    /// Forgets what lies behind the bytes at the front: nothing ties it to them.
+    func keepFront() {
+        guard written.ranges.count > 1 || (front == 0 && count > 0) else { return }
+        written = ByteRangeSet(front > 0 ? [0..<front] : [])
+        count = front
+        confirmed = min(confirmed, count)
+        part?.forget(behind: front)
+        task.progress.setCompleted(count)
+    }
+
+    /// What comes is of the version that is there, and says `claimed` of it.
+    func adopt(_ claimed: ResourceVersion) {
+        version = version.continued(by: claimed)
+        task.setPart(part, version)
+    }
+
+    // MARK: Checkpoints
+
+    /// Whether no more is to be taken before a checkpoint has been confirmed.
+    var isAhead: Bool { count - confirmed >= checkpointLimit }
+
+    /// A checkpoint that covers `count` bytes has been written down.
+    func confirm(_ count: Int64) { confirmed = min(count, self.count) }
+
+    // MARK: Bytes
+
+    /// Where blocks that begin at `offset` are to be written.
+    func beginRun(at offset: Int64) throws(TransferError) -> PartFile.WriteRun {
+        try partForWriting().beginRun(at: offset)
+    }
+
+    /// - Throws: where the disk refuses, or someone cut the part short (`remoteChanged`).
+    func write(_ bytes: UnsafeRawBufferPointer, to run: PartFile.WriteRun) throws(TransferError) {
+        guard let part else { throw TransferError(.internal, "bytes without a part") }
+        if let end = written.ranges.last?.upperBound { try part.check(holds: end) }
+        let start = run.end
+        try part.write(bytes, to: run)
+        written.insert(start..<run.end)
+        count = written.count
+        task.progress.setCompleted(count)
+        session.delegate.downloadTask(
+            task, didWriteData: Int64(bytes.count), total: count, expected: task.progress.totalBytes)
+        sinceCheckpoint += Int64(bytes.count)
+        if sinceCheckpoint >= checkpointInterval {
+            sinceCheckpoint = 0
+            session.delegate.downloadTask(wantsCheckpoint: task)
+        }
+    }
+
+    private func partForWriting() throws(TransferError) -> PartFile {
+        if let part { return part }
+        guard let target else { throw TransferError(.internal, "bytes without a place") }
+        let made = try PartFile.make(in: target.directory, name: target.partName, owner: target.owner)
+        part = made
+        task.setPart(made, version)
+        return made
+    }
+
+    /// All `size` bytes are there, the last of them in `writer`: the part is cut to them.
+    ///
+    /// - Throws: `remoteChanged` where someone took the part away or cut it short: it is to be fetched anew.
+    func complete(size: Int64, flushing writer: BodyWriter? = nil) throws(TransferError) -> PartFile {
+        let before = part
+        try writer?.flush()
+        let part = try partForWriting()
+        try before?.checkName()
+        // An earlier attempt may have gone further with a longer version.
+        if try part.check(holds: size) > size { try part.truncate(to: size) }
+        task.progress.setCompleted(size)
+        return part
+    }
+}

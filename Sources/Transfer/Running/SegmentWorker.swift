@@ -1,0 +1,388 @@
+import Curl
+import Glibc
+
+/// One connection of a download: asks for the bytes that it was given, and takes the answers.
+///
+/// Lives on its loop's thread. What the head of an answer means is ``AnswerJudgement``'s to say; where bytes go is
+/// ``BodyWriter``'s; what follows an end is its ``DownloadRun``'s.
+final class SegmentWorker: TransactionClient {
+    private enum Phase {
+        /// Before the head of the answer is judged.
+        case asking
+        /// The body is the file's, up to `end` where that is known.
+        case receiving(end: Int64?)
+        /// The body is of no use; what follows it is decided.
+        case discarding(Ending)
+        /// The body's rest is of no use: broken off by us.
+        case broken(Ending)
+        case ended
+    }
+
+    /// How an exchange ended, for the run to go on from.
+    enum Ending {
+        /// libcurl saw a complete body, which goes up to `end` where that was stated; whether it is, our own count says.
+        case body(end: Int64?)
+        /// Every byte of the claim is here, and the answer has more of them.
+        case claim
+        /// What is there is of no use any more: ask again for the whole.
+        case askAgain(reason: String)
+        case askUnconditionally
+        /// Nothing is left to fetch.
+        case whole
+        /// The server has another version than the other connections bring.
+        case changed(reason: String)
+        /// The server answers with something else than the range that was asked for.
+        case useless(reason: String)
+        /// The exchange failed, by its server or on the way to it.
+        case failed(TransferError)
+        /// What was received cannot be kept, or must not be.
+        case refused(TransferError)
+        /// It is to be asked for once more, over another connection.
+        case replaced
+    }
+
+    private enum Origin {
+        case new
+        case takingOver(Transaction)
+        case following(SegmentWorker, number: Int)
+    }
+
+    private unowned let run: DownloadRun
+    private let task: DownloadTask
+    private let session: Session
+    private let origin: Origin
+    private(set) lazy var transaction = makeTransaction()
+    let writer: BodyWriter
+    private var file: DownloadFile { run.file }
+
+    private var phase = Phase.asking
+    /// The bytes that it is to bring; without an end up to that of the file, wherever that is.
+    private(set) var start: Int64 = 0
+    private(set) var end: Int64?
+    /// It was asked for a share of what others bring too.
+    private var asksForShare = false
+    /// The body under way goes to the file.
+    private var isWriting = false
+    /// Where the answer under way was to begin; `nil` where the whole was asked for.
+    private(set) var askedFrom: Int64?
+    /// It was asked with `If-Range`.
+    private var isConditional = false
+    /// What it had reached when it was asked.
+    private(set) var haveBefore: Int64 = 0
+    /// The body is a part of the resource and not the whole.
+    private(set) var isPart = false
+    /// Without a strong validator so many bytes are fetched again and compared before new ones are joined to them.
+    private var overlap: Int64 = 256 * 1024
+    /// What a server that never sends more than the overlap is asked with.
+    private static let narrowOverlap: Int64 = 64 * 1024
+
+    /// The head that a destination is to be decided by, once the first byte has been judged.
+    private(set) var undecided: ResourceMetadata?
+    /// The first byte tells whether there is a body that the head's type matters for.
+    private var judgesFirstByte = false
+
+    /// When it was asked, and when the head of the answer came.
+    private(set) var askedAt = MonotonicTime.now()
+    private(set) var answeredAt: MonotonicTime?
+    /// Bytes of body that it received over all its answers.
+    private(set) var received: Int64 = 0
+    /// Bytes a second that it brings, as far as is known.
+    var pace = Pace()
+
+    private init(_ run: DownloadRun, _ origin: Origin) {
+        self.run = run
+        self.origin = origin
+        task = run.task
+        session = run.task.session
+        writer = BodyWriter(file: run.file)
+    }
+
+    /// The first one of a download.
+    ///
+    /// - Parameter transaction: an answer that another task began to take.
+    convenience init(_ run: DownloadRun, takingOver transaction: Transaction? = nil) {
+        self.init(run, transaction.map { .takingOver($0) } ?? .new)
+    }
+
+    /// One more, which asks where `other` does.
+    convenience init(_ run: DownloadRun, following other: SegmentWorker, number: Int) {
+        self.init(run, .following(other, number: number))
+    }
+
+    private func makeTransaction() -> Transaction {
+        switch origin {
+        case .new: return Transaction(task, client: self, core: run.core)
+        case .takingOver(let transaction):
+            transaction.hand(over: task, to: self)
+            return transaction
+        case .following(let other, let number):
+            return Transaction(following: other.transaction, number: number, client: self)
+        }
+    }
+
+    var number: Int { transaction.number }
+
+    /// Whether it waits for a head, or brings bytes.
+    var isReceiving: Bool { if case .receiving = phase { true } else { false } }
+
+    /// The next byte that it is to bring.
+    var position: Int64 { isWriting ? max(start, writer.position) : start }
+
+    // MARK: Asking
+
+    /// Asks for `range`; without one for all from `start` on.
+    func ask(from start: Int64, to end: Int64?) {
+        self.start = start
+        self.end = end
+        phase = .asking
+        askedAt = .now()
+        answeredAt = nil
+        pace.pause()
+        transaction.ask()
+    }
+
+    /// Someone else brings what lies behind `end`.
+    func cut(at end: Int64) { self.end = end }
+
+    /// Ends it without a word to the run. To be called from outside libcurl's callbacks.
+    func stop() {
+        phase = .ended
+        transaction.cancel()
+        writer.release()
+    }
+
+    /// Breaks off what is under way; ``DownloadRun/worker(_:did:)`` follows. To be called from outside libcurl's
+    /// callbacks.
+    func breakOff(_ ending: Ending) {
+        phase = .broken(ending)
+        transaction.cancel()
+    }
+
+    func prepare(_ request: TransferRequest, at url: CurlURL) throws(TransferError) -> Transaction.Contribution {
+        phase = .asking
+        var fields = ["Accept-Encoding: identity"]
+        askedFrom = nil
+        isConditional = false
+        isPart = false
+        isWriting = false
+        haveBefore = start
+        asksForShare = run.isShared
+        guard file.count > 0 || asksForShare else { return Transaction.Contribution(fields: fields) }
+        let ifRange = run.isVouched(by: url) && !run.isConditionUseless ? file.version.validator.ifRange : nil
+        if ifRange != nil || asksForShare {
+            askedFrom = start
+            let last = end.flatMap { $0 < file.version.total ?? .max ? "\($0 - 1)" : nil } ?? ""
+            fields.append("Range: bytes=\(start)-\(last)")
+        } else {
+            // Bytes that nothing vouches for are fetched once more and compared, and those behind a gap do not count.
+            haveBefore = file.front
+            let from = max(0, haveBefore - overlap)
+            guard from > 0 else { return Transaction.Contribution(fields: fields) }
+            askedFrom = from
+            fields.append("Range: bytes=\(from)-")
+        }
+        if let ifRange {
+            fields.append("If-Range: \(ifRange)")
+            isConditional = true
+        }
+        return Transaction.Contribution(fields: fields)
+    }
+
+    /// An answer brought the overlap and no more: the end of the file, or of what the server sends at once.
+    ///
+    /// - Returns: whether to ask once more from nearer to the end, which tells the two apart.
+    func narrowOverlap() -> Bool {
+        guard let askedFrom, askedFrom < haveBefore, overlap > Self.narrowOverlap else { return false }
+        overlap = Self.narrowOverlap
+        return true
+    }
+
+    // MARK: The answer
+
+    func take(_ head: ResponseHead, at url: CurlURL) -> Transaction.HeadVerdict {
+        answeredAt = run.core.now
+        let isVouched = run.isVouched(by: url)
+        let hasBytes = file.count > 0 || asksForShare
+        let judgement = AnswerJudgement(
+            askedFrom: askedFrom, have: haveBefore, validator: hasBytes ? file.version.validator : nil,
+            isVouched: isVouched, isConditional: isConditional, total: file.version.total, pathSuffix: url.path)
+        let verdict = judgement.judge(head, now: Int64(time(nil)))
+        if run.isShared || asksForShare { return takeShare(head, at: url, verdict, judgement) }
+        switch verdict {
+        case .accept(let offset, let length, let total):
+            isPart = true
+            if !isConditional {
+                file.keepFront()
+                start = haveBefore
+                end = nil
+            }
+            return receive(head, at: url, from: offset, end: length.map { offset + $0 }, total: total)
+        case .restart(let length):
+            if file.count > 0 { run.tellRestart("the server sent the whole file") }
+            writer.drop()
+            file.startOver()
+            run.didStartOver()
+            start = 0
+            end = nil
+            return receive(head, at: url, from: 0, end: length, total: length)
+        case .complete: phase = .discarding(.whole)
+        case .askAgain(let reason): phase = .discarding(.askAgain(reason: reason))
+        case .askUnconditionally: phase = .discarding(.askUnconditionally)
+        case .fail(let error): phase = .discarding(.failed(error))
+        }
+        return .discard
+    }
+
+    /// Others bring the file too: only the very range that was asked for is of use, and only of their version.
+    private func takeShare(
+        _ head: ResponseHead, at url: CurlURL, _ verdict: AnswerJudgement.Verdict, _ judgement: AnswerJudgement
+    ) -> Transaction.HeadVerdict {
+        switch verdict {
+        case .accept(let offset, let length?, let total):
+            guard offset == askedFrom, run.isVouched(by: url) else {
+                phase = .discarding(.useless(reason: "the server sent another range than was asked for"))
+                return .discard
+            }
+            let known = file.version.validator
+            guard isConditional || known.strongEntityTag == head.validator.strongEntityTag else {
+                phase = .discarding(.changed(reason: "the file on the server has changed"))
+                return .discard
+            }
+            isPart = true
+            let claimed = ResourceVersion(
+                validator: head.validator, origin: ResumeData.resource(of: url.text), total: total,
+                suggestedFileName: nil)
+            writer.begin(at: offset, of: file.version.continued(by: claimed))
+            isWriting = true
+            phase = .receiving(end: offset + length)
+            return .receive
+        case .accept, .complete: phase = .discarding(.useless(reason: "the server sent something else than a range"))
+        case .restart, .askAgain:
+            let reason = judgement.contradiction(in: head)
+            phase = .discarding(
+                reason.map { .changed(reason: $0) } ?? .useless(reason: "the server does not send the range"))
+        case .askUnconditionally: phase = .discarding(.askUnconditionally)
+        case .fail(let error): phase = .discarding(.failed(error))
+        }
+        return .discard
+    }
+
+    private func receive(
+        _ head: ResponseHead, at url: CurlURL, from offset: Int64, end: Int64?, total: Int64?
+    ) -> Transaction.HeadVerdict {
+        let claimed = ResourceVersion(
+            validator: head.validator, origin: ResumeData.resource(of: url.text), total: total,
+            suggestedFileName: head.suggestedFileName)
+        let metadata = ResourceMetadata(head, offset == 0 ? claimed : file.version.continued(by: claimed))
+        undecided = nil
+        do throws(TransferError) {
+            try validate(head, length: end.map { $0 - offset })
+            if let maximum = transaction.request.maximumBodySize, let total, total > maximum {
+                throw TransferError(.tooLarge, "the file has \(total) bytes, more than the \(maximum) allowed")
+            }
+            if judgesFirstByte, file.target == nil {
+                undecided = metadata
+            } else {
+                try place(metadata, total: total)
+            }
+        } catch {
+            phase = .broken(.refused(error))
+            return .refuse(error)
+        }
+        task.progress.setTotal(claimed.total ?? file.version.total)
+        writer.begin(at: offset, of: claimed)
+        isWriting = true
+        if file.count > 0 {
+            session.delegate.downloadTask(task, didResumeAtOffset: file.count, expected: file.version.total ?? total)
+        }
+        phase = .receiving(end: end)
+        run.didBegin(self, total: total, head)
+        return .receive
+    }
+
+    /// Finds the file's place, and makes sure that there is room for it.
+    private func place(_ metadata: ResourceMetadata, total: Int64?) throws(TransferError) {
+        undecided = nil
+        run.destination = try file.place(metadata, total: total)
+    }
+
+    /// An error page must not become the file: what the request demands of an answer is asked before its first byte.
+    private func validate(_ head: ResponseHead, length: Int64?) throws(TransferError) {
+        judgesFirstByte = false
+        guard let error = session.delegate.downloadTask(task, validate: head, isEmpty: length == 0) else { return }
+        // Of unknown length, it may yet turn out to be empty.
+        guard length == nil, session.delegate.downloadTask(task, validate: head, isEmpty: true) == nil else {
+            throw error
+        }
+        judgesFirstByte = true
+    }
+
+    func receive(_ bytes: UnsafeRawBufferPointer) -> BodyVerdict {
+        switch phase {
+        case .receiving(let answerEnd):
+            if file.isAhead {
+                transaction.pause(.checkpoint)
+                return .paused
+            }
+            do throws(TransferError) {
+                if judgesFirstByte { try judgeFirstByte() }
+                if let undecided { try place(undecided, total: nil) }
+                let answer = writer.position + Int64(bytes.count)
+                if let answerEnd, answer > answerEnd {
+                    throw TransferError(.remoteChanged, "the server sends more than the \(answerEnd) bytes it spoke of")
+                }
+                received += Int64(bytes.count)
+                guard let end, answer >= end, answerEnd.map({ $0 > end }) ?? true else {
+                    try writer.append(bytes)
+                    try judgeSize()
+                    return .accepted
+                }
+                // Someone else has the rest.
+                try writer.append(UnsafeRawBufferPointer(rebasing: bytes[..<Int(end - writer.position)]))
+                try judgeSize()
+                return breakOffInside(.claim, .cancelled)
+            } catch {
+                return breakOffInside(.refused(error), error)
+            }
+        case .discarding: return .accepted
+        case .asking, .broken, .ended: return .refused
+        }
+    }
+
+    private func breakOffInside(_ ending: Ending, _ error: TransferError) -> BodyVerdict {
+        phase = .broken(ending)
+        transaction.failure = error
+        return .refused
+    }
+
+    private func judgeFirstByte() throws(TransferError) {
+        judgesFirstByte = false
+        if let head = task.response, let error = session.delegate.downloadTask(task, validate: head, isEmpty: false) {
+            throw error
+        }
+    }
+
+    private func judgeSize() throws(TransferError) {
+        if let maximum = transaction.request.maximumBodySize, writer.position > maximum {
+            throw TransferError(.tooLarge, "the file grew past the \(maximum) bytes allowed")
+        }
+    }
+
+    func didEnd(_ error: TransferError?) {
+        let before = phase
+        if case .ended = before { return }
+        // What it reached counts from here on.
+        start = position
+        isWriting = false
+        phase = .asking
+        switch (before, error) {
+        case (.ended, _): break
+        case (.broken(let ending), _): run.worker(self, did: ending)
+        case (_, let error?): run.worker(self, did: .failed(error))
+        case (.discarding(let ending), nil): run.worker(self, did: ending)
+        case (.receiving(let end), nil): run.worker(self, did: .body(end: end))
+        case (.asking, nil):
+            run.worker(self, did: .failed(TransferError(.truncated, "the connection ended without an answer")))
+        }
+    }
+}
