@@ -12,6 +12,8 @@ package struct QueueSettings: Sendable, Equatable {
     package var uploadRoots: [String]
     package var onConflict: ConflictPolicy
     package var activeTasks: Int
+    /// Of one download; a task may name its own.
+    package var segments: Segments
     package var connectionsPerHost: Int
     package var tasksPerOwner: Int
     package var retry: RetryPolicy
@@ -29,6 +31,11 @@ package struct QueueSettings: Sendable, Equatable {
         uploadRoots = configuration.uploads.roots
         onConflict = configuration.downloads.onConflict
         activeTasks = configuration.limits.activeTasks
+        segments =
+            switch configuration.limits.connectionsPerTask {
+            case .auto: .automatic
+            case .exactly(let count): .fixed(count)
+            }
         connectionsPerHost = configuration.limits.connectionsPerHost
         tasksPerOwner = configuration.limits.tasksPerOwner
         retry = RetryPolicy(

@@ -107,6 +107,8 @@ struct RequestMaker {
             default: break
             }
         }
+        var request = request
+        request.segments = settings.segments
         let target = DownloadTarget(
             directory: directory, partName: Self.partName(record.id, identity: identity), owner: owner,
             reservedSpace: directory.reserve(settings.minimumFree), isReadBack: specification.checksum != nil,

@@ -56,7 +56,7 @@ struct RunningTask {
         if let rate = status.rate, rate > 0, let total = progress.totalBytes {
             status.eta = max(0, (total - progress.completedBytes + rate - 1) / rate)
         }
-        status.connections = holdsSlot ? 1 : 0
+        status.connections = holdsSlot ? max(1, progress.connections) : 0
         status.attempts = record.attempts + (request?.retryCount ?? 0) + 1
         status.startedAt = stored.startedAt ?? startedAt
         status.error = nil

@@ -42,6 +42,7 @@ struct Daemon: Service {
             plan.configuration, downloadDirectory: plan.downloadDirectory, daemonUser: plan.uid)
         var session = SessionConfiguration()
         session.userAgent = "dld/\(Release.version)"
+        session.maximumConnectionsPerHost = plan.configuration.limits.connectionsPerHost
         session.connectTimeout = plan.configuration.timeouts.connect
         session.stallTimeout = plan.configuration.timeouts.stall
         session.proxy = plan.configuration.network.proxy

@@ -28,22 +28,20 @@ package struct Resource: Sendable {
 
     /// Fills `buffer` with the bytes from `offset` on.
     package func fill(_ buffer: UnsafeMutableRawBufferPointer, from offset: Int64) {
+        guard let target = buffer.baseAddress else { return }
         var done = 0
         Self.pool.withUnsafeBytes { pool in
+            guard let pool = pool.baseAddress else { return }
             while done < buffer.count {
                 let position = offset + Int64(done)
                 let page = position / Int64(Self.pageSize)
                 let within = Int(position % Int64(Self.pageSize))
                 let count = min(Self.pageSize - within, buffer.count - done)
-                let key = mixed(seed &+ UInt64(page) &* 0x1_0000_0001)
+                var key = mixed(seed &+ UInt64(page) &* 0x1_0000_0001)
                 let start = Int(key % 64) * Self.pageSize
-                buffer[done..<done + count].copyBytes(from: pool[(start + within)..<(start + within + count)])
-                if within < 8 {
-                    withUnsafeBytes(of: key) { mark in
-                        let end = min(8, within + count)
-                        buffer[done..<done + (end - within)].copyBytes(from: mark[within..<end])
-                    }
-                }
+                // Plain copies: those of collections take each byte by itself where nothing is optimised.
+                memcpy(target + done, pool + start + within, count)
+                if within < 8 { withUnsafeBytes(of: &key) { _ = memcpy(target + done, $0.baseAddress! + within, min(8 - within, count)) } }
                 done += count
             }
         }

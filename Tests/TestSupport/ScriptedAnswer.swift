@@ -32,6 +32,7 @@ package enum ScriptedAnswer: Sendable {
 struct AnswerWriter {
     let descriptor: Int32
     let request: ScriptedServer.Request
+    let line: NetworkLine.Connection?
     let sent: (Int64) -> Void
 
     /// - Returns: whether the connection can carry another request.
@@ -102,6 +103,15 @@ struct AnswerWriter {
     }
 
     private func body(_ resource: Resource, _ range: Range<Int64>, pace: Int?) -> Bool {
+        guard let line else { return plainBody(resource, range, pace: pace) }
+        var offset = range.lowerBound
+        return line.pass(Int64(range.count)) { count in
+            defer { offset += Int64(count) }
+            return plainBody(resource, offset..<(offset + Int64(count)), pace: nil)
+        }
+    }
+
+    private func plainBody(_ resource: Resource, _ range: Range<Int64>, pace: Int?) -> Bool {
         let piece = pace.map { max(1, min($0 / 20, 1 << 16)) } ?? 1 << 16
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: piece, alignment: 16)
         defer { buffer.deallocate() }

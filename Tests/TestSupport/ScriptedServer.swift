@@ -17,6 +17,7 @@ package final class ScriptedServer: Sendable {
     package let port: Int
     private let listener: Int32
     private let script: [String: [ScriptedAnswer]]
+    private let line: NetworkLine?
     private let state = Mutex(State())
 
     private struct State {
@@ -31,8 +32,10 @@ package final class ScriptedServer: Sendable {
     ///   - script: by path, the answers to the first, the second, … request; the last one stays. Other paths
     ///     get 404.
     ///   - port: 0 lets the kernel choose.
-    package init(port: Int = 0, _ script: [String: [ScriptedAnswer]]) throws {
+    ///   - line: what lies between it and its clients; absent: nothing.
+    package init(port: Int = 0, line: NetworkLine? = nil, _ script: [String: [ScriptedAnswer]]) throws {
         self.script = script
+        self.line = line
         (listener, self.port) = try listenOnLoopback(port: port, backlog: 1024)
         try startThread { [weak self, listener] in
             while true {
@@ -110,14 +113,16 @@ package final class ScriptedServer: Sendable {
 
     private func converse(on connection: Int32) {
         var reader = RequestReader(descriptor: connection)
+        let connected = line.map { NetworkLine.Connection($0) }
         while let request = reader.next() {
+            connected?.begin()
             let answer = state.withLock { state in
                 let earlier = state.requests.count { $0.path == request.path }
                 state.requests.append(request)
                 let answers = script[request.path] ?? [.status(404)]
                 return earlier < answers.count ? answers[earlier] : (answers.last ?? .status(404))
             }
-            let writer = AnswerWriter(descriptor: connection, request: request) { [self] count in
+            let writer = AnswerWriter(descriptor: connection, request: request, line: connected) { [self] count in
                 state.withLock { $0.bodyBytesSent[request.path, default: 0] += count }
             }
             guard writer.write(answer) else { return }
