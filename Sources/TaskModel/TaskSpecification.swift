@@ -69,6 +69,8 @@ extension TaskSpecification {
         public static let secretLength = 4096
         public static let certificatesLength = 262_144
         public static let mirrors = 64
+        /// Bytes of all mirrors together.
+        public static let mirrorsLength = 65_536
     }
 
     /// Judges every field that can be judged without knowing the daemon.
@@ -147,6 +149,9 @@ extension TaskSpecification {
     private func checkSources() throws(FieldError) {
         guard mirrors.count <= Limit.mirrors else {
             throw FieldError(field: "mirrors", message: "are more than \(Limit.mirrors)")
+        }
+        guard mirrors.reduce(0, { $0 + $1.utf8.count }) <= Limit.mirrorsLength else {
+            throw FieldError(field: "mirrors", message: "are longer than \(Limit.mirrorsLength / 1024) KiB together")
         }
         for (index, mirror) in mirrors.enumerated() { _ = try TaskAddress(parsing: mirror, field: "mirrors[\(index)]") }
         if let checksum { _ = try Checksum(parsing: checksum) }

@@ -57,6 +57,7 @@ struct TaskSpecificationTests {
             ("mirrors[1]", { $0.mirrors = ["http://h/a", "file:///a"] }), ("mirrors[0]", { $0.mirrors = [""] }),
             ("mirrors[0]", { $0.mirrors = ["http://h/a\r\n"] }),
             ("mirrors", { $0.mirrors = Array(repeating: "http://h/a", count: 65) }),
+            ("mirrors", { $0.mirrors = Array(repeating: "http://h/" + Self.long.prefix(8183), count: 9) }),
             ("checksumURL", { $0.checksumURL = "SHA256SUMS" }),
             (
                 "checksumURL",
@@ -131,7 +132,7 @@ struct TaskSpecificationTests {
                 $0.directory = "/srv/a"
                 $0.output = "a.iso"
                 $0.checksum = "md5:d41d8cd98f00b204e9800998ecf8427e"
-                $0.mirrors = Array(repeating: "sftp://u:p@h/a", count: 64)
+                $0.mirrors = Array(repeating: "sftp://u:p@h/" + Self.long.prefix(1011), count: 64)
                 $0.connections = .exactly(16)
                 $0.size = .max
                 $0.pieceHashes = Self.pieces(32_768, length: .max / 32_768 + 1)
