@@ -6,7 +6,8 @@ struct FieldNames {
     var file: String?
 
     private static let options: [String: String] = [
-        "output": "--output", "directory": "--directory", "checksum": "--checksum", "headers": "--header",
+        "output": "--output", "directory": "--directory", "checksum": "--checksum",
+        "mirrors": "--mirror", "checksumURL": "--checksum-url", "connections": "--connections", "headers": "--header",
         "user": "--user", "password": "--password-file", "userAgent": "--user-agent", "referer": "--referer",
         "proxy": "--proxy", "caCertificates": "--cacert", "priority": "--priority", "maxSize": "--max-size",
         "startAt": "--start-at", "onConflict": "--on-conflict", "noMtime": "--no-mtime", "batch": "--batch",

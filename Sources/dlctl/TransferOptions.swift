@@ -115,7 +115,11 @@ extension TaskSpecification {
         task.paused = paused || options.paused
         guard kind == .download else { return task }
         task.directory = directory ?? options.directory
-        task.checksum = checksum ?? options.checksum
+        if checksum == nil, checksumURL == nil {
+            task.checksum = options.checksum
+            task.checksumURL = options.checksumURL
+        }
+        task.connections = connections ?? options.connections
         task.maxSize = maxSize ?? options.maxSize
         task.onConflict = onConflict ?? options.onConflict
         task.noMtime = noMtime || options.noMtime
