@@ -125,5 +125,5 @@ struct ChecksumLineReader {
         path.utf8.split(separator: UInt8(ascii: "/")).map { String(decoding: $0, as: UTF8.self) }.filter { $0 != "." }
     }
 
-    private static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> { URLList.trimmed(bytes) }
+    private static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> { FileText.trimmed(bytes) }
 }

@@ -15,7 +15,7 @@ package enum InputFile {
         while !lines.isEmpty {
             let line = lines.prefix { $0 != UInt8(ascii: "\n") }
             lines = lines[line.endIndex...].dropFirst()
-            let text = URLList.trimmed(line)
+            let text = FileText.trimmed(line)
             guard let first = text.first, first != UInt8(ascii: "#") else { continue }
             if kind == nil {
                 if first == UInt8(ascii: "<") { return .metalink }
