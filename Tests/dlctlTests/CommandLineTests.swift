@@ -164,6 +164,27 @@ import Testing
         #expect(QueueSubmission.chunks([], limit: 1, count: 1) == [])
     }
 
+    @Test("the options of the call fill what an entry of a file leaves open")
+    func filled() {
+        var options = TaskSpecification(url: "")
+        options.directory = "isos"
+        options.checksumURL = "http://h/SHA256SUMS"
+        options.connections = .exactly(2)
+        var entry = TaskSpecification(url: "http://h/a")
+        #expect(entry.filled(from: options).directory == "isos")
+        #expect(entry.filled(from: options).checksumURL == "http://h/SHA256SUMS")
+        #expect(entry.filled(from: options).connections == .exactly(2))
+        entry.directory = "d"
+        entry.checksum = "md5:d41d8cd98f00b204e9800998ecf8427e"
+        entry.connections = .auto
+        #expect(entry.filled(from: options).directory == "d")
+        #expect(entry.filled(from: options, nestsDirectory: true).directory == "isos/d")
+        #expect(entry.filled(from: options).checksumURL == nil, "a digest of its own takes the list's place")
+        #expect(entry.filled(from: options).connections == .auto)
+        options.directory = "/"
+        #expect(entry.filled(from: options, nestsDirectory: true).directory == "/d")
+    }
+
     @Test("an entry with as many digests as a task may have goes through in a call of its own")
     func pieces() throws {
         var tasks = (0..<3).map { TaskSpecification(url: "http://h/\($0)") }

@@ -121,7 +121,7 @@ struct Add: DaemonCommand {
             client = try context.connect()
             isFollowing = transfer.wait && transfer.key == nil
             if isFollowing { try context.follow(client) }
-            ids = try context.add(tasks, names: FieldNames(urls: urls), client: client)
+            ids = try context.add(tasks, names: FieldNames(urls: urls, mirrors: mirrors), client: client)
             waitedFor = ids
         }
         try context.conclude(ids, wait: transfer.wait ? waitedFor : nil, client: client, isFollowing: isFollowing)
@@ -143,7 +143,7 @@ struct Add: DaemonCommand {
 
     private func tasks(_ options: TaskSpecification) throws(Failure) -> [TaskSpecification] {
         let urls = urls
-        let names = FieldNames(urls: urls)
+        let names = FieldNames(urls: urls, mirrors: mirrors)
         var tasks: [TaskSpecification] = []
         for (index, url) in urls.enumerated() {
             var task = options
@@ -168,12 +168,8 @@ struct Add: DaemonCommand {
         var content = try TaskFileReader.read(file, for: "--input", &input)
         let batch = options.batch ?? content.batch
         for index in content.entries.indices {
-            var task = content.entries[index].specification.filled(from: options)
-            if content.nestsDirectories, let outer = options.directory,
-                let inner = content.entries[index].specification.directory
-            {
-                task.directory = outer + (outer.hasSuffix("/") ? "" : "/") + inner
-            }
+            var task = content.entries[index].specification.filled(
+                from: options, nestsDirectory: content.nestsDirectories)
             if let batch { task.batch = batch }
             do throws(FieldError) {
                 try task.check()
