@@ -107,15 +107,6 @@ extension YAMLValue {
 
     fileprivate func delay() -> Milliseconds? { span(atMost: Configuration.Bound.span, "7d") }
 
-    fileprivate func connectionCount() -> Configuration.ConnectionCount? {
-        let bound = Configuration.Bound.connectionsPerTask
-        return parse("auto or a whole number from \(bound.lowerBound) to \(bound.upperBound)") { text in
-            if text == "auto" { return .auto }
-            guard text.utf8.allSatisfy(\.isDigit), let count = Int(text), bound.contains(count) else { return nil }
-            return .exactly(count)
-        }
-    }
-
     /// Octal, with its leading zero, so that nobody takes it for a decimal number.
     fileprivate func mode() -> UInt32? {
         parse("permission bits in octal with a leading 0, such as 0660") { text in

@@ -38,13 +38,6 @@ package struct Configuration: Sendable, Equatable {
         package var tasksPerOwner = 1_000_000
     }
 
-    /// How many connections one task may use.
-    package enum ConnectionCount: Sendable, Equatable {
-        /// As many as pay, at most ``Bound/connectionsPerTask``'s upper end.
-        case auto
-        case exactly(Int)
-    }
-
     package struct Retry: Sendable, Equatable {
         /// Attempts without progress, the first among them.
         package var attempts = 10
@@ -97,7 +90,6 @@ package struct Configuration: Sendable, Equatable {
     /// What a value may be at most and at least.
     package enum Bound {
         package static let activeTasks = 1...10_000
-        package static let connectionsPerTask = 1...16
         package static let connectionsPerHost = 1...10_000
         package static let tasksPerOwner = 1...1_000_000_000
         package static let attempts = 1...1_000_000

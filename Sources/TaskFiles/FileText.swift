@@ -27,6 +27,15 @@ package enum FileText {
         return Position(line: line, column: String(decoding: bytes[start...], as: UTF8.self).count + 1)
     }
 
+    /// `line` without the spaces, tabs and carriage returns around it.
+    static func trimmed(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0D }
+        guard let first = line.firstIndex(where: { !isBlank($0) }),
+            let last = line.lastIndex(where: { !isBlank($0) })
+        else { return line[line.endIndex...] }
+        return line[first...last]
+    }
+
     /// Where the first byte stands that is no part of a character.
     private static func positionOfFault(in bytes: [UInt8]) -> Position {
         var decoder = UTF8()

@@ -15,7 +15,7 @@ package enum InputFile {
         while !lines.isEmpty {
             let line = lines.prefix { $0 != UInt8(ascii: "\n") }
             lines = lines[line.endIndex...].dropFirst()
-            let text = URLList.trimmed(line)
+            let text = FileText.trimmed(line)
             guard let first = text.first, first != UInt8(ascii: "#") else { continue }
             if kind == nil {
                 if first == UInt8(ascii: "<") { return .metalink }
@@ -29,7 +29,7 @@ package enum InputFile {
         return kind ?? .urlList
     }
 
-    /// Reads a URL list or a queue file.
+    /// Reads a URL list, a queue file or a Metalink.
     ///
     /// - Parameters: as of ``QueueFile/init(parsing:file:baseDirectory:now:utcOffset:readFile:)``.
     /// - Throws: ``FileError``, the first in the file, or that its kind is not read.
@@ -44,13 +44,31 @@ package enum InputFile {
             return try QueueFile(
                 parsing: FileText.decode(bytes, file: file), file: file, baseDirectory: baseDirectory, now: now,
                 utcOffset: utcOffset, readFile: readFile)
-        case .metalink: throw refusal(of: "a Metalink or other XML file", file)
-        case .aria2Input: throw refusal(of: "an input file of aria2, with options of its own", file)
+        case .metalink: return try queueFile(of: Metalink(parsing: bytes, file: file), file: file)
+        case .aria2Input:
+            throw FileError(
+                file: file, at: Position(),
+                "is an input file of aria2, with options of its own; this version reads URL lists, queue files and "
+                    + "Metalinks")
         }
     }
 
-    private static func refusal(of kind: String, _ file: String) -> FileError {
-        FileError(file: file, at: Position(), "is \(kind); this version reads URL lists and queue files")
+    private static func queueFile(of metalink: Metalink, file: String) throws(FileError) -> QueueFile {
+        var queue = QueueFile()
+        queue.entries.reserveCapacity(metalink.files.count)
+        for part in metalink.files {
+            let task = part.specification
+            do {
+                try task.check()
+            } catch {
+                throw FileError(
+                    file: file, line: part.line, column: part.column, code: error.code,
+                    message: "`\(error.field)`: \(error.message)")
+            }
+            queue.entries.append(QueueEntry(task, line: part.line, column: part.column))
+        }
+        queue.nestsDirectories = true
+        return queue
     }
 
     /// A line that begins a YAML document: a marker, a directive, a list, a flow collection, or a key.

@@ -48,6 +48,12 @@ struct QueueEntryReader {
             }
             // A password belongs to the name that stands beside it.
             if mapping["user"] != nil { task.password = nil }
+            // A digest of its own takes the place of a list for all.
+            if mapping["checksum"] != nil { task.checksumURL = nil }
+            if let mirrors = mapping["mirrors"], mapping["mirror"] != nil {
+                mirrors.report("and `mirror` are two names for one thing; give one of them")
+                return nil
+            }
             for option in mapping.values { take(option, into: &task) }
             let required = kind == .download ? ["url"] : ["file", "url"]
             for name in required where mapping[name] == nil {
@@ -70,12 +76,15 @@ struct QueueEntryReader {
     private func take(_ value: YAMLValue, into task: inout TaskSpecification) {
         switch value.name {
         case "url": task.url = value.text("a URL") ?? ""
+        case "mirror", "mirrors": task.mirrors = texts(value, "a URL or a list of URLs").map(\.text)
         case "output": task.output = value.text("a file name")
         case "directory": task.directory = value.text("a directory")
         case "file": task.file = value.text("a path").flatMap { path($0, of: value, to: "upload") }
         case "method": task.method = value.text("PUT or POST")
         case "content-type": task.contentType = value.text("a media type")
         case "checksum": task.checksum = value.text("ALGORITHM:HEX")
+        case "checksum-url": task.checksumURL = value.text("a URL")
+        case "connections": task.connections = value.connectionCount()
         case "header": task.headers = headers(value).map(\.line)
         case "user": task.user = value.text("a name")
         case "password-file":
@@ -98,13 +107,17 @@ struct QueueEntryReader {
     /// The lines of one header or of a list of them, each with the value that it stands in. `@FILE` stands for
     /// those of a file.
     private func headers(_ value: YAMLValue) -> [(line: String, value: YAMLValue)] {
-        let values = value.shape == .list ? value.list("a list of headers") ?? [] : [value]
-        return values.flatMap { value -> [(line: String, value: YAMLValue)] in
-            guard let text = value.text("'Name: value'") else { return [] }
+        texts(value, "'Name: value'").flatMap { text, value -> [(line: String, value: YAMLValue)] in
             guard text.hasPrefix("@") else { return [(text, value)] }
             let file = content(String(text.dropFirst()), of: value, limit: SecretText.Limit.headers)
             return file.map(SecretText.headers)?.map { ($0, value) } ?? []
         }
+    }
+
+    /// A text, or those of a list, each with the value that it stands in.
+    private func texts(_ value: YAMLValue, _ expected: String) -> [(text: String, value: YAMLValue)] {
+        let values = value.shape == .list ? value.list(expected) ?? [] : [value]
+        return values.compactMap { value in value.text(expected).map { ($0, value) } }
     }
 
     /// What the file says whose path is `value`.
@@ -150,14 +163,16 @@ struct QueueEntryReader {
 
     /// Says a field's fault where the field stands: in the entry, in the defaults, or else at the entry.
     private func report(_ error: FieldError, in options: YAMLMapping?, of entry: YAMLValue) {
-        let name = QueueKeys.key(ofField: error.field)
+        var name = QueueKeys.key(ofField: error.field)
+        if name.hasPrefix("mirrors") { name = options?["mirror"] == nil ? "mirrors" : "mirror" }
         guard var value = options?[name] ?? defaults?[name] else {
             entry.reportBare("`\(name)`: \(error.message)", code: error.code)
             return
         }
         if let index = error.index {
-            let headers = headers(value)
-            if headers.indices.contains(index) { value = headers[index].value }
+            let values =
+                error.field.hasPrefix("mirrors") ? texts(value, "a URL").map(\.value) : headers(value).map(\.value)
+            if values.indices.contains(index) { value = values[index] }
         }
         value.reportBare("`\(name)`: \(error.message)", code: error.code)
     }

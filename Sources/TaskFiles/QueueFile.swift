@@ -6,6 +6,8 @@ package struct QueueFile: Sendable, Equatable {
     package var batch: String?
     /// In the file's order, downloads and uploads as they come; no two are the same task.
     package var entries: [QueueEntry]
+    /// The directories of the entries lie beneath the one that the caller names; otherwise they stand in its place.
+    package var nestsDirectories = false
 
     package init(batch: String? = nil, entries: [QueueEntry] = []) {
         self.batch = batch

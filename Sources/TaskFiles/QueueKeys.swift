@@ -9,16 +9,19 @@ enum QueueKeys {
         (ofUpload + ofDownload + ofBoth).filter { !ofOneEntry.contains($0) }, elsewhere: ofOneEntry,
         "belongs to one entry; a default is for all")
 
-    private static let ofDownload = ["output", "directory", "checksum", "max-size", "on-conflict", "no-mtime"]
+    private static let ofDownload = [
+        "mirror", "mirrors", "output", "directory", "checksum", "checksum-url", "connections", "max-size",
+        "on-conflict",
+        "no-mtime",
+    ]
     private static let ofUpload = ["file", "method", "content-type"]
     private static let ofBoth = [
         "url", "header", "user", "password-file", "user-agent", "referer", "proxy", "cacert", "priority", "start-at",
         "key", "paused",
     ]
-    private static let ofOneEntry = ["url", "output", "file", "checksum", "key"]
+    private static let ofOneEntry = ["url", "mirror", "mirrors", "output", "file", "checksum", "key"]
     private static let notCarriedOut = [
-        "mirrors", "mirror", "checksum-url", "connections", "limit", "after-task", "cookies", "now", "form",
-        "file-field",
+        "limit", "after-task", "cookies", "now", "form", "file-field",
     ]
 
     private static func table(_ known: [String], elsewhere: [String], _ place: String) -> KeyTable {
@@ -35,6 +38,7 @@ enum QueueKeys {
         case "caCertificates": "cacert"
         case "contentType": "content-type"
         case "userAgent": "user-agent"
+        case "checksumURL": "checksum-url"
         case "maxSize": "max-size"
         case "startAt": "start-at"
         case "onConflict": "on-conflict"

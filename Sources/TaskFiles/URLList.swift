@@ -20,7 +20,7 @@ package struct URLList: Sendable, Equatable {
             let end = bytes[start...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count
             number += 1
             let line = bytes[start..<end]
-            let text = Self.trimmed(line)
+            let text = FileText.trimmed(line)
             start = end + 1
             guard let first = text.first, first != UInt8(ascii: "#") else { continue }
             // What was trimmed is ASCII: its bytes are its characters.
@@ -45,14 +45,5 @@ package struct URLList: Sendable, Equatable {
     /// - Throws: ``FileError`` for the first line that is not a URL.
     package init(parsing text: String, file: String) throws(FileError) {
         try self.init(parsing: Array(text.utf8), file: file)
-    }
-
-    /// `line` without the spaces, tabs and carriage returns around it.
-    static func trimmed(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-        func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0D }
-        guard let first = line.firstIndex(where: { !isBlank($0) }),
-            let last = line.lastIndex(where: { !isBlank($0) })
-        else { return line[line.endIndex...] }
-        return line[first...last]
     }
 }

@@ -70,6 +70,10 @@ struct YAMLValue {
         }
     }
 
+    func connectionCount() -> ConnectionCount? {
+        parse(ConnectionCount.expectation) { ConnectionCount($0) }
+    }
+
     /// Bytes.
     func size(from minimum: Int64 = 0) -> Int64? {
         parse("a size of \(minimum) bytes or more, such as 500K, 2M or 1.5G") { text in

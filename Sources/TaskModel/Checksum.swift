@@ -17,7 +17,7 @@ public struct Checksum: Hashable, Sendable, CustomStringConvertible {
         }
 
         /// `sha256`, `SHA-256` and `sha-256` are one.
-        init?(loosely text: some StringProtocol) {
+        package init?(loosely text: some StringProtocol) {
             let plain = text.lowercased().filter { $0 != "-" }
             guard let match = Self.allCases.first(where: { $0.rawValue.filter { $0 != "-" } == plain }) else {
                 return nil

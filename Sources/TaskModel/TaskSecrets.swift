@@ -3,6 +3,10 @@
 public struct TaskSecrets: Codable, Sendable, Equatable {
     /// The URL in full, where the shown one had to leave something out.
     public var url: String?
+    /// All mirrors in full, where one of the shown ones had to leave something out.
+    public var mirrors: [String]?
+    /// The list's URL in full, where the shown one had to leave something out.
+    public var checksumURL: String?
     public var headers: [String]?
     public var user: String?
     public var password: String?
@@ -21,6 +25,15 @@ extension TaskSpecification {
             secrets.url = url
             url = redactedURL
         }
+        let shownMirrors = mirrors.map(Self.redact)
+        if shownMirrors != mirrors {
+            secrets.mirrors = mirrors
+            mirrors = shownMirrors
+        }
+        if let full = checksumURL, Self.redact(full) != full {
+            secrets.checksumURL = full
+            checksumURL = Self.redact(full)
+        }
         if !headers.isEmpty {
             secrets.headers = headers
             headers = []
@@ -31,9 +44,16 @@ extension TaskSpecification {
         return secrets
     }
 
+    /// What is no URL, and was therefore never accepted, shows nothing.
+    private static func redact(_ url: String) -> String {
+        (try? TaskAddress(parsing: url))?.redacted ?? "REDACTED"
+    }
+
     /// Puts the secrets back, for carrying the task out.
     public mutating func restore(_ secrets: TaskSecrets) {
         if let full = secrets.url { url = full }
+        if let full = secrets.mirrors { mirrors = full }
+        if let full = secrets.checksumURL { checksumURL = full }
         if let kept = secrets.headers { headers = kept }
         user = secrets.user
         password = secrets.password

@@ -1,6 +1,7 @@
 extension TaskSpecification: Codable {
     package enum Field: String, CodingKey, CaseIterable {
-        case kind, url, output, directory, file, method, contentType, checksum, headers, user, password
+        case kind, url, mirrors, output, directory, file, method, contentType, checksum, checksumURL, size
+        case pieceHashes, connections, headers, user, password
         case userAgent, referer, proxy, caCertificates, priority, maxSize, startAt, onConflict, noMtime
         case batch, key, paused
     }
@@ -13,6 +14,15 @@ extension TaskSpecification: Codable {
                 return try container.decodeIfPresent(Value.self, forKey: key)
             } catch {
                 throw FieldError(field: key.stringValue, message: "must be \(expected)")
+            }
+        }
+        func pieces(_ key: AnyKey) throws -> PieceHashes? {
+            do {
+                return try container.decodeIfPresent(PieceHashes.self, forKey: key)
+            } catch let error as FieldError {
+                throw FieldError(field: "\(key.stringValue).\(error.field)", message: error.message)
+            } catch {
+                throw FieldError(field: key.stringValue, message: "must be an object")
             }
         }
         func word<Value: Decodable & CaseIterable & RawRepresentable<String>>(_ key: AnyKey) throws -> Value? {
@@ -34,6 +44,11 @@ extension TaskSpecification: Codable {
             case .method: method = try value(key, "a string")
             case .contentType: contentType = try value(key, "a string")
             case .checksum: checksum = try value(key, "a string")
+            case .mirrors: mirrors = try value(key, "an array of strings") ?? []
+            case .checksumURL: checksumURL = try value(key, "a string")
+            case .size: size = try value(key, "a whole number of bytes")
+            case .pieceHashes: pieceHashes = try pieces(key)
+            case .connections: connections = try value(key, ConnectionCount.expectation)
             case .headers: headers = try value(key, "an array of strings") ?? []
             case .user: user = try value(key, "a string")
             case .password: password = try value(key, "a string")
@@ -64,12 +79,17 @@ extension TaskSpecification: Codable {
         var container = encoder.container(keyedBy: Field.self)
         if kind != .download { try container.encode(kind, forKey: .kind) }
         try container.encode(url, forKey: .url)
+        if !mirrors.isEmpty { try container.encode(mirrors, forKey: .mirrors) }
         try container.encodeIfPresent(output, forKey: .output)
         try container.encodeIfPresent(directory, forKey: .directory)
         try container.encodeIfPresent(file, forKey: .file)
         try container.encodeIfPresent(method, forKey: .method)
         try container.encodeIfPresent(contentType, forKey: .contentType)
         try container.encodeIfPresent(checksum, forKey: .checksum)
+        try container.encodeIfPresent(checksumURL, forKey: .checksumURL)
+        try container.encodeIfPresent(size, forKey: .size)
+        try container.encodeIfPresent(pieceHashes, forKey: .pieceHashes)
+        try container.encodeIfPresent(connections, forKey: .connections)
         if !headers.isEmpty { try container.encode(headers, forKey: .headers) }
         try container.encodeIfPresent(user, forKey: .user)
         try container.encodeIfPresent(password, forKey: .password)

@@ -4,6 +4,9 @@
 public struct TaskSpecification: Sendable, Equatable {
     public var kind: TaskKind = .download
     public var url: String
+    /// Download: other URLs of the very same file, best first. Bytes of several sources are joined only under a hash
+    /// of the whole file; without one a mirror stands in for a URL that fails, and the file begins anew.
+    public var mirrors: [String] = []
     /// Download: the file's name. Absent: Content-Disposition, then the URL's last segment.
     public var output: String?
     /// Download: the place, relative to the configured directory or beneath one of the roots.
@@ -16,6 +19,14 @@ public struct TaskSpecification: Sendable, Equatable {
     public var contentType: String?
     /// `ALGORITHM:HEX`, see ``Checksum``.
     public var checksum: String?
+    /// Download: the URL of a list of digests, such as a `SHA256SUMS` file, in place of ``checksum``.
+    public var checksumURL: String?
+    /// Download: the bytes that the file is known to have.
+    public var size: Int64?
+    /// Download: the digests of the file's pieces.
+    public var pieceHashes: PieceHashes?
+    /// Download: absent, what the configuration says.
+    public var connections: ConnectionCount?
     /// Header lines, `Name: value`.
     public var headers: [String] = []
     public var user: String?
@@ -57,6 +68,9 @@ extension TaskSpecification {
         public static let nameLength = 255
         public static let secretLength = 4096
         public static let certificatesLength = 262_144
+        public static let mirrors = 64
+        /// Bytes of all mirrors together.
+        public static let mirrorsLength = 65_536
     }
 
     /// Judges every field that can be judged without knowing the daemon.
@@ -75,6 +89,11 @@ extension TaskSpecification {
             try Self.refuse(output, "output", "belongs to downloads")
             try Self.refuse(directory, "directory", "belongs to downloads")
             try Self.refuse(checksum, "checksum", "belongs to downloads")
+            try Self.refuse(mirrors.first, "mirrors", "belong to downloads")
+            try Self.refuse(checksumURL, "checksumURL", "belongs to downloads")
+            try Self.refuse(size, "size", "belongs to downloads")
+            try Self.refuse(pieceHashes, "pieceHashes", "belong to downloads")
+            try Self.refuse(connections, "connections", "belongs to downloads")
             guard let file, file.utf8.first == UInt8(ascii: "/") else {
                 throw FieldError(field: "file", message: "give the absolute path of the file to upload")
             }
@@ -89,7 +108,7 @@ extension TaskSpecification {
         }
         if let output { try FileName.check(output) }
         if let directory { try FileName.checkDirectory(directory) }
-        if let checksum { _ = try Checksum(parsing: checksum) }
+        try checkSources()
         try checkHeaders()
         try Self.checkText(user, "user", limit: Limit.secretLength)
         try Self.checkText(password, "password", limit: Limit.secretLength)
@@ -122,8 +141,29 @@ extension TaskSpecification {
         return address
     }
 
-    private static func refuse(_ value: String?, _ field: String, _ message: String) throws(FieldError) {
+    private static func refuse<Value>(_ value: Value?, _ field: String, _ message: String) throws(FieldError) {
         if value != nil { throw FieldError(field: field, message: message) }
+    }
+
+    /// Where the file comes from, and what it must be when it is there.
+    private func checkSources() throws(FieldError) {
+        guard mirrors.count <= Limit.mirrors else {
+            throw FieldError(field: "mirrors", message: "are more than \(Limit.mirrors)")
+        }
+        guard mirrors.reduce(0, { $0 + $1.utf8.count }) <= Limit.mirrorsLength else {
+            throw FieldError(field: "mirrors", message: "are longer than \(Limit.mirrorsLength / 1024) KiB together")
+        }
+        for (index, mirror) in mirrors.enumerated() { _ = try TaskAddress(parsing: mirror, field: "mirrors[\(index)]") }
+        if let checksum { _ = try Checksum(parsing: checksum) }
+        if let checksumURL {
+            _ = try TaskAddress(parsing: checksumURL, field: "checksumURL")
+            guard checksum == nil else {
+                throw FieldError(field: "checksumURL", message: "stands in place of a checksum; give one of them")
+            }
+        }
+        if let size, size < 0 { throw FieldError(field: "size", message: "must not be negative") }
+        try pieceHashes?.check(size: size)
+        try connections?.check(field: "connections")
     }
 
     /// No control character gets into anything that later reaches a request or a log.

@@ -2,7 +2,7 @@ import TaskModel
 
 /// A task as it enters the queue.
 package struct NewTask: Sendable, Equatable {
-    /// What was asked for, its secrets taken out.
+    /// What was asked for, its secrets taken out. The digests of pieces are kept apart from the rest.
     package var specification: TaskSpecification
     package var secrets: TaskSecrets
     /// The uid of whoever asks.

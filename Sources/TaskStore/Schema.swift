@@ -11,6 +11,7 @@ enum Schema {
         var migrator = DatabaseMigrator()
         // Checks at once, and so without the full check of every foreign key at the end.
         migrator.registerMigration("v1", foreignKeyChecks: .immediate, migrate: createFirstTables)
+        migrator.registerMigration("v2", foreignKeyChecks: .immediate, migrate: createPieceHashes)
         return migrator
     }
 

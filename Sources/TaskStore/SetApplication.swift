@@ -34,6 +34,7 @@ struct SetApplication {
         var path: String?
         var standing: TaskStanding
         var secrets: String?
+        var hasPieceHashes: Bool
 
         init(_ row: RowReader) throws(StoreError) {
             stored = try StoredEntry(row, at: 0)
@@ -42,6 +43,7 @@ struct SetApplication {
             path = try row.textOrNil(first + 1)
             standing = try row.standing(first + 2)
             secrets = try row.textOrNil(first + 5)
+            hasPieceHashes = try row.integer(first + 6) != 0
         }
     }
 
@@ -51,10 +53,12 @@ struct SetApplication {
         var head: TaskHead
         var secrets: String?
         var startedAt: Milliseconds?
+        var hasPieceHashes: Bool
 
         static let query = """
-            SELECT \(StoredEntry.columns), id, owner, state, reason, not_before, json, started_at FROM task
-            LEFT JOIN task_secret ON task_id = id
+            SELECT \(StoredEntry.columns), id, owner, state, reason, not_before, json, started_at,
+                EXISTS (SELECT 1 FROM task_piece_hashes WHERE task_piece_hashes.task_id = id) FROM task
+            LEFT JOIN task_secret ON task_secret.task_id = id
             """
 
         init(_ row: RowReader) throws(StoreError) {
@@ -64,6 +68,7 @@ struct SetApplication {
                 id: try row.id(first), owner: try row.owner(first + 1), standing: try row.standing(first + 2))
             secrets = try row.textOrNil(first + 5)
             startedAt = try row.integerOrNil(first + 6)
+            hasPieceHashes = try row.integer(first + 7) != 0
         }
     }
 
@@ -74,7 +79,8 @@ struct SetApplication {
         while true {
             let entries = try database.rows(
                 """
-                SELECT \(StoredEntry.columns), id, path, state, reason, not_before, secrets FROM staged_entry
+                SELECT \(StoredEntry.columns), id, path, state, reason, not_before, secrets,
+                    EXISTS (SELECT 1 FROM staged_piece_hashes WHERE entry_id = id) FROM staged_entry
                 WHERE set_id = ? AND id > ? ORDER BY id LIMIT ?
                 """, [set, last, Self.chunk], Entry.init)
             guard let newest = entries.last else { break }
@@ -116,6 +122,7 @@ struct SetApplication {
                 SELECT ? - 1 + row_number() OVER (ORDER BY id) AS task_id, secrets FROM staged_entry WHERE set_id = ?)
             WHERE secrets IS NOT NULL
             """, [first, set])
+        try database.takePieceHashes(from: first, ofSet: set)
         try database.journalAdded(first...last, at: now)
         return SetOutcome(added: count, idRanges: [first...last])
     }
@@ -132,8 +139,7 @@ struct SetApplication {
             }
             return id
         }
-        let isSame = known.stored == entry.stored && known.secrets == entry.secrets
-        if isSame || batch == nil || known.head.standing.state == .completed {
+        if try batch == nil || known.head.standing.state == .completed || isSame(known, entry, in: database) {
             outcome.unchanged += 1
         } else {
             let before = try update(known, to: entry, in: database)
@@ -142,6 +148,13 @@ struct SetApplication {
             if let before { outcome.moved[known.head.id] = before }
         }
         return known.head.id
+    }
+
+    private func isSame(_ known: Known, _ entry: Entry, in database: Database) throws -> Bool {
+        guard known.stored == entry.stored, known.secrets == entry.secrets,
+            known.hasPieceHashes == entry.hasPieceHashes
+        else { return false }
+        return try !known.hasPieceHashes || database.hasPieceHashes(known.head.id, ofEntry: entry.id)
     }
 
     private func known(_ entry: StoredEntry, in database: Database) throws -> Known? {
@@ -159,8 +172,10 @@ struct SetApplication {
     }
 
     private func add(_ entry: Entry, in database: Database) throws -> TaskID {
-        try database.insert(
+        let id = try database.insert(
             entry.stored, path: entry.path, standing: entry.standing, secrets: entry.secrets, owner: owner, now: now)
+        if entry.hasPieceHashes { try database.takePieceHashes(of: id, fromEntry: entry.id) }
+        return id
     }
 
     /// - Returns: what was asked before, where what was fetched lies in another directory than from now on.
@@ -179,6 +194,9 @@ struct SetApplication {
         if isMoved { try database.run("UPDATE task SET path = ? WHERE id = ?", [entry.path, id.rawValue]) }
         if leavesDirectory { try database.forgetBytes(of: id) }
         try database.setSecrets(of: id, to: entry.secrets)
+        if known.hasPieceHashes || entry.hasPieceHashes {
+            try database.takePieceHashes(of: id, fromEntry: entry.id)
+        }
         var head = known.head
         if let standing = standing(of: known, before, after, asNew: entry.standing) {
             if head.standing.state.isEnded { try database.apply(.retry, to: head, now: now) }

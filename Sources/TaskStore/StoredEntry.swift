@@ -38,6 +38,8 @@ struct StoredEntry: Equatable {
         rest.priority = .normal
         rest.batch = nil
         rest.key = nil
+        // In a table of their own.
+        rest.pieceHashes = nil
         // Most tasks ask for nothing else, and their rows are then read without decoding any JSON.
         specification = rest == TaskSpecification(url: "") ? nil : try StoredJSON.encode(rest)
         host = task.host
@@ -61,7 +63,7 @@ struct StoredEntry: Equatable {
         [kind, url, urlMark, output, directory, priority, batch, key, specification, host]
     }
 
-    /// The specification put together again.
+    /// The specification put together again, without the digests of pieces.
     func decoded() throws(StoreError) -> TaskSpecification {
         var whole =
             if let specification {

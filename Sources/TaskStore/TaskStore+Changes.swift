@@ -56,7 +56,7 @@ package enum TaskChange: Sendable, Equatable {
     /// No event.
     case checkpoint(TaskID, TaskProgress)
     /// An event after the standing's state; none for `queued`, to which a task returns when the daemon ends.
-    /// `completed` erases the secrets and the resume data.
+    /// `completed` erases the secrets, the piece hashes and the resume data.
     case concluded(TaskID, TaskProgress, TaskConclusion)
 }
 
@@ -118,17 +118,26 @@ extension Database {
                 failures = ?, verified = ?, finished_at = ?, error_code = ?, error_message = ?, http_status = ?
             WHERE id = ?
             RETURNING owner, EXISTS (SELECT 1 FROM task_resume WHERE task_id = id),
-                EXISTS (SELECT 1 FROM task_secret WHERE task_id = id)
+                EXISTS (SELECT 1 FROM task_secret WHERE task_id = id),
+                EXISTS (SELECT 1 FROM task_piece_hashes WHERE task_id = id)
             """,
             StatementArguments(
                 progress.arguments + standing.arguments
                     + [conclusion.attempts, conclusion.failures, conclusion.verified ? 1 : 0, conclusion.finishedAt]
                     + conclusion.error.arguments + [id.rawValue])
-        ) { (owner: try $0.owner(0), hasResumeData: try $0.integer(1) != 0, hasSecrets: try $0.integer(2) != 0) }
+        ) { row in
+            (
+                owner: try row.owner(0), hasResumeData: try row.integer(1) != 0,
+                hasSecrets: try row.integer(2) != 0, hasPieceHashes: try row.integer(3) != 0
+            )
+        }
         guard let found = found.first else { return nil }
         let resumeData = standing.state == .completed ? nil : progress.resumeData
         if resumeData != nil || found.hasResumeData { try setResumeData(of: id, to: resumeData) }
-        if standing.state == .completed, found.hasSecrets { try setSecrets(of: id, to: nil) }
+        if standing.state == .completed {
+            if found.hasSecrets { try setSecrets(of: id, to: nil) }
+            if found.hasPieceHashes { try setPieceHashes(of: id, to: nil) }
+        }
         let head = TaskHead(id: id, owner: found.owner, standing: standing)
         guard let type = Self.eventType(of: standing.state) else { return nil }
         return try journal(type, of: head, error: conclusion.error, at: now)

@@ -43,7 +43,7 @@ extension TaskStore {
         }
     }
 
-    /// Deletes the tasks with their secrets and resume data, with an event each.
+    /// Deletes the tasks with their secrets, piece hashes and resume data, with an event each.
     ///
     /// - Returns: the records as they were; an id without a task that the caller may see is passed over.
     package func remove(

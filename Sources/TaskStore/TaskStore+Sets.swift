@@ -40,6 +40,9 @@ extension TaskStore {
                 try database.run(
                     Self.stageEntry,
                     StatementArguments(columns + [entry.path] + entry.standing.arguments + [secrets, set]))
+                if let hashes = entry.specification.pieceHashes {
+                    try database.stagePieceHashes(ofEntry: database.lastInsertedRowID, hashes)
+                }
             }
             try database.run("UPDATE staged_set SET entries = entries + ? WHERE id = ?", [entries.count, set])
             return staged.entries + entries.count

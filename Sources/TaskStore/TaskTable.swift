@@ -55,9 +55,10 @@ extension Database {
         let entry = try StoredEntry(task, identity: identity)
         if let key = entry.key, let id = try taskID(owner: task.owner, key: key) { return .existing(id) }
         let secrets = try StoredJSON.encode(secrets: task.secrets)
-        return .added(
-            try insert(
-                entry, path: task.path, standing: task.standing, secrets: secrets, owner: task.owner, now: now))
+        let id = try insert(
+            entry, path: task.path, standing: task.standing, secrets: secrets, owner: task.owner, now: now)
+        if let hashes = task.specification.pieceHashes { try setPieceHashes(of: id, to: hashes) }
+        return .added(id)
     }
 
     /// Adds a task, with an event.

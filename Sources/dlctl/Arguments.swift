@@ -12,6 +12,10 @@ extension TaskState: ExpressibleByArgument {}
 extension TaskPriority: ExpressibleByArgument {}
 extension ConflictPolicy: ExpressibleByArgument {}
 
+extension ConnectionCount: ExpressibleByArgument {
+    public init?(argument: String) { self.init(argument) }
+}
+
 /// A size in bytes, `500K`, `2M`, `1.5G`.
 struct SizeArgument: ExpressibleByArgument {
     let bytes: Int64

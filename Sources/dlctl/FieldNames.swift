@@ -2,11 +2,14 @@
 struct FieldNames {
     /// The URLs of the call, in the order of its tasks.
     var urls: [String] = []
+    /// The mirrors of its one task.
+    var mirrors: [String] = []
     /// The file of an upload, as it was typed.
     var file: String?
 
     private static let options: [String: String] = [
-        "output": "--output", "directory": "--directory", "checksum": "--checksum", "headers": "--header",
+        "output": "--output", "directory": "--directory", "checksum": "--checksum",
+        "checksumURL": "--checksum-url", "connections": "--connections", "headers": "--header",
         "user": "--user", "password": "--password-file", "userAgent": "--user-agent", "referer": "--referer",
         "proxy": "--proxy", "caCertificates": "--cacert", "priority": "--priority", "maxSize": "--max-size",
         "startAt": "--start-at", "onConflict": "--on-conflict", "noMtime": "--no-mtime", "batch": "--batch",
@@ -28,6 +31,11 @@ struct FieldNames {
         case "url":
             let shown = url.flatMap { $0.isEmpty ? nil : $0 } ?? "URL"
             return ("url", "\(shown): \(message)")
+        case "mirrors":
+            // `mirrors[1]`: the field's own index.
+            let index = Int(plain.dropFirst(name.count + 1).dropLast())
+            let mirror = index.flatMap { mirrors.indices.contains($0) ? mirrors[$0] : nil } ?? ""
+            return ("--mirror", "--mirror\(mirror.isEmpty ? "" : " " + mirror): \(message)")
         case "file": return ("file", "\(file ?? "file"): \(message)")
         default:
             let option = Self.options[name] ?? plain

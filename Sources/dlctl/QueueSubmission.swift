@@ -107,10 +107,13 @@ struct QueueSubmission {
 extension TaskSpecification {
     fileprivate var estimatedSize: Int {
         let texts = [
-            url, output, directory, file, method, contentType, checksum, user, password, userAgent, referer, proxy,
-            caCertificates, batch, key,
+            url, output, directory, file, method, contentType, checksum, checksumURL, user, password, userAgent,
+            referer, proxy, caCertificates, batch, key,
         ]
-        let bytes = texts.reduce(0) { $0 + ($1?.utf8.count ?? 0) } + headers.reduce(0) { $0 + $1.utf8.count + 2 }
-        return 2 * bytes + 400
+        let bytes =
+            texts.reduce(0) { $0 + ($1?.utf8.count ?? 0) } + (headers + mirrors).reduce(0) { $0 + $1.utf8.count + 2 }
+        // Base64 needs no escapes.
+        let base64 = pieceHashes.map { $0.hashes.count / 3 * 4 + 100 } ?? 0
+        return 2 * bytes + base64 + 400
     }
 }

@@ -98,7 +98,9 @@ struct TransferOptions: ParsableArguments {
 
 extension TaskSpecification {
     /// Takes from `options` what the entry of a file leaves open.
-    func filled(from options: TaskSpecification) -> TaskSpecification {
+    ///
+    /// - Parameter nestsDirectory: the entry's directory lies beneath that of `options`.
+    func filled(from options: TaskSpecification, nestsDirectory: Bool = false) -> TaskSpecification {
         var task = self
         if task.headers.isEmpty { task.headers = options.headers }
         if task.user == nil {
@@ -115,7 +117,14 @@ extension TaskSpecification {
         task.paused = paused || options.paused
         guard kind == .download else { return task }
         task.directory = directory ?? options.directory
-        task.checksum = checksum ?? options.checksum
+        if nestsDirectory, let directory, let outer = options.directory {
+            task.directory = outer + (outer.hasSuffix("/") ? "" : "/") + directory
+        }
+        if checksum == nil, checksumURL == nil {
+            task.checksum = options.checksum
+            task.checksumURL = options.checksumURL
+        }
+        task.connections = connections ?? options.connections
         task.maxSize = maxSize ?? options.maxSize
         task.onConflict = onConflict ?? options.onConflict
         task.noMtime = noMtime || options.noMtime

@@ -1,5 +1,6 @@
 import Glibc
 import HTTPTypes
+import TaskModel
 
 /// What libFuzzer runs: the parsers of whatever a server, a file or the kernel sends, each with what must hold of every
 /// answer. They are compiled from the sources themselves, with these, into one program; see `fuzz.sh`.
@@ -7,11 +8,13 @@ import HTTPTypes
 /// A new target is a function here and a directory of seeds in `Corpus`, of the same name.
 private let targets: [String: @Sendable ([UInt8]) -> Void] = [
     "cache": cache,
+    "checksum-list": checksumList,
     "content-disposition": contentDisposition,
     "content-range": contentRange,
     "cookie": cookie,
     "head": head,
     "link": link,
+    "metalink": metalink,
     "netlink": netlink,
     "retry-after": retryAfter,
     "www-authenticate": wwwAuthenticate,
@@ -145,6 +148,39 @@ private func netlink(_ bytes: [UInt8]) {
     }
     precondition(picture.paths.count <= bytes.count)
     precondition(picture == picture)
+}
+
+private func checksumList(_ bytes: [UInt8]) {
+    guard let list = try? ChecksumList(parsing: bytes, file: "f") else { return }
+    for name in ["a", "x/a", "", "SHA256SUMS"] {
+        guard let checksum = try? list.checksum(for: name) else { continue }
+        precondition(checksum.hex.utf8.count == 2 * checksum.algorithm.byteCount)
+        precondition(String(decoding: bytes, as: UTF8.self).lowercased().contains(checksum.hex))
+    }
+}
+
+/// What is read makes tasks that stand, whose names lead nowhere but beneath.
+private func metalink(_ bytes: [UInt8]) {
+    let files: [Metalink.File]
+    do {
+        files = try Metalink(parsing: bytes, file: "f").files
+    } catch {
+        let lines = bytes.count { $0 == 0x0A } + 1
+        precondition((1...lines).contains(error.line) && (1...(bytes.count + 1)).contains(error.column))
+        precondition(!error.message.isEmpty)
+        return
+    }
+    var last = (line: 1, column: 0)
+    for file in files {
+        precondition((file.line, file.column) > last)
+        last = (file.line, file.column)
+        let path = (file.directory.map { $0 + "/" } ?? "") + file.output
+        precondition(!path.utf8.starts(with: "/".utf8) && path.utf8.count <= bytes.count * 4)
+        for segment in path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
+            precondition(!segment.isEmpty && segment.first != UInt8(ascii: "."))
+        }
+        guard (try? file.specification.check()) != nil else { fatalError("a file makes no task") }
+    }
 }
 
 // MARK: The cache

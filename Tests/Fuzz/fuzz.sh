@@ -39,6 +39,8 @@ sources+=(
     "$transfer"/Caching/{CacheControl,CacheJudgement,CachePolicy,CachedResponse,CachedResponse+Freshness}.swift
     "$transfer"/Cookies/{Cookie,Cookie+Netscape}.swift
     "$transfer"/Reachability/{NetlinkMessage,NetworkPicture}.swift
+    "$root"/Sources/TaskFiles/{FileError,FileText,ChecksumList,ChecksumLineReader}.swift
+    "$root"/Sources/TaskFiles/Metalink/*.swift
     "$here"/*.swift
 )
 printf 'module CLinux { header "%s" export * }\n' "$root/Sources/CLinux/include/clinux.h" \
@@ -53,9 +55,13 @@ if newer "$work/modules/HTTPTypes.swiftmodule" "$checkouts"/swift-http-types/Sou
         -emit-module-path modules/HTTPTypes.swiftmodule -c -o HTTPTypes.o \
         "$checkouts"/swift-http-types/Sources/HTTPTypes/*.swift)
 fi
-if newer "$work/fuzz" "${sources[@]}" "$work/HTTPTypes.o" "$root/Sources/CLinux/include" "$0"; then
+if newer "$work/modules/TaskModel.swiftmodule" "$root"/Sources/TaskModel/*.swift "$0"; then
+    (cd "$work" && "$swiftc" "${flags[@]}" -whole-module-optimization -module-name TaskModel \
+        -emit-module-path modules/TaskModel.swiftmodule -c -o TaskModel.o "$root"/Sources/TaskModel/*.swift)
+fi
+if newer "$work/fuzz" "${sources[@]}" "$work/HTTPTypes.o" "$work/TaskModel.o" "$root/Sources/CLinux/include" "$0"; then
     (cd "$work" && "$swiftc" "${flags[@]}" -whole-module-optimization -use-ld=lld -module-name Fuzz -I modules -I modules/CLinux \
-        -o fuzz "${sources[@]}" HTTPTypes.o)
+        -o fuzz "${sources[@]}" HTTPTypes.o TaskModel.o)
 fi
 
 status=0

@@ -37,15 +37,60 @@ struct InputFileTests {
         #expect(file.entries.map(\.specification.file) == ["/base/x"])
     }
 
+    @Test("a Metalink becomes an entry a file, with everything that it says")
+    func metalink() throws {
+        let digest = String(repeating: "0f", count: 32)
+        let file = try parse(
+            """
+            <?xml version="1.0" encoding="UTF-8"?>
+            <metalink xmlns="urn:ietf:params:xml:ns:metalink">
+              <file name="isos/a.iso">
+                <size>20</size>
+                <hash type="sha-256">\(digest)</hash>
+                <pieces type="md5" length="10">
+                  <hash>\(digest.prefix(32))</hash><hash>\(digest.prefix(32))</hash>
+                </pieces>
+                <url priority="2">http://b/a.iso</url>
+                <url priority="1">http://a/a.iso</url>
+                <url>ftp://c/a.iso</url>
+              </file>
+              <file name="b"><url>http://a/b</url></file>
+            </metalink>
+            """)
+        #expect(file.batch == nil && file.nestsDirectories)
+        #expect(file.entries.map(\.line) == [3, 13] && file.entries.map(\.column) == [3, 3])
+        var expected = TaskSpecification(url: "http://a/a.iso")
+        expected.mirrors = ["http://b/a.iso", "ftp://c/a.iso"]
+        expected.output = "a.iso"
+        expected.directory = "isos"
+        expected.size = 20
+        expected.checksum = "sha-256:\(digest)"
+        expected.pieceHashes = PieceHashes(algorithm: .md5, length: 10, hashes: Array(repeating: 15, count: 32))
+        #expect(file.entries.first?.specification == expected)
+        #expect(file.entries.last?.specification.output == "b")
+    }
+
+    @Test("of very many mirrors the best are kept")
+    func manyMirrors() throws {
+        func task(_ count: Int, _ path: String) throws -> TaskSpecification? {
+            let urls = (0..<count).map { "<url priority='\($0 + 1)'>http://h\($0)/\(path)</url>" }.joined()
+            return try parse(
+                "<metalink xmlns='urn:ietf:params:xml:ns:metalink'><file name='a'>\(urls)</file></metalink>"
+            ).entries.first?.specification
+        }
+        let many = try task(200, "a")
+        #expect(many?.url == "http://h0/a" && many?.mirrors.count == 64 && many?.mirrors.last == "http://h64/a")
+        let long = try task(20, String(repeating: "a", count: 8000))
+        #expect(long?.mirrors.count == 8)
+    }
+
     @Test("kinds that are not read are refused by name")
     func refused() {
         #expect(
-            throws: fault(1, 1, "is a Metalink or other XML file; this version reads URL lists and queue files")
-        ) { try parse("<metalink/>") }
-        #expect(
             throws: fault(
                 1, 1,
-                "is an input file of aria2, with options of its own; this version reads URL lists and queue files")
+                "is an input file of aria2, with options of its own; this version reads URL lists, queue files and "
+                    + "Metalinks")
         ) { try parse("http://h/\n out=x\n") }
     }
 
@@ -53,6 +98,9 @@ struct InputFileTests {
     func faults() {
         #expect(throws: fault(1, 1, "`dowloads` is not a key here; did you mean `downloads`?")) {
             try parse("dowloads: []\n")
+        }
+        #expect(throws: fault(2, 2, "is no Metalink: its outermost element is \"html\" of no namespace")) {
+            try parse("\n <html/>")
         }
         #expect(throws: fault(2, 1, "is not UTF-8 text; dld reads text files only")) {
             try InputFile.parse(

@@ -241,8 +241,7 @@ struct QueueFileTests {
     @Test(
         "an option that nothing carries out is refused by name",
         arguments: [
-            "mirrors", "mirror", "checksum-url", "connections", "limit", "after-task", "cookies", "now",
-            "form", "file-field",
+            "limit", "after-task", "cookies", "now", "form", "file-field",
         ])
     func notCarriedOut(option: String) {
         let message = "`\(option)` is not carried out by this version yet; take it out"
@@ -251,6 +250,55 @@ struct QueueFileTests {
             try queue("uploads:\n- url: http://h/\n  \(option): 1\n  file: a\n")
         }
         #expect(throws: fault(1, 12, message)) { try queue("defaults: {\(option): 1}") }
+    }
+
+    @Test("mirrors are one or a list, by either name; a fault of one stands at it")
+    func mirrors() throws {
+        let text =
+            "downloads:\n- {url: http://h/, mirror: http://i/}\n- {url: http://j/, mirrors: [http://k/, ftp://l/]}"
+        let file = try queue(text)
+        #expect(file.entries.map(\.specification.mirrors) == [["http://i/"], ["http://k/", "ftp://l/"]])
+        #expect(throws: fault(4, 5, "`mirrors`: has no scheme; write it out, as in https://example.org/file")) {
+            try queue("downloads:\n- url: http://h/\n  mirrors: [http://i/,\n    nowhere]\n")
+        }
+        #expect(throws: fault(3, 11, "`mirror`: has no scheme; write it out, as in https://example.org/file")) {
+            try queue("downloads:\n- url: http://h/\n  mirror: nowhere\n")
+        }
+        #expect(throws: fault(4, 12, "`mirrors` and `mirror` are two names for one thing; give one of them")) {
+            try queue("downloads:\n- url: http://h/\n  mirror: http://i/\n  mirrors: [http://i/]\n")
+        }
+        #expect(throws: fault(1, 12, "`mirrors` belongs to one entry; a default is for all")) {
+            try queue("defaults: {mirrors: [http://h/]}")
+        }
+        #expect(throws: fault(1, 12, "`mirror` belongs to downloads")) {
+            try queue("uploads: [{mirror: http://i/, url: http://h/, file: a}]")
+        }
+    }
+
+    @Test("a list of digests may be a default, and a digest of an entry's own takes its place")
+    func checksumURL() throws {
+        let file = try queue(
+            """
+            defaults: {checksum-url: http://h/SHA256SUMS, connections: 4}
+            downloads:
+              - http://h/a
+              - {url: http://h/b, checksum: "md5:d41d8cd98f00b204e9800998ecf8427e", connections: auto}
+              - {url: http://h/c, checksum-url: http://h/MD5SUMS}
+            uploads:
+              - {file: x, url: http://h/x}
+            """)
+        #expect(
+            file.entries.map(\.specification.checksumURL) == ["http://h/SHA256SUMS", nil, "http://h/MD5SUMS", nil])
+        #expect(file.entries.map(\.specification.connections) == [.exactly(4), .auto, .exactly(4), nil])
+        let both = "`checksum-url`: stands in place of a checksum; give one of them"
+        #expect(throws: fault(4, 17, both)) {
+            try queue(
+                "downloads:\n- url: http://h/\n  checksum: md5:d41d8cd98f00b204e9800998ecf8427e\n"
+                    + "  checksum-url: http://h/s\n")
+        }
+        #expect(throws: fault(1, 25, "`connections` must be auto or a whole number from 1 to 16")) {
+            try queue("defaults: {connections: 17}\ndownloads: [http://h/]")
+        }
     }
 
     @Test("a key that belongs elsewhere is told so")

@@ -10,6 +10,8 @@ struct TaskSecretsTests {
         specification.user = "me-s3cret"
         specification.password = "s3cret"
         specification.proxy = "http://u:s3cret@proxy:1"
+        specification.mirrors = ["http://i/a", "ftp://u:s3cret@i/a", "http://i/a?sig=s3cret"]
+        specification.checksumURL = "https://u:s3cret@h/SHA256SUMS"
         specification.output = "a"
         return specification
     }
@@ -23,6 +25,8 @@ struct TaskSecretsTests {
         #expect(!json.contains("s3cret"))
         #expect(shown.url == "https://h/a?token=REDACTED&b=1")
         #expect(shown.output == "a")
+        #expect(shown.mirrors == ["http://i/a", "ftp://i/a", "http://i/a?sig=REDACTED"])
+        #expect(shown.checksumURL == "https://h/SHA256SUMS")
 
         let kept = try JSONDecoder().decode(TaskSecrets.self, from: JSONEncoder().encode(secrets))
         #expect(kept == secrets && !kept.isEmpty)
@@ -33,12 +37,15 @@ struct TaskSecretsTests {
 
     @Test("a task without secrets has none to keep")
     func none() throws {
-        var specification = TaskSpecification(url: "https://h/a?b=1")
+        var original = TaskSpecification(url: "https://h/a?b=1")
+        original.mirrors = ["https://i/a"]
+        original.checksumURL = "https://h/SHA256SUMS"
+        var specification = original
         let secrets = specification.takeSecrets(redactedURL: try TaskAddress(parsing: specification.url).redacted)
         #expect(secrets.isEmpty)
-        #expect(specification == TaskSpecification(url: "https://h/a?b=1"))
+        #expect(specification == original)
         specification.restore(secrets)
-        #expect(specification == TaskSpecification(url: "https://h/a?b=1"))
+        #expect(specification == original)
     }
 
     @Test("one secret alone is kept")

@@ -24,10 +24,12 @@ struct TaskSpecificationCodableTests {
     }
 
     static let full = """
-        {"batch":"b","caCertificates":"c","checksum":"md5:0","contentType":"t/t","directory":"d","file":"/f",\
-        "headers":["A: b"],"key":"k","kind":"upload","maxSize":9007199254740993,"method":"POST","noMtime":true,\
-        "onConflict":"skip","output":"o","password":"p","paused":true,"priority":"high","proxy":"http://p",\
-        "referer":"r","startAt":5,"url":"http://h/a","user":"u","userAgent":"a"}
+        {"batch":"b","caCertificates":"c","checksum":"md5:0","checksumURL":"http://h/s","connections":4,\
+        "contentType":"t/t","directory":"d","file":"/f","headers":["A: b"],"key":"k","kind":"upload",\
+        "maxSize":9007199254740993,"method":"POST","mirrors":["http://i/a","ftp://j/a"],"noMtime":true,\
+        "onConflict":"skip","output":"o","password":"p","paused":true,\
+        "pieceHashes":{"algorithm":"md5","hashes":"AAECAwQFBgcICQoLDA0ODw==","length":262144},"priority":"high",\
+        "proxy":"http://p","referer":"r","size":7,"startAt":5,"url":"http://h/a","user":"u","userAgent":"a"}
         """
 
     @Test("every field comes back as it went")
@@ -36,7 +38,8 @@ struct TaskSpecificationCodableTests {
         #expect(try Self.encode(specification) == Self.full)
         #expect(specification.maxSize == 9_007_199_254_740_993)
         let fields = Mirror(reflecting: specification).children.count
-        #expect(Self.full.split(separator: "\":").count - 1 == fields, "a field is missing in this test")
+        // The piece hashes have three fields of their own.
+        #expect(Self.full.split(separator: "\":").count - 1 == fields + 3, "a field is missing in this test")
     }
 
     @Test("what is as by default is left out, and absent or null is the default")
@@ -65,7 +68,9 @@ struct TaskSpecificationCodableTests {
         arguments: [
             ("url", "1"), ("kind", "\"fetch\""), ("kind", "1"), ("headers", "\"A: b\""), ("headers", "[1]"),
             ("maxSize", "\"1M\""), ("maxSize", "1.5"), ("startAt", "1e30"), ("noMtime", "1"), ("paused", "\"true\""),
-            ("priority", "3"), ("onConflict", "\"ask\""), ("key", "{}"), ("output", "[]"),
+            ("priority", "3"), ("onConflict", "\"ask\""), ("key", "{}"), ("output", "[]"), ("mirrors", "\"http://h\""),
+            ("checksumURL", "1"), ("size", "\"1M\""), ("connections", "\"4\""), ("connections", "1.5"),
+            ("connections", "\"all\""), ("pieceHashes", "[]"), ("pieceHashes", "\"AA==\""),
         ])
     func wrongType(field: String, value: String) {
         let url = field == "url" ? "" : #""url":"http://h","#
@@ -77,6 +82,30 @@ struct TaskSpecificationCodableTests {
     @Test("a word that is not one lists those that are")
     func words() {
         #expect(Self.error(#"{"url":"http://h","priority":"top"}"#)?.message == "must be one of low, normal, high")
+    }
+
+    @Test("connections are a number or auto")
+    func connections() throws {
+        let automatic = try Self.decode(#"{"url":"http://h","connections":"auto"}"#)
+        #expect(automatic.connections == .auto)
+        #expect(try Self.encode(automatic) == #"{"connections":"auto","url":"http://h"}"#)
+        #expect(try Self.decode(#"{"url":"http://h","connections":16}"#).connections == .exactly(16))
+        let message = Self.error(#"{"url":"http://h","connections":"16"}"#)?.message
+        #expect(message == "must be auto or a whole number from 1 to 16")
+    }
+
+    @Test(
+        "what is wrong within the piece hashes is named",
+        arguments: [
+            (#"{"length":1,"hashes":""}"#, "algorithm"), (#"{"algorithm":"crc","length":1,"hashes":""}"#, "algorithm"),
+            (#"{"algorithm":"sha-1","hashes":""}"#, "length"), (#"{"algorithm":"sha-1","length":1}"#, "hashes"),
+            (#"{"algorithm":"sha-1","length":1.5,"hashes":""}"#, "length"),
+            (#"{"algorithm":"sha-1","length":1,"hashes":"A"}"#, "hashes"),
+            (#"{"algorithm":"sha-1","length":1,"hashes":"AA==\n"}"#, "hashes"),
+            (#"{"algorithm":"sha-1","length":1,"hashes":"","lenght":1}"#, "lenght"),
+        ])
+    func pieces(json: String, field: String) {
+        #expect(Self.error(#"{"url":"http://h","pieceHashes":\#(json)}"#)?.field == "pieceHashes.\(field)")
     }
 
     @Test("the URL must be there", arguments: ["{}", #"{"url":null}"#])

@@ -17,6 +17,10 @@ struct TaskSpecificationTests {
         }
     }
 
+    private static func pieces(_ count: Int, length: Int64) -> PieceHashes {
+        PieceHashes(algorithm: .md5, length: length, hashes: Array(repeating: 7, count: count * 16))
+    }
+
     private static let long = String(repeating: "a", count: 262_145)
 
     @Test("a field that cannot stand is named")
@@ -50,6 +54,35 @@ struct TaskSpecificationTests {
             ("caCertificates", { $0.caCertificates = "-----BEGIN CERTIFICATE-----" + Self.long }),
             ("maxSize", { $0.maxSize = -1 }), ("startAt", { $0.startAt = -1 }),
             ("startAt", { $0.startAt = 253_402_300_800_000 }),
+            ("mirrors[1]", { $0.mirrors = ["http://h/a", "file:///a"] }), ("mirrors[0]", { $0.mirrors = [""] }),
+            ("mirrors[0]", { $0.mirrors = ["http://h/a\r\n"] }),
+            ("mirrors", { $0.mirrors = Array(repeating: "http://h/a", count: 65) }),
+            ("mirrors", { $0.mirrors = Array(repeating: "http://h/" + Self.long.prefix(8183), count: 9) }),
+            ("checksumURL", { $0.checksumURL = "SHA256SUMS" }),
+            (
+                "checksumURL",
+                {
+                    $0.checksum = "md5:d41d8cd98f00b204e9800998ecf8427e"; $0.checksumURL = "http://h/s"
+                }
+            ),
+            ("size", { $0.size = -1 }), ("connections", { $0.connections = .exactly(0) }),
+            ("connections", { $0.connections = .exactly(17) }),
+            ("pieceHashes.length", { $0.pieceHashes = Self.pieces(1, length: 0) }),
+            ("pieceHashes.hashes", { $0.pieceHashes = Self.pieces(0, length: 1) }),
+            ("pieceHashes.hashes", { $0.pieceHashes = Self.pieces(32_769, length: 1) }),
+            ("pieceHashes.hashes", { $0.pieceHashes = PieceHashes(algorithm: .md5, length: 1, hashes: [1, 2]) }),
+            (
+                "pieceHashes.hashes",
+                {
+                    $0.size = 21; $0.pieceHashes = Self.pieces(2, length: 10)
+                }
+            ),
+            (
+                "pieceHashes.hashes",
+                {
+                    $0.size = 0; $0.pieceHashes = Self.pieces(1, length: .max)
+                }
+            ),
         ]
         for (index, (field, change)) in cases.enumerated() { #expect(Self.field(change) == field, "case \(index)") }
     }
@@ -62,6 +95,9 @@ struct TaskSpecificationTests {
             ("method", { $0.method = "put" }), ("contentType", { $0.contentType = "a/b\r\nC: d" }),
             ("output", { $0.output = "a" }), ("directory", { $0.directory = "a" }),
             ("checksum", { $0.checksum = "md5:d41d8cd98f00b204e9800998ecf8427e" }), ("url", { $0.url = "ftp://h/a" }),
+            ("mirrors", { $0.mirrors = ["http://h/a"] }), ("checksumURL", { $0.checksumURL = "http://h/s" }),
+            ("size", { $0.size = 1 }), ("pieceHashes", { $0.pieceHashes = Self.pieces(1, length: 1) }),
+            ("connections", { $0.connections = .auto }),
         ]
         for (index, (field, change)) in cases.enumerated() {
             #expect(Self.field(of: .upload, change) == field, "case \(index)")
@@ -96,7 +132,17 @@ struct TaskSpecificationTests {
                 $0.directory = "/srv/a"
                 $0.output = "a.iso"
                 $0.checksum = "md5:d41d8cd98f00b204e9800998ecf8427e"
+                $0.mirrors = Array(repeating: "sftp://u:p@h/" + Self.long.prefix(1011), count: 64)
+                $0.connections = .exactly(16)
+                $0.size = .max
+                $0.pieceHashes = Self.pieces(32_768, length: .max / 32_768 + 1)
             } == nil)
+        #expect(
+            Self.field {
+                $0.checksumURL = "ftp://h/MD5SUMS"
+                $0.mirrors = ["http://h/a"]
+            } == nil)
+        #expect(Self.field { $0.mirrors = ["http://h/a"] } == nil, "mirrors may stand without a hash")
         #expect(
             Self.field(of: .upload) {
                 $0.file = "/" + Self.long.prefix(4094)

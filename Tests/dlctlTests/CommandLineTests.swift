@@ -1,6 +1,7 @@
 import ArgumentParser
 import ControlClient
 import ControlProtocol
+import FoundationEssentials
 import TaskModel
 import Testing
 
@@ -39,9 +40,23 @@ import Testing
             ["wait", "1", "--timeout=-1"],
             ["list", "--batch", ""], ["cancel", "--batch", ""],
             ["add", "--max-size", "12Q", "http://a/"], ["add", "--priority", "urgent", "http://a/"], ["upload", "f"],
+            ["add", "--connections", "17", "http://a/"], ["add", "--connections", "all", "http://a/"],
+            ["add", "--mirror", "http://b/1", "http://a/1", "http://a/2"],
+            ["add", "--mirror", "http://b/1", "--input", "f"],
+            ["add", "--checksum", "md5:0", "--checksum-url", "http://a/s", "http://a/"],
         ])
     func refused(arguments: [String]) {
         #expect(throws: (any Error).self) { try Dlctl.parseAsRoot(arguments) }
+    }
+
+    @Test("mirrors may be repeated, and take one URL each")
+    func mirrors() throws {
+        let arguments = ["add", "--mirror", "http://b/1", "--mirror=http://c/1", "--connections", "4", "http://a/1"]
+        let command = try #require(try Dlctl.parseAsRoot(ArgumentRuns.join(arguments)) as? Add)
+        #expect(command.mirrors == ["http://b/1", "http://c/1"])
+        #expect(command.urls == ["http://a/1"])
+        #expect(command.connections == .exactly(4))
+        #expect(try parse("add", "--connections", "auto", "http://a/1", as: Add.self).connections == .auto)
     }
 
     @Test("a timeout may have a fraction")
@@ -147,6 +162,55 @@ import Testing
         #expect(QueueSubmission.chunks(three, limit: 2100, count: 1000) == [0..<2, 2..<3])
         #expect(QueueSubmission.chunks(three, limit: 1, count: 1000) == [0..<1, 1..<2, 2..<3])
         #expect(QueueSubmission.chunks([], limit: 1, count: 1) == [])
+    }
+
+    @Test("the options of the call fill what an entry of a file leaves open")
+    func filled() {
+        var options = TaskSpecification(url: "")
+        options.directory = "isos"
+        options.checksumURL = "http://h/SHA256SUMS"
+        options.connections = .exactly(2)
+        var entry = TaskSpecification(url: "http://h/a")
+        #expect(entry.filled(from: options).directory == "isos")
+        #expect(entry.filled(from: options).checksumURL == "http://h/SHA256SUMS")
+        #expect(entry.filled(from: options).connections == .exactly(2))
+        entry.directory = "d"
+        entry.checksum = "md5:d41d8cd98f00b204e9800998ecf8427e"
+        entry.connections = .auto
+        #expect(entry.filled(from: options).directory == "d")
+        #expect(entry.filled(from: options, nestsDirectory: true).directory == "isos/d")
+        #expect(entry.filled(from: options).checksumURL == nil, "a digest of its own takes the list's place")
+        #expect(entry.filled(from: options).connections == .auto)
+        options.directory = "/"
+        #expect(entry.filled(from: options, nestsDirectory: true).directory == "/d")
+    }
+
+    @Test("an entry with as many digests as a task may have goes through in a call of its own")
+    func pieces() throws {
+        var tasks = (0..<3).map { TaskSpecification(url: "http://h/\($0)") }
+        tasks[1].pieceHashes = PieceHashes(
+            algorithm: .sha1, length: 1 << 18,
+            hashes: Array(repeating: 0xFF, count: PieceHashes.maximumByteCount / 20 * 20))
+        tasks[2].pieceHashes = tasks[1].pieceHashes
+        tasks[1].mirrors = (0..<64).map { "http://h\($0)/" + String(repeating: "a", count: 1_000) }
+        try tasks[1].check()
+        let chunks = QueueSubmission.chunks(tasks, limit: MessageLimits.lineLength - 128 * 1024, count: 1000)
+        #expect(chunks.count == 2)
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .withoutEscapingSlashes
+        for chunk in chunks {
+            let line = try encoder.encode(
+                OutgoingRequest(
+                    id: 1, method: .queuePut, parameters: QueuePutParameters(queue: 1, entries: Array(tasks[chunk]))))
+            #expect(line.count <= MessageLimits.lineLength)
+            #expect(JSONScan.fault(in: line) == nil)
+            let request = try JSONDecoder().decode(IncomingRequest.self, from: line)
+            guard case .queuePut(let parameters) = try request.command.get() else {
+                Issue.record("another command")
+                return
+            }
+            #expect(parameters.entries == Array(tasks[chunk]))
+        }
     }
 
     @Test("ranges of ids are spelt out; a broken one is left out")

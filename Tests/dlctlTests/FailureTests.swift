@@ -51,6 +51,10 @@ import Testing
 
     @Test("an empty URL is still called something")
     func emptyURL() {
+        let one = FieldNames(urls: ["http://a/1"], mirrors: ["http://b/1", "nowhere"])
+        #expect(one.translate(field: "tasks[0].mirrors[1]", message: "is odd").message == "--mirror nowhere: is odd")
+        #expect(one.translate(field: "tasks[0].mirrors", message: "are odd").message == "--mirror: are odd")
+        #expect(one.translate(field: "tasks[0].checksumURL", message: "x").field == "--checksum-url")
         #expect(FieldNames(urls: [""]).translate(field: "url", message: "is empty").message == "URL: is empty")
     }
 

@@ -15,6 +15,9 @@ struct Add: DaemonCommand {
               dlctl add -o latest.iso -d isos https://example.org/a.iso
               dlctl add --wait https://example.org/a.iso https://example.org/b.iso
               dlctl add --input urls.txt --batch nightly      a second time adds nothing
+              dlctl add --mirror https://example.net/a.iso --checksum-url https://example.org/SHA256SUMS \
+                  https://example.org/a.iso
+              dlctl add --input a.iso.meta4
               dlctl add --user me --password-file ~/.secret https://example.org/private
             """)
 
@@ -25,7 +28,7 @@ struct Add: DaemonCommand {
     @Option(
         name: .customLong("input"),
         help: ArgumentHelp(
-            "A URL list or queue file, checked whole before anything is queued; - is standard input.",
+            "A URL list, queue file or Metalink, checked whole before anything is queued; - is standard input.",
             valueName: "file"))
     var inputFile: String?
 
@@ -40,6 +43,26 @@ struct Add: DaemonCommand {
 
     @Option(help: ArgumentHelp("The digest that the file must have.", valueName: "algorithm:hex"))
     var checksum: String?
+
+    @Option(
+        name: .customLong("checksum-url"),
+        help: ArgumentHelp("Where that digest stands, in a list such as SHA256SUMS.", valueName: "url"))
+    var checksumURL: String?
+
+    @Option(
+        name: .customLong("mirror"), parsing: .singleValue,
+        help: ArgumentHelp(
+            """
+            Another URL of the very same file, best first; may be repeated. With a digest of the file the mirrors \
+            are used together; without one a mirror only stands in for a URL that fails.
+            """, valueName: "url"))
+    var mirrors: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "Connections for each task: 1 to 16, or auto for as many as pay. Without it: the daemon's configuration.",
+            valueName: "n|auto"))
+    var connections: ConnectionCount?
 
     @Option(help: ArgumentHelp("A larger file fails: 500K, 2M, 1.5G.", valueName: "size"))
     var maxSize: SizeArgument?
@@ -63,8 +86,12 @@ struct Add: DaemonCommand {
         guard inputFile == nil || urls.isEmpty else {
             throw ValidationError("Give URLs or --input FILE, not both.")
         }
-        guard urls.count != 1, output != nil || transfer.key != nil else { return }
-        throw ValidationError("\(output != nil ? "--output" : "--key") is for one URL alone.")
+        guard checksum == nil || checksumURL == nil else {
+            throw ValidationError("Give --checksum or --checksum-url, not both.")
+        }
+        let ofOne = [("--output", output != nil), ("--mirror", !mirrors.isEmpty), ("--key", transfer.key != nil)]
+        guard urls.count != 1, let option = ofOne.first(where: { $0.1 })?.0 else { return }
+        throw ValidationError("\(option) is for one URL alone.")
     }
 
     func perform(_ context: Context) throws {
@@ -94,7 +121,7 @@ struct Add: DaemonCommand {
             client = try context.connect()
             isFollowing = transfer.wait && transfer.key == nil
             if isFollowing { try context.follow(client) }
-            ids = try context.add(tasks, names: FieldNames(urls: urls), client: client)
+            ids = try context.add(tasks, names: FieldNames(urls: urls, mirrors: mirrors), client: client)
             waitedFor = ids
         }
         try context.conclude(ids, wait: transfer.wait ? waitedFor : nil, client: client, isFollowing: isFollowing)
@@ -105,6 +132,9 @@ struct Add: DaemonCommand {
         task.output = output
         task.directory = directory
         task.checksum = checksum
+        task.checksumURL = checksumURL
+        task.mirrors = mirrors
+        task.connections = connections
         task.maxSize = maxSize?.bytes
         task.onConflict = onConflict
         task.noMtime = noMtime
@@ -113,7 +143,7 @@ struct Add: DaemonCommand {
 
     private func tasks(_ options: TaskSpecification) throws(Failure) -> [TaskSpecification] {
         let urls = urls
-        let names = FieldNames(urls: urls)
+        let names = FieldNames(urls: urls, mirrors: mirrors)
         var tasks: [TaskSpecification] = []
         for (index, url) in urls.enumerated() {
             var task = options
@@ -138,7 +168,8 @@ struct Add: DaemonCommand {
         var content = try TaskFileReader.read(file, for: "--input", &input)
         let batch = options.batch ?? content.batch
         for index in content.entries.indices {
-            var task = content.entries[index].specification.filled(from: options)
+            var task = content.entries[index].specification.filled(
+                from: options, nestsDirectory: content.nestsDirectories)
             if let batch { task.batch = batch }
             do throws(FieldError) {
                 try task.check()

@@ -18,7 +18,7 @@ struct QueueApply: DaemonCommand {
               dlctl queue apply nightly.yaml --prune --dry-run     says what would change
             """)
 
-    @Argument(help: "A queue file or URL list; - is standard input.")
+    @Argument(help: "A queue file, URL list or Metalink; - is standard input.")
     var file: String
 
     @Flag(help: "Cancel the batch's tasks that the file no longer names.")

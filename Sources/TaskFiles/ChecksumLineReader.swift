@@ -1,0 +1,129 @@
+import TaskModel
+
+/// Takes a list of digests line by line.
+struct ChecksumLineReader {
+    private(set) var entries: [ChecksumList.Entry] = []
+    /// Whether there were lines besides: neither digests nor comments.
+    private(set) var hasOther = false
+    /// Where the line stands that is read next: before a signed message its headers, behind it the signature.
+    private var part = Part.content
+
+    private enum Part {
+        case content, signedHeaders, signedContent, signature
+    }
+
+    /// - Parameters:
+    ///   - line: without its end.
+    ///   - number: from 1.
+    mutating func read(_ line: ArraySlice<UInt8>, number: Int) {
+        var line = line
+        if line.starts(with: "-----BEGIN PGP SIGNED MESSAGE-----".utf8) {
+            // What stands before the message is not signed.
+            entries = []
+            hasOther = false
+            part = .signedHeaders
+            return
+        }
+        switch part {
+        case .signedHeaders:
+            if Self.trimmed(line).isEmpty { part = .signedContent }
+            return
+        case .signature: return
+        case .signedContent:
+            if line.starts(with: "-----BEGIN PGP SIGNATURE-----".utf8) {
+                part = .signature
+                return
+            }
+            // RFC 9580, section 7.2: a line that begins with a dash is escaped.
+            if line.starts(with: "- ".utf8) { line = line.dropFirst(2) }
+        case .content: break
+        }
+        if line.count <= ChecksumList.Limit.lineLength, let entry = Self.entry(line, number: number) {
+            entries.append(entry)
+        } else if let first = Self.trimmed(line).first, first != UInt8(ascii: "#") {
+            hasOther = true
+        }
+    }
+
+    // MARK: - One line
+
+    private static func entry(_ line: ArraySlice<UInt8>, number: Int) -> ChecksumList.Entry? {
+        var line = line
+        let isEscaped = line.first == UInt8(ascii: "\\")
+        if isEscaped { line = line.dropFirst() }
+        guard let (checksum, name) = plain(line) ?? tagged(line) else { return nil }
+        guard let name else {
+            return isEscaped ? nil : ChecksumList.Entry(checksum: checksum, path: [], line: number)
+        }
+        guard let bytes = isEscaped ? unescaped(name) : Array(name) else { return nil }
+        let path = segments(of: String(decoding: bytes, as: UTF8.self))
+        return path.isEmpty ? nil : ChecksumList.Entry(checksum: checksum, path: path, line: number)
+    }
+
+    private typealias Parts = (checksum: Checksum, name: ArraySlice<UInt8>?)
+
+    /// `HASH  name`, `HASH *name`, and a hash alone: the algorithm is told by the digest's length.
+    private static func plain(_ line: ArraySlice<UInt8>) -> Parts? {
+        let hex = line.prefix { $0.isHexDigit }
+        guard let algorithm = Checksum.Algorithm.allCases.first(where: { $0.byteCount * 2 == hex.count }),
+            let checksum = checksum(algorithm, hex)
+        else { return nil }
+        let rest = line[hex.endIndex...]
+        if trimmed(rest).isEmpty { return (checksum, nil) }
+        guard let first = rest.first, first == 0x20 || first == 0x09 else { return nil }
+        let marked = rest.dropFirst()
+        if first == 0x20, let mark = marked.first, mark == 0x20 || mark == UInt8(ascii: "*") {
+            return (checksum, marked.dropFirst())
+        }
+        return (checksum, marked)
+    }
+
+    /// `SHA256 (name) = HASH`, and without the spaces as OpenSSL writes it.
+    private static func tagged(_ line: ArraySlice<UInt8>) -> Parts? {
+        let line = trimmed(line)
+        var tag = line.prefix { $0.isLetterOrDigit || $0 == UInt8(ascii: "-") }
+        var rest = line[tag.endIndex...]
+        if rest.first == 0x20 { rest = rest.dropFirst() }
+        guard rest.first == UInt8(ascii: "("), let close = rest.lastIndex(of: UInt8(ascii: ")")) else { return nil }
+        let name = rest[(rest.startIndex + 1)..<close]
+        let value = trimmed(rest[(close + 1)...])
+        guard value.first == UInt8(ascii: "=") else { return nil }
+        let family = "SHA2-".utf8
+        if tag.starts(with: family) { tag = tag.dropFirst(family.count - 1) }
+        let word = (tag.first == UInt8(ascii: "-") ? "sha" : "") + String(decoding: tag, as: UTF8.self)
+        guard let algorithm = Checksum.Algorithm(loosely: word),
+            let checksum = checksum(algorithm, trimmed(value.dropFirst()))
+        else { return nil }
+        return (checksum, name)
+    }
+
+    private static func checksum(_ algorithm: Checksum.Algorithm, _ hex: ArraySlice<UInt8>) -> Checksum? {
+        try? Checksum(parsing: "\(algorithm.rawValue):\(String(decoding: hex, as: UTF8.self))")
+    }
+
+    /// Undoes what coreutils do to names with a back-slash, a line feed or a carriage return.
+    private static func unescaped(_ name: ArraySlice<UInt8>) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        var rest = name
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "\\") else {
+                bytes.append(byte)
+                continue
+            }
+            switch rest.popFirst() {
+            case UInt8(ascii: "\\"): bytes.append(byte)
+            case UInt8(ascii: "n"): bytes.append(UInt8(ascii: "\n"))
+            case UInt8(ascii: "r"): bytes.append(UInt8(ascii: "\r"))
+            default: return nil
+            }
+        }
+        return bytes
+    }
+
+    /// `./dir/name` → `dir`, `name`.
+    static func segments(of path: String) -> [String] {
+        path.utf8.split(separator: UInt8(ascii: "/")).map { String(decoding: $0, as: UTF8.self) }.filter { $0 != "." }
+    }
+
+    private static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> { FileText.trimmed(bytes) }
+}

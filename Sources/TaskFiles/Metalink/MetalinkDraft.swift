@@ -1,0 +1,102 @@
+import TaskModel
+
+/// A file of a Metalink while its element is open.
+struct MetalinkDraft {
+    let name: MetalinkName
+    let position: Position
+    /// Where its tag stands, in bytes.
+    let offset: Int
+    var size: Int64?
+    /// The pieces that are being read.
+    var pieces: Pieces?
+    private var checksum: Checksum?
+    private var strongestPieces: Pieces?
+    private var sources: [(url: String, rank: Int)] = []
+
+    init(name: MetalinkName, position: Position, offset: Int) {
+        self.name = name
+        self.position = position
+        self.offset = offset
+    }
+
+    struct Pieces {
+        let algorithm: Checksum.Algorithm
+        let length: Int64
+        /// Where its tag stands, in bytes.
+        let offset: Int
+        private(set) var hashes: [UInt8] = []
+        private(set) var count: Int64 = 0
+
+        init(algorithm: Checksum.Algorithm, length: Int64, offset: Int) {
+            self.algorithm = algorithm
+            self.length = length
+            self.offset = offset
+        }
+
+        /// There are more than a task can have.
+        var isTooLong: Bool { count > Int64(PieceHashes.maximumByteCount / algorithm.byteCount) }
+
+        /// - Returns: whether it is a digest of ``algorithm``.
+        mutating func append(hex: ArraySlice<UInt8>) -> Bool {
+            guard hex.count == 2 * algorithm.byteCount, hex.allSatisfy(\.isHexDigit) else { return false }
+            count += 1
+            guard !isTooLong else { return true }
+            for index in stride(from: hex.startIndex, to: hex.endIndex, by: 2) {
+                hashes.append(Self.value(hex[index]) << 4 | Self.value(hex[index + 1]))
+            }
+            return true
+        }
+
+        private static func value(_ digit: UInt8) -> UInt8 {
+            digit.isDigit ? digit - UInt8(ascii: "0") : (digit | 0x20) - UInt8(ascii: "a") + 10
+        }
+    }
+
+    mutating func add(_ other: Checksum) {
+        if let checksum, checksum.algorithm.strength >= other.algorithm.strength { return }
+        checksum = other
+    }
+
+    mutating func add(_ url: String, rank: Int) { sources.append((url, rank)) }
+
+    mutating func endPieces() {
+        guard let ended = pieces else { return }
+        pieces = nil
+        if ended.count == 0 { return }
+        if let strongest = strongestPieces, strongest.algorithm.strength >= ended.algorithm.strength { return }
+        strongestPieces = ended
+    }
+
+    /// - Throws: ``FileError`` where the file has no URL, or where its parts contradict each other.
+    func file(in source: XMLSource) throws(FileError) -> Metalink.File {
+        guard !sources.isEmpty else {
+            throw source.fault(
+                at: offset, "this file has no `url` by \(TaskAddress.schemes.joined(separator: ", "))")
+        }
+        var seen: Set<String> = []
+        // Of equals the one that stands first goes first.
+        let urls = sources.enumerated().sorted { ($0.element.rank, $0.offset) < ($1.element.rank, $1.offset) }
+            .map(\.element.url).filter { seen.insert($0).inserted }
+        return Metalink.File(
+            directory: name.directory, output: name.output, size: size, checksum: checksum,
+            pieceHashes: try pieceHashes(in: source), urls: urls, line: position.line, column: position.column)
+    }
+
+    private func pieceHashes(in source: XMLSource) throws(FileError) -> PieceHashes? {
+        guard let pieces = strongestPieces else { return nil }
+        guard !pieces.isTooLong else {
+            // They save fetching a whole file again; what proves it right is the digest of the whole.
+            if checksum != nil { return nil }
+            throw source.fault(
+                at: pieces.offset, code: .tooLarge,
+                "these pieces have more digests than a task can carry, and the file has no `hash` of the whole")
+        }
+        let hashes = PieceHashes(algorithm: pieces.algorithm, length: pieces.length, hashes: pieces.hashes)
+        do {
+            try hashes.check(size: size, field: "pieces")
+        } catch {
+            throw source.fault(at: pieces.offset, "the digests of these pieces \(error.message)")
+        }
+        return hashes
+    }
+}

@@ -1,0 +1,90 @@
+import FoundationEssentials
+import GRDB
+import TaskModel
+
+extension TaskStore {
+    /// The digests of a task's pieces; no record and no work holds them. They are gone once the task is completed.
+    ///
+    /// - Returns: `nil` where the task has none, or is not there.
+    package func pieceHashes(of id: TaskID) throws(StoreError) -> PieceHashes? {
+        try read { database in
+            try database.firstRow(
+                "SELECT \(PieceHashes.columns) FROM task_piece_hashes WHERE task_id = ?", [id.rawValue],
+                PieceHashes.init)
+        }
+    }
+}
+
+extension PieceHashes {
+    static let columns = "algorithm, length, hashes"
+
+    fileprivate init(_ row: RowReader) throws(StoreError) {
+        self.init(algorithm: try row.word(0), length: try row.integer(1), hashes: try row.bytesOrNil(2) ?? [])
+        do {
+            try check(size: nil)
+        } catch {
+            throw .corrupt("the digests of a task's pieces are not what they should be")
+        }
+    }
+
+    fileprivate var arguments: StatementArguments { [algorithm.rawValue, length, Data(hashes)] }
+}
+
+extension Database {
+    /// - Parameter hashes: `nil` erases.
+    func setPieceHashes(of id: TaskID, to hashes: PieceHashes?) throws {
+        try run("DELETE FROM task_piece_hashes WHERE task_id = ?", [id.rawValue])
+        guard let hashes else { return }
+        try run(
+            "INSERT INTO task_piece_hashes (\(PieceHashes.columns), task_id) VALUES (?, ?, ?, ?)",
+            hashes.arguments + [id.rawValue])
+    }
+
+    func stagePieceHashes(ofEntry entry: Int64, _ hashes: PieceHashes) throws {
+        try run(
+            "INSERT INTO staged_piece_hashes (\(PieceHashes.columns), entry_id) VALUES (?, ?, ?, ?)",
+            hashes.arguments + [entry])
+    }
+
+    /// Gives a task what a staged entry has, without reading it.
+    func takePieceHashes(of id: TaskID, fromEntry entry: Int64) throws {
+        try run("DELETE FROM task_piece_hashes WHERE task_id = ?", [id.rawValue])
+        try run(
+            """
+            INSERT INTO task_piece_hashes (task_id, \(PieceHashes.columns))
+            SELECT ?, \(PieceHashes.columns) FROM staged_piece_hashes WHERE entry_id = ?
+            """, [id.rawValue, entry])
+    }
+
+    /// As ``takePieceHashes(of:fromEntry:)`` for tasks that took their numbers, from `first` on, in the order of a
+    /// set's entries.
+    func takePieceHashes(from first: Int64, ofSet set: Int64) throws {
+        let has = try firstRow(
+            """
+            SELECT EXISTS (
+                SELECT 1 FROM staged_piece_hashes CROSS JOIN staged_entry ON id = entry_id WHERE set_id = ?)
+            """, [set]
+        ) { try $0.integer(0) != 0 }
+        guard has == true else { return }
+        try run(
+            """
+            INSERT INTO task_piece_hashes (task_id, \(PieceHashes.columns))
+            SELECT number, \(PieceHashes.columns) FROM (
+                SELECT id, ? - 1 + row_number() OVER (ORDER BY id) AS number FROM staged_entry WHERE set_id = ?)
+            JOIN staged_piece_hashes ON entry_id = id
+            """, [first, set])
+    }
+
+    /// Whether a task, which has some, has the same as a staged entry.
+    func hasPieceHashes(_ id: TaskID, ofEntry entry: Int64) throws -> Bool {
+        try firstRow(
+            """
+            SELECT EXISTS (
+                SELECT 1 FROM task_piece_hashes AS kept JOIN staged_piece_hashes AS staged
+                    ON kept.algorithm = staged.algorithm AND kept.length = staged.length
+                    AND kept.hashes = staged.hashes
+                WHERE task_id = ? AND entry_id = ?)
+            """, [id.rawValue, entry]
+        ) { try $0.integer(0) != 0 } ?? false
+    }
+}

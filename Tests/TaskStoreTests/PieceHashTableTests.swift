@@ -1,0 +1,154 @@
+import GRDB
+import TaskModel
+import TestSupport
+import Testing
+
+@testable import TaskStore
+
+@Suite("Digests of pieces in the store")
+struct PieceHashTableTests {
+    private static func pieces(_ mark: UInt8, bytes: Int = 40) -> PieceHashes {
+        PieceHashes(algorithm: .sha1, length: 1 << 20, hashes: Array(repeating: mark, count: bytes))
+    }
+
+    private static func task(_ url: String, key: String? = nil, _ pieces: PieceHashes?) -> NewTask {
+        var task = NewTask.sample(url, key: key)
+        task.specification.pieceHashes = pieces
+        return task
+    }
+
+    private func rows(_ fixture: StoreFixture) throws -> Int? {
+        try fixture.store.read { database in
+            try database.firstRow(
+                "SELECT (SELECT count(*) FROM task_piece_hashes) + (SELECT count(*) FROM staged_piece_hashes)"
+            ) { try $0.int(0) }
+        }
+    }
+
+    private func apply(
+        _ tasks: [NewTask], to fixture: StoreFixture, batch: String? = nil, dryRun: Bool = false
+    ) async throws -> SetOutcome {
+        let set = try await fixture.store.beginSet(owner: 1000, batch: batch)
+        _ = try await fixture.store.put(set, tasks)
+        let outcome = try await fixture.store.commitSet(set, owner: 1000, prune: false, dryRun: dryRun, now: 5_000)
+        if dryRun { try await fixture.store.abortSet(set) }
+        return outcome
+    }
+
+    @Test("they are kept apart from the record and from the work, and read for one task at a time")
+    func apart() async throws {
+        let fixture = try StoreFixture()
+        let large = Self.pieces(1, bytes: PieceHashes.maximumByteCount / 20 * 20)
+        let ids = try await fixture.add(
+            Self.task("https://example.org/a", large), Self.task("https://example.org/b", nil),
+            Self.task("https://example.org/c", Self.pieces(3)))
+        #expect(try fixture.store.pieceHashes(of: ids[0]) == large)
+        #expect(try fixture.store.pieceHashes(of: ids[1]) == nil)
+        #expect(try fixture.store.pieceHashes(of: ids[2]) == Self.pieces(3))
+        #expect(try fixture.store.pieceHashes(of: TaskID(99)) == nil)
+        #expect(try fixture.store.record(ids[0], owner: nil)?.specification.pieceHashes == nil)
+        #expect(try fixture.store.work(for: ids[0])?.record.specification.pieceHashes == nil)
+        let stored = try fixture.store.read { database in
+            try database.rows("SELECT specification FROM task") { try $0.textOrNil(0) }
+        }
+        #expect(stored == [nil, nil, nil])
+    }
+
+    @Test("they go with the task, and with its success; another end keeps them")
+    func erased() async throws {
+        let fixture = try StoreFixture()
+        let ids = try await fixture.add(
+            Self.task("https://example.org/a", Self.pieces(1)), Self.task("https://example.org/b", Self.pieces(2)),
+            Self.task("https://example.org/c", Self.pieces(3)))
+        try await fixture.conclude(ids[0], .inState(.completed))
+        try await fixture.conclude(ids[1], .inState(.failed))
+        _ = try await fixture.store.remove([ids[2]], owner: nil, now: 1)
+        #expect(try fixture.store.pieceHashes(of: ids[0]) == nil)
+        #expect(try fixture.store.pieceHashes(of: ids[1]) == Self.pieces(2))
+        #expect(try rows(fixture) == 1)
+    }
+
+    @Test("a set of new tasks brings each its own")
+    func newSet() async throws {
+        let fixture = try StoreFixture()
+        _ = try await fixture.add("https://example.org/before")
+        let tasks = (0..<5).map { Self.task("https://example.org/\($0)", $0 % 2 == 0 ? nil : Self.pieces($0)) }
+        #expect(try await apply(tasks, to: fixture) == SetOutcome(added: 5, idRanges: [2...6]))
+        for mark in 0..<5 {
+            let kept = try fixture.store.pieceHashes(of: TaskID(Int64(mark) + 2))
+            #expect(kept == (mark % 2 == 0 ? nil : Self.pieces(UInt8(mark))))
+        }
+        #expect(try rows(fixture) == 2, "the set's own are gone")
+    }
+
+    @Test("in a batch they are compared, and a changed entry takes over what it says", arguments: [nil, "k"])
+    func batch(key: String?) async throws {
+        let fixture = try StoreFixture()
+        func apply(_ pieces: PieceHashes?, dryRun: Bool = false) async throws -> SetOutcome {
+            try await self.apply(
+                [Self.task("https://example.org/a", key: key, pieces)], to: fixture, batch: "b", dryRun: dryRun)
+        }
+        #expect(try await apply(Self.pieces(1)).added == 1)
+        #expect(try await apply(Self.pieces(1)).unchanged == 1)
+        #expect(try await apply(Self.pieces(2), dryRun: true).updated == 1)
+        #expect(try fixture.store.pieceHashes(of: TaskID(1)) == Self.pieces(1))
+        #expect(try await apply(Self.pieces(2)).updated == 1)
+        #expect(try fixture.store.pieceHashes(of: TaskID(1)) == Self.pieces(2))
+        #expect(try await apply(nil).updated == 1)
+        #expect(try fixture.store.pieceHashes(of: TaskID(1)) == nil)
+        #expect(try await apply(nil).unchanged == 1)
+        #expect(try await apply(Self.pieces(3)).updated == 1)
+        try await fixture.conclude(TaskID(1), .inState(.completed))
+        #expect(try await apply(Self.pieces(3)).unchanged == 1, "what is completed stays")
+        #expect(try rows(fixture) == 0)
+    }
+
+    @Test("a set that is given up takes them along")
+    func abandoned() async throws {
+        let fixture = try StoreFixture()
+        let set = try await fixture.store.beginSet(owner: 1000, batch: nil)
+        _ = try await fixture.store.put(set, [Self.task("https://example.org/a", Self.pieces(1))])
+        #expect(try rows(fixture) == 1)
+        try await fixture.store.abortSet(set)
+        #expect(try rows(fixture) == 0)
+    }
+
+    @Test("what cannot be is an error, and the process goes on")
+    func damaged() async throws {
+        let fixture = try StoreFixture()
+        let ids = try await fixture.add(Self.task("https://example.org/a", Self.pieces(1)))
+        for damage in ["algorithm = 'crc'", "algorithm = 'sha-1', length = 0", "length = 1, hashes = x'01'"] {
+            try await fixture.execute("UPDATE task_piece_hashes SET \(damage)")
+            let error = #expect(throws: StoreError.self, "\(damage)") { try fixture.store.pieceHashes(of: ids[0]) }
+            guard case .corrupt = error else {
+                Issue.record("\(damage): \(String(describing: error))")
+                continue
+            }
+        }
+    }
+
+    @Test("a database of the first schema keeps its tasks, and takes digests from then on")
+    func migration() async throws {
+        let directory = try TemporaryDirectory()
+        let old = try DatabaseQueue(path: directory.file("dld.db"))
+        try Schema.migrator.migrate(old, upTo: "v1")
+        try await old.write { database in
+            try database.execute(
+                sql: """
+                    INSERT INTO task (kind, url, priority, host, state, owner, created_at, specification)
+                    VALUES ('download', 'https://example.org/a', 1, 'https://example.org:443', 'queued', 1000, 7,
+                        '{"checksum":"md5:00","url":""}');
+                    INSERT INTO task_secret (task_id, json) VALUES (1, '{"user":"u"}');
+                    """)
+        }
+        try old.close()
+
+        let fixture = try StoreFixture(in: directory)
+        let work = try #require(try fixture.store.work(for: TaskID(1)))
+        #expect(work.record.specification.checksum == "md5:00" && work.secrets.user == "u")
+        #expect(work.record.createdAt == 7)
+        #expect(try fixture.store.pieceHashes(of: TaskID(1)) == nil)
+        let ids = try await fixture.add(Self.task("https://example.org/b", Self.pieces(1)))
+        #expect(try fixture.store.pieceHashes(of: ids[0]) == Self.pieces(1))
+    }
+}
