@@ -111,7 +111,7 @@ struct RequestMaker {
         request.segments = settings.segments
         let target = DownloadTarget(
             directory: directory, partName: Self.partName(record.id, identity: identity), owner: owner,
-            reservedSpace: directory.reserve(settings.minimumFree), isReadBack: specification.checksum != nil,
+            reservedSpace: directory.reserve(settings.minimumFree),
             destination: { (resource: ResourceMetadata) throws(TransferError) in
                 try naming.destination(resource, in: directory, known: likely)
             })
