@@ -1,0 +1,35 @@
+import Glibc
+import TaskModel
+import TestSupport
+import Testing
+
+@Suite("Torture by SIGKILL", .serialized, .timeLimit(Torture.patience))
+struct KillTortureTests {
+    @Test("F1: a mixed set of tasks survives kills at random moments, and little is fetched twice")
+    func random() async throws {
+        var random = SeededGenerator(seed: Torture.seed)
+        let killsInSet = min(Torture.kills, 25)
+        for round in 1...(Torture.kills / killsInSet) {
+            let context = "seed \(Torture.seed), set \(round)"
+            let daemon = try await DaemonProcess.started(MixedSet.configuration)
+            var set = try await MixedSet(
+                daemon, largest: Torture.isLong ? 12 * mebibyte : 7 * mebibyte, context: context, random: &random)
+            for kill in 1...killsInSet {
+                // Now and then long enough for a checkpoint; else moments in which everything begins.
+                let pause = Int.random(in: 0...(kill.isMultiple(of: 3) ? 2800 : 500), using: &random)
+                try await Task.sleep(for: .milliseconds(pause))
+                if [2, 5, 8].contains(kill) { try await set.command() } else { try await set.addOne() }
+                try await daemon.kill()
+                try await set.invariants.atRest()
+                try await daemon.start()
+                try set.invariants.alive()
+            }
+            let refetched = try await set.finish()
+            // What a checkpoint does not cover: two seconds, a look once a second, and what nginx sends at first.
+            let window = min(64 * mebibyte, 5 * MixedSet.rate) * MixedSet.activeTasks
+            #expect(refetched <= window * Int64(killsInSet), "F1 \(context)")
+            Torture.count(kills: killsInSet, refetched: refetched)
+            Torture.note("F1: \(round * killsInSet) of \(Torture.kills) kills, \(refetched / mebibyte) MiB again")
+        }
+    }
+}
