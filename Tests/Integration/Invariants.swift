@@ -15,6 +15,8 @@ struct Invariants {
             case completes
             case fails(ErrorCode)
             case cancelled, removed
+            /// It was asked for its removal, and nobody has said yes so far.
+            case leaving
             /// By its user, until it is resumed.
             case paused
         }
@@ -125,7 +127,7 @@ struct Invariants {
         for index in wishes.indices {
             let wish = wishes[index]
             guard let task = tasks[wish.id] else {
-                #expect(wish.fate == .removed, "I1 \(context): task \(wish.id) is gone")
+                #expect([.removed, .leaving].contains(wish.fate), "I1 \(context): task \(wish.id) is gone")
                 continue
             }
             #expect(wish.fate != .removed, "I8 \(context): task \(wish.id) is back")
@@ -170,7 +172,7 @@ struct Invariants {
                 let task = try await daemon.settled(wish.id, within: limit)
                 #expect(task.state == .failed && task.error?.code == code, "I6 \(context): \(task)")
             case .cancelled, .paused: parts += 1
-            case .removed: break
+            case .removed, .leaving: break
             }
         }
         try alive()

@@ -32,4 +32,21 @@ struct KillTortureTests {
             Torture.note("F1: \(round * killsInSet) of \(Torture.kills) kills, \(refetched / mebibyte) MiB again")
         }
     }
+
+    @Test("F2: killed at any call that changes the disk, the daemon finishes what it was told", .needsStrace)
+    func everyCall() async throws {
+        let template = try await ShortSet.Template()
+        try await FaultPoint.forEach { point in
+            let daemon = try DaemonProcess(configuration: ShortSet.configuration)
+            var set = try await ShortSet(daemon, template: template, context: "F2 at \(point)") { invariants in
+                try await invariants.atRest()
+                try await daemon.start()
+            }
+            try await set.drive(under: point.kill(in: set).prefix())
+            // Every one of the dozen is a moment that comes.
+            if !Torture.isLong { #expect(set.deaths > 0, "\(point) never came") }
+            Torture.count(kills: set.deaths)
+            return set.deaths > 0
+        }
+    }
 }

@@ -29,7 +29,7 @@ enum Torture {
             tally.cuts += cuts
             tally.refetched += refetched
             return "torture: \(tally.kills) kills, \(tally.cuts) power cuts, \(tally.refetched / mebibyte) MiB "
-                + "fetched again, no invariant known to be broken\n"
+                + "fetched again\n"
         }
         // The last line that was written is what `make torture` shows in the end, so that a broken-off run has one too.
         if let path = ProcessInfo.processInfo.environment["DLD_TORTURE_SUMMARY"] {

@@ -88,7 +88,8 @@ package final class DaemonProcess: Sendable {
     @discardableResult
     package func launch(under prefix: [String] = [], extra: [String] = []) throws -> ChildProcess {
         let child = try ChildProcess(
-            self.prefix + prefix + [Self.program("dld")] + arguments + extra, environment: environment, directory: directory.path)
+            self.prefix + prefix + [Self.program("dld")] + arguments + extra, environment: environment,
+            directory: directory.path)
         process.withLock { $0 = child }
         return child
     }
