@@ -100,9 +100,11 @@ extension TaskQueue {
     private static func removeParts(
         of ids: [TaskID], _ moved: [TaskID: TaskSpecification], settings: QueueSettings, _ identity: String
     ) {
+        var touched = TouchedDirectories()
         for id in ids {
-            if let before = moved[id] { removePart(of: id, before, settings: settings, identity) }
+            if let before = moved[id] { removePart(of: id, before, settings: settings, identity, &touched) }
         }
+        touched.synchronize()
     }
 
     /// - Parameter moved: what was asked before of those that now belong in another directory.
