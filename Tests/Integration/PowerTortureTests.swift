@@ -17,6 +17,8 @@ struct PowerTortureTests {
             try await daemon.start()
             var set = try await MixedSet(
                 daemon, largest: Torture.isLong ? 12 * mebibyte : 7 * mebibyte, context: context, random: &random)
+            // What lay there before is on disk.
+            sync()
             for cut in 1...cutsInSet {
                 let pause = Int.random(in: 0...(cut.isMultiple(of: 3) ? 2800 : 500), using: &random)
                 try await Task.sleep(for: .milliseconds(pause))
@@ -36,6 +38,27 @@ struct PowerTortureTests {
             Torture.count(cuts: cutsInSet, refetched: refetched)
             Torture.note("F3: \(round * cutsInSet) of \(Torture.cuts) power cuts")
         }
+    }
+
+    @Test("F6: a task that was told to be removed leaves no part after a power cut in the same instant")
+    func removed() async throws {
+        let disks = try await Disks()
+        let daemon = try disks.daemon("a", configuration: MixedSet.configuration)
+        let server = try ScriptedServer(["/f": [.drip(Resource(size: mebibyte), after: 600_000, bytesPerSecond: 1000)]])
+        try await daemon.start()
+        let id = try await daemon.add(server.url("/f"))
+        try await daemon.state(of: id, "to begin") { $0.bytesDone > 0 }
+        // The part itself is on disk, as one is that has been checkpointed.
+        sync()
+        #expect(try await daemon.dlctl("remove", id.description).succeeded)
+        try disks.cut()
+        try await daemon.kill()
+        try await disks.remount()
+        #expect(daemon.partFiles == [])
+        try await daemon.start()
+        #expect(try daemon.tasks().isEmpty)
+        try await daemon.kill()
+        try await disks.unmount()
     }
 
     @Test("F3, F5: power that fails at any step of the order of writes costs no task and no file", .needsStrace)
