@@ -24,13 +24,17 @@ struct SystemLimitTests {
         let ids = added.lines.compactMap { Int64($0) }.map { TaskID($0) }
         try #require(ids.count == 60)
         var slowest = Duration.zero
+        var most = 0
         try await eventually(that: "all have ended", within: .seconds(90), every: .milliseconds(100)) {
             let asked = ContinuousClock.now
             let tasks = try daemon.tasks()
             slowest = max(slowest, ContinuousClock.now - asked)
+            most = max(most, daemon.openDescriptors)
             return tasks.allSatisfy(\.isSettled)
         }
         let time = ContinuousClock.now - begun
+        // Otherwise there were enough for all.
+        #expect(most >= 62)
         #expect(slowest < .seconds(2))
         #expect(daemon.processorTime < time / 2 + .seconds(2))
         var invariants = Invariants(daemon, context: "F18")
@@ -130,6 +134,8 @@ struct SystemLimitTests {
         ])
         let daemon = try DaemonProcess(configuration: ShortSet.configuration)
         try await daemon.start(under: ["env", "LD_PRELOAD=\(shim.path)"])
+        let isLoaded = try await run(["grep", "-q", shim.path, "/proc/\(#require(daemon.pid))/maps"]).succeeded
+        #expect(isLoaded)
         let id = try await daemon.add(server.url("/f"))
         try await daemon.state(of: id, "to begin") { $0.bytesDone > 4 * mebibyte }
         #expect(try await daemon.dlctl("pause", id.description).succeeded)
@@ -145,6 +151,12 @@ struct SystemLimitTests {
         #expect(try daemon.task(other).verified)
         try await daemon.kill()
         try await invariants.atRest()
+    }
+}
+
+extension DaemonProcess {
+    var openDescriptors: Int {
+        pid.flatMap { try? FileManager.default.contentsOfDirectory(atPath: "/proc/\($0)/fd").count } ?? 0
     }
 }
 
