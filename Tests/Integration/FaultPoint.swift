@@ -39,7 +39,8 @@ struct FaultPoint: Sendable, CustomStringConvertible {
         FaultPoint("pwrite64", .parts, 1), FaultPoint("pwrite64", .parts, 2), FaultPoint("fdatasync", .parts, 1),
         FaultPoint("openat2", .parts, 1), FaultPoint("pwrite64", .log, 3), FaultPoint("fdatasync", .log, 1),
         FaultPoint("fdatasync", .log, 3), FaultPoint("fsync", .directory, 1), FaultPoint("renameat2", .anywhere, 1),
-        FaultPoint("renameat", .anywhere, 1), FaultPoint("unlinkat", .anywhere, 1), FaultPoint("openat", .anywhere, 60),
+        FaultPoint("renameat", .anywhere, 1), FaultPoint("unlinkat", .anywhere, 1),
+        FaultPoint("pwrite64", .database, 2), FaultPoint("openat", .anywhere, 60),
     ]
 
     func kill(in set: ShortSet) -> Injection {
@@ -67,7 +68,7 @@ struct FaultPoint: Sendable, CustomStringConvertible {
             let step = kind.call == "openat" ? 5 : 1
             var occurrence = 1
             while occurrence < 500, try await body(FaultPoint(kind.call, kind.place, occurrence)) { occurrence += step }
-            Torture.note("\(kind.call) at \(kind.place): \(occurrence) moments")
+            Torture.note("\(kind.call) at \(kind.place): \((occurrence - 1) / step) moments")
         }
     }
 }

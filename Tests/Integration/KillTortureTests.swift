@@ -20,6 +20,12 @@ struct KillTortureTests {
                 try await Task.sleep(for: .milliseconds(pause))
                 if [2, 5, 8].contains(kill) { try await set.command() } else { try await set.addOne() }
                 try await daemon.kill()
+                if kill.isMultiple(of: 4) {
+                    // Once more, while it is about to put in order what it finds.
+                    try daemon.launch()
+                    try await Task.sleep(for: .milliseconds(Int.random(in: 0...300, using: &random)))
+                    try await daemon.kill()
+                }
                 try await set.invariants.atRest()
                 try await daemon.start()
                 try set.invariants.alive()

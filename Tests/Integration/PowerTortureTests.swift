@@ -29,6 +29,15 @@ struct PowerTortureTests {
                 try await daemon.kill()
                 try await disks.remount()
                 try await set.invariants.atRest()
+                if cut.isMultiple(of: 4) {
+                    // Once more, while it is about to put in order what it finds.
+                    try daemon.launch()
+                    try await Task.sleep(for: .milliseconds(Int.random(in: 0...300, using: &random)))
+                    try disks.cut()
+                    try await daemon.kill()
+                    try await disks.remount()
+                    try await set.invariants.atRest()
+                }
                 try await daemon.start()
                 try set.invariants.alive()
             }
@@ -38,6 +47,34 @@ struct PowerTortureTests {
             Torture.count(cuts: cutsInSet, refetched: refetched)
             Torture.note("F3: \(round * cutsInSet) of \(Torture.cuts) power cuts")
         }
+    }
+
+    @Test(
+        "F4: a file that was told to be complete is whole under its name, whenever the power fails after that",
+        arguments: Torture.isLong ? [0, 50, 200, 800, 2_000, 4_000, 6_000, 10_000] : [0, 300])
+    func completed(milliseconds: Int) async throws {
+        let disks = try await Disks()
+        let daemon = try disks.daemon("a", configuration: MixedSet.configuration)
+        let resources = (0..<12).map { Resource(size: 1 + 70_000 * Int64($0), seed: UInt64($0)) }
+        let server = try ScriptedServer(
+            Dictionary(uniqueKeysWithValues: resources.enumerated().map { ("/f\($0)", [.serve($1)]) }))
+        try await daemon.start()
+        let outcome = try await daemon.dlctl(["add", "--wait"] + resources.indices.map { server.url("/f\($0)") })
+        #expect(outcome.succeeded, "\(outcome.error)")
+        try await Task.sleep(for: .milliseconds(milliseconds))
+        try disks.cut()
+        try await daemon.kill()
+        try await disks.remount()
+        for (index, resource) in resources.enumerated() {
+            #expect(resource.difference(fromFileAt: daemon.path("f\(index)")) == nil)
+        }
+        try await daemon.start()
+        #expect(try daemon.tasks().allSatisfy { $0.state == .completed })
+        #expect(server.requests().count == resources.count)
+        daemon.expectTidy()
+        try await daemon.kill()
+        try await disks.unmount()
+        Torture.count(cuts: 1)
     }
 
     @Test("F6: a task that was told to be removed leaves no part after a power cut in the same instant")
@@ -81,7 +118,6 @@ struct PowerTortureTests {
             try await set.drive(under: point.kill(in: set).prefix())
             if !Torture.isLong { #expect(set.deaths > 0, "\(point) never came") }
             Torture.count(cuts: set.deaths)
-            _ = try await daemon.terminate()
             for path in [daemon.stateDirectory, daemon.downloads] {
                 try FileManager.default.removeItem(atPath: path)
             }

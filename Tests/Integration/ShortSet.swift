@@ -97,6 +97,8 @@ struct ShortSet {
 
     // MARK: Driving it
 
+    /// From the beginning to the daemon's own end.
+    ///
     /// - Parameter prefix: what the daemon runs under at first.
     mutating func drive(under prefix: [String]) async throws {
         let child = try daemon.launch(under: prefix)
@@ -117,6 +119,13 @@ struct ShortSet {
             return try set.daemon.tasks().allSatisfy(\.isSettled)
         }
         try await invariants.finish()
+        // A daemon that ends writes the log into the database, and can be cut off in that as well.
+        if try await daemon.terminate() == .killed(signal: SIGKILL) {
+            deaths += 1
+            try await revive(invariants)
+            try await invariants.finish()
+            _ = try await daemon.terminate()
+        }
     }
 
     /// Tries until it is done; a daemon that died on the way is brought back.
