@@ -69,7 +69,11 @@ extension TaskQueue {
         let commit: @Sendable (_ dryRun: Bool) async -> Result<SetOutcome, StoreError> = { dryRun in
             do throws(StoreError) {
                 return .success(
-                    try await store.commitSet(set, owner: caller.uid, prune: prune, dryRun: dryRun, now: now))
+                    try await store.commitSet(
+                        set, owner: caller.uid, prune: prune, dryRun: dryRun, now: now,
+                        leaving: { moved in
+                            Self.removeParts(of: Array(moved.keys), moved, settings: settings, store.identity)
+                        }))
             } catch {
                 return .failure(error)
             }

@@ -55,4 +55,33 @@ struct KillTortureTests {
             return set.deaths > 0
         }
     }
+
+    @Test("F2: killed as a task moves to another directory, the daemon leaves no part behind", .needsStrace)
+    func moved() async throws {
+        let resource = Resource(size: 900_000)
+        let server = try ScriptedServer([
+            "/f": [.drip(resource, after: 600_000, bytesPerSecond: 1000), .serve(resource)]
+        ])
+        let daemon = try await DaemonProcess.started(ShortSet.configuration)
+        func apply(_ directory: String) async throws -> Outcome {
+            let entry = "{url: \"\(server.url("/f"))\", directory: \(directory)}"
+            let file = try daemon.directory.write("batch: b\ndownloads: [\(entry)]\n", to: "queue.yaml")
+            return try await daemon.dlctl("queue", "apply", file)
+        }
+        #expect(try await apply("one").succeeded)
+        try await daemon.state(of: TaskID(1), "to begin") { $0.bytesDone > 0 }
+        #expect(try await daemon.dlctl("pause", "1").succeeded)
+        #expect(daemon.partFiles.count == 1)
+        let death = try await Injection("unlinkat", .kill).attach(to: #require(daemon.pid))
+        #expect(try await apply("two").succeeded == false)
+        withExtendedLifetime(death) {}
+        #expect(!daemon.isRunning)
+        try await daemon.kill()
+        try await daemon.start()
+        #expect(try await apply("two").succeeded)
+        #expect(try await daemon.dlctl("resume", "1").succeeded)
+        #expect(try await daemon.settled(TaskID(1)).state == .completed)
+        #expect(resource.difference(fromFileAt: daemon.path("two/f")) == nil)
+        daemon.expectTidy()
+    }
 }
