@@ -106,30 +106,31 @@ struct ShortSet {
             child.poll() != nil || daemon.answers
         }
         let file = queueFile
-        try await until { try await $0.daemon.dlctl("queue", "apply", file).succeeded }
-        try await until { try $0.learn() }
+        try await until("applying the file") { try await $0.daemon.dlctl("queue", "apply", file).succeeded }
+        try await until("the tasks") { try $0.learn() }
         let (gone, slow) = (TaskID(1), TaskID(2))
-        try await until { try await $0.isDone($0.daemon.dlctl("pause", slow.description), slow) }
+        try await until("pausing") { try await $0.isDone($0.daemon.dlctl("pause", slow.description), slow) }
         invariants.setFate(.leaving, of: gone)
-        try await until { try await $0.isDone($0.daemon.dlctl("remove", gone.description), gone) }
+        try await until("removing") { try await $0.isDone($0.daemon.dlctl("remove", gone.description), gone) }
         invariants.setFate(.removed, of: gone)
-        try await until { try await $0.isDone($0.daemon.dlctl("resume", slow.description), slow) }
-        try await until { set in
+        try await until("resuming") { try await $0.isDone($0.daemon.dlctl("resume", slow.description), slow) }
+        try await until("the end of all") { set in
             try set.invariants.alive()
             return try set.daemon.tasks().allSatisfy(\.isSettled)
         }
-        try await invariants.finish()
         // A daemon that ends writes the log into the database, and can be cut off in that as well.
         if try await daemon.terminate() == .killed(signal: SIGKILL) {
             deaths += 1
             try await revive(invariants)
-            try await invariants.finish()
-            _ = try await daemon.terminate()
+        } else {
+            try await daemon.start()
         }
+        try await invariants.finish()
+        _ = try await daemon.terminate()
     }
 
     /// Tries until it is done; a daemon that died on the way is brought back.
-    private mutating func until(_ step: (inout ShortSet) async throws -> Bool) async throws {
+    private mutating func until(_ what: String, _ step: (inout ShortSet) async throws -> Bool) async throws {
         let deadline = ContinuousClock.now + .seconds(60)
         while ContinuousClock.now < deadline {
             // A dying daemon breaks a call off in the middle.
@@ -144,7 +145,9 @@ struct ShortSet {
                 try invariants.alive()
             }
         }
-        throw Unusable(reason: "\(invariants.context): no end of it; \(daemon.log.suffix(4000))")
+        let tasks = (try? daemon.tasks()).map { "\($0.map { "\($0.id) \($0.state) \($0.bytesDone)" })" } ?? "no answer"
+        throw Unusable(
+            reason: "\(invariants.context): \(what) takes too long; tasks: \(tasks); \(daemon.log.suffix(4000))")
     }
 
     /// - Returns: whether the tasks are there.
