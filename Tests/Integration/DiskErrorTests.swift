@@ -10,10 +10,10 @@ struct DiskErrorTests {
     private static let retries = "retry: {attempts: 50, base-delay: 200ms, max-delay: 500ms}\ndisk: {min-free: 0}\n"
     private static let resource = Resource(size: 3 * mebibyte / 2, seed: 3)
 
-    /// The first answer takes a second more than the following ones.
+    /// The first answer takes more than a second longer than the following ones.
     private static func makeServer() throws -> ScriptedServer {
         try ScriptedServer([
-            "/f": [.drip(resource, after: mebibyte / 2, bytesPerSecond: Int(mebibyte)), .serve(resource)]
+            "/f": [.drip(resource, after: mebibyte / 2, bytesPerSecond: 700_000), .serve(resource)]
         ])
     }
 

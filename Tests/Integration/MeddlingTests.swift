@@ -29,11 +29,12 @@ struct MeddlingTests {
     }
 
     private static let resource = Resource(size: 2 * mebibyte, seed: 6)
-    private static let script = [
-        "/f": [
-            ScriptedAnswer.drip(resource, after: mebibyte, bytesPerSecond: 1 << 20), .serve(resource),
-        ]
-    ]
+    private static let script = script(bytesPerSecond: 400_000)
+
+    /// The first answer leaves time to meddle in.
+    private static func script(bytesPerSecond rate: Int) -> [String: [ScriptedAnswer]] {
+        ["/f": [.drip(resource, after: mebibyte, bytesPerSecond: rate), .serve(resource)]]
+    }
 
     private func begun(_ server: ScriptedServer, _ options: String...) async throws -> (DaemonProcess, TaskID, String) {
         let daemon = try await DaemonProcess.started(ShortSet.configuration)
@@ -53,7 +54,7 @@ struct MeddlingTests {
         "F67: a part that someone changed while its task was paused does not reach the file",
         arguments: Meddling.allCases)
     func paused(meddling: Meddling) async throws {
-        let server = try ScriptedServer(Self.script)
+        let server = try ScriptedServer(Self.script(bytesPerSecond: 50_000))
         let (daemon, id, part) = try await begun(server)
         #expect(try await daemon.dlctl("pause", id.description).succeeded)
         try meddling.apply(to: part)
