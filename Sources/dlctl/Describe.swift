@@ -66,10 +66,25 @@ enum Describe {
         switch task.state {
         case .failed: return "task \(task.id) failed\(error)"
         case .cancelled: return "task \(task.id) was cancelled"
-        case .paused: return "task \(task.id) is paused: \(task.reason?.rawValue ?? "user")\(error)"
+        case .paused:
+            let remedy = remedy(task).map { "; \($0)" } ?? ""
+            return "task \(task.id) is paused: \(task.reason?.rawValue ?? "user")\(error)\(remedy)"
         default: return "task \(task.id) is \(task.state.rawValue)"
         }
     }
+
+    /// What a person has to do so that the task goes on.
+    static func remedy(_ task: TaskStatus) -> String? {
+        guard task.state == .paused else { return nil }
+        switch task.reason {
+        case .urlExpired: return remedyForExpired("\(task.id)") + " (what was fetched stays)"
+        case .auth: return "dlctl set \(task.id) --url NEW or --header LINE, or dlctl resume \(task.id)"
+        case .sourceChanged: return "dlctl resume \(task.id) once the file is as it should be"
+        default: return nil
+        }
+    }
+
+    static func remedyForExpired(_ id: String) -> String { "give it a fresh URL: dlctl set \(id) --url NEW" }
 
     /// `1 task`, `3 tasks`.
     static func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
