@@ -73,15 +73,10 @@ enum Describe {
         }
     }
 
-    /// What a person has to do so that the task goes on.
+    /// What a person has to do so that the task goes on, where the reason alone does not say it.
     static func remedy(_ task: TaskStatus) -> String? {
-        guard task.state == .paused else { return nil }
-        switch task.reason {
-        case .urlExpired: return remedyForExpired("\(task.id)") + " (what was fetched stays)"
-        case .auth: return "dlctl set \(task.id) --url NEW or --header LINE, or dlctl resume \(task.id)"
-        case .sourceChanged: return "dlctl resume \(task.id) once the file is as it should be"
-        default: return nil
-        }
+        guard task.state == .paused, task.reason == .urlExpired else { return nil }
+        return remedyForExpired("\(task.id)") + " (what was fetched stays)"
     }
 
     static func remedyForExpired(_ id: String) -> String { "give it a fresh URL: dlctl set \(id) --url NEW" }
