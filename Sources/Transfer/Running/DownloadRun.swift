@@ -6,7 +6,7 @@ import Glibc
 ///
 /// Lives on its loop's thread. Who fetches which bytes is ``SegmentTable``'s to say, how many do ``ConnectionGrowth``'s;
 /// each connection is a ``SegmentWorker``.
-final class DownloadRun: TransactionRun, ConfirmableRun {
+final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     let task: DownloadTask
     unowned let core: LoopCore
     let file: DownloadFile
@@ -117,6 +117,13 @@ final class DownloadRun: TransactionRun, ConfirmableRun {
         file.confirm(count)
         guard !file.isAhead else { return }
         for worker in workers { worker.transaction.resume(.checkpoint) }
+    }
+
+    func diskDidMove(_ error: TransferError?) {
+        if isEnded { return }
+        if let error, let worker = workers.first { return broke(worker, error) }
+        guard !file.isBehind else { return }
+        for worker in workers where !worker.writer.isBlocked { worker.transaction.resume(.disk) }
     }
 
     // MARK: For the connections
@@ -481,6 +488,8 @@ final class DownloadRun: TransactionRun, ConfirmableRun {
                 destination = try file.place(worker.undecided ?? ResourceMetadata(nil, file.version), total: nil)
             }
             let size = file.version.total ?? max(worker.writer.position, file.front)
+            if file.isSlow { try worker.writer.flush() }
+            if file.waits({ [unowned self] in if !isEnded { finish(worker) } }) { return }
             let part = try file.complete(size: size, flushing: worker.writer)
             guard let destination else { throw TransferError(.internal, "a file without a destination") }
             end()

@@ -348,6 +348,10 @@ final class SegmentWorker: TransactionClient {
                 transaction.pause(.checkpoint)
                 return .paused
             }
+            if writer.isBlocked {
+                transaction.pause(.disk)
+                return .paused
+            }
             do throws(TransferError) {
                 if judgesFirstByte { try judgeFirstByte() }
                 if let undecided { try place(undecided, total: nil) }
