@@ -37,11 +37,14 @@ package struct Resource: Sendable {
                 let page = position / Int64(Self.pageSize)
                 let within = Int(position % Int64(Self.pageSize))
                 let count = min(Self.pageSize - within, buffer.count - done)
-                var key = mixed(seed &+ UInt64(page) &* 0x1_0000_0001)
+                let key = mixed(seed &+ UInt64(page) &* 0x1_0000_0001)
                 let start = Int(key % 64) * Self.pageSize
                 // Plain copies: those of collections take each byte by itself where nothing is optimised.
                 memcpy(target + done, pool + start + within, count)
-                if within < 8 { withUnsafeBytes(of: &key) { _ = memcpy(target + done, $0.baseAddress! + within, min(8 - within, count)) } }
+                if within < 8 {
+                    let left = min(8 - within, count)
+                    withUnsafePointer(to: key) { _ = memcpy(target + done, UnsafeRawPointer($0) + within, left) }
+                }
                 done += count
             }
         }

@@ -24,21 +24,39 @@ struct SegmentTests {
         let begin = ContinuousClock.now
         var request = TransferRequest(url: server.url("/f"))
         request.segments = segments
-        let file = try await manager.download(request, to: place.target("f\(segments.most)", conflict: .overwrite)).value
+        let file = try await manager.download(request, to: place.target("f\(segments.most)", conflict: .overwrite))
+            .value
         let took = begin.duration(to: .now)
         #expect(resource.difference(fromFileAt: file.path) == nil)
         unlink(file.path)
-        print(
-            "TIMES", segments, took, "connections", line.connections, "requests", server.requests().count, "sent",
-            server.bodyBytesSent(for: "/f") - resource.size)
+        #expect(restarts.all.isEmpty)
         return Double(took.components.attoseconds) / 1e18 + Double(took.components.seconds)
     }
 
-    @Test("trial")
-    func trial() async throws {
-        let resource = Resource(size: 512 << 20)
-        for segments in [Segments.automatic, .fixed(16), .fixed(8), .fixed(4)] {
-            _ = try await seconds(resource, NetworkLine(roundTrip: 40, rate: 12_500_000), segments)
-        }
+    @Test("automatic connections bring a file in hardly more time than the best number would")
+    func automatic() async throws {
+        let resource = Resource(size: 384 << 20)
+        let line = { NetworkLine(roundTrip: 40, rate: 12_500_000) }
+        let best = try await seconds(resource, line(), .fixed(16))
+        let automatic = try await seconds(resource, line(), .automatic)
+        #expect(best / automatic >= 0.9, "\(automatic) s, \(best) s with 16 connections")
+    }
+
+    @Test("one slow connection among several costs little", arguments: [0, 5])
+    func slowConnection(number: Int) async throws {
+        let resource = Resource(size: 160 << 20)
+        let even = try await seconds(resource, NetworkLine(roundTrip: 40, rate: 6_000_000), .fixed(8))
+        let line = NetworkLine(roundTrip: 40, rate: 6_000_000, slow: [number: 20_000])
+        let uneven = try await seconds(resource, line, .fixed(8))
+        #expect(uneven / even < 1.1, "\(uneven) s, \(even) s without it")
+    }
+
+    @Test("where more connections bring nothing, few are kept")
+    func shared() async throws {
+        let resource = Resource(size: 100 << 20)
+        let line = NetworkLine(roundTrip: 20, rate: 12_500_000, total: 12_500_000)
+        let time = try await seconds(resource, line, .automatic)
+        #expect(time < 10)
+        #expect(line.connections <= 8)
     }
 }

@@ -5,6 +5,8 @@
 struct SegmentTable {
     /// What one connection is to fetch.
     struct Claim: Equatable {
+        /// Where it begins; what it has brought may not be written yet.
+        let start: Int64
         /// The next byte that it is to bring.
         var position: Int64
         /// Where it is to stop.
@@ -54,13 +56,13 @@ struct SegmentTable {
 
     /// A connection is at work on `range`.
     mutating func put(_ number: Int, on range: Range<Int64>) {
-        claims[number] = Claim(position: range.lowerBound, end: range.upperBound)
+        claims[number] = Claim(start: range.lowerBound, position: range.lowerBound, end: range.upperBound)
     }
 
     /// What nobody has and nobody fetches.
     func unclaimed(written: ByteRangeSet) -> [Range<Int64>] {
         var taken = written
-        for claim in claims.values where claim.position < claim.end { taken.insert(claim.position..<claim.end) }
+        for claim in claims.values where claim.start < claim.end { taken.insert(claim.start..<claim.end) }
         return taken.gaps(in: 0..<total)
     }
 
@@ -91,22 +93,24 @@ struct SegmentTable {
             claim.time > 2 * setUp + Double(claim.rest) / rate
         {
             claims[victim] = nil
-            claims[number] = Claim(position: claim.position, end: claim.end)
+            put(number, on: claim.position..<claim.end)
             return .takeOver(of: victim, claim.position..<claim.end)
         }
         // What is worth sharing: more than the other brings while this one is being set up.
         let least = max(Self.smallestShare, Int64(claim.rate * setUp))
         guard claim.rest >= 2 * least else { return .none }
         var keeps = claim.rest / 2
-        if claim.rest > 2 * Self.largest {
-            // A claim without a limit, as the first answer's is: the others go on behind what it is near to.
-            keeps = size(of: claim.rest, among: connections, rate: claim.rate, setUp: setUp)
+        let share = size(of: claim.rest, among: connections, rate: claim.rate, setUp: setUp)
+        let isLong = claim.rest > 3 * share
+        if isLong {
+            // As the first answer's is, which goes to the end: the others go on behind what it is near to.
+            keeps = share
         } else if rate > 0, claim.rate > 0 {
             keeps = Int64(Double(claim.rest) * claim.rate / (claim.rate + rate))
         }
         let cut = claim.position + max(least, min(keeps, claim.rest - least))
         claims[victim]?.end = cut
-        if claim.rest > 2 * Self.largest {
+        if isLong {
             return next(for: number, written: written, connections: connections, rate: rate, setUp: setUp)
         }
         return give(number, cut..<claim.end)
@@ -119,8 +123,8 @@ struct SegmentTable {
 
     /// Bytes of a claim out of `left`: a fair half, so that all end together, and enough that asking costs little.
     private func size(of left: Int64, among connections: Int, rate: Double, setUp: Double) -> Int64 {
-        let worthwhile = Int64(min(Double(Self.largest), rate * setUp * 20))
-        let fair = left / Int64(2 * max(1, connections))
-        return min(Self.largest, max(Self.smallest, worthwhile, fair))
+        let fair = left / Int64(max(1, connections))
+        let worthwhile = Int64(min(Double(fair), rate * setUp * 20))
+        return min(Self.largest, max(Self.smallest, worthwhile, fair / 2))
     }
 }
