@@ -179,10 +179,10 @@ private struct Teller {
             guard sendAll(descriptor, answer.interim + Array(lines.joined(separator: "\r\n").utf8)) else {
                 return false
             }
-            for piece in answer.body { guard tell(piece, of: answer) else { return false } }
-            if answer.isChunked, answer.ending == .open {
-                guard sendAll(descriptor, Array("0\r\n\r\n".utf8)) else { return false }
-            }
+        }
+        for piece in answer.body { guard tell(piece, of: answer) else { return false } }
+        if answer.isChunked, answer.ending == .open {
+            guard sendAll(descriptor, Array("0\r\n\r\n".utf8)) else { return false }
         }
         switch answer.ending {
         case .open: return true
@@ -202,6 +202,7 @@ private struct Teller {
     private func tell(_ piece: LiarAnswer.Piece, of answer: LiarAnswer) -> Bool {
         switch piece {
         case .bytes(let bytes): return pass(bytes, answer)
+        case .raw(let bytes): return sendAll(descriptor, bytes)
         case .pause(let milliseconds):
             usleep(UInt32(milliseconds) * 1000)
             return true

@@ -5,7 +5,9 @@ package struct LiarAnswer: Sendable {
         case content(Resource, Range<Int64>, rate: Int? = nil)
         case bytes([UInt8])
         case pause(milliseconds: Int)
-        /// Again and again until the client goes; not framed in chunks.
+        /// Not framed in chunks, whatever the others are.
+        case raw([UInt8])
+        /// As raw, again and again until the client goes.
         case endless([UInt8])
     }
 
@@ -23,7 +25,7 @@ package struct LiarAnswer: Sendable {
     package var fields: [String]
     package var body: [Piece] = []
     package var isChunked = false
-    /// Not even a head is sent.
+    /// No head is sent: what is said is the body alone.
     package var isSilent = false
     package var ending = Ending.open
 
@@ -34,10 +36,11 @@ package struct LiarAnswer: Sendable {
         body = [.bytes(Array(text.utf8))]
     }
 
-    /// No answer at all.
-    package static func silence(_ ending: Ending) -> LiarAnswer {
+    /// Bytes as they are in place of an answer, and none without pieces.
+    package static func raw(_ pieces: [Piece] = [], _ ending: Ending = .close) -> LiarAnswer {
         var answer = LiarAnswer(200)
         answer.isSilent = true
+        answer.body = pieces
         answer.ending = ending
         return answer
     }
@@ -128,7 +131,7 @@ package struct LiarAnswer: Sendable {
                 let count = min(Int64(bytes.count), left)
                 answer.body.append(.bytes(Array(bytes.prefix(Int(count)))))
                 left -= count
-            case .pause, .endless: answer.body.append(piece)
+            case .raw, .pause, .endless: answer.body.append(piece)
             }
         }
         answer.ending = ending
@@ -141,7 +144,7 @@ package struct LiarAnswer: Sendable {
             switch piece {
             case .content(_, let range, _): sum + Int64(range.count)
             case .bytes(let bytes): sum + Int64(bytes.count)
-            case .pause, .endless: sum
+            case .raw, .pause, .endless: sum
             }
         }
     }

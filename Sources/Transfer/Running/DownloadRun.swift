@@ -388,6 +388,10 @@ final class DownloadRun: TransactionRun, ConfirmableRun {
             }
             let size = file.version.total ?? max(worker.writer.position, file.front)
             let part = try file.complete(size: size, flushing: worker.writer)
+            // However the counts came about: what has a hole gets no name.
+            guard file.front >= size else {
+                throw TransferError(.remoteChanged, "of \(size) bytes only the first \(file.front) are here in a row")
+            }
             guard let destination else { throw TransferError(.internal, "a file without a destination") }
             end()
             task.progress.setTotal(size)
