@@ -219,7 +219,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun {
                 for: worker.number, written: file.written, connections: max(growth.target, workers.count), rate: rate,
                 setUp: setUp)
         else { return nil }
-        for other in workers { if let claim = table?.claims[other.number] { other.cut(at: claim.end) } }
+        keepToClaims()
         switch work {
         case .none: return nil
         case .range(let range): return range
@@ -227,6 +227,10 @@ final class DownloadRun: TransactionRun, ConfirmableRun {
             if let other = workers.first(where: { $0.number == victim }) { dismiss(other) }
             return isEnded ? nil : range
         }
+    }
+
+    private func keepToClaims() {
+        for worker in workers { if let claim = table?.claims[worker.number] { worker.cut(at: claim.end) } }
     }
 
     /// Its connection broke, and others are at work.
@@ -260,6 +264,8 @@ final class DownloadRun: TransactionRun, ConfirmableRun {
         table?.release(worker.number)
         workers.removeAll { $0 === worker }
         worker.stop()
+        table?.extend(written: file.written) { number in workers.first { $0.number == number }?.reach }
+        keepToClaims()
         if let origin = borrowed.popLast() { session.giveBackConnection(at: origin) }
         task.progress.setConnections(workers.count)
     }
