@@ -28,6 +28,8 @@ struct Lie: Sendable, CustomTestStringConvertible {
     var connections = [Segments.one, .fixed(4), .automatic]
     /// More would be an endless restart.
     var mostRequests = 200
+    /// Bytes of body that the server sends in the earlier life; `nil`: any number.
+    var earlierBytes: Int64? = Liar.size / 2
     /// Of the earlier life.
     var before: Liar.Answering = { LiarAnswer(honest: Liar.a, to: $0) }
     /// Of the life that is looked at; made anew for each.
@@ -189,7 +191,7 @@ struct LiarTrial: Sendable, CustomStringConvertible {
 
     /// An earlier life, in which the server was honest until about half of the file was here.
     private func earlier(_ liar: Liar, in place: Place) async throws -> ResumeData {
-        liar.turn(bodyBytes: Liar.size / 2)
+        liar.turn(bodyBytes: lie.earlierBytes)
         let manager = try SessionManager(configuration: configuration())
         let restarts = Notes<String>()
         manager.delegate.downloadTaskDidRestart = { _, reason in restarts.add(reason) }

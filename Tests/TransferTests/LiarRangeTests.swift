@@ -33,6 +33,17 @@ struct LiarRangeTests {
         }
     }
 
+    /// Every byte came in an earlier life, and nobody said that it was the last one.
+    private static func atEnd(
+        _ name: String, versions: [Resource] = [Liar.a], _ answer: @escaping Liar.Answering
+    ) -> Lie {
+        Lie(name, versions: versions, answer).but { lie in
+            lie.lives = [.resumed]
+            lie.earlierBytes = nil
+            lie.before = { _ in LiarAnswer(whole: Liar.a).chunked().cut(after: Liar.size) }
+        }
+    }
+
     static let lies: [Lie] = [
         // F39
         bending("F39 ignore: 200 for a range") { answer, _ in answer = LiarAnswer(whole: Liar.a) },
@@ -124,6 +135,19 @@ struct LiarRangeTests {
                 416, ["Content-Range: bytes */\(Liar.size)"], text: String(repeating: "<html>sorry</html>", count: 9000)
             )
         },
+        atEnd("F43 416 at EOF") { LiarAnswer(honest: Liar.a, to: $0) },
+        atEnd("F43 416 at EOF without a tag") { question in
+            LiarAnswer(honest: question.asksForRange ? Liar.a.tagged(nil) : Liar.a, to: question)
+        },
+        atEnd("F43 416 at EOF of another size") { question in
+            let answer = LiarAnswer(honest: Liar.a, to: question)
+            return answer.status == 416 ? answer.with("Content-Range", "bytes */\(Liar.size + 1)") : answer
+        },
+        atEnd("F43 416 at EOF of what is here, under another tag", versions: [Liar.b]) {
+            guard $0.asksForRange else { return LiarAnswer(whole: Liar.b) }
+            return LiarAnswer(416, ["Content-Range: bytes */\(Liar.size)", "ETag: \(Liar.b.entityTag ?? "")"])
+        },
+        atEnd("F43 200 at EOF", versions: [Liar.a, Liar.b]) { _ in LiarAnswer(whole: Liar.b) },
         // F44
         bending("F44 gzip on a 206") { answer, _ in answer.set("Content-Encoding", "gzip") },
         bending("F44 gzip on a 200 in place of a 206") { answer, _ in
