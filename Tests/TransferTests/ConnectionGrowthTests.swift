@@ -115,7 +115,9 @@ struct ConnectionGrowthTests {
         #expect(fixed.target == 2)
     }
 
-    @Test("whatever the line does, there is one at least and never more than allowed", arguments: 1...100 as ClosedRange<UInt64>)
+    @Test(
+        "whatever the line does, there is one at least and never more than allowed",
+        arguments: 1...100 as ClosedRange<UInt64>)
     func bounds(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let most = Int.random(in: 1...64, using: &generator)

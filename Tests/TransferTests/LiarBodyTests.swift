@@ -159,11 +159,11 @@ struct LiarBodyTests {
 
     private static let trailers =
         bending("A20 trailers without an end", failures: [.tooLarge, .truncated]) { answer, question in
-                guard question.number < 4 else { return answer }
-                var answer = answer.chunked()
-                answer.body += [.raw(Array("0\r\n".utf8)), .endless(Array("X-Trailer: value\r\n".utf8))]
-                return answer
-            }
+            guard question.number < 4 else { return answer }
+            var answer = answer.chunked()
+            answer.body += [.raw(Array("0\r\n".utf8)), .endless(Array("X-Trailer: value\r\n".utf8))]
+            return answer
+        }
 
     private static func noContent(_ status: Int) -> LiarAnswer {
         // Only a 204 ends with its head (RFC 9112, section 6.3).

@@ -41,10 +41,11 @@ struct LiarDigestTests {
             }
             // What came in an honest life is right, and so may be the whole.
             await withstand(always.but { $0.lives = [Lie.Life.fresh] })
-            await withstand(always.but { lie in
-                lie.lives = [Lie.Life.resumed]
-                lie.versions = [Liar.a]
-            })
+            await withstand(
+                always.but { lie in
+                    lie.lives = [Lie.Life.resumed]
+                    lie.versions = [Liar.a]
+                })
         }
         let other = Liar.b.tagged(Liar.a.entityTag)
         await withstand(

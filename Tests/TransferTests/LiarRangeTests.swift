@@ -7,7 +7,8 @@ import Testing
 struct LiarRangeTests {
     /// Honest to who asks for the whole, except that the first answer breaks off; parts are bent.
     static func bending(
-        _ name: String, _ resource: Resource = Liar.a, _ bend: @escaping @Sendable (inout LiarAnswer, Liar.Question) -> Void
+        _ name: String, _ resource: Resource = Liar.a,
+        _ bend: @escaping @Sendable (inout LiarAnswer, Liar.Question) -> Void
     ) -> Lie {
         Lie(name, versions: [resource]) { question in
             var answer = LiarAnswer(honest: resource, to: question)

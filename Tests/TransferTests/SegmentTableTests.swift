@@ -158,7 +158,8 @@ struct SegmentTableTests {
         private mutating func add() {
             last += 1
             // One in four is far slower than the others.
-            let rate = Int.random(in: 0..<4, using: &generator) == 0 ? 1e5 : Double.random(in: 1e6...3e6, using: &generator)
+            let rate =
+                Int.random(in: 0..<4, using: &generator) == 0 ? 1e5 : Double.random(in: 1e6...3e6, using: &generator)
             ask(last, rate: rate, isNew: true)
         }
 
@@ -266,7 +267,9 @@ struct SegmentTableTests {
             }
             var all = ByteRangeSet(taken + table.unclaimed(written: written))
             for range in written.ranges { all.insert(range) }
-            if all != ByteRangeSet([0..<table.total]) { failure = "nobody is responsible for \(all.gaps(in: 0..<table.total))" }
+            if all != ByteRangeSet([0..<table.total]) {
+                failure = "nobody is responsible for \(all.gaps(in: 0..<table.total))"
+            }
         }
     }
 
