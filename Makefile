@@ -14,11 +14,11 @@ RELEASE_DIR = $(shell $(SWIFT) build $(RELEASE) --show-bin-path)
 # compares with.
 PACKAGES := binutils libncurses6 libxml2 git libc6-dev libstdc++-12-dev libcurl4-openssl-dev libsqlite3-dev \
 	libsystemd-dev pkg-config ca-certificates nginx curl sqlite3 procps util-linux mount e2fsprogs \
-	vsftpd openssh-server tinyproxy microsocks openssl jq
+	vsftpd openssh-server tinyproxy microsocks openssl jq strace
 PEERS := curl wget2 axel aria2
 
 .PHONY: help setup setup-bench debug release demo test test-unit test-integration test-tsan bench lint install clean
-.PHONY: fuzz fuzz-corpus test-asan docs consumer
+.PHONY: fuzz fuzz-corpus test-asan torture docs consumer
 
 help:
 	@echo 'make demo              builds, and shows the daemon at work before your eyes'
@@ -27,6 +27,7 @@ help:
 	@echo 'make test-integration  real daemons against real servers'
 	@echo 'make test-tsan         the unit tests under ThreadSanitizer'
 	@echo 'make fuzz              the parsers against inputs that no one thought of (FUZZ_SECONDS=300 each)'
+	@echo 'make torture           1,000 kills, 200 power cuts, a death at every call that changes the disk (as root)'
 	@echo 'make test-asan         the engine'"'"'s tests under AddressSanitizer'
 	@echo 'make bench             compares dld with curl, wget2, axel and aria2c (RUNS=5)'
 	@echo 'make docs              the documentation of the library Transfer, and whether it is whole'
@@ -76,6 +77,13 @@ test-asan: setup
 
 fuzz: setup
 	@Tests/Fuzz/fuzz.sh '$(FUZZ_SECONDS)'
+
+# A dozen of each is in `make test`. Another seed makes other moments: DLD_TORTURE_SEED=7 make torture
+torture: setup debug
+	@rm -f '$(CURDIR)/.build/torture'
+	DLD_TORTURE=1 DLD_TORTURE_SUMMARY='$(CURDIR)/.build/torture' $(SWIFT) test --skip-build --no-parallel \
+		--filter '^Integration\.(KillTorture|PowerTorture|DiskError|DiskRoom|SystemLimit|VanishingPlace|Meddling)'; \
+		status=$$?; cat '$(CURDIR)/.build/torture'; exit $$status
 
 # Adds to the seeds what make fuzz has found.
 fuzz-corpus: setup

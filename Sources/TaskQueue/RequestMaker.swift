@@ -14,6 +14,8 @@ struct RequestMaker {
 
     /// Tasks that start in the same turn share their directories.
     private var directories: [String?: Directory] = [:]
+    /// Those of them whose entries are on disk as they were found.
+    private var synchronized: Set<String?> = []
 
     init(manager: SessionManager, settings: QueueSettings, store: TaskStore) {
         self.manager = manager
@@ -94,6 +96,11 @@ struct RequestMaker {
             let suggested = resumeData?.suggestedFileName.flatMap(FileName.makeSafe)
             let names = [likely, specification.output == nil ? suggested : nil].compactMap(\.self)
             if let (name, size) = Self.published(names, by: owner, in: directory, policy) {
+                // Whether that life lived to bring the name to the disk, nobody knows.
+                if !synchronized.contains(specification.directory) {
+                    try directory.synchronize()
+                    synchronized.insert(specification.directory)
+                }
                 // It was verified before it got this name.
                 return .done(path: directory.path(of: name), size: size, isVerified: specification.checksum != nil)
             }
@@ -111,7 +118,7 @@ struct RequestMaker {
         request.segments = settings.segments
         let target = DownloadTarget(
             directory: directory, partName: Self.partName(record.id, identity: identity), owner: owner,
-            reservedSpace: directory.reserve(settings.minimumFree), isReadBack: specification.checksum != nil,
+            reservedSpace: directory.reserve(settings.minimumFree),
             destination: { (resource: ResourceMetadata) throws(TransferError) in
                 try naming.destination(resource, in: directory, known: likely)
             })

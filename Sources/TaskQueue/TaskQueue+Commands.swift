@@ -140,15 +140,18 @@ extension TaskQueue {
         ) { _ in
             do throws(StoreError) {
                 var foreign: [ChangeOutcome.Refusal] = []
-                // The files first: a part without a task would stay for ever, a task without a part begins anew.
+                var touched = TouchedDirectories()
+                // The files first, and to the disk: a part without a task would stay for ever, a task without a part
+                // begins anew.
                 for id in ids {
                     guard let record = try store.record(id, owner: caller.scope) else { continue }
-                    Self.removePart(of: id, record.specification, settings: settings, store.identity)
+                    Self.removePart(of: id, record.specification, settings: settings, store.identity, &touched)
                     guard deletesFiles,
-                        let path = Self.removeFile(of: record, settings: settings, store.identity)
+                        let path = Self.removeFile(of: record, settings: settings, store.identity, &touched)
                     else { continue }
                     foreign.append(.init(id: id, reason: .foreignFile(path: path)))
                 }
+                touched.synchronize()
                 return .success((try await store.remove(ids, owner: caller.scope, now: now), foreign))
             } catch {
                 return .failure(error)
@@ -162,14 +165,19 @@ extension TaskQueue {
 
     /// - Parameter specification: what it was when the part was made.
     static func removePart(
-        of id: TaskID, _ specification: TaskSpecification, settings: QueueSettings, _ identity: String
+        of id: TaskID, _ specification: TaskSpecification, settings: QueueSettings, _ identity: String,
+        _ touched: inout TouchedDirectories
     ) {
-        guard specification.kind == .download else { return }
-        try? directory(of: specification, settings: settings)?.remove(RequestMaker.partName(id, identity: identity))
+        guard specification.kind == .download, let directory = directory(of: specification, settings: settings)
+        else { return }
+        let isRemoved = (try? directory.removeIfPresent(RequestMaker.partName(id, identity: identity))) ?? false
+        if isRemoved { touched.insert(directory) }
     }
 
     /// - Returns: the path of a file that is not the task's, though it has the name of what the task brought.
-    private static func removeFile(of record: TaskRecord, settings: QueueSettings, _ identity: String) -> String? {
+    private static func removeFile(
+        of record: TaskRecord, settings: QueueSettings, _ identity: String, _ touched: inout TouchedDirectories
+    ) -> String? {
         guard record.specification.kind == .download, record.standing.state == .completed, let path = record.path,
             let directory = directory(of: record.specification, settings: settings)
         else { return nil }
@@ -177,11 +185,25 @@ extension TaskQueue {
         guard path == directory.path(of: name) else { return path }
         let owner = RequestMaker.owner(of: record, identity: identity)
         let isRemoved = (try? directory.removePublished(name, by: owner, size: record.bytesDone)) ?? false
-        return isRemoved ? nil : path
+        guard isRemoved else { return path }
+        touched.insert(directory)
+        return nil
     }
 
     private static func directory(of specification: TaskSpecification, settings: QueueSettings) -> Directory? {
         guard let place = try? DownloadPlace(directory: specification.directory, settings: settings) else { return nil }
         return try? Directory.open(existing: place.root, subdirectory: place.subdirectory)
+    }
+}
+
+/// Directories that something was removed from: it comes back with a power cut until they are on disk.
+struct TouchedDirectories {
+    private var directories: [String: Directory] = [:]
+
+    mutating func insert(_ directory: Directory) { directories[directory.path] = directory }
+
+    /// A disk that refuses this refuses the files' removal as well, and keeps nobody from removing the tasks.
+    func synchronize() {
+        for directory in directories.values { try? directory.synchronize() }
     }
 }

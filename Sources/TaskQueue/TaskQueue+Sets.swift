@@ -69,7 +69,11 @@ extension TaskQueue {
         let commit: @Sendable (_ dryRun: Bool) async -> Result<SetOutcome, StoreError> = { dryRun in
             do throws(StoreError) {
                 return .success(
-                    try await store.commitSet(set, owner: caller.uid, prune: prune, dryRun: dryRun, now: now))
+                    try await store.commitSet(
+                        set, owner: caller.uid, prune: prune, dryRun: dryRun, now: now,
+                        leaving: { moved in
+                            Self.removeParts(of: Array(moved.keys), moved, settings: settings, store.identity)
+                        }))
             } catch {
                 return .failure(error)
             }
@@ -100,9 +104,11 @@ extension TaskQueue {
     private static func removeParts(
         of ids: [TaskID], _ moved: [TaskID: TaskSpecification], settings: QueueSettings, _ identity: String
     ) {
+        var touched = TouchedDirectories()
         for id in ids {
-            if let before = moved[id] { removePart(of: id, before, settings: settings, identity) }
+            if let before = moved[id] { removePart(of: id, before, settings: settings, identity, &touched) }
         }
+        touched.synchronize()
     }
 
     /// - Parameter moved: what was asked before of those that now belong in another directory.

@@ -34,29 +34,39 @@ struct StoreFile {
         guard status.st_mode & S_IFMT == S_IFREG else { throw .notADatabase(path: path) }
         if status.st_size == 0 { return }
         guard try hasMagic() else { throw .notADatabase(path: path) }
-        var configuration = Configuration()
-        configuration.readonly = true
-        configuration.busyMode = .timeout(TaskStore.busyTimeout)
         do {
-            let queue = try DatabaseQueue(path: path, configuration: configuration)
-            defer { try? queue.close() }
-            try queue.read { database in
-                let application = try Int64.fetchOne(database, sql: "PRAGMA application_id")
-                guard application == Schema.applicationID else {
-                    // A crash before the first migration was committed leaves GRDB's own empty table at most.
-                    let sql = "SELECT count(*) FROM sqlite_schema WHERE tbl_name <> 'grdb_migrations'"
-                    guard application == 0, try Int64.fetchOne(database, sql: sql) == 0 else {
-                        throw StoreError.notADatabase(path: path)
-                    }
-                    return
-                }
-                let unknown = try Schema.unknown(in: database)
-                guard unknown.isEmpty else {
-                    throw StoreError.newer(path: path, schema: unknown.joined(separator: ", "))
-                }
+            do {
+                try judgeContent(readonly: true)
+            } catch let error as DatabaseError where error.resultCode == .SQLITE_READONLY {
+                // A transaction that was cut off is to be rolled back before anyone can read, which is no more than what
+                // the next program to open the file would do, whosever it is.
+                try judgeContent(readonly: false)
             }
         } catch {
             throw StoreError(error, path: path)
+        }
+    }
+
+    private func judgeContent(readonly: Bool) throws {
+        var configuration = Configuration()
+        configuration.readonly = readonly
+        configuration.busyMode = .timeout(TaskStore.busyTimeout)
+        let queue = try DatabaseQueue(path: path, configuration: configuration)
+        defer { try? queue.close() }
+        try queue.read { database in
+            let application = try Int64.fetchOne(database, sql: "PRAGMA application_id")
+            guard application == Schema.applicationID else {
+                // A crash before the first migration was committed leaves GRDB's own empty table at most.
+                let sql = "SELECT count(*) FROM sqlite_schema WHERE tbl_name <> 'grdb_migrations'"
+                guard application == 0, try Int64.fetchOne(database, sql: sql) == 0 else {
+                    throw StoreError.notADatabase(path: path)
+                }
+                return
+            }
+            let unknown = try Schema.unknown(in: database)
+            guard unknown.isEmpty else {
+                throw StoreError.newer(path: path, schema: unknown.joined(separator: ", "))
+            }
         }
     }
 

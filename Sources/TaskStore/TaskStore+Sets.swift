@@ -2,7 +2,7 @@ import GRDB
 import TaskModel
 
 extension TaskStore {
-    /// Begins a set of entries that ``commitSet(_:owner:prune:dryRun:now:)`` applies whole. It is kept in the
+    /// Begins a set of entries that ``commitSet(_:owner:prune:dryRun:now:leaving:)`` applies whole. It is kept in the
     /// database, and is gone when the store is opened again, or when its owner has begun
     /// ``TaskStore/setsPerOwner`` others.
     ///
@@ -69,10 +69,15 @@ extension TaskStore {
     /// In a batch, an entry is known by its key, otherwise by kind, URL and output. A known task that is completed
     /// stays; another takes over what differs, and what had failed or waits for a person is ready again.
     ///
-    /// - Parameter prune: cancel the batch's tasks that no entry names and that have not ended.
+    /// - Parameters:
+    ///   - prune: cancel the batch's tasks that no entry names and that have not ended.
+    ///   - leaving: given ``SetOutcome/moved`` before the commit, where that is something: afterwards nothing would be
+    ///     left that knows of what lies in the old directories. It may be called for a commit that then fails, and
+    ///     once more for the next.
     /// - Throws: ``StoreError/unknownSet(_:)``.
     package func commitSet(
-        _ set: Int64, owner: UInt32, prune: Bool, dryRun: Bool, now: Milliseconds
+        _ set: Int64, owner: UInt32, prune: Bool, dryRun: Bool, now: Milliseconds,
+        leaving: @escaping @Sendable ([TaskID: TaskSpecification]) -> Void = { _ in }
     ) async throws(StoreError) -> SetOutcome {
         try await writes.perform(weight: Self.rowsInCommit) { database in
             let staged = try database.stagedSet(set, owner: owner)
@@ -85,6 +90,7 @@ extension TaskStore {
             }
             let outcome = try application.run(in: database, prune: prune)
             try database.run("DELETE FROM staged_set WHERE id = ?", [set])
+            if !outcome.moved.isEmpty { leaving(outcome.moved) }
             return outcome
         }
     }

@@ -204,6 +204,7 @@ struct Dld: AsyncParsableCommand {
     private func makePlan(_ configuration: Configuration, _ surroundings: Surroundings) throws -> DaemonPlan {
         var configuration = configuration
         if let downloadDirectory { configuration.downloads.directory = Surroundings.absolute(downloadDirectory) }
+        configuration.limits.activeTasks = Self.affordable(configuration.limits.activeTasks)
         let state = stateDirectory.map(Surroundings.absolute) ?? surroundings.stateDirectory
         let inherited = checkConfig ? [] : ServiceManager.listeningSockets()
         let path = socket.map(Surroundings.absolute) ?? configuration.control.socket ?? surroundings.socket
@@ -243,6 +244,20 @@ struct Dld: AsyncParsableCommand {
         guard getrlimit(__rlimit_resource_t(7), &limit) == 0 else { return }  // RLIMIT_NOFILE
         limit.rlim_cur = limit.rlim_max
         setrlimit(__rlimit_resource_t(7), &limit)
+    }
+
+    /// Descriptors that the daemon itself uses, clients and the database's readers among them.
+    private static let ownDescriptors = 48
+    /// A part, its directory, a connection, and one that is kept for the next request.
+    private static let descriptorsPerTask = 4
+
+    /// How many tasks may run at a time, so that descriptors are left for those who ask about them: more transfers
+    /// than the system lets be open would fail, where they can as well wait.
+    private static func affordable(_ tasks: Int) -> Int {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(7), &limit) == 0 else { return tasks }  // RLIMIT_NOFILE
+        let descriptors = Int(clamping: limit.rlim_cur)
+        return max(1, min(tasks, (descriptors - ownDescriptors) / descriptorsPerTask))
     }
 
     // MARK: Errors

@@ -18,14 +18,15 @@ package final class DaemonProcess: Sendable {
     ///   - configuration: YAML, written to a file that the daemon is started with. `@DIR@` stands for the
     ///     directory of this daemon.
     ///   - stateDirectory: in place of one beneath the daemon's own directory.
+    ///   - downloadDirectory: likewise.
     ///   - prefix: a command that runs the daemon, such as `unshare --mount`.
     ///   - mode: of the directory that holds all of this.
     package init(
-        configuration: String = "", stateDirectory: String? = nil, prefix: [String] = [],
-        environment: [String: String?] = [:], mode: mode_t = 0o700
+        configuration: String = "", stateDirectory: String? = nil, downloadDirectory: String? = nil,
+        prefix: [String] = [], environment: [String: String?] = [:], mode: mode_t = 0o700
     ) throws {
         directory = try TemporaryDirectory(mode: mode)
-        downloads = try directory.makeDirectory("downloads")
+        downloads = try downloadDirectory ?? directory.makeDirectory("downloads")
         self.stateDirectory = try stateDirectory ?? directory.makeDirectory("state")
         socket = directory.file("dld.sock")
         configurationFile = try directory.write(
@@ -71,8 +72,10 @@ package final class DaemonProcess: Sendable {
     package var log: String { process.withLock { $0?.standardError } ?? "" }
 
     /// Starts the daemon and returns once it answers on its socket.
-    package func start() async throws {
-        let child = try launch()
+    ///
+    /// - Parameter prefix: as at ``init``, for this start alone.
+    package func start(under prefix: [String] = []) async throws {
+        let child = try launch(under: prefix)
         try await eventually(that: "the daemon answers", within: .seconds(20), every: .milliseconds(10)) {
             if let status = child.poll() {
                 throw Unusable(reason: "dld ended at once (\(status)): \(child.standardError)")
@@ -83,9 +86,10 @@ package final class DaemonProcess: Sendable {
 
     /// Starts the daemon and does not wait for anything.
     @discardableResult
-    package func launch(extra: [String] = []) throws -> ChildProcess {
+    package func launch(under prefix: [String] = [], extra: [String] = []) throws -> ChildProcess {
         let child = try ChildProcess(
-            prefix + [Self.program("dld")] + arguments + extra, environment: environment, directory: directory.path)
+            self.prefix + prefix + [Self.program("dld")] + arguments + extra, environment: environment,
+            directory: directory.path)
         process.withLock { $0 = child }
         return child
     }

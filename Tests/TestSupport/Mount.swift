@@ -14,14 +14,30 @@ package final class Mount: Sendable {
     deinit { umount2(path, Int32(MNT_DETACH)) }
 
     /// A file system in memory, with room for so many bytes.
-    package static func tmpfs(at path: String, bytes: Int64) async throws -> Mount {
-        try await mount(["-t", "tmpfs", "-o", "size=\(bytes)", "tmpfs", path])
+    ///
+    /// - Parameter inodes: how many files and directories it takes, its root included.
+    package static func tmpfs(at path: String, bytes: Int64, inodes: Int? = nil) async throws -> Mount {
+        let options = "size=\(bytes)" + (inodes.map { ",nr_inodes=\($0)" } ?? "")
+        try await mount(["-t", "tmpfs", "-o", options, "tmpfs", path])
         return Mount(path: path)
     }
 
     /// Gives a tmpfs another size.
     package func resize(bytes: Int64) async throws {
         try await Self.mount(["-o", "remount,size=\(bytes)", path])
+    }
+
+    /// Gives a tmpfs room for so many files.
+    package func resize(inodes: Int) async throws {
+        try await Self.mount(["-o", "remount,nr_inodes=\(inodes)", path])
+    }
+
+    /// Turns an ext4 read-only under whoever writes to it, as the kernel does at an error of the file system's own.
+    package func turnReadOnly() async throws { try await Self.mount(["-o", "remount,abort", path]) }
+
+    /// Takes it off its path at once (`umount -l`); whoever has something open beneath goes on with that.
+    package func detach() throws {
+        guard umount2(path, Int32(MNT_DETACH)) == 0 else { throw SystemError("detaching \(path)") }
     }
 
     /// The ext4 in the file `image`, through a loop device.

@@ -9,6 +9,8 @@ package struct Resource: Sendable {
     package let seed: UInt64
     /// With its quotation marks (RFC 9110, section 8.8.3); `nil` for a resource without one.
     package var entityTag: String?
+    /// One byte that is another than it should be, as on a bad disk.
+    package var wrongByte: Int64?
 
     private static let pageSize = 4096
     private static let pool: [UInt8] = {
@@ -47,6 +49,9 @@ package struct Resource: Sendable {
                 }
                 done += count
             }
+        }
+        if let wrongByte, wrongByte >= offset, wrongByte < offset + Int64(buffer.count) {
+            buffer[Int(wrongByte - offset)] ^= 0xFF
         }
     }
 

@@ -11,9 +11,9 @@ package enum ScriptedAnswer: Sendable {
     }
 
     /// The resource as an honest server hands it out: ranges, If-Range, entity tag (RFC 9110, section 14).
-    case serve(Resource)
+    case serve(Resource, headers: [String] = [])
     /// As `serve`, but the connection ends after so many bytes of this answer's body.
-    case serveThenCut(Resource, after: Int64, Cut = .close)
+    case serveThenCut(Resource, after: Int64, Cut = .close, headers: [String] = [])
     /// As `serve`, but after so many bytes of this answer's body never faster than so many bytes a second.
     case drip(Resource, after: Int64 = 0, bytesPerSecond: Int)
     /// The whole resource in chunks, its length not told and ranges ignored.
@@ -38,10 +38,10 @@ struct AnswerWriter {
     /// - Returns: whether the connection can carry another request.
     func write(_ answer: ScriptedAnswer) -> Bool {
         switch answer {
-        case .serve(let resource):
-            return serve(resource)
-        case .serveThenCut(let resource, let limit, let cut):
-            guard serve(resource, stopAfter: limit) else { return end(cut) }
+        case .serve(let resource, let headers):
+            return serve(resource, headers)
+        case .serveThenCut(let resource, let limit, let cut, let headers):
+            guard serve(resource, headers, stopAfter: limit) else { return end(cut) }
             return end(cut)
         case .drip(let resource, let start, let rate):
             return serve(resource, pace: rate, after: start)
@@ -69,9 +69,10 @@ struct AnswerWriter {
     }
 
     private func serve(
-        _ resource: Resource, pace: Int? = nil, after start: Int64 = 0, stopAfter limit: Int64 = .max
+        _ resource: Resource, _ headers: [String] = [], pace: Int? = nil, after start: Int64 = 0,
+        stopAfter limit: Int64 = .max
     ) -> Bool {
-        var headers = ["Accept-Ranges: bytes"]
+        var headers = headers + ["Accept-Ranges: bytes"]
         if let tag = resource.entityTag { headers.append("ETag: \(tag)") }
         var range = 0..<resource.size
         var status = 200

@@ -1,4 +1,3 @@
-import TestSupport
 import Testing
 
 @testable import Transfer
@@ -6,9 +5,11 @@ import Testing
 @Suite("Digests of files")
 struct FileDigestTests {
     private func verify(_ digest: FileDigest, _ text: String) throws {
-        let place = try Place()
-        try place.temporary.write(text, to: "f")
-        try digest.verify(UploadSource(path: place.temporary.file("f")).descriptor)
+        var running = RunningDigest(digest.algorithm)
+        for piece in stride(from: 0, to: text.utf8.count, by: 999) {
+            Array(text.utf8)[piece..<min(piece + 999, text.utf8.count)].withUnsafeBytes { running.update($0) }
+        }
+        try digest.judge(RunningDigest.hex(running.value))
     }
 
     @Test(
@@ -29,7 +30,7 @@ struct FileDigestTests {
         }
     }
 
-    @Test("an empty file has a digest too, and one of more than a buffer is read to its end")
+    @Test("nothing has a digest too, and what comes piece by piece has that of the whole")
     func sizes() throws {
         let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
         try verify(FileDigest(algorithm: .sha256, hex: empty), "")

@@ -20,12 +20,16 @@ struct Place {
 
     func target(
         _ name: String = "file", owner: String = "test-1", part: String = Place.partName,
-        conflict: FileDestination.Conflict = .fail, digest: FileDigest? = nil, modificationTime: Int64? = nil,
+        conflict: FileDestination.Conflict = .fail, digest: FileDigest? = nil, pieces: PieceDigests? = nil,
+        modificationTime: Int64? = nil,
         reservedSpace: Int64 = 0
     ) -> DownloadTarget {
         DownloadTarget(directory: directory, partName: part, owner: owner, reservedSpace: reservedSpace) {
             (_: ResourceMetadata) throws(TransferError) in
-            FileDestination(name: name, conflict: conflict, digest: digest, modificationTime: modificationTime)
+            var destination = FileDestination(
+                name: name, conflict: conflict, digest: digest, modificationTime: modificationTime)
+            destination.pieces = pieces
+            return destination
         }
     }
 

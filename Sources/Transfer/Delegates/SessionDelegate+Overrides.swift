@@ -90,6 +90,8 @@ extension SessionDelegate {
             (@Sendable (DownloadTask, _ offset: Int64, _ expected: Int64?) -> Void)?
         /// Bytes that were there no longer count.
         public var downloadTaskDidRestart: (@Sendable (DownloadTask, _ reason: String) -> Void)?
+        /// What a server says contradicts what was known, and does not count: worth a look.
+        public var downloadTaskDidDoubt: (@Sendable (DownloadTask, _ reason: String) -> Void)?
         /// Every byte is here; the file is about to be synced, verified and named.
         public var downloadTaskDidReceiveAll: (@Sendable (DownloadTask) -> Void)?
         /// So many bytes as ``SessionConfiguration/checkpointInterval`` says were written since the last time.
@@ -144,6 +146,7 @@ extension SessionDelegate {
             note(.downloadTaskDidWriteData, downloadTaskDidWriteData != nil)
             note(.downloadTaskDidResumeAtOffset, downloadTaskDidResumeAtOffset != nil)
             note(.downloadTaskDidRestart, downloadTaskDidRestart != nil)
+            note(.downloadTaskDidDoubt, downloadTaskDidDoubt != nil)
             note(.downloadTaskDidReceiveAll, downloadTaskDidReceiveAll != nil)
             note(.downloadTaskWantsCheckpoint, downloadTaskWantsCheckpoint != nil)
             note(.streamTaskReadClosed, streamTaskReadClosed != nil)
@@ -206,5 +209,7 @@ extension SessionDelegate {
         public static let streamTaskBetterRouteDiscovered = Callbacks(rawValue: 1 << 21)
         /// ``SessionDelegate/Overrides/streamTaskDidBecomeInputAndOutputStreams``
         public static let streamTaskDidBecomeInputAndOutputStreams = Callbacks(rawValue: 1 << 22)
+        /// ``SessionDelegate/Overrides/downloadTaskDidDoubt``
+        public static let downloadTaskDidDoubt = Callbacks(rawValue: 1 << 23)
     }
 }

@@ -254,6 +254,10 @@ public final class SessionDelegate: Sendable {
         closure(.downloadTaskDidRestart, \.downloadTaskDidRestart)?(task, reason)
     }
 
+    func downloadTask(_ task: DownloadTask, didDoubt reason: String) {
+        closure(.downloadTaskDidDoubt, \.downloadTaskDidDoubt)?(task, reason)
+    }
+
     func downloadTask(didReceiveAll task: DownloadTask) {
         if let closure = closure(.downloadTaskDidReceiveAll, \.downloadTaskDidReceiveAll) { return closure(task) }
         (self[task]?.delegate as? DownloadTaskDelegate)?.received?()

@@ -85,8 +85,10 @@ public final class Directory: Sendable {
 
     func isSame(as other: Directory) -> Bool { inode == other.inode && device == other.device }
 
-    /// Brings the directory's entries to the disk.
-    func synchronize() throws(TransferError) {
+    /// Brings the directory's entries to the disk: a name that was given or taken away before survives a power cut.
+    ///
+    /// Blocks until the disk has them.
+    public func synchronize() throws(TransferError) {
         while fsync(descriptor.raw) != 0 {
             guard errno == EINTR else { throw .file(errno, doing: "bring the directory \(path) to the disk") }
         }
@@ -111,11 +113,19 @@ public final class Directory: Sendable {
             && information.st_mode & S_IFMT == S_IFDIR
     }
 
-    /// Removes the entry `name`; one that is not there is no error.
+    /// Removes the entry `name`; one that is not there is no error. It may come back with a power cut until
+    /// ``synchronize()`` has returned.
     public func remove(_ name: String) throws(TransferError) {
-        guard unlinkat(descriptor.raw, name, 0) == 0 || errno == ENOENT else {
-            throw .file(errno, doing: "remove \(name)")
-        }
+        _ = try removeIfPresent(name)
+    }
+
+    /// As ``remove(_:)``.
+    ///
+    /// - Returns: whether it was there.
+    public func removeIfPresent(_ name: String) throws(TransferError) -> Bool {
+        if unlinkat(descriptor.raw, name, 0) == 0 { return true }
+        guard errno == ENOENT else { throw .file(errno, doing: "remove \(name)") }
+        return false
     }
 
     /// Removes the finished file `name`, if it is the one that the download called `owner` brought, `size` bytes long.

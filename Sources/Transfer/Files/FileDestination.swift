@@ -18,6 +18,8 @@ public struct FileDestination: Sendable {
     public var conflict: Conflict
     /// What the bytes must hash to.
     public var digest: FileDigest?
+    /// What its pieces must hash to: a file that is wrong is fetched again where its pieces are.
+    public var pieces: PieceDigests?
     /// Seconds since 1970, for the file's time; absent: the moment of its arrival.
     public var modificationTime: Int64?
     /// Only its owner may read the finished file; otherwise whoever the process's umask lets.
@@ -38,6 +40,6 @@ public struct PublishedFile: Sendable, Equatable {
     public var path: String
     /// Bytes.
     public var size: Int64
-    /// A digest was given and agrees.
+    /// A digest was known, whoever told it, and agrees.
     public var isVerified: Bool
 }

@@ -1,10 +1,7 @@
-import Crypto
-import Glibc
-
 /// The digest that a file must have.
-public struct FileDigest: Sendable, Equatable {
+public struct FileDigest: Sendable, Equatable, Codable {
     /// The functions that can be checked, under the names of RFC 9530's registry where that has them.
-    public enum Algorithm: String, Sendable {
+    public enum Algorithm: String, Sendable, Codable {
         /// MD5: against accidents, not against people.
         case md5
         /// SHA-1: against accidents, not against people.
@@ -26,36 +23,21 @@ public struct FileDigest: Sendable, Equatable {
         self.hex = hex
     }
 
-    /// Reads the file once, from the front. Blocks.
-    func verify(_ file: FileDescriptorOwner) throws(TransferError) {
-        let found: String
-        switch algorithm {
-        case .md5: found = try Self.hash(file, with: Insecure.MD5())
-        case .sha1: found = try Self.hash(file, with: Insecure.SHA1())
-        case .sha256: found = try Self.hash(file, with: SHA256())
-        case .sha512: found = try Self.hash(file, with: SHA512())
-        }
+    func judge(_ found: String) throws(TransferError) {
         guard found == hex else {
-            throw TransferError(
-                .checksumMismatch, "the \(algorithm.rawValue) of what arrived is \(found), not \(hex)")
+            throw TransferError(.checksumMismatch, "the \(algorithm.rawValue) of what arrived is \(found), not \(hex)")
         }
     }
+}
 
-    private static func hash<Function: HashFunction>(
-        _ file: FileDescriptorOwner, with function: Function
-    ) throws(TransferError) -> String {
-        var function = function
-        let space = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 4096)
-        defer { space.deallocate() }
-        var offset: Int64 = 0
-        while true {
-            let count = try file.read(into: space, at: offset)
-            if count == 0 { break }
-            function.update(bufferPointer: UnsafeRawBufferPointer(rebasing: space[..<count]))
-            offset += Int64(count)
+extension FileDigest.Algorithm {
+    /// Bytes of a value.
+    var length: Int {
+        switch self {
+        case .md5: 16
+        case .sha1: 20
+        case .sha256: 32
+        case .sha512: 64
         }
-        let digits = Array("0123456789abcdef".utf8)
-        return String(
-            decoding: function.finalize().flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }
 }

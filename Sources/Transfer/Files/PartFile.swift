@@ -45,6 +45,8 @@ public final class PartFile: Sendable {
     }
 
     private let state: Mutex<State>
+    /// Bytes at the front that nobody will read again here.
+    private let read = Atomic<Int64>(.max)
 
     private static let attribute = "user.dld.part"
 
@@ -252,9 +254,15 @@ public final class PartFile: Sendable {
     ///
     /// What passes through much faster than it is read would otherwise push out of memory what other programs use,
     /// and each page that it fills had to be found free first.
+    ///
+    /// What is yet to be read for its digest stays.
     func leavePageCache() {
-        posix_fadvise(descriptor.raw, 0, 0, POSIX_FADV_DONTNEED)
+        let end = read.load(ordering: .relaxed)
+        if end > 0 { posix_fadvise(descriptor.raw, 0, end == .max ? 0 : off_t(end), POSIX_FADV_DONTNEED) }
     }
+
+    /// Whoever reads the file from its front on has come to `offset`.
+    func setRead(upTo offset: Int64) { read.store(offset, ordering: .relaxed) }
 
     /// After a sync of the whole file system that covered this file.
     ///

@@ -15,6 +15,8 @@ final class Publisher: Sendable {
         /// Names the task on its part file.
         var owner: String
         var size: Int64
+        /// It has been held against a digest.
+        var isVerified = false
         /// Runs on the publisher's thread.
         var completion: @Sendable (Result<PublishedFile, TransferError>) -> Void
     }
@@ -148,7 +150,6 @@ final class Publisher: Sendable {
     private func name(_ item: Item) throws(TransferError) -> PublishedFile {
         let part = item.part
         let directory = part.directory
-        if let digest = item.destination.digest { try digest.verify(part.descriptor) }
         try part.checkName()
         if !item.destination.isPrivate { fchmod(part.descriptor.raw, permissions) }
         if let time = item.destination.modificationTime {
@@ -157,7 +158,7 @@ final class Publisher: Sendable {
         let wanted = item.destination.name
         func published(_ name: String) -> PublishedFile {
             PublishedFile(
-                path: directory.path(of: name), size: item.size, isVerified: item.destination.digest != nil)
+                path: directory.path(of: name), size: item.size, isVerified: item.isVerified)
         }
         if case .overwrite = item.destination.conflict {
             guard renameat(directory.descriptor.raw, part.name, directory.descriptor.raw, wanted) == 0 else {

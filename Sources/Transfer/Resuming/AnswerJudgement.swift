@@ -12,6 +12,8 @@ struct AnswerJudgement {
     /// Whether the server was asked with `If-Range`.
     var isConditional = false
     var total: Int64?
+    /// Of the whole resource, as the server stated it before.
+    var digest: FileDigest?
     /// The last segment of the URL's path: tells a coded file from a coded transfer.
     var pathSuffix: String
 
@@ -66,6 +68,7 @@ struct AnswerJudgement {
         if let validator, !validator.agrees(with: head.validator) {
             return .askAgain(reason: "the file on the server has changed")
         }
+        if isOther(head.representationDigest) { return .askAgain(reason: "the file on the server has changed") }
         guard bounds.lowerBound <= max(askedFrom, 0) else {
             return .askAgain(reason: "the server sent a later part than was asked for")
         }
@@ -111,11 +114,18 @@ struct AnswerJudgement {
         return .askAgain(reason: "the server has no such range (416)")
     }
 
+    /// Whether a digest is of other bytes; two functions cannot be compared.
+    private func isOther(_ theirs: FileDigest?) -> Bool {
+        guard let digest, let theirs, digest.algorithm == theirs.algorithm else { return false }
+        return digest.hex != theirs.hex
+    }
+
     /// Why an answer that is no part cannot be of the version that is known; `nil` where nothing says so.
     func contradiction(in head: ResponseHead) -> String? {
         guard (200...299).contains(head.status) || head.status == 412 else { return nil }
         if head.status == 412 { return "the server says that the file has changed (412)" }
         if let validator, !validator.agrees(with: head.validator) { return "the file on the server has changed" }
+        if isOther(head.representationDigest) { return "the file on the server has changed" }
         let theirs =
             head.status == 206
             ? head.value(of: "content-range").flatMap { ContentRange($0)?.total } : head.contentLength

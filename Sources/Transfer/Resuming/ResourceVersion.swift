@@ -6,6 +6,8 @@ struct ResourceVersion: Sendable, Equatable {
     var origin: String?
     /// Bytes of the whole resource, where known.
     var total: Int64?
+    /// Of the whole resource, as the server states it (RFC 9530).
+    var digest: FileDigest?
     /// As `Content-Disposition` has it.
     var suggestedFileName: String?
 
@@ -16,6 +18,7 @@ struct ResourceVersion: Sendable, Equatable {
             version.validator = validator
         }
         version.total = later.total ?? total
+        version.digest = later.digest ?? digest
         version.suggestedFileName = later.suggestedFileName ?? suggestedFileName
         return version
     }

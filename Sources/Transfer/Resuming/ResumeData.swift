@@ -23,6 +23,8 @@ public struct ResumeData: Sendable, Equatable, Codable {
     public var validator: ResourceValidator
     /// Bytes of the whole resource, where known.
     public var total: Int64?
+    /// Of the whole resource, where the server stated one.
+    var digest: FileDigest?
     /// See ``ResourceVersion/origin``.
     var origin: String?
     /// As `Content-Disposition` has it; not made safe.
@@ -40,13 +42,22 @@ public struct ResumeData: Sendable, Equatable, Codable {
         self.ranges = ranges
         validator = version.validator
         total = version.total
+        digest = version.digest
         origin = version.origin
         suggestedFileName = version.suggestedFileName
     }
 
     var version: ResourceVersion {
         ResourceVersion(
-            validator: validator, origin: origin, total: total, suggestedFileName: suggestedFileName)
+            validator: validator, origin: origin, total: total, digest: digest, suggestedFileName: suggestedFileName)
+    }
+
+    /// The same, for a download from another URL of which a person says that it is the same file's: what is here counts
+    /// as far as the server's answers show it to be of its version.
+    public func moved(to url: String) -> ResumeData {
+        var moved = self
+        moved.resource = Self.resource(of: url)
+        return moved
     }
 
     /// What ``resource`` is for a URL.

@@ -12,6 +12,8 @@ extension DownloadFile {
                 .diskFull, "\(target.directory.path) has no room for \(total - count) bytes more")
         }
         let destination = try target.destination(metadata)
+        isChecked = destination.pieces != nil
+        expect(destination.digest, stated: metadata.head?.representationDigest ?? version.digest)
         guard known == nil else { return destination }
         let isKept = try settle(in: target)
         task.setTarget(target)

@@ -21,6 +21,14 @@ final class DownloadFile {
     /// How many those are.
     private(set) var count: Int64 = 0
 
+    /// What the whole file must hash to, and who looks whether it does.
+    private var digest: FileDigest?
+    private var verifier: Verification?
+    /// Its pieces have digests.
+    var isChecked = false
+    /// The front that the verifier knows of.
+    private var told: Int64 = 0
+
     private var sinceCheckpoint: Int64 = 0
     /// Bytes that a confirmed checkpoint covers.
     private var confirmed: Int64 = 0
@@ -63,6 +71,7 @@ final class DownloadFile {
     func settle(in target: DownloadTarget) throws(TransferError) -> Bool {
         let before = part
         if let before {
+            stopVerifying()
             part = try before.moved(to: target.directory, name: target.partName)
             task.setPart(part, version)
         }
@@ -74,6 +83,8 @@ final class DownloadFile {
 
     /// Forgets all that is there: the next body begins a new generation.
     func startOver() {
+        stopVerifying()
+        digest = nil
         part = nil
         version = ResourceVersion()
         written = ByteRangeSet()
@@ -89,6 +100,7 @@ final class DownloadFile {
         guard written.ranges.count > 1 || (front == 0 && count > 0) else { return }
         written = ByteRangeSet(front > 0 ? [0..<front] : [])
         count = front
+        if told > front { stopVerifying() }
         confirmed = min(confirmed, count)
         part?.forget(behind: front)
         task.progress.setCompleted(count)
@@ -98,6 +110,49 @@ final class DownloadFile {
     func adopt(_ claimed: ResourceVersion) {
         version = version.continued(by: claimed)
         task.setPart(part, version)
+    }
+
+    // MARK: Its digest
+
+    /// Whether bytes of different sources may be joined: what is wrong with the whole will show.
+    var isJoinable: Bool { digest != nil || isChecked }
+
+    /// - Parameters:
+    ///   - known: what a person says that the file hashes to; outranks what the server says.
+    ///   - stated: what the server says.
+    func expect(_ known: FileDigest?, stated: FileDigest?) {
+        if let known, let stated, known.algorithm == stated.algorithm, known != stated {
+            session.delegate.downloadTask(task, didDoubt: "the server states another digest than the one expected")
+        }
+        guard (known ?? stated) != digest else { return }
+        stopVerifying()
+        digest = known ?? stated
+        verify()
+    }
+
+    private func stopVerifying() {
+        verifier?.abandon()
+        verifier = nil
+        told = 0
+    }
+
+    /// Begins to read what is there.
+    private func verify() {
+        guard let digest, let part, verifier == nil else { return }
+        verifier = Verification(of: part, against: digest, on: session.digestThreads)
+        tellVerifier()
+    }
+
+    private func tellVerifier() {
+        guard let verifier, front - told >= Verification.step else { return }
+        told = front
+        verifier.advance(to: front)
+    }
+
+    /// Who says whether the whole file is right; `nil` where nothing is known of it.
+    func verification() -> Verification? {
+        verify()
+        return verifier
     }
 
     // MARK: Checkpoints
@@ -124,6 +179,7 @@ final class DownloadFile {
         written.insert(start..<run.end)
         count = written.count
         task.progress.setCompleted(count)
+        tellVerifier()
         session.delegate.downloadTask(
             task, didWriteData: Int64(bytes.count), total: count, expected: task.progress.totalBytes)
         sinceCheckpoint += Int64(bytes.count)
@@ -139,6 +195,7 @@ final class DownloadFile {
         let made = try PartFile.make(in: target.directory, name: target.partName, owner: target.owner)
         part = made
         task.setPart(made, version)
+        verify()
         return made
     }
 

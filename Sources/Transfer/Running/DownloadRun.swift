@@ -313,6 +313,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun {
         }
         guard first.transaction.usesHTTP1(at: url) else { return false }
         let validator = file.version.validator
+        if file.isJoinable { return true }
         return isConditionUseless ? validator.strongEntityTag != nil : validator.ifRange != nil
     }
 
@@ -401,7 +402,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun {
             guard let destination else { throw TransferError(.internal, "a file without a destination") }
             end()
             task.progress.setTotal(size)
-            session.publish(task, part, size: size, destination: destination)
+            session.publish(task, part, size: size, destination: destination, file.verification())
         } catch {
             broke(worker, error)
         }

@@ -183,7 +183,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun {
             guard let destination else { throw TransferError(.internal, "a file without a destination") }
             end()
             task.progress.setTotal(size)
-            session.publish(task, part, size: size, destination: destination)
+            session.publish(task, part, size: size, destination: destination, file.verification())
         } catch {
             broke(error)
         }

@@ -208,7 +208,8 @@ final class SegmentWorker: TransactionClient {
         let hasBytes = file.count > 0 || asksForShare
         let judgement = AnswerJudgement(
             askedFrom: askedFrom, have: haveBefore, validator: hasBytes ? file.version.validator : nil,
-            isVouched: isVouched, isConditional: isConditional, total: file.version.total, pathSuffix: url.path)
+            isVouched: isVouched, isConditional: isConditional, total: file.version.total,
+            digest: file.version.digest, pathSuffix: url.path)
         let verdict = judgement.judge(head, now: Int64(time(nil)))
         if run.isShared || asksForShare { return takeShare(head, at: url, verdict, judgement) }
         switch verdict {
@@ -247,7 +248,8 @@ final class SegmentWorker: TransactionClient {
                 return .discard
             }
             let known = file.version.validator
-            guard isConditional || known.strongEntityTag == head.validator.strongEntityTag else {
+            let isSame = known.strongEntityTag.map { $0 == head.validator.strongEntityTag } ?? file.isJoinable
+            guard isConditional || isSame else {
                 phase = .discarding(.changed(reason: "the file on the server has changed"))
                 return .discard
             }
@@ -275,7 +277,7 @@ final class SegmentWorker: TransactionClient {
     ) -> Transaction.HeadVerdict {
         let claimed = ResourceVersion(
             validator: head.validator, origin: ResumeData.resource(of: url.text), total: total,
-            suggestedFileName: head.suggestedFileName)
+            digest: head.representationDigest, suggestedFileName: head.suggestedFileName)
         let metadata = ResourceMetadata(head, offset == 0 ? claimed : file.version.continued(by: claimed))
         undecided = nil
         do throws(TransferError) {

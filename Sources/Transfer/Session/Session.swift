@@ -20,6 +20,8 @@ public final class Session: Sendable {
 
     let resolver: Resolver
     let diskThreads: WorkerThreads
+    /// Read files for their digests.
+    let digestThreads: WorkerThreads
     private let loops: [TransferLoop]
     private let remoteLoops = RemoteLoops()
     private let publisher: Publisher
@@ -77,6 +79,7 @@ public final class Session: Sendable {
             state.withLock { $0.gate = HostGate(limit: limit) }
         }
         diskThreads = WorkerThreads(name: "dld-disk", limit: 4)
+        digestThreads = WorkerThreads(name: "dld-digest", limit: 4, stack: SystemThread.largeStack)
         do {
             loops = try (0..<max(1, configuration.loops)).map { try TransferLoop(name: "dld-loop-\($0)") }
             publisher = try Publisher()
@@ -95,6 +98,7 @@ public final class Session: Sendable {
         remoteLoops.stop()
         publisher.stop()
         diskThreads.stop()
+        digestThreads.stop()
     }
 
     /// `libcurl/7.88.1`: the library that is at work.
@@ -344,32 +348,73 @@ public final class Session: Sendable {
         if running.wrappingSubtract(1, ordering: .relaxed).newValue == 0 { publisher.hurry() }
     }
 
-    func publish(_ task: DownloadTask, _ part: PartFile, size: Int64, destination: FileDestination) {
-        task.progress.setPhase(destination.digest == nil ? .publishing : .verifying)
+    /// Every byte is here.
+    ///
+    /// - Parameter verification: who says whether they are right; `nil` where no digest is known.
+    func publish(
+        _ task: DownloadTask, _ part: PartFile, size: Int64, destination: FileDestination, _ verification: Verification?
+    ) {
+        running.wrappingSubtract(1, ordering: .relaxed)
+        task.progress.setPhase(verification == nil && destination.pieces == nil ? .publishing : .verifying)
         delegate.downloadTask(didReceiveAll: task)
-        let remaining = running.wrappingSubtract(1, ordering: .relaxed).newValue
-        let item = Publisher.Item(part: part, destination: destination, owner: task.target?.owner ?? "", size: size) {
-            [self] result in
+        if let verification {
+            verification.finish(size: size) { [self] error in
+                guard let error else { return publish(task, part, size, destination, isVerified: true) }
+                refuse(task, part, size, destination.pieces, error)
+            }
+        } else if let pieces = destination.pieces {
+            digestThreads.perform { [self] in
+                if (try? pieces.goodRanges(of: part.descriptor, size: size))?.count == size {
+                    return publish(task, part, size, destination, isVerified: true)
+                }
+                let error = TransferError(.checksumMismatch, "not every piece of what arrived is what it should be")
+                refuse(task, part, size, pieces, error)
+            }
+        } else {
+            publish(task, part, size, destination, isVerified: false)
+        }
+    }
+
+    private func publish(
+        _ task: DownloadTask, _ part: PartFile, _ size: Int64, _ destination: FileDestination, isVerified: Bool
+    ) {
+        let item = Publisher.Item(
+            part: part, destination: destination, owner: task.target?.owner ?? "", size: size, isVerified: isVerified
+        ) { [self] result in
             switch result {
             case .success(let file):
                 task.setFile(file)
                 delegate.downloadTask(task, didFinishDownloading: file)
                 complete(task, nil)
-            case .failure(var error):
-                switch error.code {
-                case .checksumMismatch: try? part.directory.remove(part.name)
-                // What has the part's name now is someone else's.
-                case .remoteChanged: break
-                default:
-                    if !task.leavesNothing {
-                        error.resumeData = task.resumeData(for: part, task.version, ranges: part.durable)
-                    }
-                    if error.resumeData == nil, task.leavesNoLitter { task.removePart() }
-                }
-                complete(task, error)
+            case .failure(let error): keep(task, part, ranges: part.durable, error)
             }
         }
-        publisher.publish(item, isUrgent: remaining == 0)
+        publisher.publish(item, isUrgent: running.load(ordering: .relaxed) == 0)
+    }
+
+    /// The bytes are not those that they should be: those of right pieces are kept. Blocks.
+    private func refuse(
+        _ task: DownloadTask, _ part: PartFile, _ size: Int64, _ pieces: PieceDigests?, _ error: TransferError
+    ) {
+        guard error.code == .checksumMismatch else { return keep(task, part, ranges: part.durable, error) }
+        if let good = try? pieces?.goodRanges(of: part.descriptor, size: size), good.count > 0, good.count < size,
+            (try? part.synchronize()) != nil
+        {
+            return keep(task, part, ranges: good, error)
+        }
+        try? part.directory.remove(part.name)
+        complete(task, error)
+    }
+
+    /// The file has not got its name.
+    private func keep(_ task: DownloadTask, _ part: PartFile, ranges: ByteRangeSet, _ error: TransferError) {
+        var error = error
+        // What has the part's name by then is someone else's.
+        if error.code != .remoteChanged {
+            if !task.leavesNothing { error.resumeData = task.resumeData(for: part, task.version, ranges: ranges) }
+            if error.resumeData == nil, task.leavesNoLitter { task.removePart() }
+        }
+        complete(task, error)
     }
 
     /// Syncs what came, so that it need not come again, and completes.

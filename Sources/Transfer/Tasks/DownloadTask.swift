@@ -17,21 +17,18 @@ public struct DownloadTarget: Sendable {
 
     /// Bytes to leave free on the file system.
     public var reservedSpace: Int64
-    /// Whether the whole file is read as soon as it is there, as for its digest: it stays in the page cache then.
-    public var isReadBack: Bool
     /// What it follows from, where a destination was decided.
     var decision: DownloadDecision?
 
     /// A place in `directory`; see the properties.
     public init(
-        directory: Directory, partName: String, owner: String, reservedSpace: Int64 = 0, isReadBack: Bool = false,
+        directory: Directory, partName: String, owner: String, reservedSpace: Int64 = 0,
         destination: @escaping @Sendable (ResourceMetadata) throws(TransferError) -> FileDestination
     ) {
         self.directory = directory
         self.partName = partName
         self.owner = owner
         self.reservedSpace = reservedSpace
-        self.isReadBack = isReadBack
         self.destination = destination
     }
 }
@@ -128,14 +125,13 @@ public final class DownloadTask: LoopTask {
         guard let (part, version) = mutable.withLock({ state in state.part.map { ($0, state.version) } }) else {
             return nil
         }
-        let staysCached = target?.isReadBack ?? false
         let outcome: Result<ByteRangeSet, TransferError> = await withCheckedContinuation { continuation in
             session.diskThreads.perform {
                 let before = part.durable.count
                 do throws(TransferError) {
                     let ranges = try part.synchronize()
                     continuation.resume(returning: .success(ranges))
-                    if !staysCached, ranges.count - before >= Self.cachedShare { part.leavePageCache() }
+                    if ranges.count - before >= Self.cachedShare { part.leavePageCache() }
                 } catch {
                     continuation.resume(returning: .failure(error))
                 }

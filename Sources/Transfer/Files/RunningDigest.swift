@@ -1,0 +1,52 @@
+import Crypto
+
+/// A digest of bytes that come one after another.
+enum RunningDigest {
+    case md5(Insecure.MD5)
+    case sha1(Insecure.SHA1)
+    case sha256(SHA256)
+    case sha512(SHA512)
+
+    init(_ algorithm: FileDigest.Algorithm) {
+        switch algorithm {
+        case .md5: self = .md5(Insecure.MD5())
+        case .sha1: self = .sha1(Insecure.SHA1())
+        case .sha256: self = .sha256(SHA256())
+        case .sha512: self = .sha512(SHA512())
+        }
+    }
+
+    mutating func update(_ bytes: UnsafeRawBufferPointer) {
+        // In place: a copy of a digest's state is memory from the heap.
+        switch consume self {
+        case .md5(var digest):
+            digest.update(bufferPointer: bytes)
+            self = .md5(digest)
+        case .sha1(var digest):
+            digest.update(bufferPointer: bytes)
+            self = .sha1(digest)
+        case .sha256(var digest):
+            digest.update(bufferPointer: bytes)
+            self = .sha256(digest)
+        case .sha512(var digest):
+            digest.update(bufferPointer: bytes)
+            self = .sha512(digest)
+        }
+    }
+
+    /// The digest of all bytes so far.
+    var value: [UInt8] {
+        switch self {
+        case .md5(let digest): Array(digest.finalize())
+        case .sha1(let digest): Array(digest.finalize())
+        case .sha256(let digest): Array(digest.finalize())
+        case .sha512(let digest): Array(digest.finalize())
+        }
+    }
+
+    /// Lower-case hexadecimal.
+    static func hex(_ bytes: some Sequence<UInt8>) -> String {
+        let digits = Array("0123456789abcdef".utf8)
+        return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    }
+}

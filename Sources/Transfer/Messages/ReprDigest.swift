@@ -1,0 +1,38 @@
+import FoundationEssentials
+
+extension ResponseHead {
+    /// The strongest digest of the whole representation that the server states and that can be checked
+    /// (`Repr-Digest`, RFC 9530, section 3; also the older `Digest` of RFC 3230). On a 206 too it covers the whole.
+    var representationDigest: FileDigest? {
+        guard contentCoding == nil else { return nil }
+        let stated = values(of: "repr-digest").flatMap { Self.members($0, isStructured: true) }
+        let older = stated.isEmpty ? values(of: "digest").flatMap { Self.members($0, isStructured: false) } : []
+        let found = stated + older
+        return found.first { $0.algorithm == .sha512 } ?? found.first { $0.algorithm == .sha256 }
+    }
+
+    /// Members of one line; those that follow are passed over.
+    private static let maximumMembers = 16
+
+    /// `sha-256=:BASE64:, …` (RFC 8941, section 3.3.5), or without the colons.
+    private static func members(_ line: String, isStructured: Bool) -> [FileDigest] {
+        line.utf8.split(separator: UInt8(ascii: ",")).prefix(maximumMembers).compactMap { member in
+            let text = String(decoding: FieldText.trimmed(member), as: UTF8.self)
+            let parts = text.split(separator: "=", maxSplits: 1)
+            guard parts.count == 2 else { return nil }
+            let algorithm: FileDigest.Algorithm
+            switch parts[0].lowercased() {
+            case "sha-256": algorithm = .sha256
+            case "sha-512": algorithm = .sha512
+            default: return nil
+            }
+            var value = parts[1].prefix { $0 != ";" }
+            if isStructured {
+                guard value.count > 2, value.first == ":", value.last == ":" else { return nil }
+                value = value.dropFirst().dropLast()
+            }
+            guard let bytes = Data(base64Encoded: String(value)), bytes.count == algorithm.length else { return nil }
+            return FileDigest(algorithm: algorithm, hex: RunningDigest.hex(bytes))
+        }
+    }
+}

@@ -1,0 +1,145 @@
+import FoundationEssentials
+import Glibc
+import TaskModel
+import TestSupport
+import Testing
+
+/// Disks without room, and limits that come to the same.
+@Suite("Room on disks", .serialized, .timeLimit(.minutes(3)), .needsRoot)
+struct DiskRoomTests {
+    private static let retries = "retry: {attempts: 10, base-delay: 500ms, max-delay: 1s}\ndisk: {min-free: 0}\n"
+    private static let other = Resource(size: 30_000, seed: 99)
+
+    /// Fails the test unless a task on another volume completes.
+    private func expectOthersRun(_ daemon: DaemonProcess) async throws {
+        let server = try ScriptedServer(["/other": [.serve(Self.other)]])
+        let outcome = try await daemon.dlctl("add", "--wait", "-o", "other", server.url("/other"))
+        #expect(outcome.succeeded, "\(outcome.error)")
+    }
+
+    /// Fails the test where the daemon keeps a processor, or the server, busy with what cannot be.
+    private func expectQuiet(_ daemon: DaemonProcess, _ server: ScriptedServer) async throws {
+        let (requests, time) = (server.requests().count, daemon.processorTime)
+        #expect(time > .zero)
+        try await Task.sleep(for: .seconds(2))
+        #expect(server.requests().count - requests <= 5)
+        #expect(daemon.processorTime - time < .milliseconds(700))
+    }
+
+    private func parked(_ id: TaskID, _ daemon: DaemonProcess) async throws -> TaskStatus {
+        let task = try await daemon.state(of: id, "to wait") { $0.state == .waiting && $0.reason == .diskFull }
+        #expect(task.error?.code == .diskFull)
+        return task
+    }
+
+    @Test("F13: a full disk parks its task quietly, others go on, and so does it when there is room")
+    func full() async throws {
+        let resource = Resource(size: 16 * mebibyte)
+        let server = try ScriptedServer(["/file": [.chunked(resource)]])
+        let daemon = try await DaemonProcess.started(Self.retries)
+        let small = try daemon.directory.makeDirectory("downloads/small")
+        let disk = try await Mount.tmpfs(at: small, bytes: 4 * mebibyte)
+        let id = try await daemon.add("--directory", "small", server.url("/file"))
+        _ = try await parked(id, daemon)
+        try await expectQuiet(daemon, server)
+        try await expectOthersRun(daemon)
+        #expect(!exists("\(small)/file"))
+        try await disk.resize(bytes: 32 * mebibyte)
+        #expect(try await daemon.settled(id).state == .completed)
+        #expect(resource.difference(fromFileAt: "\(small)/file") == nil)
+        daemon.expectTidy()
+        try await daemon.terminate()
+        try await disk.unmount()
+    }
+
+    @Test("F14: on a full state disk nothing is added, what runs loses nothing, and all goes on when there is room")
+    func fullState() async throws {
+        let place = try TemporaryDirectory()
+        let state = try place.makeDirectory("state")
+        let disk = try await Mount.tmpfs(at: state, bytes: 4 * mebibyte)
+        let resource = Resource(size: 3 * mebibyte)
+        let server = try ScriptedServer(["/f": [.drip(resource, after: mebibyte, bytesPerSecond: 1 << 20)]])
+        let daemon = try await DaemonProcess.started(Self.retries, stateDirectory: state)
+        let id = try await daemon.add(server.url("/f"))
+        try await daemon.state(of: id, "to begin") { $0.bytesDone > 0 }
+        // What the log has of room within itself is used up as well.
+        #expect(throws: SystemError.self) { try Resource(size: 8 * mebibyte).write(to: "\(state)/ballast") }
+        let urls = (0..<3000).map { server.url("/many-\($0)-\(String(repeating: "x", count: 200))") }
+        let refused = try await daemon.dlctl(["add", "--input", "-"], input: urls.joined(separator: "\n"))
+        #expect(refused.status == .exited(1))
+        #expect(refused.error.contains("full"), "\(refused.error)")
+        #expect(try daemon.tasks().map(\.id) == [id])
+        try await eventually(that: "the file is there", within: .seconds(20)) { exists(daemon.path("f")) }
+        #expect(daemon.answers)
+        #expect(unlink("\(state)/ballast") == 0)
+        #expect(try await daemon.settled(id).state == .completed)
+        #expect(resource.difference(fromFileAt: daemon.path("f")) == nil)
+        #expect(server.requests(for: "/f").count == 1)
+        try await expectOthersRun(daemon)
+        try await daemon.terminate()
+        try await disk.unmount()
+    }
+
+    @Test("F15: a file that cannot fit is refused before a byte of it is taken", .needsLoopDevices)
+    func early() async throws {
+        let resource = Resource(size: 64 * mebibyte)
+        let server = try ScriptedServer(["/file": [.serve(resource)]])
+        let daemon = try await DaemonProcess.started(Self.retries)
+        let small = try daemon.directory.makeDirectory("downloads/small")
+        let image = daemon.directory.file("image")
+        try await Mount.makeExt4(image: image, bytes: 16 * mebibyte)
+        let disk = try await Mount.ext4(image: image, at: small)
+        let id = try await daemon.add("--directory", "small", server.url("/file"))
+        let task = try await parked(id, daemon)
+        #expect(task.bytesFetched == 0)
+        #expect(daemon.partFiles == [])
+        try await expectQuiet(daemon, server)
+        try await expectOthersRun(daemon)
+        try await daemon.terminate()
+        try await disk.unmount()
+    }
+
+    @Test("F16: a disk that takes no more files parks the task as a full one does")
+    func noInodes() async throws {
+        let resource = Resource(size: mebibyte)
+        let server = try ScriptedServer(["/file": [.serve(resource)]])
+        let daemon = try await DaemonProcess.started(Self.retries)
+        let small = try daemon.directory.makeDirectory("downloads/small")
+        let disk = try await Mount.tmpfs(at: small, bytes: 8 * mebibyte, inodes: 1)
+        let id = try await daemon.add("--directory", "small", server.url("/file"))
+        _ = try await parked(id, daemon)
+        try await expectQuiet(daemon, server)
+        try await expectOthersRun(daemon)
+        try await disk.resize(inodes: 100)
+        #expect(try await daemon.settled(id).state == .completed)
+        #expect(resource.difference(fromFileAt: "\(small)/file") == nil)
+        daemon.expectTidy()
+        try await daemon.terminate()
+        try await disk.unmount()
+    }
+
+    @Test("F17: a file past the process's limit is the end of its task and not of the daemon")
+    func fileSize() async throws {
+        let server = try ScriptedServer(["/file": [.serve(Resource(size: 8 * mebibyte))]])
+        let daemon = try await DaemonProcess.started(
+            Self.retries, prefix: ["prlimit", "--fsize=\(4 * mebibyte)"])
+        let id = try await daemon.add(server.url("/file"))
+        let task = try await daemon.settled(id)
+        #expect(task.state == .failed)
+        #expect(task.error?.code == .tooLarge)
+        #expect(!exists(daemon.path("file")))
+        try await expectOthersRun(daemon)
+        #expect(daemon.isRunning)
+    }
+}
+
+extension DaemonProcess {
+    /// What all its threads have used so far.
+    var processorTime: Duration {
+        let text = pid.flatMap { try? String(contentsOfFile: "/proc/\($0)/stat", encoding: .utf8) } ?? ""
+        // The second field is the program's name in parentheses; user and system time are the 14th and 15th (proc(5)).
+        let fields = text.split(separator: ")").last?.split(separator: " ") ?? []
+        guard fields.count > 12, let user = Int64(fields[11]), let system = Int64(fields[12]) else { return .zero }
+        return .milliseconds((user + system) * 1000 / Int64(sysconf(Int32(_SC_CLK_TCK))))
+    }
+}

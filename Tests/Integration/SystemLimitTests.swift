@@ -1,0 +1,173 @@
+import FoundationEssentials
+import Glibc
+import TaskModel
+import TestSupport
+import Testing
+
+/// A system that gives less than it was asked for: fewer descriptors, shorter writes, interrupted calls.
+@Suite("System limits", .serialized, .timeLimit(.minutes(3)))
+struct SystemLimitTests {
+    /// Holds a connection, in an array as well.
+    private final class Client {
+        private let socket: StreamSocket
+
+        init(_ socket: consuming StreamSocket) { self.socket = socket }
+    }
+
+    @Test("F18: with 64 descriptors and many tasks the daemon answers, does not spin, and completes them all")
+    func descriptors() async throws {
+        let nginx = try await Nginx([.limited("/slow/", bytesPerSecond: 200_000)])
+        let resource = Resource(size: 150_000)
+        for index in 0..<60 { try nginx.publish(resource, as: "f\(index)") }
+        let daemon = try await DaemonProcess.started(
+            """
+            retry: {attempts: 10, base-delay: 200ms, max-delay: 1s}
+            limits: {active-tasks: 60, connections-per-host: 60}
+
+            """, prefix: ["prlimit", "--nofile=64:64"])
+        let begun = ContinuousClock.now
+        let added = try await daemon.dlctl(["add"] + (0..<60).map { nginx.url("/slow/f\($0)") })
+        #expect(added.succeeded, "\(added.error)")
+        let ids = added.lines.compactMap { Int64($0) }.map { TaskID($0) }
+        try #require(ids.count == 60)
+        var slowest = Duration.zero
+        try await eventually(that: "all have ended", within: .seconds(90), every: .milliseconds(100)) {
+            let asked = ContinuousClock.now
+            let tasks = try daemon.tasks()
+            slowest = max(slowest, ContinuousClock.now - asked)
+            return tasks.allSatisfy(\.isSettled)
+        }
+        let time = ContinuousClock.now - begun
+        #expect(slowest < .seconds(2))
+        #expect(daemon.processorTime < time / 2 + .seconds(2))
+        // Clients that take them all, and stay: whoever has to wait costs no processor.
+        let before = daemon.processorTime
+        var clients = try (0..<60).map { _ in try Client(StreamSocket(path: daemon.socket)) }
+        try await Task.sleep(for: .seconds(1))
+        #expect(daemon.processorTime - before < .milliseconds(400))
+        #expect(clients.count == 60)
+        clients = []
+        try await eventually(that: "it answers again", within: .seconds(20)) { daemon.answers }
+        var invariants = Invariants(daemon, context: "F18")
+        invariants.wishes = zip(ids, 0...).map { .init(id: $0, resource: resource, names: ["f\($1)"]) }
+        try await invariants.finish()
+    }
+
+    /// Writes and reads less than asked, and every third call is interrupted before it begins. Descriptors of regular
+    /// files alone: what sockets do of this, they do by themselves.
+    private static let shim = """
+        #include <dlfcn.h>
+        #include <errno.h>
+        #include <stdatomic.h>
+        #include <stdio.h>
+        #include <string.h>
+        #include <sys/stat.h>
+        #include <unistd.h>
+
+        static atomic_uint calls;
+
+        static int tampers(int fd, size_t *count) {
+            struct stat status;
+            int before = errno;
+            int is_file = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+            errno = before;
+            if (!is_file) return 0;
+            unsigned number = atomic_fetch_add(&calls, 1);
+            if (number % 3 == 2) {
+                errno = EINTR;
+                return 1;
+            }
+            if (*count > 1) *count = number % 2 ? *count / 2 : (*count < 4000 ? *count : 4000);
+            return 0;
+        }
+
+        #define REAL(type, name, ...) \\
+            static type (*real)(__VA_ARGS__); \\
+            if (!real) real = (type (*)(__VA_ARGS__))dlsym(RTLD_NEXT, #name);
+
+        ssize_t pwrite64(int fd, const void *bytes, size_t count, off64_t offset) {
+            REAL(ssize_t, pwrite64, int, const void *, size_t, off64_t)
+            return tampers(fd, &count) ? -1 : real(fd, bytes, count, offset);
+        }
+
+        ssize_t pwrite(int fd, const void *bytes, size_t count, off_t offset) {
+            return pwrite64(fd, bytes, count, offset);
+        }
+
+        ssize_t pread64(int fd, void *bytes, size_t count, off64_t offset) {
+            REAL(ssize_t, pread64, int, void *, size_t, off64_t)
+            return tampers(fd, &count) ? -1 : real(fd, bytes, count, offset);
+        }
+
+        ssize_t pread(int fd, void *bytes, size_t count, off_t offset) {
+            return pread64(fd, bytes, count, offset);
+        }
+
+        /* Of what is beneath downloads alone: SQLite takes an interrupted sync for a failed one, and Linux interrupts
+           none on a disk. */
+        static int is_download(int fd) {
+            char link[64], path[4096];
+            snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+            ssize_t count = readlink(link, path, sizeof path - 1);
+            if (count < 0) return 0;
+            path[count] = 0;
+            return strstr(path, "/downloads") != 0;
+        }
+
+        static int interrupts(int fd) {
+            static atomic_uint number;
+            if (!is_download(fd) || atomic_fetch_add(&number, 1) % 2) return 0;
+            errno = EINTR;
+            return 1;
+        }
+
+        int fdatasync(int fd) {
+            REAL(int, fdatasync, int)
+            return interrupts(fd) ? -1 : real(fd);
+        }
+
+        int fsync(int fd) {
+            REAL(int, fsync, int)
+            return interrupts(fd) ? -1 : real(fd);
+        }
+
+        """
+
+    @Test(
+        "F19: short writes, short reads and interrupted calls make a longer way to the same file",
+        .enabled(if: PreloadedShim.isPossible, "there is no C compiler here"))
+    func shortWrites() async throws {
+        let shim = try #require(try await PreloadedShim.make(Self.shim))
+        let resource = Resource(size: 9 * mebibyte + 17)
+        let server = try ScriptedServer([
+            "/f": [.drip(resource, after: 5 * mebibyte, bytesPerSecond: 1_000_000), .serve(resource)],
+            "/g": [.serve(resource)],
+        ])
+        let daemon = try DaemonProcess(configuration: ShortSet.configuration)
+        try await daemon.start(under: ["env", "LD_PRELOAD=\(shim.path)"])
+        let isLoaded = try await run(["grep", "-q", shim.path, "/proc/\(#require(daemon.pid))/maps"]).succeeded
+        #expect(isLoaded)
+        let id = try await daemon.add(server.url("/f"))
+        try await daemon.state(of: id, "to begin") { $0.bytesDone > 4 * mebibyte }
+        #expect(try await daemon.dlctl("pause", id.description).succeeded)
+        #expect(try await daemon.dlctl("resume", id.description).succeeded)
+        let sum = try await checksum(of: resource)
+        let other = try await daemon.add("--checksum", "sha-256:\(sum)", server.url("/g"))
+        var invariants = Invariants(daemon, context: "F19")
+        invariants.wishes = [
+            .init(id: id, resource: resource, names: ["f"]), .init(id: other, resource: resource, names: ["g"]),
+        ]
+        let refetched = try await invariants.finish()
+        #expect(refetched < 2 * mebibyte)
+        #expect(try daemon.task(other).verified)
+        try await daemon.kill()
+        try await invariants.atRest()
+    }
+}
+
+/// The SHA-256 of a resource, as `sha256sum` has it.
+func checksum(of resource: Resource) async throws -> String {
+    let directory = try TemporaryDirectory()
+    try resource.write(to: directory.file("f"))
+    return String(try await run(["sha256sum", directory.file("f")]).output.prefix(64))
+}

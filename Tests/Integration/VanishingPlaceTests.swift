@@ -1,0 +1,79 @@
+import FoundationEssentials
+import Glibc
+import TaskModel
+import TestSupport
+import Testing
+
+/// Volumes that turn read-only or go away under a transfer.
+@Suite("Vanishing places", .serialized, .timeLimit(.minutes(3)), .needsLoopDevices)
+struct VanishingPlaceTests {
+    private static let resource = Resource(size: 6 * mebibyte, seed: 4)
+
+    /// A daemon with a task on its way to the volume at `downloads/volume`.
+    private struct Scene {
+        let daemon: DaemonProcess
+        let server: ScriptedServer
+        let image: String
+        let path: String
+        let disk: Mount
+        let id: TaskID
+
+        init() async throws {
+            server = try ScriptedServer([
+                "/f": [.drip(resource, after: 2 * mebibyte, bytesPerSecond: 2 << 20), .serve(resource)]
+            ])
+            daemon = try await DaemonProcess.started(
+                "retry: {attempts: 4, base-delay: 100ms, max-delay: 300ms}\ndisk: {min-free: 0}\n")
+            path = try daemon.directory.makeDirectory("downloads/volume")
+            image = daemon.directory.file("image")
+            try await Mount.makeExt4(image: image, bytes: 32 * mebibyte)
+            disk = try await Mount.ext4(image: image, at: path)
+            id = try await daemon.add("--directory", "volume", server.url("/f"))
+            try await daemon.state(of: id, "to begin") { $0.bytesDone > 2 * mebibyte }
+        }
+    }
+
+    @Test("F20: a volume that turns read-only stops its task and keeps the bytes; others run, and it goes on later")
+    func readOnly() async throws {
+        let scene = try await Scene()
+        let (daemon, id) = (scene.daemon, scene.id)
+        try await scene.disk.turnReadOnly()
+        let stopped = try await daemon.state(of: id, "to stop") { $0.state != .active && $0.state != .queued }
+        #expect(stopped.state != .completed)
+        #expect([.io, .permissionDenied].contains(stopped.error?.code))
+        let other = try ScriptedServer(["/other": [.serve(Resource(size: 30_000))]])
+        #expect(try await daemon.dlctl("add", "--wait", "-o", "other", other.url("/other")).succeeded)
+        #expect(!exists("\(scene.path)/f"))
+        let last = try await daemon.state(of: id, "to end or wait") { $0.state != .active }
+        // Nothing may be open there when it is taken off.
+        try await daemon.terminate()
+        try await scene.disk.unmount()
+        let again = try await Mount.ext4(image: scene.image, at: scene.path)
+        try await daemon.start()
+        if last.state.isEnded { #expect(try await daemon.dlctl("retry", id.description).succeeded) }
+        #expect(try await daemon.settled(id).state == .completed)
+        #expect(Self.resource.difference(fromFileAt: "\(scene.path)/f") == nil)
+        daemon.expectTidy()
+        try await daemon.terminate()
+        try await again.unmount()
+    }
+
+    @Test("F20: what a volume taken off its path was to hold never lands in the directory beneath it")
+    func detached() async throws {
+        let scene = try await Scene()
+        let (daemon, id) = (scene.daemon, scene.id)
+        try scene.disk.detach()
+        let task = try await daemon.settled(id)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: scene.path) == [])
+        #expect(scene.server.requests().count == 1)
+        // It went where it was pinned to, and there it is when the volume is back.
+        try await daemon.terminate()
+        try await eventually(that: "the volume is let go of", within: .seconds(20)) {
+            try await run(["losetup", "--associated", scene.image]).output.isEmpty
+        }
+        let again = try await Mount.ext4(image: scene.image, at: scene.path)
+        #expect(task.state == .completed, "\(task)")
+        #expect(Self.resource.difference(fromFileAt: "\(scene.path)/f") == nil)
+        try await again.unmount()
+    }
+}
