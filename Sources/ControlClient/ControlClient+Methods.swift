@@ -65,6 +65,13 @@ extension ControlClient {
         try call(method, selection, unlimited: true)
     }
 
+    /// `task.update`: changes what a task asks for, and keeps what was fetched.
+    ///
+    /// - Returns: the task as it stands now; durable by now.
+    public func update(_ id: TaskID, _ changes: TaskChanges) throws(ClientError) -> TaskStatus {
+        try call(.taskUpdate, TaskUpdateParameters(id: id, changes: changes), unlimited: true)
+    }
+
     /// `queue.begin`
     ///
     /// - Returns: what ``put(_:into:refused:)``, ``commit(queue:prune:dryRun:)`` and ``abort(queue:)`` take.

@@ -10,6 +10,7 @@ public enum MethodName: String, CaseIterable, Sendable {
     case taskCancel = "task.cancel"
     case taskRemove = "task.remove"
     case taskRetry = "task.retry"
+    case taskUpdate = "task.update"
     case queueBegin = "queue.begin"
     case queuePut = "queue.put"
     case queueCommit = "queue.commit"
@@ -30,6 +31,7 @@ public enum Command: Sendable {
     case taskCancel(TaskSelectionParameters)
     case taskRemove(TaskSelectionParameters)
     case taskRetry(TaskSelectionParameters)
+    case taskUpdate(TaskUpdateParameters)
     case queueBegin(QueueBeginParameters)
     case queuePut(QueuePutParameters)
     case queueCommit(QueueCommitParameters)

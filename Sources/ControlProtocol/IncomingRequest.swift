@@ -84,6 +84,7 @@ public struct IncomingRequest: Decodable, Sendable {
         case .taskCancel: return .taskCancel(try parameters())
         case .taskRemove: return .taskRemove(try parameters())
         case .taskRetry: return .taskRetry(try parameters())
+        case .taskUpdate: return .taskUpdate(try parameters())
         case .queueBegin: return .queueBegin(try parameters(or: QueueBeginParameters()))
         case .queuePut: return .queuePut(try parameters())
         case .queueCommit: return .queueCommit(try parameters())

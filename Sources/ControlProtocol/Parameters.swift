@@ -77,6 +77,33 @@ public struct TaskSelectionParameters: MethodParameters {
     }
 }
 
+/// `task.update`: changes what a task asks for; what was fetched stays.
+public struct TaskUpdateParameters: MethodParameters {
+    public static let keys = ["id", "changes"]
+    public var id: TaskID
+    public var changes: TaskChanges
+
+    public init(id: TaskID, changes: TaskChanges) {
+        self.id = id
+        self.changes = changes
+    }
+
+    private enum CodingKeys: String, CodingKey { case id, changes }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        id = try container.decode(TaskID.self, forKey: .id)
+        guard container.contains(.changes) else { throw FieldError(field: "changes", message: "is missing") }
+        do {
+            changes = try container.decode(TaskChanges.self, forKey: .changes)
+        } catch let error as FieldError {
+            throw FieldError(field: "changes.\(error.field)", code: error.code, message: error.message)
+        } catch {
+            throw FieldError(field: "changes", message: "must be an object")
+        }
+    }
+}
+
 /// `queue.begin`: opens a set of entries that is applied whole by `queue.commit`.
 public struct QueueBeginParameters: MethodParameters {
     public static let keys = ["batch"]

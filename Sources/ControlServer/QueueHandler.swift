@@ -93,6 +93,11 @@ package struct QueueHandler: ControlHandler {
         case .taskResume(let selection): return try await change(.resume, selection, caller)
         case .taskCancel(let selection): return try await change(.cancel, selection, caller)
         case .taskRetry(let selection): return try await change(.retry, selection, caller)
+        case .taskUpdate(let parameters):
+            guard let status = try await queue.update(parameters.id, by: parameters.changes, for: caller) else {
+                throw RPCError.unknownTask(parameters.id)
+            }
+            return status
         case .taskRemove(let selection): return try await remove(selection, caller)
         case .queueBegin(let parameters):
             return QueueBeginResult(queue: try await queue.beginSet(batch: parameters.batch, by: caller))

@@ -93,6 +93,7 @@ struct QueueEntryReader {
         case "referer": task.referer = value.text("a URL")
         case "proxy": task.proxy = value.text("a URL such as http://proxy.example.org:3128")
         case "cacert": task.caCertificates = content(value, limit: SecretText.Limit.certificates)
+        case "limit": task.limit = value.rate()
         case "priority": task.priority = value.word() ?? .normal
         case "max-size": task.maxSize = value.size()
         case "start-at": task.startAt = startAt(value)

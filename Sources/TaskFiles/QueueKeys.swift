@@ -16,12 +16,12 @@ enum QueueKeys {
     ]
     private static let ofUpload = ["file", "method", "content-type"]
     private static let ofBoth = [
-        "url", "header", "user", "password-file", "user-agent", "referer", "proxy", "cacert", "priority", "start-at",
-        "key", "paused",
+        "url", "header", "user", "password-file", "user-agent", "referer", "proxy", "cacert", "priority", "limit",
+        "start-at", "key", "paused",
     ]
     private static let ofOneEntry = ["url", "mirror", "mirrors", "output", "file", "checksum", "key"]
     private static let notCarriedOut = [
-        "limit", "after-task", "cookies", "now", "form", "file-field",
+        "after-task", "cookies", "now", "form", "file-field",
     ]
 
     private static func table(_ known: [String], elsewhere: [String], _ place: String) -> KeyTable {

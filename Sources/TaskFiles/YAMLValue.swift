@@ -81,6 +81,13 @@ struct YAMLValue {
         }
     }
 
+    /// Bytes a second.
+    func rate() -> Int64? {
+        parse("a rate of 1 byte a second or more, such as 500K, 2M or 1.5G") { text in
+            ByteSize.parse(text).flatMap { $0 >= 1 ? $0 : nil }
+        }
+    }
+
     /// Milliseconds, from 1.
     func span(atMost maximum: Milliseconds, _ written: String) -> Milliseconds? {
         parse("a time above 0 and up to \(written), such as 500ms, 30s or 10m") { text in

@@ -2,7 +2,7 @@
 ///
 /// Works on bytes, since a `Character` may hide a control character behind another (CR LF is one).
 public struct TaskAddress: Sendable, Equatable {
-    /// The protocols that a task may name; by which of them it can be fetched, the queue judges.
+    /// The protocols that a task may name; uploads go by the first two.
     public static let schemes = ["http", "https", "ftp", "ftps", "sftp"]
     /// The longest URL that is taken, in bytes.
     public static let maximumLength = 8192
@@ -15,6 +15,14 @@ public struct TaskAddress: Sendable, Equatable {
     public let url: String
     /// The URL as it may be shown: no password, no signature.
     public let redacted: String
+
+    /// It is of a file server, and its path is none or ends in a slash.
+    public var namesDirectory: Bool {
+        guard scheme == "ftp" || scheme == "ftps" || scheme == "sftp" else { return false }
+        let end = url.utf8.firstIndex(of: UInt8(ascii: "?")) ?? url.utf8.endIndex
+        let rest = url.utf8[..<end].dropFirst(scheme.utf8.count + "://".utf8.count)
+        return rest.last == UInt8(ascii: "/") || !rest.contains(UInt8(ascii: "/"))
+    }
 
     /// Scheme, name and port: what limits, holds and breakers go by.
     public var hostKey: String { "\(scheme)://\(host):\(port)" }
@@ -40,7 +48,7 @@ public struct TaskAddress: Sendable, Equatable {
         let scheme = String(decoding: bytes[..<colon], as: UTF8.self).lowercased()
         guard Self.schemes.contains(scheme) else {
             throw refuse(
-                "the protocol \(scheme) is not allowed; use http or https",
+                "the protocol \(scheme) is not allowed; use http, https, ftp, ftps or sftp",
                 code: .protocolNotAllowed)
         }
         let rest = bytes[(colon + 1)...]

@@ -1,7 +1,7 @@
 extension TaskSpecification: Codable {
     package enum Field: String, CodingKey, CaseIterable {
         case kind, url, mirrors, output, directory, file, method, contentType, checksum, checksumURL, size
-        case pieceHashes, connections, headers, user, password
+        case pieceHashes, connections, limit, headers, user, password
         case userAgent, referer, proxy, caCertificates, priority, maxSize, startAt, onConflict, noMtime
         case batch, key, paused
     }
@@ -49,6 +49,7 @@ extension TaskSpecification: Codable {
             case .size: size = try value(key, "a whole number of bytes")
             case .pieceHashes: pieceHashes = try pieces(key)
             case .connections: connections = try value(key, ConnectionCount.expectation)
+            case .limit: limit = try value(key, "a whole number of bytes a second")
             case .headers: headers = try value(key, "an array of strings") ?? []
             case .user: user = try value(key, "a string")
             case .password: password = try value(key, "a string")
@@ -90,6 +91,7 @@ extension TaskSpecification: Codable {
         try container.encodeIfPresent(size, forKey: .size)
         try container.encodeIfPresent(pieceHashes, forKey: .pieceHashes)
         try container.encodeIfPresent(connections, forKey: .connections)
+        try container.encodeIfPresent(limit, forKey: .limit)
         if !headers.isEmpty { try container.encode(headers, forKey: .headers) }
         try container.encodeIfPresent(user, forKey: .user)
         try container.encodeIfPresent(password, forKey: .password)

@@ -27,6 +27,8 @@ public struct TaskSpecification: Sendable, Equatable {
     public var pieceHashes: PieceHashes?
     /// Download: absent, what the configuration says.
     public var connections: ConnectionCount?
+    /// Bytes a second at most; absent, as fast as the daemon lets it.
+    public var limit: Int64?
     /// Header lines, `Name: value`.
     public var headers: [String] = []
     public var user: String?
@@ -105,6 +107,9 @@ extension TaskSpecification {
                 throw FieldError(
                     field: "url", code: .protocolNotAllowed, message: "uploads go by http or https")
             }
+        }
+        if let limit, limit < 1 {
+            throw FieldError(field: "limit", message: "must be at least 1 byte a second")
         }
         if let output { try FileName.check(output) }
         if let directory { try FileName.checkDirectory(directory) }

@@ -50,6 +50,8 @@ public struct TaskStanding: Sendable, Equatable {
         case release
         // A person's.
         case pause, resume, cancel, retry
+        /// What is asked for changes; where the task stands does not by that alone, see ``updated(by:now:)``.
+        case update
     }
 
     /// Moves to where `event` leads.
@@ -74,6 +76,8 @@ public struct TaskStanding: Sendable, Equatable {
         case (.cancel, .cancelled): return false
         case (.retry, .failed), (.retry, .cancelled): set(.queued)
         case (.retry, .queued), (.retry, .active): return false
+        case (.update, .queued), (.update, .waiting), (.update, .paused), (.update, .active), (.update, .failed):
+            return false
         default: throw IllegalTransition(event: event, state: state)
         }
         return true
@@ -97,6 +101,9 @@ public struct IllegalTransition: Error, Sendable, Equatable, CustomStringConvert
         case .resume: "is \(state.rawValue); only a paused or waiting task can be resumed (see retry)"
         case .cancel: "is \(state.rawValue); only a task that has not ended can be cancelled"
         case .retry: "is \(state.rawValue); only a failed or cancelled task can be retried"
+        case .update where state == .cancelled:
+            "is cancelled; take it back into the queue first (see retry), then it can be changed"
+        case .update: "is \(state.rawValue); nothing of it can be changed any more"
         default: "cannot \(event) while \(state.rawValue)"
         }
     }

@@ -35,16 +35,10 @@ struct Admission {
     /// - Throws: ``FieldError`` under the JSON name of the field at fault.
     mutating func admit(_ asked: TaskSpecification) throws(FieldError) -> NewTask {
         var specification = asked
-        let address = try specification.check()
-        guard address.scheme == "http" || address.scheme == "https" else {
-            throw FieldError(
-                field: "url", code: .protocolNotAllowed, message: "this version fetches by http and https only")
-        }
+        let address = try Self.judge(specification)
         let path: String
         switch specification.kind {
-        case .download:
-            path = try place(specification.directory).path(
-                of: specification.output ?? FileName.fromURL(specification.url))
+        case .download: path = try destination(specification)
         case .upload:
             path = specification.file ?? ""
             try checkSource(path)
@@ -54,6 +48,39 @@ struct Admission {
         return NewTask(
             specification: specification, secrets: secrets, owner: caller.uid, host: address.hostKey,
             standing: standing, path: path)
+    }
+
+    /// Judges what a task that is there asks for from now on.
+    ///
+    /// - Parameters:
+    ///   - asked: with its secrets.
+    ///   - names: the name of the file may be another than before.
+    ///   - owner: the task's.
+    mutating func readmit(_ asked: TaskSpecification, names: Bool, owner: UInt32) throws(FieldError) -> NewTask {
+        var specification = asked
+        let address = try Self.judge(specification)
+        let path = names && asked.kind == .download ? try destination(asked) : nil
+        let secrets = specification.takeSecrets(redactedURL: address.redacted)
+        return NewTask(
+            specification: specification, secrets: secrets, owner: owner, host: address.hostKey,
+            standing: TaskStanding(), path: path)
+    }
+
+    /// - Returns: the URL, taken apart.
+    private static func judge(_ specification: TaskSpecification) throws(FieldError) -> TaskAddress {
+        let address = try specification.check()
+        guard specification.kind == .download else { return address }
+        // A file server's directory is a list of names, and not a file.
+        if address.namesDirectory {
+            throw FieldError(
+                field: "url", message: "ends in a slash, as directories do; \(address.scheme) fetches files alone")
+        }
+        return address
+    }
+
+    /// Where a download's file will be, as far as that can be said before the server is asked.
+    private mutating func destination(_ specification: TaskSpecification) throws(FieldError) -> String {
+        try place(specification.directory).path(of: specification.output ?? FileName.fromURL(specification.url))
     }
 
     private mutating func place(_ directory: String?) throws(FieldError) -> DownloadPlace {

@@ -108,6 +108,7 @@ struct RunConclusion {
             case .httpStatus: .http(error.httpStatus ?? 0)
             case .resolverUnavailable: .dns
             case .unreachable: .connect
+            case .loginRefused: .permissionDenied
             case .cancelled, .invalidated: .internal
             default: ErrorCode(rawValue: error.code.rawValue)
             }

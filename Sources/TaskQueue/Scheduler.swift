@@ -460,22 +460,40 @@ package actor Scheduler {
     ///
     /// - Parameters:
     ///   - owner: only this user's tasks are ended; `nil`: everyone's.
+    ///   - goesOnAtOnce: what is ended keeps its slot, and is started again, where it is ready then, before anything
+    ///     else is.
     ///   - body: is given the tasks that were ended by this order.
     func withStopped<Value: Sendable>(
-        _ ids: [TaskID], order: RunConclusion.Order, owner: UInt32?,
+        _ ids: [TaskID], order: RunConclusion.Order, owner: UInt32?, goesOnAtOnce: Bool = false,
         _ body: @Sendable (_ stopped: Set<TaskID>) async -> Value
     ) async -> Value {
         for id in ids { held[id, default: 0] += 1 }
         let stopped = end(ids, order, owner: owner)
+        // Counted twice until their runs have ended: nobody takes their places.
+        let places = goesOnAtOnce ? stopped.compactMap { running[$0]?.record.host } : []
+        for host in places { slots.start(host) }
         for id in ids { await concluded(id) }
         let value = await body(stopped)
         for id in ids {
             held[id, default: 1] -= 1
             if held[id] == 0 { held[id] = nil }
         }
+        for host in places { slots.end(host, wasSilent: false) }
+        if goesOnAtOnce { startAgain(stopped) }
         wake()
         setAlarm()
         return value
+    }
+
+    private func startAgain(_ ids: Set<TaskID>) {
+        guard !isStopping else { return }
+        var maker = RequestMaker(manager: manager, settings: settings, store: store)
+        for id in ids where running[id] == nil && held[id] == nil {
+            guard let work = try? store.work(for: id), work.record.standing.state == .queued,
+                slots.mayStart(work.record.host)
+            else { continue }
+            start(work, &maker)
+        }
     }
 
     /// - Returns: those of `ids` that run and will end by this order.

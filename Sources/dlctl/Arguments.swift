@@ -26,6 +26,30 @@ struct SizeArgument: ExpressibleByArgument {
     }
 }
 
+/// Bytes a second, `500K`, `2M`, `1.5G`.
+struct RateArgument: ExpressibleByArgument, Equatable {
+    let bytesPerSecond: Int64
+
+    init?(argument: String) {
+        guard let rate = ByteSize.parse(argument), rate >= 1 else { return nil }
+        bytesPerSecond = rate
+    }
+}
+
+/// A value, or `none`, which takes back the one that there was.
+struct ChangeArgument<Value: ExpressibleByArgument & Sendable & Equatable>: ExpressibleByArgument {
+    let change: TaskChanges.Change<Value>
+
+    init?(argument: String) {
+        if argument == "none" {
+            change = .takeBack
+        } else {
+            guard let value = Value(argument: argument) else { return nil }
+            change = .set(value)
+        }
+    }
+}
+
 /// Seconds with or without a fraction.
 struct SecondsArgument: ExpressibleByArgument {
     let seconds: Double

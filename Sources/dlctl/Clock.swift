@@ -9,6 +9,14 @@ enum Clock {
         return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
     }
 
+    /// What `--start-at` says.
+    static func startAt(_ text: String) throws(Failure) -> Milliseconds {
+        guard let moment = PointInTime.parse(text, now: now(), utcOffset: LocalClock.utcOffset(at:)) else {
+            throw .usage("--start-at: \(text) is no time; write 2030-01-31T22:00, 22:00 or +2h", field: "--start-at")
+        }
+        return moment
+    }
+
     /// `2026-03-01 14:05:09`, local time.
     static func local(_ moment: Milliseconds) -> String {
         var seconds = time_t(moment / 1000)

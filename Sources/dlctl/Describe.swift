@@ -66,10 +66,20 @@ enum Describe {
         switch task.state {
         case .failed: return "task \(task.id) failed\(error)"
         case .cancelled: return "task \(task.id) was cancelled"
-        case .paused: return "task \(task.id) is paused: \(task.reason?.rawValue ?? "user")\(error)"
+        case .paused:
+            let remedy = remedy(task).map { "; \($0)" } ?? ""
+            return "task \(task.id) is paused: \(task.reason?.rawValue ?? "user")\(error)\(remedy)"
         default: return "task \(task.id) is \(task.state.rawValue)"
         }
     }
+
+    /// What a person has to do so that the task goes on, where the reason alone does not say it.
+    static func remedy(_ task: TaskStatus) -> String? {
+        guard task.state == .paused, task.reason == .urlExpired else { return nil }
+        return remedyForExpired("\(task.id)") + " (what was fetched stays)"
+    }
+
+    static func remedyForExpired(_ id: String) -> String { "give it a fresh URL: dlctl set \(id) --url NEW" }
 
     /// `1 task`, `3 tasks`.
     static func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }

@@ -44,8 +44,9 @@ struct FieldNames {
         }
     }
 
-    /// `tasks[3].output` → 3, `output`.
+    /// `tasks[3].output` → 3, `output`; `changes.output` → `output`.
     static func split(_ field: String) -> (index: Int?, name: String) {
+        if field.hasPrefix("changes.") { return (nil, String(field.dropFirst("changes.".count))) }
         for prefix in ["tasks[", "entries["] where field.hasPrefix(prefix) {
             let rest = field.dropFirst(prefix.count)
             guard let close = rest.firstIndex(of: "]"), let index = Int(rest[..<close]) else { break }

@@ -48,6 +48,20 @@ struct InputText {
         }
     }
 
+    /// The lines that `--header` says; `@FILE` and `@-` stand for those of a file.
+    mutating func headers(_ options: [String]) throws(Failure) -> [String] {
+        var lines: [String] = []
+        for option in options {
+            guard option.hasPrefix("@") else {
+                lines.append(option)
+                continue
+            }
+            let text = try readText(String(option.dropFirst()), for: "--header", limit: SecretText.Limit.headers)
+            lines += SecretText.headers(text)
+        }
+        return lines
+    }
+
     /// As ``read(_:for:limit:)``, for text.
     mutating func readText(_ path: String, for option: String, limit: Int) throws(Failure) -> String {
         let bytes = try read(path, for: option, limit: limit)

@@ -33,6 +33,9 @@ struct TransferOptions: ParsableArguments {
     @Option(help: "Which ready task goes first.")
     var priority: TaskPriority = .normal
 
+    @Option(help: ArgumentHelp("Bytes a second at most: 500K, 2M, 1.5G.", valueName: "rate"))
+    var limit: RateArgument?
+
     @Option(
         help: ArgumentHelp(
             "Wait until then: 2030-01-31T22:00, 2030-01-31 or 22:00 in local time, 2030-01-31T22:00Z, or +2h.",
@@ -58,14 +61,7 @@ struct TransferOptions: ParsableArguments {
     /// - Returns: a task without URL that holds what the options say.
     func resolve(_ input: inout InputText) throws(Failure) -> TaskSpecification {
         var task = TaskSpecification(url: "")
-        for header in headers {
-            guard header.hasPrefix("@") else {
-                task.headers.append(header)
-                continue
-            }
-            let text = try input.readText(String(header.dropFirst()), for: "--header", limit: SecretText.Limit.headers)
-            task.headers += SecretText.headers(text)
-        }
+        task.headers = try input.headers(headers)
         task.user = user
         if let passwordFile {
             guard user != nil else {
@@ -81,14 +77,8 @@ struct TransferOptions: ParsableArguments {
             task.caCertificates = try input.readText(cacert, for: "--cacert", limit: SecretText.Limit.certificates)
         }
         task.priority = priority
-        if let startAt {
-            let moment = PointInTime.parse(startAt, now: Clock.now(), utcOffset: LocalClock.utcOffset(at:))
-            guard let moment else {
-                throw .usage(
-                    "--start-at: \(startAt) is no time; write 2030-01-31T22:00, 22:00 or +2h", field: "--start-at")
-            }
-            task.startAt = moment
-        }
+        task.limit = limit?.bytesPerSecond
+        task.startAt = try startAt.map { text throws(Failure) in try Clock.startAt(text) }
         task.batch = batch
         task.key = key
         task.paused = paused
@@ -112,6 +102,7 @@ extension TaskSpecification {
         task.proxy = proxy ?? options.proxy
         task.caCertificates = caCertificates ?? options.caCertificates
         if task.priority == .normal { task.priority = options.priority }
+        task.limit = limit ?? options.limit
         task.startAt = startAt ?? options.startAt
         task.batch = batch ?? options.batch
         task.paused = paused || options.paused

@@ -77,6 +77,32 @@ struct IncomingRequestTests {
         #expect(filter.ids == nil && filter.filter == TaskFilter() && filter.deleteFile == nil)
     }
 
+    @Test("task.update takes an id and the fields to change")
+    func taskUpdate() throws {
+        let json = #"{"id":7,"changes":{"url":"https://a.example/2","limit":null}}"#
+        guard case .taskUpdate(let parameters) = try command("task.update", json) else {
+            Issue.record("another command")
+            return
+        }
+        #expect(parameters.id == TaskID(7))
+        #expect(parameters.changes.url == "https://a.example/2" && parameters.changes.limit == .takeBack)
+        #expect(parameters.changes.output == nil)
+    }
+
+    @Test(
+        "a fault of task.update has its place",
+        arguments: [
+            (#"{"id":7}"#, "changes"), (#"{"changes":{}}"#, "id"), (#"{"id":7,"changes":[]}"#, "changes"),
+            (#"{"id":7,"changes":null}"#, "changes"), (#"{"id":7,"changes":{"limit":"x"}}"#, "changes.limit"),
+            (#"{"id":7,"changes":{"checksum":"md5:0"}}"#, "changes.checksum"),
+            (#"{"id":7,"changes":{"urls":""}}"#, "changes.urls"), (#"{"id":7,"url":"http://h/","changes":{}}"#, "url"),
+        ])
+    func wrongUpdate(params: String, field: String) throws {
+        let error = try error("task.update", params)
+        #expect(error.code == RPCError.Number.invalidParameters)
+        #expect(error.data?.field == field)
+    }
+
     @Test("queue.begin, queue.put, queue.commit and queue.abort")
     func queues() throws {
         guard case .queueBegin(let anonymous) = try command("queue.begin"),

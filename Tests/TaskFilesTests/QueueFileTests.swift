@@ -241,7 +241,7 @@ struct QueueFileTests {
     @Test(
         "an option that nothing carries out is refused by name",
         arguments: [
-            "limit", "after-task", "cookies", "now", "form", "file-field",
+            "after-task", "cookies", "now", "form", "file-field",
         ])
     func notCarriedOut(option: String) {
         let message = "`\(option)` is not carried out by this version yet; take it out"
@@ -250,6 +250,18 @@ struct QueueFileTests {
             try queue("uploads:\n- url: http://h/\n  \(option): 1\n  file: a\n")
         }
         #expect(throws: fault(1, 12, message)) { try queue("defaults: {\(option): 1}") }
+    }
+
+    @Test("a limit is a rate, of one entry or of all")
+    func limit() throws {
+        let file = try queue(
+            "defaults: {limit: 1M}\ndownloads: [http://h/, {url: http://i/, limit: 500K}]\n"
+                + "uploads: [{url: http://j/, file: a, limit: 7}]")
+        #expect(file.entries.map(\.specification.limit) == [1 << 20, 500 << 10, 7])
+        let message = "`limit` must be a rate of 1 byte a second or more, such as 500K, 2M or 1.5G"
+        for text in ["0", "fast", "-1"] {
+            #expect(throws: fault(3, 10, message)) { try queue("downloads:\n- url: http://h/\n  limit: \(text)\n") }
+        }
     }
 
     @Test("mirrors are one or a list, by either name; a fault of one stands at it")

@@ -58,7 +58,8 @@ struct TaskAddressTests {
         #expect { try TaskAddress(parsing: url, field: "proxy") } throws: { error in
             let error = error as? FieldError
             return error?.code == .protocolNotAllowed && error?.field == "proxy"
-                && error?.message == "the protocol \(url.prefix { $0 != ":" }) is not allowed; use http or https"
+                && error?.message
+                    == "the protocol \(url.prefix { $0 != ":" }) is not allowed; use http, https, ftp, ftps or sftp"
         }
     }
 

@@ -26,6 +26,7 @@ struct TaskSpecificationCodableTests {
     static let full = """
         {"batch":"b","caCertificates":"c","checksum":"md5:0","checksumURL":"http://h/s","connections":4,\
         "contentType":"t/t","directory":"d","file":"/f","headers":["A: b"],"key":"k","kind":"upload",\
+        "limit":1024,\
         "maxSize":9007199254740993,"method":"POST","mirrors":["http://i/a","ftp://j/a"],"noMtime":true,\
         "onConflict":"skip","output":"o","password":"p","paused":true,\
         "pieceHashes":{"algorithm":"md5","hashes":"AAECAwQFBgcICQoLDA0ODw==","length":262144},"priority":"high",\

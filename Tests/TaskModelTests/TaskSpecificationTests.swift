@@ -52,7 +52,7 @@ struct TaskSpecificationTests {
             ("proxy", { $0.proxy = "http://" }), ("proxy", { $0.proxy = "socks5://h:0" }),
             ("proxy", { $0.proxy = "http://h\r\n" }), ("caCertificates", { $0.caCertificates = "no PEM" }),
             ("caCertificates", { $0.caCertificates = "-----BEGIN CERTIFICATE-----" + Self.long }),
-            ("maxSize", { $0.maxSize = -1 }), ("startAt", { $0.startAt = -1 }),
+            ("maxSize", { $0.maxSize = -1 }), ("limit", { $0.limit = 0 }), ("limit", { $0.limit = -1 }), ("startAt", { $0.startAt = -1 }),
             ("startAt", { $0.startAt = 253_402_300_800_000 }),
             ("mirrors[1]", { $0.mirrors = ["http://h/a", "file:///a"] }), ("mirrors[0]", { $0.mirrors = [""] }),
             ("mirrors[0]", { $0.mirrors = ["http://h/a\r\n"] }),

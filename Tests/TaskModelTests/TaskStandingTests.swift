@@ -12,7 +12,7 @@ struct TaskStandingTests {
     }
 
     private static let events: [TaskStanding.Event] =
-        [.start, .succeed, .fail, .release, .pause, .resume, .cancel, .retry]
+        [.start, .succeed, .fail, .release, .pause, .resume, .cancel, .retry, .update]
         + TaskReason.allCases.flatMap { [.park($0, until: 7), .park($0, until: nil), .block($0)] }
 
     /// The machine once more, by state instead of by event.
@@ -26,6 +26,7 @@ struct TaskStandingTests {
             case .resume: state == .queued ? .stays : .becomes(.queued)
             case .release: state == .waiting ? .becomes(.queued) : .refused
             case .retry: state == .queued ? .stays : .refused
+            case .update: .stays
             default: .refused
             }
         case .active:
@@ -35,7 +36,7 @@ struct TaskStandingTests {
             case .release: .becomes(.queued)
             case .pause: .becomes(.paused, .user)
             case .cancel: .becomes(.cancelled)
-            case .resume, .retry: .stays
+            case .resume, .retry, .update: .stays
             case .park(let reason, let until):
                 [.retry, .scheduled, .network, .diskFull, .dependency].contains(reason)
                     ? .becomes(.waiting, reason, until) : .refused
@@ -45,12 +46,12 @@ struct TaskStandingTests {
             }
         case .paused:
             switch event {
-            case .pause: .stays
+            case .pause, .update: .stays
             case .resume: .becomes(.queued)
             case .cancel: .becomes(.cancelled)
             default: .refused
             }
-        case .failed: event == .retry ? .becomes(.queued) : .refused
+        case .failed: event == .retry ? .becomes(.queued) : event == .update ? .stays : .refused
         case .cancelled:
             switch event {
             case .retry: .becomes(.queued)

@@ -58,9 +58,55 @@ struct AdmissionTests {
         #expect(Self.refusal(of: specification)?.code == .pathNotAllowed)
     }
 
-    @Test("a protocol that is not spoken yet is refused", arguments: ["ftp://h/a", "sftp://h/a", "file:///a"])
-    func protocols(url: String) {
+    @Test("the five protocols are fetched by; uploads go by http and https")
+    func protocols() throws {
+        for scheme in TaskAddress.schemes {
+            var specification = TaskSpecification(url: "\(scheme)://h/a")
+            specification.mirrors = ["\(scheme)://i/a"]
+            specification.checksumURL = "\(scheme)://h/SHA256SUMS"
+            #expect(try Self.admit(specification).path == "/home/me/dl/a")
+            var upload = TaskSpecification(kind: .upload, url: "\(scheme)://h/a")
+            upload.file = "/no/such/file"
+            #expect(Self.refusal(of: upload)?.field == (scheme.hasPrefix("http") ? "file" : "url"))
+        }
+    }
+
+    @Test("another protocol is refused, for a mirror and a list of digests too", arguments: ["file:///a", "scp://h/a"])
+    func otherProtocols(url: String) {
         #expect(Self.refusal(of: TaskSpecification(url: url))?.code == .protocolNotAllowed)
+        var specification = TaskSpecification(url: "http://h/a")
+        specification.mirrors = ["http://i/a", url]
+        #expect(Self.refusal(of: specification)?.field == "mirrors[1]")
+        specification.mirrors = []
+        specification.checksumURL = url
+        #expect(Self.refusal(of: specification)?.field == "checksumURL")
+    }
+
+    @Test("a directory of a file server is no file", arguments: ["ftp://h", "ftp://h/", "sftp://u:p@h/a/", "ftps://h/a/?x"])
+    func directories(url: String) {
+        #expect(Self.refusal(of: TaskSpecification(url: url))?.field == "url")
+        #expect(Self.refusal(of: TaskSpecification(url: url))?.code == .invalid)
+    }
+
+    @Test("a login in the URL of a file server is a secret")
+    func login() throws {
+        let task = try Self.admit(TaskSpecification(url: "sftp://u:p@h/a"))
+        #expect(task.specification.url == "sftp://h/a" && task.secrets.url == "sftp://u:p@h/a")
+    }
+
+    @Test("what a task that is there asks for anew is judged as a new one is, but for its source")
+    func readmitted() throws {
+        var admission = Admission(
+            settings: Self.settings(), caller: Caller(uid: 0, isAdministrator: true), now: 5)
+        var specification = TaskSpecification(url: "https://h/b?sig=x")
+        let named = try admission.readmit(specification, names: true, owner: 7)
+        #expect(named.path == "/home/me/dl/b" && named.owner == 7 && named.secrets.url == specification.url)
+        #expect(try admission.readmit(specification, names: false, owner: 7).path == nil)
+        specification.url = "ftp://h/"
+        #expect(throws: FieldError.self) { try admission.readmit(specification, names: true, owner: 7) }
+        var upload = TaskSpecification(kind: .upload, url: "http://h/a")
+        upload.file = "/no/such/file"
+        #expect(try admission.readmit(upload, names: true, owner: 7).path == nil)
     }
 
     @Test("a file that is not there, or none, is no source")

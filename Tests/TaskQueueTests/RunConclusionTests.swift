@@ -52,6 +52,8 @@ struct RunConclusionTests {
         (TransferError(.diskFull, "m"), .waiting, .diskFull, "disk-full", false),
         (TransferError(.permissionDenied, "m"), .failed, nil, "permission-denied", true),
         (TransferError(.io, "m"), .waiting, .retry, "io", true),
+        (TransferError(.loginRefused, "m"), .paused, .auth, "permission-denied", true),
+        (TransferError(.notFound, "m"), .failed, nil, "not-found", true),
         (TransferError(.sourceChanged, "m"), .paused, .sourceChanged, "source-changed", true),
         (TransferError(.tooLarge, "m"), .failed, nil, "too-large", true),
         (TransferError(.invalidated, "m"), .failed, nil, "internal", true),

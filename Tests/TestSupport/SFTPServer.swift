@@ -43,12 +43,18 @@ package final class SFTPServer: Sendable {
     /// - Parameters:
     ///   - hostKeys: what the server proves itself by.
     ///   - allowingSHA1: whether `ssh-rsa` is taken, for the host and for clients.
-    package init(hostKeys: [KeyType] = KeyType.allCases, allowingSHA1: Bool = false) async throws {
-        directory = try TemporaryDirectory()
+    ///   - login: a user of the machine who is made up and enters by a password, in the place of ``user``; the keys let
+    ///     nobody in then. Only the server sees the account. Needs root.
+    package init(
+        hostKeys: [KeyType] = KeyType.allCases, allowingSHA1: Bool = false,
+        login: (user: String, password: String)? = nil
+    ) async throws {
+        directory = try TemporaryDirectory(mode: login == nil ? 0o700 : 0o755)
         root = try directory.makeDirectory("root")
         port = try FreePort.next()
         guard let account = getpwuid(geteuid()) else { throw Unusable(reason: "user \(geteuid()) has no name") }
-        user = String(cString: account.pointee.pw_name)
+        user = login?.user ?? String(cString: account.pointee.pw_name)
+        if login != nil, chmod(root, 0o755) != 0 { throw SystemError("chmod \(root)") }
         // Where sshd, started by root, locks up the half of it that talks to strangers.
         if geteuid() == 0, mkdir("/run/sshd", 0o755) != 0, errno != EEXIST { throw SystemError("mkdir /run/sshd") }
 
@@ -68,7 +74,7 @@ package final class SFTPServer: Sendable {
             PidFile none
             AuthorizedKeysFile \(try directory.write(authorized, to: "authorized_keys"))
             PubkeyAuthentication yes
-            PasswordAuthentication no
+            PasswordAuthentication \(login == nil ? "no" : "yes")
             KbdInteractiveAuthentication no
             PermitRootLogin prohibit-password
             StrictModes no
@@ -81,8 +87,12 @@ package final class SFTPServer: Sendable {
             """
         let file = try directory.write(configuration, to: "sshd_config")
         // It starts itself anew for each connection, and insists on an absolute path for that.
-        process = try await ServerProcess(
-            "sshd", ["/usr/sbin/sshd", "-D", "-e", "-f", file, "-p", String(port)], port: port)
+        var command = ["/usr/sbin/sshd", "-D", "-e", "-f", file, "-p", String(port)]
+        if let login {
+            command =
+                try await privateAccount(login.user, password: login.password, home: root, in: directory) + command
+        }
+        process = try await ServerProcess("sshd", command, port: port)
     }
 
     deinit { process.end() }

@@ -35,9 +35,11 @@ package final class Vsftpd: Sendable {
     /// - Parameter allowingTLS13: TLS 1.2 is the most otherwise. In TLS 1.3 the server sends session tickets after
     ///   the handshake. libcurl 7.88 closes an upload's data connection without having read them, the kernel answers
     ///   with RST, and vsftpd loses what it had not read yet: most uploads fail with 426.
+    /// - Parameter bytesPerSecond: of each connection of an anonymous session; absent: as fast as can be.
     /// - Throws: ``Unusable`` where vsftpd is missing, or a user is wanted and this process may not mount.
     package init(
-        login: Login = .anonymous(), security: Security = .plain, allowingTLS13: Bool = false
+        login: Login = .anonymous(), security: Security = .plain, allowingTLS13: Bool = false,
+        bytesPerSecond: Int? = nil
     ) async throws {
         directory = try TemporaryDirectory(mode: 0o755)
         root = try directory.makeDirectory("root")
@@ -55,6 +57,7 @@ package final class Vsftpd: Sendable {
             "secure_chroot_dir=\(empty)", "run_as_launching_user=\(geteuid() == 0 ? "NO" : "YES")",
             "xferlog_enable=YES", "log_ftp_protocol=YES", "vsftpd_log_file=\(directory.file("log"))",
         ]
+        if let bytesPerSecond { settings.append("anon_max_rate=\(bytesPerSecond)") }
         let file = directory.file("vsftpd.conf")
         // What it has to complain about, vsftpd writes to descriptor 0.
         var command = ["sh", "-c", #"exec "$@" 0>&2"#, "sh", "vsftpd", file]
@@ -63,7 +66,7 @@ package final class Vsftpd: Sendable {
             settings += try Self.anonymous(root: root, password: password, in: directory)
         case .user(let name, let password):
             settings += Self.local
-            command = try await Self.privateAccount(name, password: password, home: root, in: directory) + command
+            command = try await privateAccount(name, password: password, home: root, in: directory) + command
         }
         switch security {
         case .plain:
@@ -123,31 +126,6 @@ package final class Vsftpd: Sendable {
             "force_local_logins_ssl=YES", "force_local_data_ssl=YES", "require_ssl_reuse=NO", "ssl_request_cert=NO",
             "ssl_ciphers=HIGH", "rsa_cert_file=\(identity.chain.path)",
             "rsa_private_key_file=\(identity.key.path)",
-        ]
-    }
-
-    /// A command that runs another one where the machine's accounts, as that one sees them, hold one more.
-    ///
-    /// (pam_exec would do without an account, but vsftpd takes the end of any child for the end of its session.)
-    private static func privateAccount(
-        _ name: String, password: String, home: String, in directory: TemporaryDirectory
-    ) async throws -> [String] {
-        guard geteuid() == 0 else { throw Unusable(reason: "only root can show vsftpd an account of its own") }
-        let hash = try await run(["openssl", "passwd", "-6", "-stdin"], input: "\(password)\n")
-        guard hash.succeeded, let word = hash.lines.first else {
-            throw Unusable(reason: "openssl passwd: \(hash.error)")
-        }
-        let accounts = try String(contentsOfFile: "/etc/passwd", encoding: .utf8)
-        // A number that Debian leaves to nobody (policy, section 9.2.2).
-        try directory.write("\(accounts)\(name):x:64321:64321::\(home):/bin/sh\n", to: "passwd")
-        try directory.write("\(name):\(word):19000::::::\n", to: "shadow")
-        try directory.makeDirectory("pam.d")
-        let rules = "auth required pam_unix.so\naccount required pam_permit.so\nsession required pam_permit.so\n"
-        try directory.write(rules, to: "pam.d/vsftpd")
-        let mounts = ["passwd", "shadow", "pam.d"].map { name in "mount --bind \"$0/\(name)\" /etc/\(name)" }
-        return [
-            "unshare", "--mount", "--propagation", "slave", "sh", "-ec",
-            mounts.joined(separator: "; ") + #"; exec "$@""#, directory.path,
         ]
     }
 

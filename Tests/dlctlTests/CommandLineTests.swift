@@ -43,6 +43,10 @@ import Testing
             ["add", "--connections", "17", "http://a/"], ["add", "--connections", "all", "http://a/"],
             ["add", "--mirror", "http://b/1", "http://a/1", "http://a/2"],
             ["add", "--mirror", "http://b/1", "--input", "f"],
+            ["set"], ["set", "7"], ["set", "--limit", "1M"], ["set", "7", "8", "--limit", "1M"], ["set", "x", "--url", "u"],
+            ["set", "7", "--limit", "0"], ["set", "7", "--limit", "fast"], ["set", "7", "--connections", "17"],
+            ["set", "7", "--priority", "none"], ["set", "7", "--header", "none", "--header", "A: b"],
+            ["add", "--limit", "0", "http://a/"], ["add", "--limit", "none", "http://a/"],
             ["add", "--checksum", "md5:0", "--checksum-url", "http://a/s", "http://a/"],
         ])
     func refused(arguments: [String]) {
@@ -57,6 +61,45 @@ import Testing
         #expect(command.urls == ["http://a/1"])
         #expect(command.connections == .exactly(4))
         #expect(try parse("add", "--connections", "auto", "http://a/1", as: Add.self).connections == .auto)
+    }
+
+    @Test("set names what changes, and none takes back")
+    func set() throws {
+        var input = InputText()
+        let all = try parse(
+            "set", "7", "--url", "http://a/2", "--priority", "high", "--limit", "500K", "--connections", "auto",
+            "--header", "A: b", "--header=C: d", "--start-at", "2030-01-31T22:00Z", "-o", "n", as: SetCommand.self)
+        #expect(all.id == TaskID(7))
+        var expected = TaskChanges()
+        expected.url = "http://a/2"
+        expected.priority = .set(.high)
+        expected.limit = .set(500 << 10)
+        expected.connections = .set(.auto)
+        expected.headers = .set(["A: b", "C: d"])
+        expected.startAt = .set(1_896_127_200_000)
+        expected.output = .set("n")
+        #expect(try all.changes(&input) == expected)
+        let none = try parse(
+            "set", "7", "--limit", "none", "--connections", "none", "--header", "none", "--start-at", "none",
+            "--output", "", as: SetCommand.self)
+        expected = TaskChanges()
+        expected.limit = .takeBack
+        expected.connections = .takeBack
+        expected.headers = .takeBack
+        expected.startAt = .takeBack
+        expected.output = .takeBack
+        #expect(try none.changes(&input) == expected)
+        #expect(throws: Failure.self) {
+            try parse("set", "7", "--start-at", "soon", as: SetCommand.self).changes(&input)
+        }
+    }
+
+    @Test("a limit is a rate")
+    func limit() throws {
+        let command = try parse("add", "--limit", "1.5M", "http://a/1", as: Add.self)
+        #expect(command.transfer.limit?.bytesPerSecond == 3 << 19)
+        var input = InputText()
+        #expect(try command.transfer.resolve(&input).limit == 3 << 19)
     }
 
     @Test("a timeout may have a fraction")

@@ -91,3 +91,21 @@ import Testing
         #expect(Describe.counts([:]) == "none")
     }
 }
+
+@Suite struct RemedyTests {
+    @Test("what a person has to do stands beside the reason")
+    func remedies() {
+        let expired = sampleTask(7, .paused, reason: .urlExpired)
+        #expect(Describe.ending(expired).contains("dlctl set 7 --url NEW"))
+        #expect(Show.lines(expired, now: 0).contains { $0.contains("dlctl set 7 --url NEW") })
+        #expect(Describe.remedy(sampleTask(7, .paused, reason: .user)) == nil)
+        #expect(Describe.remedy(sampleTask(7, .failed)) == nil)
+    }
+
+    @Test("a list says once what to do about expired URLs")
+    func list() {
+        #expect(List.note(expired: []) == nil)
+        #expect(List.note(expired: [TaskID(7)])?.hasSuffix("dlctl set 7 --url NEW") == true)
+        #expect(List.note(expired: [TaskID(7), TaskID(9)])?.hasPrefix("2 tasks: ") == true)
+    }
+}

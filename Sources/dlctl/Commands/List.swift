@@ -81,17 +81,26 @@ struct List: DaemonCommand {
         let width = Terminal.isTerminal(STDOUT_FILENO) ? Terminal.size(STDOUT_FILENO).columns : nil
         var table = Table(Self.columns, width: width)
         var isEmpty = true
+        var expired: [TaskID] = []
         try forEachPage(client, filter) { page in
             let now = Clock.now()
             for line in table.page(page.map { Self.row($0, now: now) }) { output.line(line) }
             output.flush()
             isEmpty = false
+            expired += page.filter { $0.state == .paused && $0.reason == .urlExpired }.map(\.id)
         }
-        if isEmpty {
+        if let note = isEmpty ? (filter == TaskFilter() ? "no tasks" : "no such tasks") : Self.note(expired: expired) {
             let errors = Output(STDERR_FILENO)
-            errors.line(filter == TaskFilter() ? "no tasks" : "no such tasks")
+            errors.line(note)
             errors.flush()
         }
+    }
+
+    /// What to do about tasks whose URLs have expired; `nil` for none.
+    static func note(expired: [TaskID]) -> String? {
+        guard let first = expired.first else { return nil }
+        if expired.count == 1 { return "task \(first): the URL has expired; \(Describe.remedyForExpired("\(first)"))" }
+        return "\(expired.count) tasks: the URLs have expired; \(Describe.remedyForExpired("ID"))"
     }
 
     static let columns = [

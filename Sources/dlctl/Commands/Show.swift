@@ -61,6 +61,7 @@ struct Show: DaemonCommand {
             ("attempts", "\(task.attempts)"),
             ("not before", task.notBefore.map { Clock.local($0) }),
             ("error", task.error.map { "\($0.code): \($0.message)" }),
+            ("to do", Describe.remedy(task)),
             ("checksum", task.checksum.map { $0 + (task.verified ? " (verified)" : "") }),
             ("priority", task.priority == .normal ? nil : task.priority.rawValue),
             ("batch", task.batch),

@@ -1,0 +1,136 @@
+import GRDB
+import TaskModel
+
+/// What became of a change to what a task asks for.
+package enum UpdateOutcome: Sendable, Equatable {
+    case updated
+    /// It asked for that already, and stands where that leads.
+    case unchanged
+    /// No task has the id, or none that the caller may see.
+    case unknown
+    /// It is completed or cancelled.
+    case refused(IllegalTransition)
+    case wrong(FieldError)
+}
+
+extension TaskStore {
+    /// Judges what is asked for as a whole, its secrets with it, and takes them out; its path is what the task's
+    /// becomes, `nil` leaving that as it is.
+    package typealias Judge = @Sendable (TaskSpecification) throws(FieldError) -> NewTask
+
+    /// Changes what a task asks for, with an event, and takes it to where that leads (see
+    /// ``TaskStanding/updated(by:now:)``). Bytes and resume data stay. A running task counts as the ready one it is
+    /// stored as.
+    ///
+    /// - Parameter owner: only this user's tasks are known; `nil`: everyone's.
+    package func update(
+        _ id: TaskID, by changes: TaskChanges, owner: UInt32?, now: Milliseconds, judge: @escaping Judge
+    ) async throws(StoreError) -> UpdateOutcome {
+        let identity = identity
+        return try await writes.perform { database in
+            switch try database.plan(id, changes, owner: owner, identity: identity, now: now, judge) {
+            case .failure(let reason): return reason.outcome
+            case .success(let plan):
+                if plan.isEmpty { return .unchanged }
+                try database.carryOut(plan, now: now)
+                return .updated
+            }
+        }
+    }
+
+    /// What ``update(_:by:owner:now:judge:)`` would say at this moment; changes nothing.
+    package func judgeUpdate(
+        _ id: TaskID, by changes: TaskChanges, owner: UInt32?, now: Milliseconds, judge: Judge
+    ) throws(StoreError) -> UpdateOutcome {
+        try read { database in
+            switch try database.plan(id, changes, owner: owner, identity: identity, now: now, judge) {
+            case .failure(let reason): reason.outcome
+            case .success(let plan): plan.isEmpty ? .unchanged : .updated
+            }
+        }
+    }
+}
+
+/// A task before and after a change.
+private struct UpdatePlan {
+    var head: TaskHead
+    var standing: TaskStanding
+    var before: StoredEntry
+    var after: StoredEntry
+    var secretsBefore: String?
+    var secretsAfter: String?
+    /// `nil`: as it is.
+    var path: String?
+
+    var isEmpty: Bool { before == after && secretsBefore == secretsAfter && head.standing == standing }
+}
+
+/// Why there is no plan.
+private struct NoPlan: Error {
+    var outcome: UpdateOutcome
+}
+
+extension Database {
+    fileprivate func plan(
+        _ id: TaskID, _ changes: TaskChanges, owner: UInt32?, identity: String, now: Milliseconds,
+        _ judge: TaskStore.Judge
+    ) throws -> Result<UpdatePlan, NoPlan> {
+        let found = try firstRow(
+            """
+            SELECT \(StoredEntry.columns), owner, state, reason, not_before, json FROM task
+            LEFT JOIN task_secret ON task_secret.task_id = id WHERE id = ?
+            """, [id.rawValue]
+        ) { row in
+            let first = StoredEntry.columnCount
+            let head = TaskHead(id: id, owner: try row.owner(first), standing: try row.standing(first + 1))
+            return (head: head, entry: try StoredEntry(row, at: 0), secrets: try row.textOrNil(first + 4))
+        }
+        guard let found, owner == nil || found.head.owner == owner else {
+            return .failure(NoPlan(outcome: .unknown))
+        }
+        let standing: TaskStanding
+        do throws(IllegalTransition) {
+            standing = try found.head.standing.updated(by: changes, now: now)
+        } catch {
+            return .failure(NoPlan(outcome: .refused(error)))
+        }
+        var whole = try found.entry.decoded()
+        if let json = found.secrets { whole.restore(try StoredJSON.decode(TaskSecrets.self, from: json)) }
+        let task: NewTask
+        do throws(FieldError) {
+            task = try judge(changes.applied(to: whole))
+        } catch {
+            return .failure(NoPlan(outcome: .wrong(error)))
+        }
+        return .success(
+            UpdatePlan(
+                head: found.head, standing: standing, before: found.entry,
+                after: try StoredEntry(task, identity: identity), secretsBefore: found.secrets,
+                secretsAfter: try StoredJSON.encode(secrets: task.secrets), path: task.path))
+    }
+
+    fileprivate func carryOut(_ plan: UpdatePlan, now: Milliseconds) throws {
+        let id = plan.head.id
+        let columns = StoredEntry.columns.split(separator: ", ").map { "\($0) = ?" }.joined(separator: ", ")
+        try run(
+            "UPDATE task SET \(columns), path = coalesce(?, path) WHERE id = ?",
+            StatementArguments(plan.after.arguments + [plan.path, id.rawValue]))
+        if plan.secretsBefore != plan.secretsAfter { try setSecrets(of: id, to: plan.secretsAfter) }
+        var head = plan.head
+        if head.standing != plan.standing {
+            if head.standing.state == .failed {
+                try apply(.retry, to: head, now: now)
+            } else {
+                // What went wrong with what was asked before says nothing of what is asked now.
+                try run(
+                    """
+                    UPDATE task SET failures = 0, error_code = NULL, error_message = NULL, http_status = NULL
+                    WHERE id = ?
+                    """, [id.rawValue])
+            }
+            try setStanding(of: id, to: plan.standing)
+            head.standing = plan.standing
+        }
+        try journal(.updated, of: head, at: now)
+    }
+}

@@ -1,0 +1,221 @@
+import FoundationEssentials
+import Glibc
+import TaskModel
+import TestSupport
+import Testing
+
+/// `dlctl set` on real daemons, and what it is there for: URLs that expire. Beside it the protocols of file servers.
+@Suite("Changed tasks and other protocols", .serialized, .timeLimit(.minutes(5)))
+struct SetTests {
+    private static func connections(_ count: String) -> String {
+        quickRetries + "limits: {connections-per-task: \(count)}\n"
+    }
+
+    @Test(
+        "F53: a signed URL that expires keeps the bytes and says what to do; with a fresh one the file is completed",
+        arguments: ["1", "auto"])
+    func expired(connections: String) async throws {
+        let resource = Resource(size: 40 * mebibyte)
+        let server = try ScriptedServer([
+            "/file?signature=first-secret": [.serveThenCut(resource, after: 20 * mebibyte), .status(403)],
+            "/file?signature=other-secret": [.serve(resource)],
+        ])
+        let daemon = try await DaemonProcess.started(Self.connections(connections))
+        let id = try await daemon.add(server.url("/file?signature=first-secret"))
+        let expired = try await daemon.settled(id)
+        #expect((expired.state, expired.reason) == (.paused, .urlExpired))
+        #expect(expired.error?.code == .http(403) && expired.error?.httpStatus == 403)
+        #expect(expired.bytesDone >= 10 * mebibyte && daemon.partFiles.count == 1)
+
+        let advice = "dlctl set \(id) --url NEW"
+        let waited = try await daemon.dlctl("wait", id.description)
+        #expect(waited.status == .exited(1) && waited.error.contains(advice), "\(waited.error)")
+        #expect(try await daemon.dlctl("show", id.description).output.contains(advice))
+        #expect(try await daemon.dlctl("list").error.contains(advice))
+        // It stands so over a crash.
+        try await daemon.kill()
+        try await daemon.start()
+        #expect(try daemon.task(id).reason == .urlExpired)
+
+        let set = try await daemon.dlctl("set", id.description, "--url", server.url("/file?signature=other-secret"))
+        #expect(set.succeeded, "\(set.error)")
+        #expect(try await daemon.dlctl("wait", id.description).succeeded)
+        let task = try daemon.task(id)
+        #expect(task.url == server.url("/file?signature=REDACTED") && task.error == nil)
+        #expect(resource.difference(fromFileAt: daemon.path("file")) == nil)
+        // The engine does not take over yet what came from another URL.
+        withKnownIssue("resume data count for the URL alone that they are of", isIntermittent: true) {
+            #expect(task.bytesFetched < resource.size / 4 * 5)
+            #expect(server.bodyBytesSent(for: "/file?signature=other-secret") < resource.size / 4 * 3)
+        }
+        #expect(!daemon.log.contains("first-secret") && !daemon.log.contains("other-secret"))
+        daemon.expectTidy()
+    }
+
+    @Test("a change is durable when dlctl returns, a task that runs goes on with it, and its bytes stay")
+    func durable() async throws {
+        let nginx = try await Nginx([.limited("/slow/", bytesPerSecond: Int(8 * mebibyte))])
+        let resource = Resource(size: 40 * mebibyte)
+        try nginx.publish(resource, as: "file")
+        let daemon = try await DaemonProcess.started(Self.connections("1"))
+        let id = try await daemon.add(nginx.url("/slow/file"))
+        try await daemon.state(of: id, "to reach 12 MiB") { $0.bytesDone >= 12 * mebibyte }
+        let set = try await daemon.dlctl(
+            "set", id.description, "--output", "other", "--header", "X-New: 1", "--limit", "1G", "--priority", "high")
+        #expect(set.succeeded, "\(set.error)")
+        try await daemon.kill()
+        try await daemon.start()
+        let after = try daemon.task(id)
+        #expect(after.name == "other" && after.priority == .high && after.bytesDone >= 12 * mebibyte)
+        let task = try await daemon.settled(id)
+        #expect(task.state == .completed && task.attempts <= 1 && task.path == daemon.path("other"))
+        #expect(task.bytesFetched < resource.size / 4 * 5)
+        #expect(resource.difference(fromFileAt: daemon.path("other")) == nil)
+        #expect(!exists(daemon.path("file")))
+        daemon.expectTidy()
+    }
+
+    @Test("set --json prints the task as show does, and the exit codes are those of the contract")
+    func exitCodes() async throws {
+        let server = try ScriptedServer(["/file": [.status(200, body: "text")]])
+        let daemon = try await DaemonProcess.started()
+        let id = try await daemon.add("--paused", "--limit", "2M", server.url("/file")).description
+        let set = try await daemon.dlctl("set", id, "--output", "renamed", "--connections", "3", "--json")
+        let shown = try await daemon.dlctl("show", id, "--json")
+        #expect(set.succeeded && set.output == shown.output && set.output.contains("renamed"))
+        let scheduled = try await daemon.dlctl("set", id, "--start-at", "+2h", "--limit", "none", "--header", "none")
+        #expect(scheduled.succeeded && scheduled.output.contains("paused"), "\(scheduled.output)")
+
+        let cases: [(arguments: [String], status: Int32, words: String)] = [
+            (["99", "--limit", "1M"], 1, "no task has the id 99"),
+            ([id], 64, "Say what to change"),
+            ([id, "--limit", "fast"], 64, "--limit"),
+            ([id, "--output", "a/b"], 64, "--output"),
+            ([id, "--url", "nowhere"], 64, "nowhere: has no scheme"),
+            ([id, "--url", "gopher://h/a"], 64, "ftp, ftps or sftp"),
+            ([id, "--header", "nothing"], 64, "--header"),
+            ([id, "--header", "Range: bytes=0-1"], 64, "--header"),
+            ([id, "--connections", "99"], 64, "--connections"),
+        ]
+        for one in cases {
+            let outcome = try await daemon.dlctl(["set"] + one.arguments)
+            #expect(outcome.status == .exited(one.status), "\(one.arguments)")
+            #expect(outcome.error.contains(one.words), "\(one.arguments): \(outcome.error)")
+        }
+        let unknown = try await daemon.dlctl("rpc", "task.update", #"{"id":1,"changes":{"checksum":"md5:0"}}"#)
+        #expect(unknown.status == .exited(64) && unknown.error.contains("changes.checksum"), "\(unknown.error)")
+
+        #expect(try await daemon.dlctl("resume", id).succeeded)
+        #expect(try await daemon.settled(TaskID(1)).state == .completed)
+        #expect(exists(daemon.path("renamed")))
+        let completed = try await daemon.dlctl("set", id, "--output", "again")
+        #expect(completed.status == .exited(1) && completed.error.contains("is completed"), "\(completed.error)")
+        try await daemon.terminate()
+        #expect(try await daemon.dlctl("set", id, "--output", "again").status == .exited(69))
+    }
+
+    @Test("a queue file's limit is taken, and its change updates the task")
+    func queueFile() async throws {
+        let daemon = try await DaemonProcess.started()
+        func apply(_ limit: String) async throws -> String {
+            let text = "batch: b\ndownloads: [{url: http://127.0.0.1:9/a, paused: true, limit: \(limit)}]\n"
+            let file = try daemon.directory.write(text, to: "queue.yaml")
+            let outcome = try await daemon.dlctl("queue", "apply", file, "--json")
+            #expect(outcome.succeeded, "\(outcome.error)")
+            return outcome.output
+        }
+        #expect(try await apply("1M").contains(#""added":1"#))
+        #expect(try await apply("1024K").contains(#""unchanged":1"#))
+        #expect(try await apply("2M").contains(#""updated":1"#))
+    }
+
+    // MARK: - File servers
+
+    /// Downloads over a connection that is as slow as the server makes it, with a SIGKILL in the middle.
+    private func surviveKill(
+        _ daemon: DaemonProcess, _ id: TaskID, _ resource: Resource, freeze: () -> Void = {}, thaw: () -> Void = {}
+    ) async throws {
+        // No download is 64 MiB ahead of its last commit: of 100 MiB, 36 are known to be there.
+        try await daemon.state(of: id, "to reach 100 MiB") { $0.bytesDone >= 100 * mebibyte }
+        freeze()
+        try await daemon.kill()
+        thaw()
+        #expect(!exists(daemon.path("large.img")))
+        try await daemon.start()
+        #expect(try daemon.task(id).bytesDone >= 36 * mebibyte)
+        let task = try await daemon.settled(id)
+        #expect(task.state == .completed, "\(String(describing: task.error))")
+        #expect(task.bytesFetched >= resource.size && task.bytesFetched < resource.size / 4 * 5)
+        #expect(resource.difference(fromFileAt: daemon.path("large.img")) == nil)
+        daemon.expectTidy()
+    }
+
+    @Test("a download by FTP goes on after SIGKILL where it stood, and ends byte-exact")
+    func ftp() async throws {
+        let server = try await Vsftpd(bytesPerSecond: Int(64 * mebibyte))
+        let resource = Resource(size: 256 * mebibyte)
+        try server.publish(resource, as: "large.img")
+        let daemon = try await DaemonProcess.started()
+        let id = try await daemon.add(server.url("/large.img"))
+        try await surviveKill(daemon, id, resource)
+        let offsets = server.commands.filter { $0.hasPrefix("REST ") }.compactMap { Int64($0.dropFirst(5)) }
+        #expect(offsets.contains { $0 >= 36 * mebibyte }, "\(server.commands)")
+    }
+
+    @Test("a download by FTPS verifies, and its mirror may be of another protocol")
+    func ftps() async throws {
+        let certificates = try await TestCertificates.shared
+        let server = try await Vsftpd(security: .implicit(certificates.server))
+        let resource = Resource(size: 3 * mebibyte)
+        try server.publish(resource, as: "file")
+        let daemon = try await DaemonProcess.started()
+        let outcome = try await daemon.dlctl(
+            "add", "--wait", "--cacert", certificates.authority.path, "--mirror", "http://127.0.0.1:9/file",
+            server.url("/file", host: "localhost"))
+        #expect(outcome.succeeded, "\(outcome.error)")
+        #expect(resource.difference(fromFileAt: daemon.path("file")) == nil)
+        let untrusted = try await daemon.dlctl("add", "--wait", server.url("/file", host: "localhost"))
+        #expect(untrusted.status == .exited(1) && untrusted.error.contains("tls"), "\(untrusted.error)")
+    }
+
+    @Test(
+        "a download by SFTP with a password goes on after SIGKILL, and a host that is not known is not spoken to",
+        .enabled(if: isRoot, "an account for a password, and a home for the daemon, can be shown by root alone"))
+    func sftp() async throws {
+        let server = try await SFTPServer(login: ("tester", "open sesame"))
+        let resource = Resource(size: 256 * mebibyte)
+        try server.publish(resource, as: "large.img")
+        #expect(chmod("\(server.root)/large.img", 0o644) == 0)
+        let place = try TemporaryDirectory()
+        let password = try place.write("open sesame\n", to: "password")
+        let login = ["--user", server.user, "--password-file", password]
+
+        // The keys that count are in the home of the user as whom the daemon runs, as the accounts have it.
+        func daemon(knowing keys: [SFTPServer.KeyPair]) async throws -> DaemonProcess {
+            let accounts = try text(of: "/etc/passwd").split(separator: "\n").map { line in
+                var fields = line.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
+                if fields.count == 7, fields[0] == "root" { fields[5] = (try? server.makeHome(knowing: keys)) ?? "/" }
+                return fields.joined(separator: ":") + "\n"
+            }
+            let file = try place.write(accounts.joined(), to: "passwd-\(keys.count)")
+            return try await DaemonProcess.started(
+                quickRetries,
+                prefix: [
+                    "unshare", "--mount", "sh", "-c", "mount --bind \(file) /etc/passwd && exec \"$@\"", "sh",
+                ])
+        }
+        let trusting = try await daemon(knowing: server.hostKeys.filter { $0.type == .ed25519 })
+        let added = try await trusting.dlctl(["add"] + login + [server.url("/large.img")])
+        #expect(added.succeeded, "\(added.error)")
+        let id = TaskID(try #require(added.lines.first.flatMap { Int64($0) }))
+        try await surviveKill(trusting, id, resource, freeze: server.freeze, thaw: server.thaw)
+
+        let wary = try await daemon(knowing: [])
+        let outcome = try await wary.dlctl(["add", "--wait"] + login + [server.url("/large.img")])
+        #expect(outcome.status == .exited(1), "\(outcome.error)")
+        #expect(try wary.task(TaskID(1)).state == .failed && !exists(wary.path("large.img")))
+        // Without a login there is nobody to log in as: a person is asked for one.
+        let anonymous = try await trusting.dlctl("add", "--wait", server.url("/large.img"))
+        #expect(anonymous.status == .exited(1) && anonymous.error.contains("password"), "\(anonymous.error)")
+    }
+}

@@ -1,0 +1,140 @@
+import FoundationEssentials
+import Testing
+
+@testable import TaskModel
+
+@Suite("Changes to a task")
+struct TaskChangesTests {
+    private static func decode(_ json: String) throws -> TaskChanges {
+        try JSONDecoder().decode(TaskChanges.self, from: Data(json.utf8))
+    }
+
+    private static func encode(_ changes: TaskChanges) throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(changes), as: UTF8.self)
+    }
+
+    private static let full = """
+        {"connections":4,"headers":["A: b"],"limit":1024,"output":"o","priority":"high","startAt":5,"url":"http://h/a"}
+        """
+
+    @Test("every field comes back as it went, and null stays null", arguments: [
+        full, "{}", #"{"connections":"auto"}"#,
+        #"{"connections":null,"headers":null,"limit":null,"output":null,"priority":null,"startAt":null}"#,
+    ])
+    func roundTrip(json: String) throws {
+        let changes = try Self.decode(json)
+        #expect(try Self.encode(changes) == json)
+        #expect(changes.isEmpty == (json == "{}"))
+    }
+
+    @Test("what changes is laid over what was asked for; null takes it back, and what is not named stays")
+    func applied() throws {
+        var specification = TaskSpecification(url: "http://h/old")
+        specification.checksum = "md5:0"
+        let changed = try Self.decode(Self.full).applied(to: specification)
+        #expect(changed.url == "http://h/a" && changed.output == "o" && changed.connections == .exactly(4))
+        #expect(changed.limit == 1024 && changed.headers == ["A: b"] && changed.priority == .high)
+        #expect(changed.startAt == 5 && changed.checksum == "md5:0")
+        let nothing = #"{"connections":null,"headers":null,"limit":null,"output":null,"priority":null,"startAt":null}"#
+        let plain = try Self.decode(nothing).applied(to: changed)
+        var expected = specification
+        expected.url = "http://h/a"
+        #expect(plain == expected)
+        #expect(try Self.decode(#"{"limit":7}"#).applied(to: changed).headers == ["A: b"])
+    }
+
+    @Test("a value of another type, and a field that cannot be changed, are named", arguments: [
+        (#"{"url":null}"#, "url", "must be a string"), (#"{"url":7}"#, "url", "must be a string"),
+        (#"{"limit":"fast"}"#, "limit", "must be a whole number of bytes a second, or null"),
+        (#"{"limit":1.5}"#, "limit", "must be a whole number of bytes a second, or null"),
+        (#"{"connections":"many"}"#, "connections", "must be auto or a whole number from 1 to 16, or null"),
+        (#"{"headers":"A: b"}"#, "headers", "must be an array of strings, or null"),
+        (#"{"headers":[null]}"#, "headers", "must be an array of strings, or null"),
+        (#"{"priority":"urgent"}"#, "priority", "must be one of low, normal, high, or null"),
+        (#"{"startAt":"22:00"}"#, "startAt", "must be a whole number of milliseconds since 1970, or null"),
+        (#"{"output":[]}"#, "output", "must be a string, or null"),
+        (
+            #"{"checksum":"md5:0"}"#, "checksum",
+            "cannot be changed once the task is there; only url, output, connections, limit, headers, priority, startAt can"
+        ),
+        (#"{"header":["A: b"]}"#, "header", "is not a field that can be changed; did you mean headers?"),
+        (#"{"zzzzzzzz":1}"#, "zzzzzzzz", "is not a field that can be changed"),
+    ])
+    func refused(json: String, field: String, message: String) {
+        #expect(throws: FieldError(field: field, message: message)) { try Self.decode(json) }
+    }
+
+    // MARK: - Where that leads
+
+    private static func standing(_ state: TaskState, _ reason: TaskReason? = nil) throws -> TaskStanding {
+        try #require(TaskStanding(state: state, reason: reason, notBefore: state == .waiting ? 500 : nil))
+    }
+
+    private static let now: Milliseconds = 100
+    private static let later = TaskStanding(startAt: 900, now: now)
+
+    private static func updated(_ standing: TaskStanding, _ json: String) throws -> TaskStanding {
+        try standing.updated(by: decode(json), now: now)
+    }
+
+    @Test("another URL frees what waits or is stopped on account of the old one, and nothing else", arguments: [
+        (TaskState.queued, nil, false), (.failed, nil, true), (.waiting, .retry, true), (.waiting, .network, true),
+        (.waiting, .scheduled, false), (.waiting, .diskFull, false), (.paused, .user, false),
+        (.paused, .urlExpired, true), (.paused, .auth, true), (.paused, .sourceChanged, false),
+    ] as [(TaskState, TaskReason?, Bool)])
+    func url(state: TaskState, reason: TaskReason?, isFreed: Bool) throws {
+        let before = try Self.standing(state, reason)
+        let after = try Self.updated(before, #"{"url":"http://h/b"}"#)
+        #expect(after == (isFreed ? TaskStanding() : before))
+        let scheduled = try Self.updated(before, #"{"url":"http://h/b","startAt":900}"#)
+        let isHeld = state == .paused && !isFreed
+        #expect(scheduled == (isHeld ? before : Self.later))
+        for harmless in [#"{"limit":7}"#, #"{"output":"o"}"#, #"{"priority":"low"}"#, #"{"connections":1}"#] {
+            #expect(try Self.updated(before, harmless) == before)
+        }
+    }
+
+    @Test("other header fields free what the server refused")
+    func headers() throws {
+        for reason in [TaskReason.auth, .urlExpired] {
+            #expect(try Self.updated(Self.standing(.paused, reason), #"{"headers":["A: b"]}"#) == TaskStanding())
+        }
+        for standing in [try Self.standing(.failed), try Self.standing(.paused, .user)] {
+            #expect(try Self.updated(standing, #"{"headers":["A: b"]}"#) == standing)
+        }
+    }
+
+    @Test("a time to start holds what would start before it, and its end frees what waits for it alone")
+    func startAt() throws {
+        let free: [TaskStanding] = [
+            TaskStanding(), try Self.standing(.waiting, .scheduled), try Self.standing(.waiting, .retry),
+        ]
+        for standing in free { #expect(try Self.updated(standing, #"{"startAt":900}"#) == Self.later) }
+        for past in [#"{"startAt":null}"#, #"{"startAt":50}"#] {
+            #expect(try Self.updated(Self.standing(.waiting, .scheduled), past) == TaskStanding())
+            for reason in [TaskReason.retry, .network, .diskFull] {
+                let standing = try Self.standing(.waiting, reason)
+                #expect(try Self.updated(standing, past) == standing)
+            }
+        }
+        for standing in [try Self.standing(.paused, .user), try Self.standing(.failed)] {
+            #expect(try Self.updated(standing, #"{"startAt":900}"#) == standing)
+        }
+    }
+
+    @Test("what is completed or cancelled is not changed, and the refusal says what can be done")
+    func ended() throws {
+        for state in [TaskState.completed, .cancelled] {
+            let standing = try Self.standing(state)
+            #expect(throws: IllegalTransition(event: .update, state: state)) {
+                try Self.updated(standing, #"{"limit":7}"#)
+            }
+        }
+        #expect("\(IllegalTransition(event: .update, state: .cancelled))".contains("retry"))
+        #expect(
+            "\(IllegalTransition(event: .update, state: .completed))"
+                == "is completed; nothing of it can be changed any more")
+    }
+}

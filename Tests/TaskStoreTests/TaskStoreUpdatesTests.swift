@@ -1,0 +1,169 @@
+import TaskModel
+import Testing
+
+@testable import TaskStore
+
+@Suite("Changes to what is asked for")
+struct TaskStoreUpdatesTests {
+    private static let judge: TaskStore.Judge = { (asked) throws(FieldError) in
+        var specification = asked
+        let address = try specification.check()
+        let secrets = specification.takeSecrets(redactedURL: address.redacted)
+        return NewTask(
+            specification: specification, secrets: secrets, owner: 1000, host: address.hostKey,
+            standing: TaskStanding(), path: specification.output.map { "/d/\($0)" })
+    }
+
+    private static func changes(_ make: (inout TaskChanges) -> Void) -> TaskChanges {
+        var changes = TaskChanges()
+        make(&changes)
+        return changes
+    }
+
+    private static func update(
+        _ fixture: StoreFixture, _ id: TaskID, owner: UInt32? = 1000, _ make: (inout TaskChanges) -> Void
+    ) async throws -> UpdateOutcome {
+        let changes = changes(make)
+        let expected = try fixture.store.judgeUpdate(id, by: changes, owner: owner, now: 70_000, judge: judge)
+        let outcome = try await fixture.store.update(id, by: changes, owner: owner, now: 70_000, judge: judge)
+        #expect(outcome == expected)
+        return outcome
+    }
+
+    @Test("all that is asked for changes in one commit with one event; bytes, resume data and the rest stay")
+    func whole() async throws {
+        let fixture = try StoreFixture()
+        let id = try await fixture.add(
+            .sample("https://example.org/a?sig=REDACTED", batch: "b", path: "/d/a").with(
+                secretURL: "https://example.org/a?sig=1", password: nil))[0]
+        try await fixture.conclude(id, .inState(.paused), resumeData: [1])
+        let last = try fixture.store.lastEvent()
+        let outcome = try await Self.update(fixture, id) {
+            $0.url = "https://u:p@example.net:444/b?sig=2"
+            $0.output = .set("o")
+            $0.connections = .set(.exactly(3))
+            $0.limit = .set(500)
+            $0.headers = .set(["Authorization: x"])
+            $0.priority = .set(.high)
+        }
+        #expect(outcome == .updated)
+        let work = try #require(try fixture.store.work(for: id))
+        let record = work.record
+        #expect(record.specification.url == "https://example.net:444/b?sig=REDACTED")
+        #expect(record.host == "https://example.net:444" && record.path == "/d/o")
+        #expect(record.specification.output == "o" && record.specification.connections == .exactly(3))
+        #expect(record.specification.limit == 500 && record.specification.priority == .high)
+        #expect(record.specification.headers.isEmpty && record.specification.batch == "b")
+        #expect(work.secrets.url == "https://u:p@example.net:444/b?sig=2")
+        #expect(work.secrets.headers == ["Authorization: x"])
+        #expect(work.resumeData == [1] && record.bytesDone == 10 && record.bytesFetched == 30)
+        #expect(record.standing.state == .paused && record.standing.reason == .user && record.attempts == 3)
+        let events = try fixture.store.events(after: last, limit: 10)
+        #expect(events.map(\.type) == [.updated] && events[0].state == .paused && events[0].at == 70_000)
+    }
+
+    @Test("secrets that are not named stay, those that are taken back are gone")
+    func secrets() async throws {
+        let fixture = try StoreFixture()
+        var task = NewTask.sample()
+        task.secrets.user = "me"
+        task.secrets.password = "p"
+        task.secrets.headers = ["A: b"]
+        let id = try await fixture.add(task)[0]
+        #expect(try await Self.update(fixture, id) { $0.limit = .set(5) } == .updated)
+        #expect(try fixture.store.work(for: id)?.secrets == task.secrets)
+        #expect(try await Self.update(fixture, id) { $0.headers = .takeBack } == .updated)
+        task.secrets.headers = nil
+        #expect(try fixture.store.work(for: id)?.secrets == task.secrets)
+        let plain = try await fixture.add("https://example.org/b")
+        #expect(try await Self.update(fixture, plain) { $0.headers = .set(["A: b"]) } == .updated)
+        #expect(try await Self.update(fixture, plain) { $0.headers = .takeBack } == .updated)
+        let kept = try fixture.store.read { database in
+            try database.rows("SELECT task_id FROM task_secret") { try $0.id(0) }
+        }
+        #expect(kept == [id])
+    }
+
+    @Test("what is asked for already changes nothing and tells nobody")
+    func unchanged() async throws {
+        let fixture = try StoreFixture()
+        let id = try await fixture.add("https://example.org/a")
+        let last = try fixture.store.lastEvent()
+        #expect(
+            try await Self.update(fixture, id) {
+                $0.url = "https://example.org/a"
+                $0.limit = .takeBack
+                $0.priority = .set(.normal)
+                $0.startAt = .takeBack
+            } == .unchanged)
+        #expect(try fixture.store.lastEvent() == last)
+    }
+
+    @Test("only the owner's task is known, an ended one is refused, a wrong field is named; nothing is written")
+    func refused() async throws {
+        let fixture = try StoreFixture()
+        let id = try await fixture.add("https://example.org/a")
+        let completed = try await fixture.add(inState: .completed)
+        let cancelled = try await fixture.add(inState: .cancelled)
+        let last = try fixture.store.lastEvent()
+        #expect(try await Self.update(fixture, id, owner: 1001) { $0.limit = .set(5) } == .unknown)
+        #expect(try await Self.update(fixture, TaskID(99), owner: nil) { $0.limit = .set(5) } == .unknown)
+        for (id, state) in [(completed, TaskState.completed), (cancelled, .cancelled)] {
+            guard case .refused(let reason) = try await Self.update(fixture, id, { $0.limit = .set(5) }) else {
+                Issue.record("what is \(state) was changed")
+                continue
+            }
+            #expect(reason.event == .update && reason.state == state)
+        }
+        guard case .wrong(let error) = try await Self.update(fixture, id, { $0.output = .set("a/b") }) else {
+            Issue.record("a path was taken for a name")
+            return
+        }
+        #expect(error.field == "output")
+        #expect(try fixture.store.lastEvent() == last)
+        #expect(try fixture.store.record(id, owner: nil)?.specification.output == nil)
+    }
+
+    @Test("a failed task goes on with another URL, its failures forgotten and its bytes kept")
+    func failed() async throws {
+        let fixture = try StoreFixture()
+        let id = try await fixture.add("https://example.org/a")
+        try await fixture.conclude(
+            id, .inState(.failed), error: TaskFailure(code: .http(404), message: "m", httpStatus: 404),
+            resumeData: [1])
+        #expect(try await Self.update(fixture, id) { $0.limit = .set(5) } == .updated)
+        #expect(try fixture.states([id]) == [.failed])
+        let last = try fixture.store.lastEvent()
+        #expect(try await Self.update(fixture, id) { $0.url = "https://example.org/b" } == .updated)
+        let record = try #require(try fixture.store.record(id, owner: nil))
+        #expect(record.standing == TaskStanding() && record.failures == 0 && record.error == nil)
+        #expect(record.finishedAt == nil && record.bytesDone == 10)
+        #expect(try fixture.store.work(for: id)?.resumeData == [1])
+        #expect(try fixture.store.events(after: last, limit: 9).map(\.type) == [.retried, .updated])
+    }
+
+    @Test("an expired URL goes on with a fresh one, and with the very same where a person says so")
+    func expired() async throws {
+        let fixture = try StoreFixture()
+        for url in ["https://example.org/a?sig=2", "https://example.org/a"] {
+            let id = try await fixture.add("https://example.org/a")
+            var standing = try TaskStanding.inState(.active)
+            try standing.apply(.block(.urlExpired))
+            try await fixture.conclude(id, standing, error: TaskFailure(code: .http(403), message: "m"))
+            #expect(try await Self.update(fixture, id) { $0.url = url } == .updated)
+            let record = try #require(try fixture.store.record(id, owner: nil))
+            #expect(record.standing == TaskStanding() && record.error == nil && record.attempts == 3)
+        }
+    }
+
+    @Test("another priority changes the order of the ready ones")
+    func priority() async throws {
+        let fixture = try StoreFixture()
+        var ids: [TaskID] = []
+        for name in ["a", "b", "c"] { ids.append(try await fixture.add("https://example.org/\(name)")) }
+        #expect(try await Self.update(fixture, ids[2]) { $0.priority = .set(.high) } == .updated)
+        #expect(try await Self.update(fixture, ids[0]) { $0.priority = .set(.low) } == .updated)
+        let ready = try fixture.store.ready(limit: 9, excludingHosts: [], excluding: [])
+        #expect(ready.map(\.record.id) == [ids[2], ids[1], ids[0]])
+    }
+}
