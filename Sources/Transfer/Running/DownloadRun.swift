@@ -263,7 +263,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
                 for: worker.number, written: file.written, connections: max(growth.target, workers.count), rate: rate,
                 setUp: setUp)
         else { return nil }
-        for other in workers { if let claim = table?.claims[other.number] { other.cut(at: claim.end) } }
+        keepToClaims()
         switch work {
         case .none: return nil
         case .range(let range): return range
@@ -271,6 +271,10 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
             if let other = workers.first(where: { $0.number == victim }) { dismiss(other) }
             return isEnded ? nil : range
         }
+    }
+
+    private func keepToClaims() {
+        for worker in workers { if let claim = table?.claims[worker.number] { worker.cut(at: claim.end) } }
     }
 
     /// Its connection broke, and others are at work.
@@ -350,6 +354,8 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         table?.release(worker.number)
         workers.removeAll { $0 === worker }
         worker.stop()
+        table?.extend(written: file.written) { number in workers.first { $0.number == number }?.reach }
+        keepToClaims()
         if let origin = borrowed.popLast() { session.giveBackConnection(at: origin) }
         task.progress.setConnections(workers.count)
     }
@@ -491,6 +497,10 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
             if file.isSlow { try worker.writer.flush() }
             if file.waits({ [unowned self] in if !isEnded { finish(worker) } }) { return }
             let part = try file.complete(size: size, flushing: worker.writer)
+            // However the counts came about: what has a hole gets no name.
+            guard file.front >= size else {
+                throw TransferError(.remoteChanged, "of \(size) bytes only the first \(file.front) are here in a row")
+            }
             guard let destination else { throw TransferError(.internal, "a file without a destination") }
             end()
             task.progress.setTotal(size)
