@@ -11,6 +11,10 @@ package final class Exchange {
     package internal(set) var lastActivity: MonotonicTime
     /// Without activity for so many milliseconds it has stalled; 0: never.
     package var stallTimeout: Int64 = 0
+    /// Bytes of a body that have to come within ``stallTimeout``, once one has; fewer are a stall too.
+    package var leastBytes: Int64 = 0
+    /// Since when bytes are counted, and how many came.
+    private var window: (begun: MonotonicTime, bytes: Int64)?
     /// Paused by us: no byte is expected.
     var pausedDirections: Int32 = 0
     unowned let loop: LoopCore
@@ -43,6 +47,23 @@ package final class Exchange {
         guard code == CURLE_OK else { throw CurlError(code) }
     }
 
+    /// Whether fewer bytes came than have to. To be asked now and then.
+    func drips() -> Bool {
+        guard leastBytes > 0, pausedDirections == 0, let window else {
+            window = nil
+            return false
+        }
+        guard loop.now.milliseconds(since: window.begun) >= stallTimeout else { return false }
+        self.window = (loop.now, 0)
+        return window.bytes < leastBytes
+    }
+
+    private func count(_ bytes: Int) {
+        guard leastBytes > 0 else { return }
+        if window == nil { window = (loop.now, 0) }
+        window?.bytes += Int64(bytes)
+    }
+
     /// Goes on after a pause; to be called from outside libcurl's callbacks.
     package func unpause() {
         guard pausedDirections != 0 else { return }
@@ -58,6 +79,7 @@ package final class Exchange {
         return Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
             exchange.lastActivity = exchange.loop.now
             let length = size * count
+            exchange.count(length)
             switch exchange.handler.receive(UnsafeRawBufferPointer(start: bytes, count: length), on: exchange) {
             case .accepted: return length
             case .refused: return Int(UInt32.max)

@@ -210,7 +210,10 @@ package final class LoopCore {
         var shortest = Int64.max
         var stalled: [Exchange] = []
         for exchange in exchanges.values where exchange.stallTimeout > 0 {
-            if exchange.pausedDirections == 0, now.milliseconds(since: exchange.lastActivity) >= exchange.stallTimeout {
+            let isSilent =
+                exchange.pausedDirections == 0
+                && now.milliseconds(since: exchange.lastActivity) >= exchange.stallTimeout
+            if isSilent || exchange.drips() {
                 stalled.append(exchange)
             } else {
                 shortest = min(shortest, exchange.stallTimeout)

@@ -86,7 +86,7 @@ struct InterruptionTests {
         let nginx = try await Nginx([.limited("/slow/", bytesPerSecond: Int(4 * mebibyte))])
         let resource = Resource(size: 12 * mebibyte)
         try nginx.publish(resource, as: "file")
-        let daemon = try await DaemonProcess.started()
+        let daemon = try await DaemonProcess.started(oneConnection)
         let id = try await daemon.add(nginx.url("/slow/file"))
         try await daemon.state(of: id, "to reach 3 MiB") { $0.bytesDone >= 3 * mebibyte }
         #expect(try await daemon.dlctl("pause", id.description).succeeded)

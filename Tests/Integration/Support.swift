@@ -7,6 +7,9 @@ import Testing
 
 let isRoot = geteuid() == 0
 
+/// For tests that reckon with the pace of one connection.
+let oneConnection = "limits: {connections-per-task: 1}\n"
+
 /// Failures come to their end quickly.
 let quickRetries = "retry: {attempts: 3, base-delay: 50ms, max-delay: 200ms}\n"
 

@@ -23,7 +23,7 @@ struct VanishingPlaceTests {
                 "/f": [.drip(resource, after: 2 * mebibyte, bytesPerSecond: 2 << 20), .serve(resource)]
             ])
             daemon = try await DaemonProcess.started(
-                "retry: {attempts: 4, base-delay: 100ms, max-delay: 300ms}\ndisk: {min-free: 0}\n")
+                oneConnection + "retry: {attempts: 4, base-delay: 100ms, max-delay: 300ms}\ndisk: {min-free: 0}\n")
             path = try daemon.directory.makeDirectory("downloads/volume")
             image = daemon.directory.file("image")
             try await Mount.makeExt4(image: image, bytes: 32 * mebibyte)

@@ -53,7 +53,8 @@ final class SlowWriter: Sendable {
                 state.blocks.removeFirst()
                 return (block, state.failure)
             }
-            guard var (block, failure) = next else { return }
+            guard let (block, known) = next else { return }
+            var failure = known
             let begun = MonotonicTime.now()
             if failure == nil {
                 do throws(TransferError) {

@@ -73,11 +73,11 @@ final class BodyWriter {
     /// - Returns: what lies behind the bytes that are there.
     private func compare(_ bytes: UnsafeRawBufferPointer) throws(TransferError) -> UnsafeRawBufferPointer {
         let count = Int(min(Int64(bytes.count), overlapEnd - position))
-        guard let part = file.part else { throw TransferError(.internal, "nothing to compare with") }
+        guard let part = file.part, let theirs = bytes.baseAddress else { throw TransferError(.internal, "nothing to compare with") }
         let space = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 16)
         defer { space.deallocate() }
         let read = try part.descriptor.read(into: space, at: position)
-        guard read == count, zip(space, bytes).allSatisfy(==) else {
+        guard read == count, let ours = space.baseAddress, memcmp(ours, theirs, count) == 0 else {
             throw TransferError(.remoteChanged, "the file on the server is not the one that was begun")
         }
         position += Int64(count)

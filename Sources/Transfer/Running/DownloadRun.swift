@@ -71,6 +71,8 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         growth = ConnectionGrowth(task.originalRequest.segments)
         sources = DownloadSources(task.originalRequest, mismatches: task.mismatches)
         home = sources.own.number
+        // What several connections brought was wrong as a whole.
+        isSingle = task.mismatches > 0
     }
 
     /// Goes on with an answer that another run began to take; ``take(_:at:)`` follows.

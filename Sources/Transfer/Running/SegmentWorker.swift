@@ -76,6 +76,8 @@ final class SegmentWorker: TransactionClient {
     private(set) var isPart = false
     /// Without a strong validator so many bytes are fetched again and compared before new ones are joined to them.
     private var overlap: Int64 = 256 * 1024
+    /// Bytes a second: a connection that brings fewer for as long as the stall timeout has stalled.
+    private static let leastRate: Int64 = 16
     /// What a server that never sends more than the overlap is asked with.
     private static let narrowOverlap: Int64 = 64 * 1024
 
@@ -174,32 +176,34 @@ final class SegmentWorker: TransactionClient {
 
     func prepare(_ request: TransferRequest, at url: CurlURL) throws(TransferError) -> Transaction.Contribution {
         phase = .asking
-        var fields = ["Accept-Encoding: identity"]
+        var contribution = Transaction.Contribution(fields: ["Accept-Encoding: identity"])
+        let least = max(1, session.configuration.stallTimeout / 1000 * Self.leastRate)
+        contribution.configure = { (exchange: Exchange) throws(CurlError) in exchange.leastBytes = least }
         askedFrom = nil
         isConditional = false
         isPart = false
         isWriting = false
         haveBefore = start
         asksForShare = run.isShared || (file.version.isJoined && !run.isVouched(by: url))
-        guard file.count > 0 || asksForShare else { return Transaction.Contribution(fields: fields) }
+        guard file.count > 0 || asksForShare else { return contribution }
         let ifRange = run.isConditionUseless ? nil : run.version(at: url)?.validator.ifRange
         if ifRange != nil || asksForShare {
             askedFrom = start
             let last = end.flatMap { $0 < file.version.total ?? .max ? "\($0 - 1)" : nil } ?? ""
-            fields.append("Range: bytes=\(start)-\(last)")
+            contribution.fields.append("Range: bytes=\(start)-\(last)")
         } else {
             // Bytes that nothing vouches for are fetched once more and compared, and those behind a gap do not count.
             haveBefore = file.front
             let from = max(0, haveBefore - overlap)
-            guard from > 0 else { return Transaction.Contribution(fields: fields) }
+            guard from > 0 else { return contribution }
             askedFrom = from
-            fields.append("Range: bytes=\(from)-")
+            contribution.fields.append("Range: bytes=\(from)-")
         }
         if let ifRange {
-            fields.append("If-Range: \(ifRange)")
+            contribution.fields.append("If-Range: \(ifRange)")
             isConditional = true
         }
-        return Transaction.Contribution(fields: fields)
+        return contribution
     }
 
     /// An answer brought the overlap and no more: the end of the file, or of what the server sends at once.

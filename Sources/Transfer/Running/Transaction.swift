@@ -107,6 +107,7 @@ final class Transaction: ExchangeHandler {
     private var parser = ResponseHeadParser()
     private var redirects = 0
     private var discarded = 0
+    private var trailerBytes = 0
     private(set) var pauses: Pauses = []
     private(set) var begunAt = MonotonicTime.now()
     /// Bytes of a body came or went in this exchange.
@@ -205,6 +206,7 @@ final class Transaction: ExchangeHandler {
         parser = ResponseHeadParser()
         phase = .asking
         discarded = 0
+        trailerBytes = 0
         failure = nil
         bodyBegun = false
         heldEnding = nil
@@ -280,7 +282,7 @@ final class Transaction: ExchangeHandler {
     // MARK: From the exchange
 
     func receiveHeader(_ line: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool {
-        guard case .asking = phase else { return true }  // Trailers.
+        guard case .asking = phase else { return takeTrailer(line) }
         cookies?.hear(line, on: exchange)
         switch parser.add(line) {
         case .incomplete: return true
@@ -289,6 +291,14 @@ final class Transaction: ExchangeHandler {
             return false
         case .complete(let head): return take(head)
         }
+    }
+
+    /// Trailers are passed over, but not without an end: they would hold the transfer for ever, and are no stall.
+    private func takeTrailer(_ line: UnsafeRawBufferPointer) -> Bool {
+        trailerBytes += line.count
+        guard trailerBytes > ResponseHeadParser.maximumLength else { return true }
+        failure = failure ?? TransferError(.tooLarge, "the server's trailer fields do not end")
+        return false
     }
 
     func receive(_ bytes: UnsafeRawBufferPointer, on exchange: Exchange) -> BodyVerdict {
