@@ -11,6 +11,7 @@ public final class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
         var wantsCheckpoint: (@Sendable () -> Void)?
         var received: (@Sendable () -> Void)?
         var leavesNothing = false
+        var mismatches = 0
     }
 
     private let state: Mutex<State>
@@ -42,6 +43,9 @@ public final class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
     }
     /// Where the finished file is, or what its destination came to; `nil` before that.
     public var finalPath: String? { file?.path ?? (task as? DownloadTask)?.target?.decision?.path }
+
+    /// Attempts whose bytes were not those that their digest wants.
+    var mismatches: Int { state.withLock { $0.mismatches } }
 
     /// Called on a loop's thread when as many bytes as the session's `checkpointInterval` have been written since it
     /// was last called: whoever keeps resume data may want to renew them.
@@ -86,6 +90,7 @@ public final class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
         state.withLock { state in
             state.file = (task as? DownloadTask)?.file
             state.resumeData = error?.resumeData
+            if error?.code == .checksumMismatch { state.mismatches += 1 }
         }
         super.finish(task, error)
     }

@@ -41,6 +41,11 @@ public struct TransferRequest: Sendable {
     /// strong validator (RFC 9110, section 8.8.1), over HTTP/1.1, and within the session's
     /// ``SessionConfiguration/maximumConnectionsPerHost``.
     public var segments = Segments.automatic
+    /// Other URLs of a download's very file, the best one first, by http or https. They bring bytes beside the request's
+    /// own URL where a digest of the whole is known (``FileDestination/digest``, ``FileDestination/pieces``, or stated by
+    /// the server), since nothing else tells whether those fit together; otherwise one takes over where the file cannot
+    /// be had from the others. Credentials, identities and secret fields stay with the request's own origin.
+    public var mirrors: [String] = []
     /// Bytes a second, in each direction, within what the session allows.
     public var maximumRate: Int64?
     /// Whether a stored answer will do; absent: the session's. For data tasks alone: downloads and streams always ask

@@ -8,6 +8,8 @@ struct ResourceVersion: Sendable, Equatable {
     var total: Int64?
     /// Of the whole resource, as the server states it (RFC 9530).
     var digest: FileDigest?
+    /// Bytes of several sources lie in the part, under a digest of the whole.
+    var isJoined = false
     /// As `Content-Disposition` has it.
     var suggestedFileName: String?
 
@@ -19,6 +21,7 @@ struct ResourceVersion: Sendable, Equatable {
         }
         version.total = later.total ?? total
         version.digest = later.digest ?? digest
+        version.isJoined = later.isJoined || isJoined
         version.suggestedFileName = later.suggestedFileName ?? suggestedFileName
         return version
     }

@@ -25,6 +25,8 @@ public struct ResumeData: Sendable, Equatable, Codable {
     public var total: Int64?
     /// Of the whole resource, where the server stated one.
     var digest: FileDigest?
+    /// See ``ResourceVersion/isJoined``.
+    private var isJoined: Bool?
     /// See ``ResourceVersion/origin``.
     var origin: String?
     /// As `Content-Disposition` has it; not made safe.
@@ -43,13 +45,15 @@ public struct ResumeData: Sendable, Equatable, Codable {
         validator = version.validator
         total = version.total
         digest = version.digest
+        isJoined = version.isJoined ? true : nil
         origin = version.origin
         suggestedFileName = version.suggestedFileName
     }
 
     var version: ResourceVersion {
         ResourceVersion(
-            validator: validator, origin: origin, total: total, digest: digest, suggestedFileName: suggestedFileName)
+            validator: validator, origin: origin, total: total, digest: digest, isJoined: isJoined ?? false,
+            suggestedFileName: suggestedFileName)
     }
 
     /// The same, for a download from another URL of which a person says that it is the same file's: what is here counts

@@ -14,6 +14,9 @@ extension DownloadFile {
         let destination = try target.destination(metadata)
         isChecked = destination.pieces != nil
         expect(destination.digest, stated: metadata.head?.representationDigest ?? version.digest)
+        if version.isJoined, !isJoinable {
+            throw TransferError(.remoteChanged, "what several servers brought has no digest any more")
+        }
         guard known == nil else { return destination }
         let isKept = try settle(in: target)
         task.setTarget(target)

@@ -112,6 +112,13 @@ final class DownloadFile {
         task.setPart(part, version)
     }
 
+    /// Another source brings bytes too.
+    func join() {
+        guard !version.isJoined else { return }
+        version.isJoined = true
+        task.setPart(part, version)
+    }
+
     // MARK: Its digest
 
     /// Whether bytes of different sources may be joined: what is wrong with the whole will show.

@@ -15,6 +15,8 @@ final class DownloadRun: TransactionRun, ConfirmableRun {
     /// The first brings what nobody else does; those behind it came later.
     private var workers: [SegmentWorker] = []
     private var lastNumber = 0
+    /// The source whose version the part is of.
+    private var home: Int
     /// Once the size is known.
     private var table: SegmentTable?
     private var growth: ConnectionGrowth
@@ -23,6 +25,13 @@ final class DownloadRun: TransactionRun, ConfirmableRun {
     private var timer: Int?
     private var isSuspended = false
     private var isEnded = false
+
+    private(set) var sources: DownloadSources
+    /// What other sources than the part's have shown, by URL.
+    private var versions: [String: ResourceVersion] = [:]
+    private static let versionLimit = 256
+    /// Why the first source could not be used.
+    private var firstFailure: TransferError?
 
     private var restarts = 0
     private static let restartLimit = 2
@@ -60,6 +69,8 @@ final class DownloadRun: TransactionRun, ConfirmableRun {
         session = task.session
         file = DownloadFile(task: task, core: core)
         growth = ConnectionGrowth(task.originalRequest.segments)
+        sources = DownloadSources(task.originalRequest, mismatches: task.mismatches)
+        home = sources.own.number
     }
 
     /// Goes on with an answer that another run began to take; ``take(_:at:)`` follows.
@@ -112,11 +123,24 @@ final class DownloadRun: TransactionRun, ConfirmableRun {
 
     /// Whether several connections bring the file.
     var isShared: Bool { workers.count > 1 }
+    var isAlone: Bool { workers.count == 1 }
 
     /// Whether the validator is one that this very URL sent, so that the server can be asked by it.
     func isVouched(by url: CurlURL) -> Bool {
         guard let origin = file.version.origin else { return false }
         return origin == ResumeData.resource(of: url.text)
+    }
+
+    /// What is known of the resource at this very URL.
+    func version(at url: CurlURL) -> ResourceVersion? {
+        isVouched(by: url) ? file.version : versions[ResumeData.resource(of: url.text)]
+    }
+
+    /// A source brings bytes of what it says is `version`.
+    func note(_ version: ResourceVersion, at url: CurlURL) {
+        if isVouched(by: url) { return file.adopt(version) }
+        file.join()
+        if versions.count < Self.versionLimit { versions[ResumeData.resource(of: url.text)] = version }
     }
 
     func tellRestart(_ reason: String) { session.delegate.downloadTask(task, didRestartBecause: reason) }
@@ -131,10 +155,13 @@ final class DownloadRun: TransactionRun, ConfirmableRun {
     func didBegin(_ worker: SegmentWorker, total: Int64?, _ head: ResponseHead) {
         guard let total = total ?? file.version.total, total > 0 else { return }
         if worker.end == nil { worker.cut(at: total) }
+        if file.isJoinable, task.mismatches == 0, let url = worker.transaction.url {
+            sources.add(duplicates: head, at: url)
+        }
         if table?.total != total { table = SegmentTable(total: total) }
         table?.put(worker.number, on: worker.start..<max(worker.start, worker.end ?? total))
         let takesRanges = head.status == 206 || head.value(of: "accept-ranges")?.lowercased() != "none"
-        guard takesRanges, timer == nil, task.originalRequest.segments.most > 1,
+        guard takesRanges || sources.all.count > 1, timer == nil, task.originalRequest.segments.most > 1,
             total - file.count >= Self.smallestShared
         else { return }
         look(in: task.originalRequest.segments.isAutomatic ? ConnectionGrowth.interval : 0)
@@ -155,11 +182,20 @@ final class DownloadRun: TransactionRun, ConfirmableRun {
         case .askUnconditionally:
             isConditionUseless = true
             worker.ask(from: worker.start, to: worker.end)
+        case .changed where isShared && worker.source.number != home:
+            worker.source.drop()
+            dismiss(worker)
         case .askAgain(let reason), .changed(let reason): restart(worker, reason)
         case .useless(let reason):
-            isSingle = true
+            worker.source.drop()
+            if sources.all.count == 1 { isSingle = true }
             if isShared { dismiss(worker) } else { restart(worker, reason) }
-        case .failed(let error): if isShared { lose(worker, error) } else { broke(worker, error) }
+        case .failed(let error):
+            if isShared {
+                lose(worker, error)
+            } else if !turn(from: worker, error) {
+                broke(worker, firstFailure ?? error)
+            }
         case .refused(let error): broke(worker, error)
         }
     }
@@ -196,6 +232,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun {
         guard let total = table?.total else { return finish(worker) }
         table?.release(worker.number)
         losses = 0
+        worker.source.succeed()
         // The last block goes to the disk with the rest of the file.
         if file.count + Int64(worker.writer.pending) >= total { return finish(worker) }
         do throws(TransferError) {
@@ -233,11 +270,57 @@ final class DownloadRun: TransactionRun, ConfirmableRun {
     private func lose(_ worker: SegmentWorker, _ error: TransferError) {
         let hasProgressed = worker.start > worker.haveBefore
         if hasProgressed, error.code != .httpStatus { return again(worker) }
-        losses += 1
-        let wait = max(Int64(error.retryAfter ?? 0) * 1000, 1_000 << Int64(min(losses, 6)))
-        addsFrom = core.now.milliseconds + wait
+        let now = core.now.milliseconds
+        let rest = Int64(error.retryAfter ?? 0) * 1000
+        let isLast = !workers.contains { $0 !== worker && $0.source === worker.source }
         dismiss(worker)
+        if isLast, sources.all.count > 1 {
+            // The others bring what it would have brought.
+            return worker.source.fail(at: now, rest: rest)
+        }
+        losses += 1
+        addsFrom = now + max(rest, 1_000 << Int64(min(losses, 6)))
         if losses >= Self.lossLimit { growth.limit(to: workers.count) }
+    }
+
+    /// The last connection failed: another source may go on.
+    ///
+    /// - Returns: whether one does.
+    private func turn(from worker: SegmentWorker, _ error: TransferError) -> Bool {
+        guard sources.all.count > 1, error.code != .cancelled else { return false }
+        let now = core.now.milliseconds
+        worker.source.fail(at: now, rest: Int64(error.retryAfter ?? 0) * 1000)
+        firstFailure = firstFailure ?? error
+        do throws(TransferError) {
+            try worker.writer.flush()
+        } catch {
+            return false
+        }
+        let mayJoin = file.count == 0 || file.isJoinable || file.version.isJoined
+        // What is here is worth waiting for, unless it can never be gone on with.
+        let class_ = RetryClass(error)
+        guard mayJoin || class_ == .never || class_ == .whenAuthorised,
+            let next = sources.best(at: now, users: [:], where: { $0 !== worker.source })
+        else { return false }
+        lastNumber += 1
+        let other = SegmentWorker(self, beside: worker, at: next, number: lastNumber)
+        workers.append(other)
+        table?.release(worker.number)
+        workers.removeAll { $0 === worker }
+        worker.stop()
+        home = next.number
+        other.transaction.isQuiet = false
+        if mayJoin, file.count > 0 {
+            file.join()
+            let gap = file.version.total.flatMap { file.written.gaps(in: 0..<$0).first }
+            other.ask(from: gap?.lowerBound ?? file.front, to: gap?.upperBound)
+        } else {
+            if file.count > 0 { tellRestart("the file is fetched from a mirror") }
+            file.startOver()
+            didStartOver()
+            other.ask(from: 0, to: nil)
+        }
+        return true
     }
 
     /// Asks for the rest of its claim over another connection.
@@ -302,12 +385,10 @@ final class DownloadRun: TransactionRun, ConfirmableRun {
 
     /// Whether several connections may bring the file: all can be held to one version.
     private var canShare: Bool {
-        guard !isSingle, let first = workers.first, let url = first.transaction.url, isVouched(by: url) else {
-            return false
-        }
-        guard first.transaction.usesHTTP1(at: url) else { return false }
-        let validator = file.version.validator
+        guard !isSingle, let first = workers.first, let url = first.transaction.url else { return false }
         if file.isJoinable { return true }
+        guard isVouched(by: url), first.transaction.usesHTTP1(at: url) else { return false }
+        let validator = file.version.validator
         return isConditionUseless ? validator.strongEntityTag != nil : validator.ifRange != nil
     }
 
@@ -323,12 +404,23 @@ final class DownloadRun: TransactionRun, ConfirmableRun {
 
     /// - Returns: whether there was work for one more, and the host has room for it.
     private func add() -> Bool {
-        guard let first = workers.first, let origin = first.transaction.url?.origin,
+        var users: [Int: (count: Int, rate: Double)] = [:]
+        for worker in workers {
+            let known = users[worker.source.number] ?? (0, 0)
+            users[worker.source.number] = (known.count + 1, known.rate + worker.pace.rate)
+        }
+        let mayJoin = file.isJoinable
+        let source = sources.best(at: core.now.milliseconds, users: users) { [home] in mayJoin || $0.number == home }
+        guard let source, let first = workers.first else { return false }
+        let like = workers.first { $0.source === source }
+        guard let origin = like?.transaction.url?.origin ?? (try? CurlURL(source.request.url).origin),
             session.borrowConnection(at: origin)
         else { return false }
         borrowed.append(origin)
         lastNumber += 1
-        let worker = SegmentWorker(self, following: first, number: lastNumber)
+        let worker =
+            like.map { SegmentWorker(self, following: $0, number: lastNumber) }
+            ?? SegmentWorker(self, beside: first, at: source, number: lastNumber)
         workers.append(worker)
         guard let range = range(for: worker), !isEnded else {
             if !isEnded { dismiss(worker) }
@@ -344,7 +436,8 @@ final class DownloadRun: TransactionRun, ConfirmableRun {
         for worker in workers where !isEnded && worker.transaction.pauses.isEmpty {
             let waited = now - worker.askedAt.milliseconds
             guard waited >= Self.watchingTime + Int64(4000 * setUp) else { continue }
-            let others = workers.filter { $0 !== worker }.map(\.pace.rate).max() ?? 0
+            // Another source's connections are another matter.
+            let others = workers.filter { $0 !== worker && $0.source === worker.source }.map(\.pace.rate).max() ?? 0
             let reference = max(others, isShared ? 0 : bestRate)
             let rate = worker.isReceiving ? worker.pace.rate : 0
             let rest = Double((worker.end ?? worker.position) - worker.position)

@@ -45,12 +45,15 @@ final class SegmentWorker: TransactionClient {
         case new
         case takingOver(Transaction)
         case following(SegmentWorker, number: Int)
+        case beside(SegmentWorker, number: Int)
     }
 
     private unowned let run: DownloadRun
     private let task: DownloadTask
     private let session: Session
     private let origin: Origin
+    /// Where it fetches from.
+    let source: DownloadSource
     private(set) lazy var transaction = makeTransaction()
     let writer: BodyWriter
     private var file: DownloadFile { run.file }
@@ -89,8 +92,9 @@ final class SegmentWorker: TransactionClient {
     /// Bytes a second that it brings, as far as is known.
     var pace = Pace()
 
-    private init(_ run: DownloadRun, _ origin: Origin) {
+    private init(_ run: DownloadRun, _ source: DownloadSource, _ origin: Origin) {
         self.run = run
+        self.source = source
         self.origin = origin
         task = run.task
         session = run.task.session
@@ -101,22 +105,29 @@ final class SegmentWorker: TransactionClient {
     ///
     /// - Parameter transaction: an answer that another task began to take.
     convenience init(_ run: DownloadRun, takingOver transaction: Transaction? = nil) {
-        self.init(run, transaction.map { .takingOver($0) } ?? .new)
+        self.init(run, run.sources.own, transaction.map { .takingOver($0) } ?? .new)
     }
 
     /// One more, which asks where `other` does.
     convenience init(_ run: DownloadRun, following other: SegmentWorker, number: Int) {
-        self.init(run, .following(other, number: number))
+        self.init(run, other.source, .following(other, number: number))
+    }
+
+    /// One more, which asks another source than `other`.
+    convenience init(_ run: DownloadRun, beside other: SegmentWorker, at source: DownloadSource, number: Int) {
+        self.init(run, source, .beside(other, number: number))
     }
 
     private func makeTransaction() -> Transaction {
         switch origin {
-        case .new: return Transaction(task, client: self, core: run.core)
+        case .new: return Transaction(task, request: source.request, client: self, core: run.core)
         case .takingOver(let transaction):
             transaction.hand(over: task, to: self)
             return transaction
         case .following(let other, let number):
             return Transaction(following: other.transaction, number: number, client: self)
+        case .beside(let other, let number):
+            return Transaction(source.request, beside: other.transaction, number: number, client: self)
         }
     }
 
@@ -166,9 +177,9 @@ final class SegmentWorker: TransactionClient {
         isPart = false
         isWriting = false
         haveBefore = start
-        asksForShare = run.isShared
+        asksForShare = run.isShared || (file.version.isJoined && !run.isVouched(by: url))
         guard file.count > 0 || asksForShare else { return Transaction.Contribution(fields: fields) }
-        let ifRange = run.isVouched(by: url) && !run.isConditionUseless ? file.version.validator.ifRange : nil
+        let ifRange = run.isConditionUseless ? nil : run.version(at: url)?.validator.ifRange
         if ifRange != nil || asksForShare {
             askedFrom = start
             let last = end.flatMap { $0 < file.version.total ?? .max ? "\($0 - 1)" : nil } ?? ""
@@ -201,11 +212,12 @@ final class SegmentWorker: TransactionClient {
 
     func take(_ head: ResponseHead, at url: CurlURL) -> Transaction.HeadVerdict {
         answeredAt = run.core.now
-        let isVouched = run.isVouched(by: url)
+        let known = run.version(at: url)
         let hasBytes = file.count > 0 || asksForShare
         let judgement = AnswerJudgement(
-            askedFrom: askedFrom, have: haveBefore, validator: hasBytes ? file.version.validator : nil,
-            isVouched: isVouched, isConditional: isConditional, total: file.version.total,
+            askedFrom: askedFrom, have: haveBefore,
+            validator: !hasBytes ? nil : known?.validator ?? (asksForShare ? nil : file.version.validator),
+            isVouched: known != nil, isConditional: isConditional, total: file.version.total,
             digest: file.version.digest, pathSuffix: url.path)
         let verdict = judgement.judge(head, now: Int64(time(nil)))
         if run.isShared || asksForShare { return takeShare(head, at: url, verdict, judgement) }
@@ -240,12 +252,12 @@ final class SegmentWorker: TransactionClient {
     ) -> Transaction.HeadVerdict {
         switch verdict {
         case .accept(let offset, let length?, let total):
-            guard offset == askedFrom, run.isVouched(by: url) else {
+            let vouched = run.version(at: url)
+            guard offset == askedFrom, vouched != nil || file.isJoinable || file.version.isJoined else {
                 phase = .discarding(.useless(reason: "the server sent another range than was asked for"))
                 return .discard
             }
-            let known = file.version.validator
-            let isSame = known.strongEntityTag.map { $0 == head.validator.strongEntityTag } ?? file.isJoinable
+            let isSame = vouched?.validator.strongEntityTag.map { $0 == head.validator.strongEntityTag } ?? true
             guard isConditional || isSame else {
                 phase = .discarding(.changed(reason: "the file on the server has changed"))
                 return .discard
@@ -254,7 +266,17 @@ final class SegmentWorker: TransactionClient {
             let claimed = ResourceVersion(
                 validator: head.validator, origin: ResumeData.resource(of: url.text), total: total,
                 suggestedFileName: nil)
-            writer.begin(at: offset, of: file.version.continued(by: claimed))
+            do throws(TransferError) {
+                if file.target == nil || run.destination == nil {
+                    try place(ResourceMetadata(head, file.version), total: total)
+                }
+            } catch {
+                phase = .broken(.refused(error))
+                return .refuse(error)
+            }
+            run.note(claimed, at: url)
+            writer.begin(at: offset, of: file.version)
+            if run.isAlone { run.didBegin(self, total: total, head) }
             isWriting = true
             phase = .receiving(end: offset + length)
             return .receive

@@ -138,15 +138,35 @@ final class Transaction: ExchangeHandler {
     /// A body of no use is read up to here, so that its connection can serve again.
     private static let discardLimit = 64 * 1024
 
-    init(_ task: any LoopTask, client: any TransactionClient, core: LoopCore) {
+    /// - Parameter request: absent: the task's own.
+    init(
+        _ task: any LoopTask, request: TransferRequest? = nil, client: any TransactionClient, core: LoopCore
+    ) {
         self.task = task
         self.client = client
         self.core = core
         number = 0
         session = task.session
-        request = task.originalRequest
-        limits = ByteLimits(request, now: core.now)
+        self.request = request ?? task.originalRequest
+        limits = ByteLimits(task.originalRequest, now: core.now)
         launcher = ExchangeLauncher(core: core, task: task, number: 0)
+    }
+
+    /// Asks for `request` in place of the task's own.
+    ///
+    /// - Parameter number: no other's of the run.
+    init(
+        _ request: TransferRequest, beside other: Transaction, number: Int, client: any TransactionClient
+    ) {
+        task = other.task
+        self.client = client
+        core = other.core
+        self.number = number
+        session = other.session
+        self.request = request
+        limits = other.limits
+        launcher = ExchangeLauncher(core: core, task: task, number: number)
+        isQuiet = true
     }
 
     /// Asks where `other` got its answer from, with what that needed.

@@ -42,6 +42,8 @@ public final class DownloadTask: LoopTask {
     private let wish: TransferRequest?
     /// What an earlier attempt left.
     public let resumeData: ResumeData?
+    /// Attempts of the request whose bytes were wrong as a whole: the sources are tried one by one then.
+    let mismatches: Int
 
     private struct State {
         /// That a destination came to.
@@ -57,13 +59,14 @@ public final class DownloadTask: LoopTask {
     /// - Parameter wish: the request before adapters; absent: as it is.
     init(
         _ request: TransferRequest, placement: DownloadPlacement, resumeData: ResumeData?, progress: TransferProgress,
-        session: Session, wish: TransferRequest? = nil
+        session: Session, wish: TransferRequest? = nil, mismatches: Int = 0
     ) {
         core = TaskCore(request, progress: progress)
         self.session = session
         self.placement = placement
         self.resumeData = resumeData
         self.wish = wish ?? request
+        self.mismatches = mismatches
     }
 
     /// Goes on with the answer that a data task began to take.
@@ -72,6 +75,7 @@ public final class DownloadTask: LoopTask {
         session = task.session
         self.placement = placement
         resumeData = nil
+        mismatches = 0
         if case .none = task.body, task.originalRequest.method == .get {
             wish = task.session.delegate[task]?.original ?? task.originalRequest
         } else {

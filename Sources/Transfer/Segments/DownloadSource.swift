@@ -1,0 +1,109 @@
+import Curl
+import HTTPTypes
+
+/// One of the places that a download's file can be had from.
+final class DownloadSource {
+    /// In the order of preference; 0 is the task's own URL.
+    let number: Int
+    let request: TransferRequest
+    /// Failures since it last brought something.
+    private(set) var failures = 0
+    /// Milliseconds of a clock that no one sets: not asked before.
+    private var restsUntil: Int64 = 0
+    /// It has another file, or none.
+    private(set) var isOut = false
+
+    /// Milliseconds that a source rests after its first failure; twice as long after each further one.
+    static let firstRest: Int64 = 5_000
+    private static let longestRest: Int64 = 300_000
+
+    init(number: Int, request: TransferRequest) {
+        self.number = number
+        self.request = request
+    }
+
+    func isUsable(at now: Int64) -> Bool { !isOut && now >= restsUntil }
+
+    /// - Parameter rest: milliseconds that it asked to be left alone.
+    func fail(at now: Int64, rest: Int64 = 0) {
+        restsUntil = now + max(rest, min(Self.longestRest, Self.firstRest << Int64(min(failures, 10))))
+        failures += 1
+    }
+
+    func succeed() { failures = 0 }
+
+    func drop() { isOut = true }
+}
+
+/// All sources of one download.
+struct DownloadSources {
+    private(set) var all: [DownloadSource]
+
+    /// Sources of one download at most, whoever names them.
+    static let limit = 64
+
+    /// - Parameters:
+    ///   - request: names its mirrors.
+    ///   - mismatches: where what the sources brought was wrong as a whole, they are tried one by one.
+    init(_ request: TransferRequest, mismatches: Int = 0) {
+        all = [DownloadSource(number: 0, request: request)]
+        for mirror in request.mirrors { add(mirror) }
+        if mismatches > 0 { all = [all[mismatches % all.count]] }
+    }
+
+    /// The one to begin with.
+    var own: DownloadSource { all[0] }
+
+    /// - Parameter url: passed over where it is there already, or of a scheme that connections of HTTP's cannot join.
+    mutating func add(_ url: String) {
+        guard all.count < Self.limit, !all.contains(where: { $0.request.url == url }),
+            let scheme = url.firstRange(of: "://").map({ url[..<$0.lowerBound].lowercased() }),
+            scheme == "http" || scheme == "https"
+        else { return }
+        all.append(DownloadSource(number: all.count, request: Self.request(own.request, at: url)))
+    }
+
+    /// Adds what an answer names as duplicates of itself (RFC 6249, section 2), the best ones first.
+    mutating func add(duplicates head: ResponseHead, at url: CurlURL) {
+        let links = head.links.filter { $0.anchor == nil && $0.relations.contains("duplicate") }
+        // A lower number is a better one; without one it comes last.
+        let ordered = links.map { (Int($0.value(of: "pri") ?? "") ?? 999_999, $0.target) }.sorted { $0.0 < $1.0 }
+        for (_, target) in ordered {
+            guard let found = try? CurlURL(target, relativeTo: url),
+                found.scheme == url.scheme || found.scheme == "https" || own.request.allowsDowngrade
+            else { continue }
+            add(found.text)
+        }
+    }
+
+    /// What proves who asks is for the task's own server alone; of the rest goes along what a redirect takes along.
+    private static func request(_ own: TransferRequest, at url: String) -> TransferRequest {
+        var request = own
+        request.url = url
+        request.mirrors = []
+        if let origin = try? CurlURL(url).origin, origin == (try? CurlURL(own.url).origin) { return request }
+        request.credential = nil
+        request.identity = nil
+        request.hasLeftOrigin = true
+        request.headerFields = HTTPFields(
+            own.headerFields.filter { RedirectRule.isHarmless($0.name.canonicalName) })
+        return request
+    }
+
+    /// The one to put another connection to: one that nobody uses yet, otherwise the one whose connections are the
+    /// fastest.
+    ///
+    /// - Parameters:
+    ///   - users: by source, its connections and the bytes a second of all of them.
+    ///   - isAllowed: whether it may bring what is missing.
+    func best(
+        at now: Int64, users: [Int: (count: Int, rate: Double)], where isAllowed: (DownloadSource) -> Bool
+    ) -> DownloadSource? {
+        let usable = all.filter { $0.isUsable(at: now) && isAllowed($0) }
+        if let idle = usable.first(where: { users[$0.number] == nil }) { return idle }
+        return usable.max { left, right in
+            let (one, other) = (users[left.number] ?? (1, 0), users[right.number] ?? (1, 0))
+            return (one.rate / Double(one.count), -left.number) < (other.rate / Double(other.count), -right.number)
+        }
+    }
+}

@@ -1,0 +1,145 @@
+import Crypto
+import TestSupport
+import Testing
+
+@testable import Transfer
+
+@Suite("Downloads from several servers")
+struct MirrorTests {
+    private let place: Place
+    private let manager: SessionManager
+    private let restarts = Notes<String>()
+
+    init() throws {
+        place = try Place()
+        manager = try SessionManager(configuration: .test())
+        manager.delegate.downloadTaskDidRestart = { [restarts] _, reason in restarts.add(reason) }
+    }
+
+    private func digest(_ resource: Resource) -> FileDigest {
+        var digest = RunningDigest(.sha256)
+        for start in stride(from: 0, to: resource.size, by: 1 << 20) {
+            resource.bytes(start..<min(resource.size, start + 1 << 20)).withUnsafeBytes { digest.update($0) }
+        }
+        return FileDigest(algorithm: .sha256, hex: RunningDigest.hex(digest.value))
+    }
+
+    private func request(_ url: String, mirrors: [String]) -> TransferRequest {
+        var request = TransferRequest(url: url, credential: Credential(user: "u", password: "p"))
+        request.mirrors = mirrors
+        return request
+    }
+
+    private func fetch(
+        _ resource: Resource, _ servers: [ScriptedServer], digest: FileDigest?, segments: Segments = .automatic
+    ) async throws -> Double {
+        var request = request(servers[0].url("/f"), mirrors: servers.dropFirst().map { $0.url("/f") })
+        request.segments = segments
+        let begin = ContinuousClock.now
+        let file = try await manager.download(request, to: place.target(digest: digest)).value
+        let took = begin.duration(to: .now)
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+        return Double(took.components.attoseconds) / 1e18 + Double(took.components.seconds)
+    }
+
+    @Test("two mirrors of different speed together take hardly more than their rates allow")
+    func twoSpeeds() async throws {
+        let resource = Resource(size: 128 << 20)
+        let fast = try ScriptedServer(
+            line: NetworkLine(roundTrip: 20, rate: 16_000_000, total: 16_000_000), ["/f": [.serve(resource)]])
+        let slow = try ScriptedServer(
+            line: NetworkLine(roundTrip: 20, rate: 6_000_000, total: 6_000_000), ["/f": [.serve(resource)]])
+        let time = try await fetch(resource, [slow, fast], digest: digest(resource))
+        let ideal = Double(resource.size) / 22_000_000
+        #expect(time / ideal <= 1.1, "\(time) s, ideally \(ideal) s")
+        // The credential is for its own server.
+        #expect(slow.requests().allSatisfy { $0.header("authorization") != nil })
+        #expect(fast.requests().allSatisfy { $0.header("authorization") == nil })
+        #expect(restarts.all.isEmpty)
+    }
+
+    @Test("a mirror that dies half way costs nothing but its share")
+    func dies() async throws {
+        let resource = Resource(size: 64 << 20)
+        let line = { NetworkLine(roundTrip: 10, rate: 8_000_000, total: 8_000_000) }
+        let steady = try ScriptedServer(line: line(), ["/f": [.serve(resource)]])
+        let dying = try ScriptedServer(line: line(), ["/f": [.serve(resource)]])
+        let end = Task.detached {
+            try await eventually(that: "bytes come") { dying.bodyBytesSent(for: "/f") > 12 << 20 }
+            dying.stop()
+        }
+        let time = try await fetch(resource, [dying, steady], digest: digest(resource))
+        let ideal = Double(resource.size - 12 << 20) / 8_000_000
+        try await end.value
+        #expect(time / ideal <= 1.2, "\(time) s, ideally \(ideal) s")
+        #expect(restarts.all.isEmpty)
+    }
+
+    @Test("without a digest bytes of two servers are never joined; one takes over where the other has nothing")
+    func alone() async throws {
+        let resource = Resource(size: 6 << 20)
+        let other = Resource(size: 6 << 20, seed: 2)
+        let gone = try ScriptedServer(["/f": [.serveThenCut(other, after: 3 << 20), .status(404)]])
+        let mirror = try ScriptedServer(["/f": [.serve(resource)]])
+        manager.retrier = CountingRetrier(limit: 3)
+        _ = try await fetch(resource, [gone, mirror], digest: nil)
+        #expect(mirror.requests().map { $0.header("range") } == [nil])
+    }
+
+    @Test("where no server has it the first one's word counts")
+    func nobody() async throws {
+        let own = try ScriptedServer(["/f": [.status(403)]])
+        let mirror = try ScriptedServer([:])
+        let outcome = await manager.download(
+            request(own.url("/f"), mirrors: [mirror.url("/f")]), to: place.target()
+        ).outcome
+        #expect(outcome.result.error?.httpStatus == 403)
+        #expect(mirror.requests().count == 1)
+    }
+
+    @Test("a mirror with another file of the same size is found out, and the file comes whole from one that has it")
+    func otherFile() async throws {
+        let (resource, other) = (Resource(size: 24 << 20), Resource(size: 24 << 20, seed: 2))
+        let line = { NetworkLine(roundTrip: 5, rate: 16_000_000) }
+        let own = try ScriptedServer(line: line(), ["/f": [.serve(other)]])
+        let mirror = try ScriptedServer(line: line(), ["/f": [.serve(resource)]])
+        manager.retrier = CountingRetrier(limit: 3)
+        _ = try await fetch(resource, [own, mirror], digest: digest(resource), segments: .fixed(4))
+        #expect(mirror.requests().contains { $0.header("range") != nil })
+        #expect(own.requests().count { $0.header("range") == nil } == 1)
+    }
+
+    @Test("duplicates that the server names are used where a digest is known")
+    func duplicates() async throws {
+        let resource = Resource(size: 24 << 20)
+        let line = { NetworkLine(roundTrip: 5, rate: 8_000_000, total: 8_000_000) }
+        let mirror = try ScriptedServer(line: line(), ["/f": [.serve(resource)]])
+        let links = ["Link: <\(mirror.url("/f"))>; rel=duplicate; pri=1, <ftp://x/f>; rel=duplicate"]
+        let own = try ScriptedServer(line: line(), ["/f": [.serve(resource, headers: links)]])
+        _ = try await fetch(resource, [own], digest: digest(resource))
+        #expect(mirror.bodyBytesSent(for: "/f") > 4 << 20)
+    }
+
+    @Test("what several servers brought is gone on with by any of them")
+    func resumes() async throws {
+        let resource = Resource(size: 24 << 20)
+        let line = { NetworkLine(roundTrip: 5, rate: 6_000_000, total: 6_000_000) }
+        let first = try ScriptedServer(line: line(), ["/f": [.serve(resource)]])
+        let second = try ScriptedServer(line: line(), ["/f": [.serve(resource)]])
+        let digest = digest(resource)
+        let asked = request(first.url("/f"), mirrors: [second.url("/f")])
+        let begun = manager.download(asked, to: place.target(digest: digest))
+        begun.resume()
+        try await eventually(that: "bytes come") { second.bodyBytesSent(for: "/f") > 3 << 20 }
+        begun.cancel()
+        let data = try #require(await begun.outcome.resumeData)
+        #expect(data.ranges.ranges.count > 1)
+        first.stop()
+        let kept = try #require(ResumeData(bytes: data.bytes))
+        let before = second.bodyBytesSent(for: "/f")
+        let file = try await manager.download(asked, to: place.target(digest: digest), resumingWith: kept).value
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+        #expect(file.isVerified)
+        #expect(second.bodyBytesSent(for: "/f") - before <= resource.size - data.ranges.count + 4 << 20)
+    }
+}
