@@ -213,9 +213,13 @@ struct SetTests {
         let wary = try await daemon(knowing: [])
         let outcome = try await wary.dlctl(["add", "--wait"] + login + [server.url("/large.img")])
         #expect(outcome.status == .exited(1), "\(outcome.error)")
-        #expect(try wary.task(TaskID(1)).state == .failed && !exists(wary.path("large.img")))
+        let refused = try wary.task(TaskID(1))
+        #expect(refused.state == .failed && refused.error?.code == .tls && refused.bytesFetched == 0)
+        #expect(!exists(wary.path("large.img")))
         // Without a login there is nobody to log in as: a person is asked for one.
         let anonymous = try await trusting.dlctl("add", "--wait", server.url("/large.img"))
         #expect(anonymous.status == .exited(1) && anonymous.error.contains("password"), "\(anonymous.error)")
+        #expect(try trusting.task(TaskID(2)).reason == .auth)
+        #expect(!trusting.log.contains("open sesame") && !anonymous.error.contains("open sesame"))
     }
 }

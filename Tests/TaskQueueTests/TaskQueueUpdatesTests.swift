@@ -116,6 +116,57 @@ struct TaskQueueUpdatesTests {
         #expect(fixture.files == ["a"])
     }
 
+    @Test("a change that comes while the file gets its name is refused, or names it; never is it lost")
+    func atTheEnd() async throws {
+        let server = try ScriptedServer(["/hang": [.hang], "/a": [.status(200, body: "text")]])
+        let fixture = try await QueueFixture()
+        // While another runs, a finished file waits a moment for company before it is synced and named.
+        _ = try await fixture.add(server.url("/hang"))
+        for number in 0..<8 {
+            let id = try await fixture.add(server.url("/a")) { $0.output = "old\(number)" }
+            try await eventually(that: "every byte is here", every: .milliseconds(1)) {
+                let status = try await fixture.status(id)
+                return status.phase == .publishing || status.state == .completed
+            }
+            var isRefused = false
+            do {
+                _ = try await update(id, fixture) { $0.output = .set("new\(number)") }
+            } catch QueueError.refused {
+                isRefused = true
+            }
+            let name = isRefused ? "old\(number)" : "new\(number)"
+            let status = try await fixture.completed(id)
+            #expect(status.path == fixture.downloads + "/" + name && fixture.files.contains(name))
+            #expect(!fixture.files.contains(isRefused ? "new\(number)" : "old\(number)"))
+        }
+    }
+
+    @Test("changes, pauses and resumptions all at once end in a whole file")
+    func storm() async throws {
+        let server = try ScriptedServer(["/a": [.drip(body, after: 0, bytesPerSecond: 20_000_000)]])
+        let fixture = try await QueueFixture()
+        let id = try await fixture.add(server.url("/a"))
+        try await fixture.running(id, bytes: 100_000)
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<24 {
+                group.addTask {
+                    if number % 3 == 0 {
+                        _ = try? await fixture.queue.change(
+                            number % 2 == 0 ? .pause : .resume, [id], by: QueueFixture.me)
+                    } else {
+                        var changes = TaskChanges()
+                        changes.limit = .set(Int64(number) << 24)
+                        _ = try? await fixture.queue.update(id, by: changes, for: QueueFixture.me)
+                    }
+                }
+            }
+        }
+        _ = try await fixture.queue.change(.resume, [id], by: QueueFixture.me)
+        let status = try await fixture.completed(id)
+        #expect(body.difference(fromFileAt: fixture.downloads + "/a") == nil && fixture.files == ["a"])
+        #expect(status.bytesFetched < body.size * 2, "\(status.bytesFetched)")
+    }
+
     @Test("a failed task goes on by itself with another URL")
     func failed() async throws {
         let server = try ScriptedServer(["/b": [.status(200, body: "b")]])
