@@ -91,7 +91,7 @@ struct Admission {
         // A file server's directory is a list of names, and not a file.
         if address.namesDirectory {
             throw FieldError(
-                field: "url", message: "ends in a slash, as directories do; \(address.scheme) fetches files alone")
+                field: "url", message: "names a directory; \(address.scheme) fetches files alone: name a file in it")
         }
         return address
     }

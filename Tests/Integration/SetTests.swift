@@ -52,6 +52,27 @@ struct SetTests {
         daemon.expectTidy()
     }
 
+    @Test(
+        "F53: what lies at the fresh URL is another file, and none of the old one's bytes get into it",
+        arguments: [("\"1\"", "\"2\""), (nil, nil), ("\"1\"", "\"1\""), (nil, "\"2\"")] as [(String?, String?)],
+        ["1", "auto"])
+    func anotherFile(tags: (old: String?, new: String?), connections: String) async throws {
+        var (old, new) = (Resource(size: 24 * mebibyte, seed: 1), Resource(size: 24 * mebibyte, seed: 2))
+        // An entity tag tells versions of one resource apart, and says nothing across two (RFC 9110, section 8.8.3).
+        (old.entityTag, new.entityTag) = tags
+        let server = try ScriptedServer([
+            "/old": [.serveThenCut(old, after: 12 * mebibyte), .status(403)], "/new": [.serve(new)],
+        ])
+        let daemon = try await DaemonProcess.started(Self.connections(connections))
+        let id = try await daemon.add("-o", "file", server.url("/old"))
+        #expect(try await daemon.settled(id).reason == .urlExpired)
+        #expect(try await daemon.dlctl("set", id.description, "--url", server.url("/new")).succeeded)
+        let task = try await daemon.settled(id)
+        #expect(task.state == .completed, "\(String(describing: task.error))")
+        #expect(new.difference(fromFileAt: daemon.path("file")) == nil)
+        daemon.expectTidy()
+    }
+
     @Test("a change is durable when dlctl returns, a task that runs goes on with it, and its bytes stay")
     func durable() async throws {
         let nginx = try await Nginx([.limited("/slow/", bytesPerSecond: Int(8 * mebibyte))])
