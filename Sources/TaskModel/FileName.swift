@@ -53,16 +53,30 @@ public enum FileName {
         }
     }
 
+    /// The path of a URL, without percent-encoding.
+    public static func pathFromURL(_ url: String) -> String {
+        guard let bytes = pathBytes(of: url) else { return "" }
+        return String(decoding: percentDecoded(bytes), as: UTF8.self)
+    }
+
     /// The name of a download that nobody named: the URL's last segment, made safe, otherwise `download`.
     public static func fromURL(_ url: String) -> String {
+        guard let bytes = pathBytes(of: url), let slash = bytes.lastIndex(of: UInt8(ascii: "/")) else {
+            return "download"
+        }
+        return makeSafe(String(decoding: percentDecoded(bytes[(slash + 1)...]), as: UTF8.self)) ?? "download"
+    }
+
+    /// From the slash behind the authority on; `nil` where there is none.
+    private static func pathBytes(of url: String) -> ArraySlice<UInt8>? {
         var bytes = Array(url.utf8)[...]
         if let end = bytes.firstIndex(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }) {
             bytes = bytes[..<end]
         }
         guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), bytes[colon...].starts(with: "://".utf8),
-            let slash = bytes[(colon + 3)...].lastIndex(of: UInt8(ascii: "/"))
-        else { return "download" }
-        return makeSafe(String(decoding: percentDecoded(bytes[(slash + 1)...]), as: UTF8.self)) ?? "download"
+            let slash = bytes[(colon + 3)...].firstIndex(of: UInt8(ascii: "/"))
+        else { return nil }
+        return bytes[slash...]
     }
 
     /// The last component of a path.

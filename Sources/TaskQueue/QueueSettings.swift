@@ -31,11 +31,7 @@ package struct QueueSettings: Sendable, Equatable {
         uploadRoots = configuration.uploads.roots
         onConflict = configuration.downloads.onConflict
         activeTasks = configuration.limits.activeTasks
-        segments =
-            switch configuration.limits.connectionsPerTask {
-            case .auto: .automatic
-            case .exactly(let count): .fixed(count)
-            }
+        segments = Self.segments(configuration.limits.connectionsPerTask)
         connectionsPerHost = configuration.limits.connectionsPerHost
         tasksPerOwner = configuration.limits.tasksPerOwner
         retry = RetryPolicy(
@@ -44,5 +40,12 @@ package struct QueueSettings: Sendable, Equatable {
         minimumFree = configuration.disk.minFree
         maximumSize = configuration.disk.maxSize
         self.daemonUser = daemonUser
+    }
+
+    static func segments(_ count: ConnectionCount) -> Segments {
+        switch count {
+        case .auto: .automatic(upTo: ConnectionCount.bounds.upperBound)
+        case .exactly(let count): .fixed(count)
+        }
     }
 }

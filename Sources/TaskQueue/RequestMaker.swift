@@ -7,6 +7,7 @@ import Transfer
 struct RequestMaker {
     let manager: SessionManager
     let settings: QueueSettings
+    private let store: TaskStore
     /// The store's, in the names of part files.
     let identity: String
     /// Later tasks cannot have been finished by a life of the daemon that ended before it could note that down.
@@ -20,6 +21,7 @@ struct RequestMaker {
     init(manager: SessionManager, settings: QueueSettings, store: TaskStore) {
         self.manager = manager
         self.settings = settings
+        self.store = store
         identity = store.identity
         newestOfEarlierLives = store.newestTaskAtOpening
     }
@@ -30,18 +32,21 @@ struct RequestMaker {
     enum Made {
         case download(DownloadRequest)
         case upload(UploadRequest)
+        /// The file's checksum is to be looked up first.
+        case lookup(ChecksumLookup)
         /// There is nothing to do: the file is there already, of so many bytes.
         case done(path: String, size: Int64, isVerified: Bool)
     }
 
+    /// - Parameter checksum: as a list of checksums on a server has it.
     /// - Throws: ``TransferError`` where the task cannot be begun.
-    mutating func make(_ work: TaskWork) throws(TransferError) -> Made {
+    mutating func make(_ work: TaskWork, checksum: Checksum? = nil) throws(TransferError) -> Made {
         var specification = work.record.specification
         specification.restore(work.secrets)
         let request = try transferRequest(specification)
         switch specification.kind {
         case .upload: return .upload(try upload(request, specification, work))
-        case .download: return try download(request, specification, work)
+        case .download: return try download(request, specification, work, checksum)
         }
     }
 
@@ -80,18 +85,19 @@ struct RequestMaker {
     }
 
     private mutating func download(
-        _ request: TransferRequest, _ specification: TaskSpecification, _ work: TaskWork
+        _ request: TransferRequest, _ specification: TaskSpecification, _ work: TaskWork, _ found: Checksum?
     ) throws(TransferError) -> Made {
         let record = work.record
         let directory = try self.directory(specification.directory)
         let owner = Self.owner(of: record, identity: identity)
-        let naming = DownloadNaming(specification: specification, settings: settings)
+        let isVerified = specification.checksum != nil || specification.checksumURL != nil || work.hasPieceHashes
         let policy = specification.onConflict ?? settings.onConflict
 
         // A file that an earlier life finished and could not note down any more.
         let likely = record.path.map(FileName.last)
         let hasPast = record.id <= newestOfEarlierLives || record.attempts > 0 || record.startedAt != nil
-        let resumeData = work.resumeData.flatMap { ResumeData(bytes: $0) }
+        // Its URL may have been changed since: a person says that it is the same file's.
+        let resumeData = work.resumeData.flatMap { ResumeData(bytes: $0) }?.moved(to: specification.url)
         if hasPast {
             let suggested = resumeData?.suggestedFileName.flatMap(FileName.makeSafe)
             let names = [likely, specification.output == nil ? suggested : nil].compactMap(\.self)
@@ -102,7 +108,7 @@ struct RequestMaker {
                     synchronized.insert(specification.directory)
                 }
                 // It was verified before it got this name.
-                return .done(path: directory.path(of: name), size: size, isVerified: specification.checksum != nil)
+                return .done(path: directory.path(of: name), size: size, isVerified: isVerified)
             }
         }
         if let output = specification.output {
@@ -114,16 +120,38 @@ struct RequestMaker {
             default: break
             }
         }
+        if let list = specification.checksumURL, found == nil {
+            return .lookup(ChecksumLookup(of: request, in: list, manager: manager))
+        }
+        var naming = DownloadNaming(specification: specification, settings: settings)
+        if let found { naming.checksum = found }
+        if work.hasPieceHashes { naming.pieces = try pieces(of: record.id) }
         var request = request
-        request.segments = settings.segments
+        request.segments = specification.connections.map(QueueSettings.segments) ?? settings.segments
+        request.mirrors = specification.mirrors
+        request.maximumRate = specification.limit
         let target = DownloadTarget(
             directory: directory, partName: Self.partName(record.id, identity: identity), owner: owner,
             reservedSpace: directory.reserve(settings.minimumFree),
-            destination: { (resource: ResourceMetadata) throws(TransferError) in
+            destination: { [naming] (resource: ResourceMetadata) throws(TransferError) in
                 try naming.destination(resource, in: directory, known: likely)
             })
         let progress = TransferProgress(completedBytes: record.bytesDone, totalBytes: record.bytesTotal)
         return .download(manager.download(request, to: target, resumingWith: resumeData, progress: progress))
+    }
+
+    private func pieces(of id: TaskID) throws(TransferError) -> PieceDigests? {
+        let hashes: PieceHashes?
+        do throws(StoreError) {
+            hashes = try store.pieceHashes(of: id)
+        } catch {
+            throw TransferError(.io, "the store cannot be read: \(error)")
+        }
+        return hashes.flatMap { hashes in
+            FileDigest.Algorithm(rawValue: hashes.algorithm.rawValue).flatMap {
+                PieceDigests(algorithm: $0, length: hashes.length, hashes: hashes.hashes)
+            }
+        }
     }
 
     /// Looks for a finished file of `owner`, also under the names that are tried where one is taken.
@@ -166,6 +194,15 @@ struct RequestMaker {
 struct DownloadNaming: Sendable {
     let specification: TaskSpecification
     let settings: QueueSettings
+    /// What the file must hash to.
+    var checksum: Checksum?
+    var pieces: PieceDigests?
+
+    init(specification: TaskSpecification, settings: QueueSettings) {
+        self.specification = specification
+        self.settings = settings
+        checksum = specification.checksum.flatMap { try? Checksum(parsing: $0) }
+    }
 
     /// - Parameters:
     ///   - known: the name that an earlier attempt came to, for where there is no answer to name it.
@@ -187,11 +224,12 @@ struct DownloadNaming: Sendable {
             throw TransferError(.nameConflict, "there is a file \(directory.path(of: name)) already")
         }
         var destination = FileDestination(name: name, conflict: conflict)
-        if let text = specification.checksum, let checksum = try? Checksum(parsing: text),
+        if let checksum,
             let algorithm = FileDigest.Algorithm(rawValue: checksum.algorithm.rawValue)
         {
             destination.digest = FileDigest(algorithm: algorithm, hex: checksum.hex)
         }
+        destination.pieces = pieces
         if !specification.noMtime { destination.modificationTime = resource.lastModified }
         return destination
     }

@@ -6,8 +6,8 @@ import Transfer
 struct RunningTask {
     let work: TaskWork
     /// `nil` where it never came to one: the task could not be begun, or had nothing left to do.
-    let request: Request?
-    let progress: TransferProgress
+    var request: Request?
+    var progress: TransferProgress
     let startedAt: Milliseconds
     /// Why it is to end, once someone said so; the first order stands, unless a later one is stronger.
     var order: RunConclusion.Order?

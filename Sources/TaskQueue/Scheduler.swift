@@ -35,6 +35,8 @@ package actor Scheduler {
         /// Every byte is here: the network is free for another.
         case received(TaskID)
         case finished(Finished)
+        /// What a list on a server says of the task's file.
+        case checksum(TaskID, Checksum)
     }
 
     /// A run's end.
@@ -150,11 +152,11 @@ package actor Scheduler {
         return index.map { window.remove(at: $0) }
     }
 
-    private func start(_ work: TaskWork, _ maker: inout RequestMaker) {
+    private func start(_ work: TaskWork, _ maker: inout RequestMaker, checksum: Checksum? = nil) {
         let record = work.record
         let made: RequestMaker.Made
         do throws(TransferError) {
-            made = try maker.make(work)
+            made = try maker.make(work, checksum: checksum)
         } catch {
             enter(work, nil)
             // What an earlier run left counts still.
@@ -170,6 +172,19 @@ package actor Scheduler {
                 id: record.id, report: .init(attempts: 1, transferred: 0, isVerified: isVerified), path: path,
                 size: max(size, record.bytesTotal ?? 0))
             post(.finished(ending))
+        case .lookup(let lookup):
+            enter(work, lookup.request)
+            lookup.start { [weak self] result in
+                switch result {
+                case .success(let checksum): self?.post(.checksum(record.id, checksum))
+                case .failure(let error):
+                    self?.post(
+                        .finished(
+                            Finished(
+                                id: record.id, report: .init(error: error, attempts: 1, transferred: 0),
+                                resumeData: work.resumeData.flatMap { ResumeData(bytes: $0) })))
+                }
+            }
         case .download(let request):
             enter(work, request)
             request.onReceived { [weak self] in self?.post(.received(record.id)) }
@@ -209,6 +224,12 @@ package actor Scheduler {
     private func enter(_ work: TaskWork, _ request: Request?) {
         let now = clock.monotonic()
         let record = work.record
+        if running[record.id] != nil {
+            // It goes on with another request.
+            running[record.id]?.request = request
+            if let progress = request?.progress { running[record.id]?.progress = progress }
+            return
+        }
         running[record.id] = RunningTask(
             work: work, request: request,
             progress: request?.progress
@@ -238,9 +259,25 @@ package actor Scheduler {
             switch report {
             case .received(let id): releaseSlot(of: id)
             case .finished(let ending): endings.append(ending)
+            case .checksum(let id, let checksum): goOn(id, checksum)
             }
         }
         if endings.isEmpty { fill() } else { await conclude(endings) }
+    }
+
+    /// The file of a task that runs is known by its checksum now: it is fetched.
+    private func goOn(_ id: TaskID, _ checksum: Checksum) {
+        guard let task = running[id], !task.isConcluding else { return }
+        guard task.order == nil else {
+            return post(
+                .finished(
+                    Finished(
+                        id: id,
+                        report: .init(error: TransferError(.cancelled, "cancelled"), attempts: 1, transferred: 0),
+                        resumeData: task.work.resumeData.flatMap { ResumeData(bytes: $0) })))
+        }
+        var maker = RequestMaker(manager: manager, settings: settings, store: store)
+        start(task.work, &maker, checksum: checksum)
     }
 
     private func releaseSlot(of id: TaskID) {

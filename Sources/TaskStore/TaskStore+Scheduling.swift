@@ -8,8 +8,13 @@ package final class TaskWork: Sendable {
     package let record: TaskRecord
     package let secrets: TaskSecrets
     package let resumeData: [UInt8]?
+    /// ``TaskStore/pieceHashes(of:)`` has some: too many to be kept for all that wait.
+    package let hasPieceHashes: Bool
 
-    fileprivate static let columns = "\(TaskRecord.columns), json, data"
+    fileprivate static let columns = """
+        \(TaskRecord.columns), json, data,
+        EXISTS (SELECT 1 FROM task_piece_hashes WHERE task_piece_hashes.task_id = id)
+        """
     fileprivate static let joins = """
         LEFT JOIN task_secret ON task_secret.task_id = id LEFT JOIN task_resume ON task_resume.task_id = id
         """
@@ -19,6 +24,7 @@ package final class TaskWork: Sendable {
         record = try TaskRecord(row)
         secrets = try json.map { try StoredJSON.decode(TaskSecrets.self, from: $0) } ?? TaskSecrets()
         resumeData = try row.bytesOrNil(TaskRecord.columnCount + 1)
+        hasPieceHashes = try row.integer(TaskRecord.columnCount + 2) as Int64 != 0
     }
 }
 

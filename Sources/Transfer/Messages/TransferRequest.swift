@@ -75,6 +75,22 @@ public struct TransferRequest: Sendable {
     }
 }
 
+extension TransferRequest {
+    /// The same question to another URL: what proves who asks, and fields that may be secret, go along within one origin
+    /// alone.
+    public func redirected(to url: String) -> TransferRequest {
+        var request = self
+        request.url = url
+        request.mirrors = []
+        if let origin = try? CurlURL(url).origin, origin == (try? CurlURL(self.url).origin) { return request }
+        request.credential = nil
+        request.identity = nil
+        request.hasLeftOrigin = true
+        request.headerFields = HTTPFields(headerFields.filter { RedirectRule.isHarmless($0.name.canonicalName) })
+        return request
+    }
+}
+
 extension TransferRequest: CustomStringConvertible {
     /// `METHOD URL`, without secrets.
     public var description: String { "\(method.rawValue) \(URLRedaction.redact(url))" }

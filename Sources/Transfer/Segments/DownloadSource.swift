@@ -1,5 +1,4 @@
 import Curl
-import HTTPTypes
 
 /// One of the places that a download's file can be had from.
 final class DownloadSource {
@@ -60,7 +59,7 @@ struct DownloadSources {
             let scheme = url.firstRange(of: "://").map({ url[..<$0.lowerBound].lowercased() }),
             scheme == "http" || scheme == "https"
         else { return }
-        all.append(DownloadSource(number: all.count, request: Self.request(own.request, at: url)))
+        all.append(DownloadSource(number: all.count, request: own.request.redirected(to: url)))
     }
 
     /// Adds what an answer names as duplicates of itself (RFC 6249, section 2), the best ones first.
@@ -74,20 +73,6 @@ struct DownloadSources {
             else { continue }
             add(found.text)
         }
-    }
-
-    /// What proves who asks is for the task's own server alone; of the rest goes along what a redirect takes along.
-    private static func request(_ own: TransferRequest, at url: String) -> TransferRequest {
-        var request = own
-        request.url = url
-        request.mirrors = []
-        if let origin = try? CurlURL(url).origin, origin == (try? CurlURL(own.url).origin) { return request }
-        request.credential = nil
-        request.identity = nil
-        request.hasLeftOrigin = true
-        request.headerFields = HTTPFields(
-            own.headerFields.filter { RedirectRule.isHarmless($0.name.canonicalName) })
-        return request
     }
 
     /// The one to put another connection to: one that nobody uses yet, otherwise the one whose connections are the
