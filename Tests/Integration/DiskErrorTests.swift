@@ -183,4 +183,35 @@ struct DiskErrorTests {
         try await fault.detach()
         try await expectComplete(id, daemon)
     }
+
+    @Test("F23: a disk that takes 200 ms a write holds up neither other transfers nor the control socket")
+    func slowDisk() async throws {
+        let slow = Resource(size: 6 * mebibyte, seed: 4)
+        let server = try ScriptedServer([
+            "/slow": [.serve(slow)], "/quick": [.serve(Self.resource)],
+        ])
+        let daemon = try await DaemonProcess.started(Self.retries)
+        let id = try await daemon.add("--paused", server.url("/slow"))
+        let sql = "SELECT value FROM meta WHERE name = 'identity'"
+        let identity = try await run(["sqlite3", "\(daemon.stateDirectory)/dld.db", sql]).lines.first ?? ""
+        let part = daemon.path(".dld-\(identity)-\(id).part")
+        let fault = try await attach(Injection("pwrite64", .delay(200), at: [part]), to: daemon)
+        let begun = ContinuousClock.now
+        let resumed = try await daemon.dlctl("resume", "\(id)")
+        #expect(resumed.succeeded)
+        try await daemon.state(of: id, "to begin") { $0.bytesDone > 0 }
+        var slowest = Duration.zero
+        for number in 0..<10 {
+            let asked = ContinuousClock.now
+            let added = try await daemon.dlctl("add", "--wait", "-o", "q\(number)", server.url("/quick"))
+            #expect(added.succeeded)
+            slowest = max(slowest, asked.duration(to: .now))
+        }
+        #expect(slowest < .milliseconds(900), "\(slowest)")
+        #expect(try await daemon.settled(id).state == .completed)
+        #expect(begun.duration(to: .now) > .seconds(4))
+        #expect(slow.difference(fromFileAt: daemon.path("slow")) == nil)
+        try await fault.detach()
+        daemon.expectTidy()
+    }
 }

@@ -10,6 +10,8 @@ package struct Injection: Sendable {
     package enum Effect: Sendable {
         /// The call is not carried out and fails with this `errno`, by its name.
         case error(String)
+        /// The call takes so many milliseconds more.
+        case delay(Int)
         /// SIGKILL in place of the call.
         case kill
         /// SIGSTOP right after the call.
@@ -35,6 +37,7 @@ package struct Injection: Sendable {
         let fault =
             switch effect {
             case .error(let name): "error=\(name)"
+            case .delay(let milliseconds): "delay_enter=\(milliseconds * 1000)"
             case .kill: "signal=SIGKILL"
             case .stop: "signal=SIGSTOP"
             }

@@ -94,7 +94,7 @@ struct AnswerWriter {
     }
 
     /// One range with a first position: `bytes=5-`, `bytes=5-9`.
-    private static func parse(_ header: String, size: Int64) -> Range<Int64>? {
+    static func parse(_ header: String, size: Int64) -> Range<Int64>? {
         guard header.hasPrefix("bytes=") else { return nil }
         let ends = header.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false)
         guard ends.count == 2, let first = Int64(ends[0]), first < size else { return nil }

@@ -131,7 +131,7 @@ package final class ScriptedServer: Sendable {
 }
 
 /// Reads requests off a connection, bodies included.
-private struct RequestReader {
+struct RequestReader {
     let descriptor: Int32
     private var pending: [UInt8] = []
 

@@ -103,8 +103,17 @@ final class BodyWriter {
             run = try file.beginRun(at: position - Int64(count))
             self.run = run
         }
-        try file.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), to: run)
+        if file.isSlow {
+            self.buffer = nil
+            file.hand(buffer, count, to: run, at: position - Int64(count))
+        } else {
+            try file.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), to: run)
+        }
     }
+
+    /// Whether no more is to be taken before the disk has what it was handed: there is too much of it, or it is to be
+    /// compared.
+    var isBlocked: Bool { file.isBehind || (position < overlapEnd && file.inFlight > 0) }
 
     /// Forgets what has been gathered and not written.
     func drop() {
@@ -113,7 +122,8 @@ final class BodyWriter {
     }
 
     private func endRun() {
-        if let run { file.part?.end(run) }
+        // What is still on its way to the disk goes on moving it.
+        if let run, file.inFlight == 0 { file.part?.end(run) }
         run = nil
     }
 

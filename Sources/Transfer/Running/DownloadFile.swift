@@ -170,6 +170,73 @@ final class DownloadFile {
     /// A checkpoint that covers `count` bytes has been written down.
     func confirm(_ count: Int64) { confirmed = min(count, self.count) }
 
+    // MARK: A slow disk
+
+    /// Once writing has been slow: what writes in the loop's place.
+    private var slowWriter: SlowWriter?
+    /// Blocks that it has not written yet; they count as written here, and not in the part.
+    private(set) var inFlight = 0
+    private var quickWrites = 0
+    /// Called when every block is written.
+    private var drained: (() -> Void)?
+
+    /// Milliseconds of one write that make a disk slow, and those that a quick one takes at most.
+    private static let slowWrite: Int64 = 100
+    private static let quickWrite: Int64 = 10
+    /// So many quick writes in a row, and the loop writes by itself again.
+    private static let recovery = 256
+    /// Blocks that may wait for a slow disk.
+    private static let queueLimit = 16
+
+    /// Whether no more is to be taken before the disk has written what it has.
+    var isBehind: Bool { inFlight >= Self.queueLimit }
+
+    var isSlow: Bool { slowWriter != nil }
+
+    private func becomeSlow() {
+        let (session, task) = (session, task)
+        quickWrites = 0
+        slowWriter = SlowWriter(on: session.diskThreads) { block, error, milliseconds in
+            session.loop(for: task).post { core in
+                core.buffers.give(block.buffer)
+                guard let run = core.client(task.identifier) as? any FileRun else { return }
+                run.file.didWrite(block, error, milliseconds)
+                run.diskDidMove(error)
+                run.file.tellIfDrained()
+            }
+        }
+    }
+
+    /// Hands over a block, and its buffer with it.
+    func hand(_ buffer: UnsafeMutableRawBufferPointer, _ count: Int, to run: PartFile.WriteRun, at offset: Int64) {
+        guard let part, let slowWriter else { return core.buffers.give(buffer) }
+        inFlight += 1
+        slowWriter.write(SlowWriter.Block(buffer: buffer, count: count, part: part, run: run))
+        note(offset..<offset + Int64(count))
+    }
+
+    private func didWrite(_ block: SlowWriter.Block, _ error: TransferError?, _ milliseconds: Int64) {
+        inFlight -= 1
+        guard error == nil else { return }
+        quickWrites = milliseconds <= Self.quickWrite ? quickWrites + 1 : 0
+        if inFlight == 0, quickWrites >= Self.recovery { slowWriter = nil }
+    }
+
+    private func tellIfDrained() {
+        guard inFlight == 0, let drained else { return }
+        self.drained = nil
+        drained()
+    }
+
+    /// Calls `action` once the disk has all that it was handed; not where it has already.
+    ///
+    /// - Returns: whether it is to be waited for.
+    func waits(_ action: @escaping () -> Void) -> Bool {
+        guard inFlight > 0 else { return false }
+        drained = action
+        return true
+    }
+
     // MARK: Bytes
 
     /// Where blocks that begin at `offset` are to be written.
@@ -180,16 +247,22 @@ final class DownloadFile {
     /// - Throws: where the disk refuses, or someone cut the part short (`remoteChanged`).
     func write(_ bytes: UnsafeRawBufferPointer, to run: PartFile.WriteRun) throws(TransferError) {
         guard let part else { throw TransferError(.internal, "bytes without a part") }
-        if let end = written.ranges.last?.upperBound { try part.check(holds: end) }
+        if inFlight == 0, let end = written.ranges.last?.upperBound { try part.check(holds: end) }
         let start = run.end
+        let begun = MonotonicTime.now()
         try part.write(bytes, to: run)
-        written.insert(start..<run.end)
+        if MonotonicTime.now().milliseconds(since: begun) >= Self.slowWrite { becomeSlow() }
+        note(start..<run.end)
+        tellVerifier()
+    }
+
+    private func note(_ range: Range<Int64>) {
+        written.insert(range)
         count = written.count
         task.progress.setCompleted(count)
-        tellVerifier()
         session.delegate.downloadTask(
-            task, didWriteData: Int64(bytes.count), total: count, expected: task.progress.totalBytes)
-        sinceCheckpoint += Int64(bytes.count)
+            task, didWriteData: Int64(range.count), total: count, expected: task.progress.totalBytes)
+        sinceCheckpoint += Int64(range.count)
         if sinceCheckpoint >= checkpointInterval {
             sinceCheckpoint = 0
             session.delegate.downloadTask(wantsCheckpoint: task)

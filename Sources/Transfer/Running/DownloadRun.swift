@@ -6,7 +6,7 @@ import Glibc
 ///
 /// Lives on its loop's thread. Who fetches which bytes is ``SegmentTable``'s to say, how many do ``ConnectionGrowth``'s;
 /// each connection is a ``SegmentWorker``.
-final class DownloadRun: TransactionRun, ConfirmableRun {
+final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     let task: DownloadTask
     unowned let core: LoopCore
     let file: DownloadFile
@@ -117,6 +117,13 @@ final class DownloadRun: TransactionRun, ConfirmableRun {
         file.confirm(count)
         guard !file.isAhead else { return }
         for worker in workers { worker.transaction.resume(.checkpoint) }
+    }
+
+    func diskDidMove(_ error: TransferError?) {
+        if isEnded { return }
+        if let error, let worker = workers.first { return broke(worker, error) }
+        guard !file.isBehind else { return }
+        for worker in workers where !worker.writer.isBlocked { worker.transaction.resume(.disk) }
     }
 
     // MARK: For the connections
@@ -256,7 +263,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun {
                 for: worker.number, written: file.written, connections: max(growth.target, workers.count), rate: rate,
                 setUp: setUp)
         else { return nil }
-        for other in workers { if let claim = table?.claims[other.number] { other.cut(at: claim.end) } }
+        keepToClaims()
         switch work {
         case .none: return nil
         case .range(let range): return range
@@ -264,6 +271,10 @@ final class DownloadRun: TransactionRun, ConfirmableRun {
             if let other = workers.first(where: { $0.number == victim }) { dismiss(other) }
             return isEnded ? nil : range
         }
+    }
+
+    private func keepToClaims() {
+        for worker in workers { if let claim = table?.claims[worker.number] { worker.cut(at: claim.end) } }
     }
 
     /// Its connection broke, and others are at work.
@@ -343,6 +354,8 @@ final class DownloadRun: TransactionRun, ConfirmableRun {
         table?.release(worker.number)
         workers.removeAll { $0 === worker }
         worker.stop()
+        table?.extend(written: file.written) { number in workers.first { $0.number == number }?.reach }
+        keepToClaims()
         if let origin = borrowed.popLast() { session.giveBackConnection(at: origin) }
         task.progress.setConnections(workers.count)
     }
@@ -481,7 +494,13 @@ final class DownloadRun: TransactionRun, ConfirmableRun {
                 destination = try file.place(worker.undecided ?? ResourceMetadata(nil, file.version), total: nil)
             }
             let size = file.version.total ?? max(worker.writer.position, file.front)
+            if file.isSlow { try worker.writer.flush() }
+            if file.waits({ [unowned self] in if !isEnded { finish(worker) } }) { return }
             let part = try file.complete(size: size, flushing: worker.writer)
+            // However the counts came about: what has a hole gets no name.
+            guard file.front >= size else {
+                throw TransferError(.remoteChanged, "of \(size) bytes only the first \(file.front) are here in a row")
+            }
             guard let destination else { throw TransferError(.internal, "a file without a destination") }
             end()
             task.progress.setTotal(size)

@@ -15,6 +15,13 @@ protocol ConfirmableRun: LoopRun {
     func confirm(_ count: Int64)
 }
 
+/// One that brings a file.
+protocol FileRun: LoopRun {
+    var file: DownloadFile { get }
+    /// The disk has taken what it was handed, or has failed.
+    func diskDidMove(_ error: TransferError?)
+}
+
 /// One that asks and is answered.
 protocol TransactionRun: LoopRun {
     /// The one of this number, while it is at work.

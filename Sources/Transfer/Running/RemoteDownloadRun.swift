@@ -5,7 +5,7 @@ import Curl
 ///
 /// Lives on its loop's thread. What the server says of the file is judged by ``RemoteFacts``; where bytes go is
 /// ``BodyWriter``'s to say.
-final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun {
+final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, FileRun {
     private enum Phase {
         /// Before the first byte.
         case asking
@@ -21,7 +21,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun {
     private let remote: RemoteFile
     private let session: Session
     private unowned let core: LoopCore
-    private let file: DownloadFile
+    let file: DownloadFile
     private let writer: BodyWriter
 
     private var phase = Phase.asking
@@ -71,6 +71,12 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun {
         if !file.isAhead { exchange.resume(.checkpoint) }
     }
 
+    func diskDidMove(_ error: TransferError?) {
+        if case .ended = phase { return }
+        if let error { return broke(error) }
+        if !writer.isBlocked { exchange.resume(.disk) }
+    }
+
     // MARK: The file
 
     /// The server has said what it knows of the file, and no byte has been taken.
@@ -101,6 +107,10 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun {
             guard case .receiving(let facts) = phase else { return .refused }
             if file.isAhead {
                 exchange.pause(.checkpoint)
+                return .paused
+            }
+            if writer.isBlocked {
+                exchange.pause(.disk)
                 return .paused
             }
             if let size = facts.size, writer.position + Int64(bytes.count) > size {
@@ -179,6 +189,8 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun {
                 destination = try file.place(ResourceMetadata(nil, file.version), total: nil)
             }
             let size = max(writer.position, file.front)
+            if file.isSlow { try writer.flush() }
+            if file.waits({ [unowned self] in if case .ended = phase {} else { finish() } }) { return }
             let part = try file.complete(size: size, flushing: writer)
             guard let destination else { throw TransferError(.internal, "a file without a destination") }
             end()

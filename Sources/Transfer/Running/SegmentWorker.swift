@@ -136,6 +136,9 @@ final class SegmentWorker: TransactionClient {
     /// Whether it waits for a head, or brings bytes.
     var isReceiving: Bool { if case .receiving = phase { true } else { false } }
 
+    /// Where the answer under way ends, as far as that was stated.
+    var reach: Int64? { if case .receiving(let end) = phase { end } else { nil } }
+
     /// The next byte that it is to bring.
     var position: Int64 { isWriting ? max(start, writer.position) : start }
 
@@ -346,6 +349,10 @@ final class SegmentWorker: TransactionClient {
         case .receiving(let answerEnd):
             if file.isAhead {
                 transaction.pause(.checkpoint)
+                return .paused
+            }
+            if writer.isBlocked {
+                transaction.pause(.disk)
                 return .paused
             }
             do throws(TransferError) {

@@ -68,6 +68,8 @@ final class Transaction: ExchangeHandler {
         static let source = Pauses(rawValue: 16)
         /// A checkpoint is yet to be confirmed.
         static let checkpoint = Pauses(rawValue: 32)
+        /// The disk has more to write than it should.
+        static let disk = Pauses(rawValue: 64)
     }
 
     enum Phase {

@@ -1,0 +1,191 @@
+import TestSupport
+import Testing
+
+@testable import Transfer
+
+@Suite("Liars: versions that change")
+struct LiarVersionTests {
+    /// Which version a request is answered from.
+    private typealias Choice = @Sendable (Liar.Question) -> Resource
+
+    private static let both = [Liar.a, Liar.b]
+
+    /// Honest about a version that it chooses anew for each request, with `fields` on each answer; the first answer
+    /// breaks off.
+    private static func choosing(
+        _ name: String, of versions: [Resource] = both, before: Resource = Liar.a,
+        fields: @escaping @Sendable (Resource) -> [String] = { _ in [] }, isCut: Bool = true, _ choice: @escaping Choice
+    ) -> Lie {
+        Lie(name, versions: versions) { question in
+            let version = choice(question)
+            let answer = LiarAnswer(honest: version, to: question, fields: fields(version))
+            return isCut && question.number == 0 ? answer.cut(after: answer.length * 6 / 10) : answer
+        }.but { $0.before = { LiarAnswer(honest: before, to: $0, fields: fields(before)) } }
+    }
+
+    /// As `choosing`, and what comes for a range is of the version chosen, whatever `If-Range` says.
+    private static func ignoringConditions(
+        _ name: String, of versions: [Resource] = both,
+        fields: @escaping @Sendable (Resource) -> [String] = { _ in [] },
+        isBare: Bool = false, _ choice: @escaping Choice
+    ) -> Lie {
+        Lie(name + ", If-Range ignored", versions: versions) { question in
+            let version = choice(question)
+            var answer = LiarAnswer(honest: version, to: question, fields: fields(version), ignoresCondition: true)
+            if isBare, answer.isPart { answer.set("ETag", nil) }
+            return question.number == 0 ? answer.cut(after: answer.length * 6 / 10) : answer
+        }.but { lie in
+            let before = versions[0]
+            lie.before = { LiarAnswer(honest: before, to: $0, fields: fields(before)) }
+        }
+    }
+
+    /// Two versions under the tags given, of which the second one comes from the second request on.
+    private static func changed(
+        _ name: String, _ first: String?, _ second: String?, to other: Resource = Liar.b,
+        fields: @escaping @Sendable (Resource) -> [String] = { _ in [] }
+    ) -> Lie {
+        let (before, after) = (Liar.a.tagged(first), other.tagged(second))
+        return choosing(name, of: [before, after], before: before, fields: fields) { $0.number == 0 ? before : after }
+            // What an earlier life began is of the first version, and there is no such any more.
+            .but { lie in
+                let answering = lie.answering
+                lie.answering = { liar in
+                    let answer = answering(liar)
+                    return { question in
+                        let isLater = liar.requests.count > question.number + 1
+                        return isLater
+                            ? LiarAnswer(honest: after, to: question, fields: fields(after)) : answer(question)
+                    }
+                }
+            }
+    }
+
+    private static let isFirst: @Sendable (Resource) -> Bool = { $0.seed == Liar.a.seed }
+    private static let old = "Wed, 01 Jan 2020 00:00:00 GMT"
+    private static let new = "Thu, 02 Jan 2020 00:00:00 GMT"
+    private static let now = "Fri, 01 Jan 2021 00:00:00 GMT"
+
+    static let lies: [Lie] =
+        [
+            // F36, F37
+            changed("F36 changed", "\"1\"", "\"2\""),
+            changed("F36 changed, and longer", "\"1\"", "\"2\"", to: Liar.longer),
+            changed(
+                "F36 changed, and shorter than what is here", "\"1\"", "\"2\"", to: Resource(size: 1_000_000, seed: 7)),
+            changed("F36 changed, and empty", "\"1\"", "\"2\"", to: Resource(size: 0, seed: 7)),
+            changed("F37 changed-weak", "W/\"1\"", "W/\"2\""),
+            changed("F37 changed-weak, the tag stayed", "W/\"1\"", "W/\"1\""),
+            changed("F37 changed-noetag", nil, nil),
+            changed("F37 changed-noetag, and longer", nil, nil, to: Liar.longer),
+            changed("F37 the tag vanished", "\"1\"", nil),
+            changed("F37 the tag appeared", nil, "\"1\""),
+            changed("F37 a strong tag turned weak", "\"1\"", "W/\"1\""),
+            changed("F37 a tag that could not be sent back", "\"1", "\"1"),
+            changed("F37 strong dates", nil, nil) { version in
+                ["Last-Modified: \(isFirst(version) ? old : new)", "Date: \(now)"]
+            },
+            changed("F37 weak dates") { version in
+                let date = isFirst(version) ? old : new
+                return ["Last-Modified: \(date)", "Date: \(date)"]
+            },
+            changed("F37 weak dates that stayed") { _ in ["Last-Modified: \(old)", "Date: \(old)"] },
+            changed("F37 dates without a Date") { version in ["Last-Modified: \(isFirst(version) ? old : new)"] },
+            // A file that stays, under each kind of validator.
+            choosing("weak tag", of: [Liar.a], before: Liar.a.tagged("W/\"1\"")) { _ in Liar.a.tagged("W/\"1\"") },
+            choosing("no validator", of: [Liar.a], before: Liar.a.tagged(nil)) { _ in Liar.a.tagged(nil) },
+            choosing(
+                "strong date", of: [Liar.a], before: Liar.a.tagged(nil),
+                fields: { _ in ["Last-Modified: \(old)", "Date: \(now)"] }
+            ) { _ in Liar.a.tagged(nil) },
+            choosing(
+                "weak date", of: [Liar.a], before: Liar.a.tagged(nil),
+                fields: { _ in ["Last-Modified: \(old)", "Date: \(old)"] }
+            ) { _ in Liar.a.tagged(nil) },
+            choosing(
+                "weak tag and strong date", of: [Liar.a], before: Liar.a.tagged("W/\"1\""),
+                fields: { _ in ["Last-Modified: \(old)", "Date: \(now)"] }
+            ) { _ in Liar.a.tagged("W/\"1\"") },
+            // F38
+            choosing("F38 every request another version of two") { $0.number.isMultiple(of: 2) ? Liar.a : Liar.b },
+            choosing("F38 every request another version of two, without tags", before: Liar.a.tagged(nil)) {
+                ($0.number.isMultiple(of: 2) ? Liar.a : Liar.b).tagged(nil)
+            },
+            choosing(
+                "F38 every request a new version",
+                of: [Liar.a] + (100..<400).map { Resource(size: Liar.size, seed: $0) }
+            ) { Resource(size: Liar.size, seed: UInt64(100 + $0.number)) },
+            choosing("F38 there and back again") { (3..<6).contains($0.number) ? Liar.b : Liar.a },
+            choosing("F38 another size from the third request on", of: [Liar.a, Liar.longer]) {
+                $0.number < 2 ? Liar.a : Liar.longer
+            },
+            choosing("F38 the size grows, the tag stays", of: [Liar.a, Liar.longer.tagged(Liar.a.entityTag)]) {
+                $0.number < 2 ? Liar.a : Liar.longer.tagged(Liar.a.entityTag)
+            },
+            ignoringConditions("F36 changed") { $0.number == 0 && !$0.asksForRange ? Liar.a : Liar.b },
+            ignoringConditions("F36 changed to a weak tag", of: [Liar.a, Liar.b.tagged("W/\"2\"")]) {
+                $0.number == 0 && !$0.asksForRange ? Liar.a : Liar.b.tagged("W/\"2\"")
+            },
+            ignoringConditions("F36 changed, and longer, parts without tags", of: [Liar.a, Liar.longer], isBare: true) {
+                $0.number == 0 && !$0.asksForRange ? Liar.a : Liar.longer
+            },
+            ignoringConditions(
+                "F36 changed under strong dates", of: [Liar.a.tagged(nil), Liar.b.tagged(nil)],
+                fields: { ["Last-Modified: \(isFirst($0) ? old : new)", "Date: \(now)"] }
+            ) { $0.number == 0 && !$0.asksForRange ? Liar.a.tagged(nil) : Liar.b.tagged(nil) },
+            ignoringConditions("F38 every request another version of two") {
+                $0.number.isMultiple(of: 2) ? Liar.a : Liar.b
+            },
+            ignoringConditions("F38 there and back again") { (2..<5).contains($0.number) ? Liar.b : Liar.a },
+            ignoringConditions("F46 two backends, other bytes, by connection") { [Liar.a, Liar.b][$0.connection % 2] },
+            ignoringConditions("F46 two backends, other sizes, by connection", of: [Liar.a, Liar.longer]) {
+                [Liar.a, Liar.longer][$0.connection % 2]
+            },
+            // F46
+            choosing("F46 two backends, same bytes, by request", of: [Liar.a], before: Liar.a.tagged("\"0\"")) {
+                Liar.a.tagged("\"\($0.number % 2)\"")
+            },
+            choosing("F46 two backends, same bytes, by connection", of: [Liar.a], before: Liar.a.tagged("\"0\"")) {
+                Liar.a.tagged("\"\($0.connection % 2)\"")
+            },
+            choosing("F46 two backends, other bytes, by connection") { [Liar.a, Liar.b][$0.connection % 2] },
+            choosing("F46 two backends, other sizes, by connection", of: [Liar.a, Liar.longer]) {
+                [Liar.a, Liar.longer][$0.connection % 2]
+            },
+            choosing("F46 two backends, one without ranges", of: [Liar.a]) { _ in Liar.a }.but { lie in
+                lie.answering = { _ in
+                    { $0.number.isMultiple(of: 2) ? LiarAnswer(honest: Liar.a, to: $0) : LiarAnswer(whole: Liar.a) }
+                }
+            },
+            choosing("F46 two backends, same bytes, and all answers cut", of: [Liar.a]) { _ in Liar.a }.but { lie in
+                lie.failures = [.truncated, .remoteChanged]
+                lie.answering = { _ in
+                    { question in
+                        let answer = LiarAnswer(honest: Liar.a.tagged("\"\(question.number % 2)\""), to: question)
+                        return answer.cut(after: answer.length * 6 / 10)
+                    }
+                }
+            },
+        ]
+        + (1...6).map { count in
+            choosing("F38 flips after \(count) requests") { $0.number < count ? Liar.a : Liar.b }
+        }
+        + (1...6).map { count in
+            choosing("F38 flips after \(count) requests, uncut", isCut: false) { $0.number < count ? Liar.a : Liar.b }
+        }
+        + (1...6).map { count in
+            ignoringConditions("F38 flips after \(count) requests") { $0.number < count ? Liar.a : Liar.b }
+        }
+        + (2...4).map { count in
+            choosing("F38 flips after \(count) requests, weak tags", before: Liar.a.tagged("W/\"1\"")) {
+                $0.number < count ? Liar.a.tagged("W/\"1\"") : Liar.b.tagged("W/\"2\"")
+            }
+        }
+
+    private static func changed(
+        _ name: String, fields: @escaping @Sendable (Resource) -> [String]
+    ) -> Lie { changed(name, nil, nil, fields: fields) }
+
+    @Test("a download is of one version or fails", .timeLimit(.minutes(20)), arguments: lies)
+    func withstands(lie: Lie) async { await withstand(lie) }
+}
