@@ -202,7 +202,7 @@ struct SetTests {
         #expect(offsets.contains { $0 >= 36 * mebibyte }, "\(server.commands)")
     }
 
-    @Test("a download by FTPS verifies, and its mirror may be of another protocol")
+    @Test("a download by FTPS trusts the authority that it was given, and no server without one")
     func ftps() async throws {
         let certificates = try await TestCertificates.shared
         let server = try await Vsftpd(security: .implicit(certificates.server))
@@ -210,12 +210,27 @@ struct SetTests {
         try server.publish(resource, as: "file")
         let daemon = try await DaemonProcess.started()
         let outcome = try await daemon.dlctl(
-            "add", "--wait", "--cacert", certificates.authority.path, "--mirror", "http://127.0.0.1:9/file",
-            server.url("/file", host: "localhost"))
+            "add", "--wait", "--cacert", certificates.authority.path, server.url("/file", host: "localhost"))
         #expect(outcome.succeeded, "\(outcome.error)")
         #expect(resource.difference(fromFileAt: daemon.path("file")) == nil)
         let untrusted = try await daemon.dlctl("add", "--wait", server.url("/file", host: "localhost"))
         #expect(untrusted.status == .exited(1) && untrusted.error.contains("tls"), "\(untrusted.error)")
+    }
+
+    @Test("a file of an FTP server is held against the list of digests beside it")
+    func listOfDigests() async throws {
+        let server = try await Vsftpd()
+        let resource = Resource(size: 3 * mebibyte)
+        try server.publish(resource, as: "file")
+        let sums = try await run(["sh", "-c", "cd \"$0\" && sha256sum file > SHA256SUMS", server.root])
+        #expect(sums.succeeded, "\(sums.error)")
+        let daemon = try await DaemonProcess.started()
+        let outcome = try await daemon.dlctl(
+            "add", "--wait", "--checksum-url", server.url("/SHA256SUMS"), server.url("/file"))
+        #expect(outcome.succeeded, "\(outcome.error)")
+        #expect(try daemon.task(TaskID(1)).verified)
+        #expect(resource.difference(fromFileAt: daemon.path("file")) == nil)
+        daemon.expectTidy()
     }
 
     @Test(
