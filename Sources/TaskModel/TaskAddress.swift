@@ -19,8 +19,7 @@ public struct TaskAddress: Sendable, Equatable {
     /// It is of a file server, and its path is none or ends in a slash.
     public var namesDirectory: Bool {
         guard scheme == "ftp" || scheme == "ftps" || scheme == "sftp" else { return false }
-        let end = url.utf8.firstIndex(of: UInt8(ascii: "?")) ?? url.utf8.endIndex
-        let rest = url.utf8[..<end].dropFirst(scheme.utf8.count + "://".utf8.count)
+        let rest = url.utf8.dropFirst(scheme.utf8.count + "://".utf8.count)
         return rest.last == UInt8(ascii: "/") || !rest.contains(UInt8(ascii: "/"))
     }
 

@@ -54,16 +54,34 @@ struct Admission {
     ///
     /// - Parameters:
     ///   - asked: with its secrets.
+    ///   - before: what it asked for until now, with its secrets.
     ///   - names: the name of the file may be another than before.
     ///   - owner: the task's.
-    mutating func readmit(_ asked: TaskSpecification, names: Bool, owner: UInt32) throws(FieldError) -> NewTask {
+    mutating func readmit(
+        _ asked: TaskSpecification, after before: TaskSpecification, names: Bool, owner: UInt32
+    ) throws(FieldError) -> NewTask {
         var specification = asked
         let address = try Self.judge(specification)
+        try checkSecrets(asked, before, address, owner: owner)
         let path = names && asked.kind == .download ? try destination(asked) : nil
         let secrets = specification.takeSecrets(redactedURL: address.redacted)
         return NewTask(
             specification: specification, secrets: secrets, owner: owner, host: address.hostKey,
             standing: TaskStanding(), path: path)
+    }
+
+    /// What the owner gave for one host does not go to another on the word of someone who could not read it. (Root and
+    /// the daemon's own user can.)
+    private func checkSecrets(
+        _ asked: TaskSpecification, _ before: TaskSpecification, _ address: TaskAddress, owner: UInt32
+    ) throws(FieldError) {
+        guard ![owner, 0, settings.daemonUser].contains(caller.uid) else { return }
+        let keepsSecrets = before.user != nil || (!before.headers.isEmpty && asked.headers == before.headers)
+        guard keepsSecrets, try TaskAddress(parsing: before.url).hostKey != address.hostKey else { return }
+        throw FieldError(
+            field: "url", code: .permissionDenied,
+            message: "is of another host, and the task has header fields or a password that its owner gave for this one"
+        )
     }
 
     /// - Returns: the URL, taken apart.
@@ -73,7 +91,7 @@ struct Admission {
         // A file server's directory is a list of names, and not a file.
         if address.namesDirectory {
             throw FieldError(
-                field: "url", message: "ends in a slash, as directories do; \(address.scheme) fetches files alone")
+                field: "url", message: "names a directory; \(address.scheme) fetches files alone: name a file in it")
         }
         return address
     }

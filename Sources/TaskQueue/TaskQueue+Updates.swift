@@ -15,9 +15,9 @@ extension TaskQueue {
             throw .field(FieldError(field: "changes", message: "is empty; give one or more of \(fields)"))
         }
         let (store, settings, now) = (store, settings, clock.now())
-        let judge: TaskStore.Judge = { (asked) throws(FieldError) in
+        let judge: TaskStore.Judge = { (asked, before, owner) throws(FieldError) in
             var admission = Admission(settings: settings, caller: caller, now: now)
-            return try admission.readmit(asked, names: changes.isOfName, owner: caller.uid)
+            return try admission.readmit(asked, after: before, names: changes.isOfName, owner: owner)
         }
         let expected = try stored { () throws(StoreError) in
             try store.judgeUpdate(id, by: changes, owner: caller.scope, now: now, judge: judge)

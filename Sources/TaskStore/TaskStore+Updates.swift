@@ -15,8 +15,11 @@ package enum UpdateOutcome: Sendable, Equatable {
 
 extension TaskStore {
     /// Judges what is asked for as a whole, its secrets with it, and takes them out; its path is what the task's
-    /// becomes, `nil` leaving that as it is.
-    package typealias Judge = @Sendable (TaskSpecification) throws(FieldError) -> NewTask
+    /// becomes, `nil` leaving that as it is. It is also given what was asked for before.
+    package typealias Judge =
+        @Sendable (
+            _ asked: TaskSpecification, _ before: TaskSpecification, _ owner: UInt32
+        ) throws(FieldError) -> NewTask
 
     /// Changes what a task asks for, with an event, and takes it to where that leads (see
     /// ``TaskStanding/updated(by:now:)``). Bytes and resume data stay. A running task counts as the ready one it is
@@ -98,7 +101,7 @@ extension Database {
         if let json = found.secrets { whole.restore(try StoredJSON.decode(TaskSecrets.self, from: json)) }
         let task: NewTask
         do throws(FieldError) {
-            task = try judge(changes.applied(to: whole))
+            task = try judge(changes.applied(to: whole), whole, found.head.owner)
         } catch {
             return .failure(NoPlan(outcome: .wrong(error)))
         }

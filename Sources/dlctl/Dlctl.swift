@@ -28,7 +28,8 @@ struct Dlctl: ParsableCommand {
             CommandGroup(name: "Adding", subcommands: [Add.self, Upload.self, Queue.self]),
             CommandGroup(name: "Looking", subcommands: [List.self, Show.self, Wait.self]),
             CommandGroup(
-                name: "Steering", subcommands: [Pause.self, Resume.self, SetCommand.self, Cancel.self, Retry.self, Remove.self]),
+                name: "Steering",
+                subcommands: [Pause.self, Resume.self, SetCommand.self, Cancel.self, Retry.self, Remove.self]),
             CommandGroup(
                 name: "The daemon", subcommands: [Status.self, Shutdown.self, RPC.self, Completion.self]),
         ])

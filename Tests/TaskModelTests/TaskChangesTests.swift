@@ -19,10 +19,12 @@ struct TaskChangesTests {
         {"connections":4,"headers":["A: b"],"limit":1024,"output":"o","priority":"high","startAt":5,"url":"http://h/a"}
         """
 
-    @Test("every field comes back as it went, and null stays null", arguments: [
-        full, "{}", #"{"connections":"auto"}"#,
-        #"{"connections":null,"headers":null,"limit":null,"output":null,"priority":null,"startAt":null}"#,
-    ])
+    @Test(
+        "every field comes back as it went, and null stays null",
+        arguments: [
+            full, "{}", #"{"connections":"auto"}"#,
+            #"{"connections":null,"headers":null,"limit":null,"output":null,"priority":null,"startAt":null}"#,
+        ])
     func roundTrip(json: String) throws {
         let changes = try Self.decode(json)
         #expect(try Self.encode(changes) == json)
@@ -45,23 +47,25 @@ struct TaskChangesTests {
         #expect(try Self.decode(#"{"limit":7}"#).applied(to: changed).headers == ["A: b"])
     }
 
-    @Test("a value of another type, and a field that cannot be changed, are named", arguments: [
-        (#"{"url":null}"#, "url", "must be a string"), (#"{"url":7}"#, "url", "must be a string"),
-        (#"{"limit":"fast"}"#, "limit", "must be a whole number of bytes a second, or null"),
-        (#"{"limit":1.5}"#, "limit", "must be a whole number of bytes a second, or null"),
-        (#"{"connections":"many"}"#, "connections", "must be auto or a whole number from 1 to 16, or null"),
-        (#"{"headers":"A: b"}"#, "headers", "must be an array of strings, or null"),
-        (#"{"headers":[null]}"#, "headers", "must be an array of strings, or null"),
-        (#"{"priority":"urgent"}"#, "priority", "must be one of low, normal, high, or null"),
-        (#"{"startAt":"22:00"}"#, "startAt", "must be a whole number of milliseconds since 1970, or null"),
-        (#"{"output":[]}"#, "output", "must be a string, or null"),
-        (
-            #"{"checksum":"md5:0"}"#, "checksum",
-            "cannot be changed once the task is there; only url, output, connections, limit, headers, priority, startAt can"
-        ),
-        (#"{"header":["A: b"]}"#, "header", "is not a field that can be changed; did you mean headers?"),
-        (#"{"zzzzzzzz":1}"#, "zzzzzzzz", "is not a field that can be changed"),
-    ])
+    @Test(
+        "a value of another type, and a field that cannot be changed, are named",
+        arguments: [
+            (#"{"url":null}"#, "url", "must be a string"), (#"{"url":7}"#, "url", "must be a string"),
+            (#"{"limit":"fast"}"#, "limit", "must be a whole number of bytes a second, or null"),
+            (#"{"limit":1.5}"#, "limit", "must be a whole number of bytes a second, or null"),
+            (#"{"connections":"many"}"#, "connections", "must be auto or a whole number from 1 to 16, or null"),
+            (#"{"headers":"A: b"}"#, "headers", "must be an array of strings, or null"),
+            (#"{"headers":[null]}"#, "headers", "must be an array of strings, or null"),
+            (#"{"priority":"urgent"}"#, "priority", "must be one of low, normal, high, or null"),
+            (#"{"startAt":"22:00"}"#, "startAt", "must be a whole number of milliseconds since 1970, or null"),
+            (#"{"output":[]}"#, "output", "must be a string, or null"),
+            (
+                #"{"checksum":"md5:0"}"#, "checksum",
+                "cannot be changed once the task is there; only url, output, connections, limit, headers, priority, startAt can"
+            ),
+            (#"{"header":["A: b"]}"#, "header", "is not a field that can be changed; did you mean headers?"),
+            (#"{"zzzzzzzz":1}"#, "zzzzzzzz", "is not a field that can be changed"),
+        ])
     func refused(json: String, field: String, message: String) {
         #expect(throws: FieldError(field: field, message: message)) { try Self.decode(json) }
     }
@@ -79,11 +83,13 @@ struct TaskChangesTests {
         try standing.updated(by: decode(json), now: now)
     }
 
-    @Test("another URL frees what waits or is stopped on account of the old one, and nothing else", arguments: [
-        (TaskState.queued, nil, false), (.failed, nil, true), (.waiting, .retry, true), (.waiting, .network, true),
-        (.waiting, .scheduled, false), (.waiting, .diskFull, false), (.paused, .user, false),
-        (.paused, .urlExpired, true), (.paused, .auth, true), (.paused, .sourceChanged, false),
-    ] as [(TaskState, TaskReason?, Bool)])
+    @Test(
+        "another URL frees what waits or is stopped on account of the old one, and nothing else",
+        arguments: [
+            (TaskState.queued, nil, false), (.failed, nil, true), (.waiting, .retry, true), (.waiting, .network, true),
+            (.waiting, .scheduled, false), (.waiting, .diskFull, false), (.paused, .user, false),
+            (.paused, .urlExpired, true), (.paused, .auth, true), (.paused, .sourceChanged, false),
+        ] as [(TaskState, TaskReason?, Bool)])
     func url(state: TaskState, reason: TaskReason?, isFreed: Bool) throws {
         let before = try Self.standing(state, reason)
         let after = try Self.updated(before, #"{"url":"http://h/b"}"#)

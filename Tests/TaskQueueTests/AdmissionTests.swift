@@ -82,7 +82,9 @@ struct AdmissionTests {
         #expect(Self.refusal(of: specification)?.field == "checksumURL")
     }
 
-    @Test("a directory of a file server is no file", arguments: ["ftp://h", "ftp://h/", "sftp://u:p@h/a/", "ftps://h/a/?x"])
+    @Test(
+        "a directory of a file server is no file",
+        arguments: ["ftp://h", "ftp://h/", "sftp://u:p@h/a/", "ftps://h:990"])
     func directories(url: String) {
         #expect(Self.refusal(of: TaskSpecification(url: url))?.field == "url")
         #expect(Self.refusal(of: TaskSpecification(url: url))?.code == .invalid)
@@ -99,14 +101,46 @@ struct AdmissionTests {
         var admission = Admission(
             settings: Self.settings(), caller: Caller(uid: 0, isAdministrator: true), now: 5)
         var specification = TaskSpecification(url: "https://h/b?sig=x")
-        let named = try admission.readmit(specification, names: true, owner: 7)
+        let named = try admission.readmit(specification, after: specification, names: true, owner: 7)
         #expect(named.path == "/home/me/dl/b" && named.owner == 7 && named.secrets.url == specification.url)
-        #expect(try admission.readmit(specification, names: false, owner: 7).path == nil)
+        #expect(try admission.readmit(specification, after: specification, names: false, owner: 7).path == nil)
         specification.url = "ftp://h/"
-        #expect(throws: FieldError.self) { try admission.readmit(specification, names: true, owner: 7) }
+        #expect(throws: FieldError.self) {
+            try admission.readmit(specification, after: specification, names: true, owner: 7)
+        }
         var upload = TaskSpecification(kind: .upload, url: "http://h/a")
         upload.file = "/no/such/file"
-        #expect(try admission.readmit(upload, names: true, owner: 7).path == nil)
+        #expect(try admission.readmit(upload, after: upload, names: true, owner: 7).path == nil)
+    }
+
+    @Test("an administrator does not send another user's header fields or password to another host; root may")
+    func secretsOfAnother() throws {
+        var before = TaskSpecification(url: "https://h/a")
+        before.headers = ["Authorization: secret"]
+        func code(_ url: String, by uid: UInt32, _ change: (inout TaskSpecification) -> Void = { _ in }) -> ErrorCode? {
+            var admission = Admission(
+                settings: Self.settings(), caller: Caller(uid: uid, isAdministrator: true), now: 5)
+            var asked = before
+            asked.url = url
+            change(&asked)
+            do throws(FieldError) {
+                _ = try admission.readmit(asked, after: before, names: true, owner: 7)
+                return nil
+            } catch {
+                #expect(error.field == "url")
+                return error.code
+            }
+        }
+        for url in ["https://other/a", "http://h/a", "https://h:444/a"] {
+            #expect(code(url, by: 8) == .permissionDenied)
+            for uid: UInt32 in [0, 7, 500] { #expect(code(url, by: uid) == nil) }
+            #expect(code(url, by: 8) { $0.headers = [] } == nil)
+            #expect(code(url, by: 8) { $0.headers = ["Accept: a/b"] } == nil)
+            before.user = "me"
+            #expect(code(url, by: 8) { $0.headers = [] } == .permissionDenied)
+            before.user = nil
+        }
+        #expect(code("https://h/b?c", by: 8) == nil)
     }
 
     @Test("a file that is not there, or none, is no source")

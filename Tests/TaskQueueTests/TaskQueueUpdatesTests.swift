@@ -1,7 +1,6 @@
 import TaskModel
 import TestSupport
 import Testing
-import Transfer
 
 @testable import TaskQueue
 
@@ -38,7 +37,7 @@ struct TaskQueueUpdatesTests {
     @Test("a task that runs goes on at once with what is asked now, its bytes kept and no attempt burned")
     func active() async throws {
         let server = try ScriptedServer(["/a": slowThenFast()])
-        let fixture = try await QueueFixture { $0.segments = .fixed(1) }
+        let fixture = try await QueueFixture()
         let id = try await fixture.add(server.url("/a"))
         try await fixture.running(id, bytes: 500_000)
         let parts = fixture.parts
@@ -63,10 +62,7 @@ struct TaskQueueUpdatesTests {
         let server = try ScriptedServer([
             "/a": slowThenFast(), "/b": [.status(200, body: "b")], "/c": [.status(200, body: "c")],
         ])
-        let fixture = try await QueueFixture {
-            $0.activeTasks = 1
-            $0.segments = .fixed(1)
-        }
+        let fixture = try await QueueFixture { $0.activeTasks = 1 }
         let id = try await fixture.add(server.url("/a"))
         try await fixture.running(id, bytes: 500_000)
         let others = [
@@ -80,7 +76,7 @@ struct TaskQueueUpdatesTests {
     @Test("what cannot be taken, and a change of priority, leave what runs undisturbed")
     func undisturbed() async throws {
         let server = try ScriptedServer(["/a": slowThenFast()])
-        let fixture = try await QueueFixture { $0.segments = .fixed(1) }
+        let fixture = try await QueueFixture()
         let id = try await fixture.add(server.url("/a"))
         try await fixture.running(id, bytes: 500_000)
         #expect(try await field(id, fixture) { $0.url = "nowhere" } == "changes.url")
@@ -98,7 +94,7 @@ struct TaskQueueUpdatesTests {
 
     @Test("nobody changes another's task, and an administrator anyone's")
     func owner() async throws {
-        let fixture = try await QueueFixture { $0.segments = .fixed(1) }
+        let fixture = try await QueueFixture()
         let id = try await fixture.add("http://127.0.0.1:9/a") { $0.paused = true }
         let stranger = Caller(uid: 1001, isAdministrator: false)
         #expect(try await update(id, fixture, by: stranger) { $0.limit = .set(5) } == nil)
@@ -110,7 +106,7 @@ struct TaskQueueUpdatesTests {
     @Test("what is completed is refused, with a word on why")
     func completed() async throws {
         let server = try ScriptedServer(["/a": [.status(200, body: "a")]])
-        let fixture = try await QueueFixture { $0.segments = .fixed(1) }
+        let fixture = try await QueueFixture()
         let id = try await fixture.add(server.url("/a"))
         _ = try await fixture.completed(id)
         let message = "task \(id) is completed; nothing of it can be changed any more"
@@ -120,10 +116,61 @@ struct TaskQueueUpdatesTests {
         #expect(fixture.files == ["a"])
     }
 
+    @Test("a change that comes while the file gets its name is refused, or names it; never is it lost")
+    func atTheEnd() async throws {
+        let server = try ScriptedServer(["/hang": [.hang], "/a": [.status(200, body: "text")]])
+        let fixture = try await QueueFixture()
+        // While another runs, a finished file waits a moment for company before it is synced and named.
+        _ = try await fixture.add(server.url("/hang"))
+        for number in 0..<8 {
+            let id = try await fixture.add(server.url("/a")) { $0.output = "old\(number)" }
+            try await eventually(that: "every byte is here", every: .milliseconds(1)) {
+                let status = try await fixture.status(id)
+                return status.phase == .publishing || status.state == .completed
+            }
+            var isRefused = false
+            do {
+                _ = try await update(id, fixture) { $0.output = .set("new\(number)") }
+            } catch QueueError.refused {
+                isRefused = true
+            }
+            let name = isRefused ? "old\(number)" : "new\(number)"
+            let status = try await fixture.completed(id)
+            #expect(status.path == fixture.downloads + "/" + name && fixture.files.contains(name))
+            #expect(!fixture.files.contains(isRefused ? "new\(number)" : "old\(number)"))
+        }
+    }
+
+    @Test("changes, pauses and resumptions all at once end in a whole file")
+    func storm() async throws {
+        let server = try ScriptedServer(["/a": [.drip(body, after: 0, bytesPerSecond: 20_000_000)]])
+        let fixture = try await QueueFixture()
+        let id = try await fixture.add(server.url("/a"))
+        try await fixture.running(id, bytes: 100_000)
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<24 {
+                group.addTask {
+                    if number % 3 == 0 {
+                        _ = try? await fixture.queue.change(
+                            number % 2 == 0 ? .pause : .resume, [id], by: QueueFixture.me)
+                    } else {
+                        var changes = TaskChanges()
+                        changes.limit = .set(Int64(number) << 24)
+                        _ = try? await fixture.queue.update(id, by: changes, for: QueueFixture.me)
+                    }
+                }
+            }
+        }
+        _ = try await fixture.queue.change(.resume, [id], by: QueueFixture.me)
+        let status = try await fixture.completed(id)
+        #expect(body.difference(fromFileAt: fixture.downloads + "/a") == nil && fixture.files == ["a"])
+        #expect(status.bytesFetched < body.size * 2, "\(status.bytesFetched)")
+    }
+
     @Test("a failed task goes on by itself with another URL")
     func failed() async throws {
         let server = try ScriptedServer(["/b": [.status(200, body: "b")]])
-        let fixture = try await QueueFixture { $0.segments = .fixed(1) }
+        let fixture = try await QueueFixture()
         let id = try await fixture.add(server.url("/a"))
         #expect(try await fixture.status(id, once: [.failed]).error?.code == .http(404))
         #expect(try await update(id, fixture) { $0.limit = .set(1 << 20) }?.state == .failed)
@@ -135,7 +182,7 @@ struct TaskQueueUpdatesTests {
     @Test("a time to start stops what runs until then, and taking it back lets it go on")
     func startAt() async throws {
         let server = try ScriptedServer(["/a": slowThenFast()])
-        let fixture = try await QueueFixture { $0.segments = .fixed(1) }
+        let fixture = try await QueueFixture()
         let id = try await fixture.add(server.url("/a"))
         try await fixture.running(id, bytes: 500_000)
         let later: Milliseconds = 253_402_300_000_000
@@ -154,10 +201,7 @@ struct TaskQueueUpdatesTests {
         let server = try ScriptedServer([
             "/hang": [.hang], "/a": [.status(200, body: "a")], "/b": [.status(200, body: "b")],
         ])
-        let fixture = try await QueueFixture {
-            $0.activeTasks = 1
-            $0.segments = .fixed(1)
-        }
+        let fixture = try await QueueFixture { $0.activeTasks = 1 }
         let first = try await fixture.add(server.url("/hang"))
         try await eventually(that: "the first runs") { !server.requests().isEmpty }
         let ids = [try await fixture.add(server.url("/a")), try await fixture.add(server.url("/b"))]
@@ -170,7 +214,7 @@ struct TaskQueueUpdatesTests {
     @Test("an upload takes what applies to it")
     func upload() async throws {
         let server = try ScriptedServer(["/new": [.status(201)]])
-        let fixture = try await QueueFixture { $0.segments = .fixed(1) }
+        let fixture = try await QueueFixture()
         let source = try fixture.directory.write("text", to: "source")
         let id = try await fixture.add(server.url("/old"), by: QueueFixture.administrator) {
             $0.kind = .upload

@@ -5,12 +5,12 @@ import Testing
 
 @Suite("Changes to what is asked for")
 struct TaskStoreUpdatesTests {
-    private static let judge: TaskStore.Judge = { (asked) throws(FieldError) in
+    private static let judge: TaskStore.Judge = { (asked, _, owner) throws(FieldError) in
         var specification = asked
         let address = try specification.check()
         let secrets = specification.takeSecrets(redactedURL: address.redacted)
         return NewTask(
-            specification: specification, secrets: secrets, owner: 1000, host: address.hostKey,
+            specification: specification, secrets: secrets, owner: owner, host: address.hostKey,
             standing: TaskStanding(), path: specification.output.map { "/d/\($0)" })
     }
 

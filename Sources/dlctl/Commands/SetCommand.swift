@@ -94,7 +94,7 @@ struct SetCommand: DaemonCommand {
         if context.json {
             context.output.json(task)
         } else {
-            context.output.line("task \(task.id) is changed; it stands at \(Describe.state(task, now: Clock.now()))")
+            context.output.line("task \(task.id) changed (\(Describe.state(task, now: Clock.now())))")
         }
     }
 
