@@ -73,7 +73,9 @@ final class BodyWriter {
     /// - Returns: what lies behind the bytes that are there.
     private func compare(_ bytes: UnsafeRawBufferPointer) throws(TransferError) -> UnsafeRawBufferPointer {
         let count = Int(min(Int64(bytes.count), overlapEnd - position))
-        guard let part = file.part, let theirs = bytes.baseAddress else { throw TransferError(.internal, "nothing to compare with") }
+        guard let part = file.part, let theirs = bytes.baseAddress else {
+            throw TransferError(.internal, "nothing to compare with")
+        }
         let space = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 16)
         defer { space.deallocate() }
         let read = try part.descriptor.read(into: space, at: position)

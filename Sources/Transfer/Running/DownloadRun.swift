@@ -23,6 +23,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     /// Connections that the host's limit was asked for, by origin.
     private var borrowed: [String] = []
     private var timer: Int?
+    private var later: Int?
     private var isSuspended = false
     private var isEnded = false
 
@@ -51,6 +52,8 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     private var addsFrom: Int64 = 0
     /// Connections that brought nothing, one after another.
     private var losses = 0
+    /// The server answered one of several connections with a refusal.
+    private var wasRefused = false
 
     /// Bytes that have to be missing for a second connection.
     private static let smallestShared: Int64 = 4 << 20
@@ -60,6 +63,10 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     private static let replacementLimit = 8
     /// After so many in a row the others are left alone.
     private static let lossLimit = 3
+    /// Milliseconds that a server is left alone that refused a second connection.
+    private static let secondThought: Int64 = 500
+    /// The longest that a run waits for a server by itself; its task may wait longer.
+    private static let longestThought: Int64 = 5_000
     /// Milliseconds between looks where one connection is left as it is.
     private static let calmInterval: Int64 = 1_000
 
@@ -202,11 +209,28 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         case .failed(let error):
             if isShared {
                 lose(worker, error)
-            } else if !turn(from: worker, error) {
+            } else if !asksLater(worker, error), !turn(from: worker, error) {
                 broke(worker, firstFailure ?? error)
             }
         case .refused(let error): broke(worker, error)
         }
+    }
+
+    /// A server that refused one of several connections may not have noticed yet that only one is left.
+    ///
+    /// - Returns: whether it is asked once more.
+    private func asksLater(_ worker: SegmentWorker, _ error: TransferError) -> Bool {
+        guard wasRefused, !isSingle, let status = error.httpStatus, [403, 429, 503].contains(status) else {
+            return false
+        }
+        let wait = max(Self.secondThought, Int64(error.retryAfter ?? 0) * 1000)
+        guard wait <= Self.longestThought else { return false }
+        isSingle = true
+        later = core.after(milliseconds: wait) { [unowned self] in
+            later = nil
+            again(worker)
+        }
+        return true
     }
 
     /// libcurl saw a complete body; whether it is, our own count says.
@@ -292,6 +316,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
             return worker.source.fail(at: now, rest: rest)
         }
         losses += 1
+        if error.code == .httpStatus { wasRefused = true }
         addsFrom = now + max(rest, 1_000 << Int64(min(losses, 6)))
         if losses >= Self.lossLimit { growth.limit(to: workers.count) }
     }
@@ -530,6 +555,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     private func end() {
         isEnded = true
         stopTimer()
+        if let later { core.cancelTimer(later) }
         // What a caller still holds of this outlives its place on the loop.
         let workers = workers
         letGo(allBut: nil)
