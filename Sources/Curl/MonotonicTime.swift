@@ -19,6 +19,13 @@ package struct MonotonicTime: Comparable, Sendable {
     /// Whole milliseconds of the clock.
     package var milliseconds: Int64 { Int64(nanoseconds / 1_000_000) }
 
+    /// Processor time that the calling thread has used.
+    package static func ofThread() -> MonotonicTime {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return MonotonicTime(nanoseconds: UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec))
+    }
+
     package static func < (left: MonotonicTime, right: MonotonicTime) -> Bool {
         left.nanoseconds < right.nanoseconds
     }

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Compares dld with curl, wget2, axel and aria2c, as far as they are installed: bench.sh [large|small|all]
+# Compares dld with curl, wget2, axel, aria2c and aria2-next, as far as they are installed:
+# bench.sh [large|tls|small|all]
 #
 #   large  one file of 2 GiB
+#   tls    the same by HTTPS
 #   small  10,000 files of 16 KiB, 32 at once
 #
 # All runs of one comparison are interleaved, each in a fresh directory of one file system, and judged by their
@@ -14,18 +16,20 @@
 # dld is timed from `dlctl add` to the end of its wait, when every file is durable; a peer as it is, and again with
 # a sync of what it wrote.
 #
+# Beside the times stands the processor time a GiB: for dld that of all of the daemon's threads and of dlctl.
+#
 # Beside the large file stands what the way of its bytes costs the library alone: calls of malloc and its kin, and of
 # mutexes, by the thread that reads from the socket, between the first and the last 16 MiB.
 #
 # RUNS (5), DLD_BIN_DIR (.build/release), BENCH_DIR (where to work; a disk with room), BENCH_REPORT (Markdown).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-export LC_ALL=C PATH=$PATH:/usr/sbin:/sbin
+export LC_ALL=C PATH=$PATH:$PWD/.build/peers/bin:/usr/sbin:/sbin PYTHONPATH=$PWD/.build/peers
 
 what=${1:-all}
 runs=${RUNS:-5}
-case $what in large | small | all) ;; *)
-    echo "usage: $0 [large|small|all]" >&2
+case $what in large | tls | small | all) ;; *)
+    echo "usage: $0 [large|tls|small|all]" >&2
     exit 64
     ;;
 esac
@@ -59,6 +63,10 @@ fail() {
 start_nginx() {
     # Below the ports that the kernel gives to outgoing connections, which could hold one that nobody listens on.
     while port=$((20000 + RANDOM % 12000)) && (: </dev/tcp/127.0.0.1/$port) 2>/dev/null; do :; done
+    while tls_port=$((20000 + RANDOM % 12000)) && [ $tls_port -ne $port ] \
+        && (: </dev/tcp/127.0.0.1/$tls_port) 2>/dev/null; do :; done
+    openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1 \
+        -keyout "$place/key.pem" -out "$place/ca.pem" 2>/dev/null
     [ "$(id -u)" -ne 0 ] || echo 'user root;' >"$place/nginx.conf"
     cat >>"$place/nginx.conf" <<CONF
 daemon off;
@@ -76,6 +84,12 @@ http {
     uwsgi_temp_path $place/tmp-uwsgi;
     scgi_temp_path $place/tmp-scgi;
     server { listen 127.0.0.1:$port backlog=1024; root $place/source; }
+    server {
+        listen 127.0.0.1:$tls_port ssl backlog=1024;
+        root $place/source;
+        ssl_certificate $place/ca.pem;
+        ssl_certificate_key $place/key.pem;
+    }
 }
 CONF
     nginx -p "$place" -e "$place/nginx.log" -c "$place/nginx.conf" &
@@ -107,11 +121,15 @@ run_large() {
     local url=$server/large.bin
     case $1 in
         dld) "$bin/dlctl" --socket "$place/dld.sock" add --wait --directory "$2" "$url" ;;
-        curl) curl -q -sS -o "$2/large.bin" "$url" ;;
-        wget2) wget2 --no-config -q -O "$2/large.bin" "$url" ;;
-        axel) axel -q -o "$2/large.bin" "$url" ;;
-        aria2c) aria2c --no-conf -q -d "$2" -o large.bin "$url" ;;
+        curl) curl -q -sS --cacert "$place/ca.pem" -o "$2/large.bin" "$url" ;;
+        wget2) wget2 --no-config -q --ca-certificate="$place/ca.pem" -O "$2/large.bin" "$url" ;;
+        axel) axel -q -k -o "$2/large.bin" "$url" ;;
+        aria2c) aria2c --no-conf -q --ca-certificate="$place/ca.pem" -d "$2" -o large.bin "$url" ;;
+        aria2-next) aria2-next --no-conf -q --ca-certificate="$place/ca.pem" -d "$2" -o large.bin "$url" ;;
     esac
+}
+run_tls() {
+    server=$tls_server run_large "$@"
 }
 
 # run_small TOOL DIRECTORY: brings all small files into DIRECTORY. The lists are made before the clock runs.
@@ -121,9 +139,10 @@ run_small() {
         curl) (cd "$2" && curl -q -sS -Z --parallel-max 32 -K "$place/small.curl") ;;
         wget2) wget2 --no-config -q --max-threads=32 -P "$2" -i "$place/small.urls" ;;
         aria2c) aria2c --no-conf -q -j32 -d "$2" -i "$place/small.urls" ;;
+        aria2-next) aria2-next --no-conf -q -j32 -d "$2" -i "$place/small.urls" ;;
     esac
 }
-export -f run_large run_small
+export -f run_large run_tls run_small
 export bin place
 
 chunks() {
@@ -138,21 +157,37 @@ chunks() {
 
 seconds() { awk -v from="$1" -v to="$2" 'BEGIN { printf "%.3f", to - from }'; }
 
+# Seconds of processor that ended children of this shell and the daemon have used, in $used: a subshell would tell of
+# its own children.
+processor_time() {
+    local ticks=0
+    [ -z "$daemon" ] || ticks=$(awk '{ print $14 + $15 }' "/proc/$daemon/stat")
+    times >"$place/times"
+    used=$(awk -v ticks="$ticks" -v hertz="$(getconf CLK_TCK)" 'NR == 2 {
+        split($1, user, /[ms]/); split($2, system_, /[ms]/)
+        printf "%.3f", user[1] * 60 + user[2] + system_[1] * 60 + system_[2] + ticks / hertz
+    }' "$place/times")
+}
+
 # measure KIND TOOL ROUND: one run into a directory of its own, its two times appended to KIND.times.
 measure() {
-    local kind=$1 tool=$2 directory=$place/runs/$1-$2-$3 start plain synced
+    local kind=$1 tool=$2 directory=$place/runs/$1-$2-$3 start plain synced spent used
     mkdir -p "$directory"
     sync -f "$place"
+    processor_time
+    spent=$used
     start=$EPOCHREALTIME
     timeout "$limit" bash -c "run_$kind $tool '$directory'" >"$place/tool.log" 2>&1 \
         || fail "$tool ended with $? in round $3"
     plain=$EPOCHREALTIME
+    processor_time
+    spent=$(seconds "$spent" "$used")
     # What dld says is complete is durable already; a peer's files still have to reach the disk.
     if [ "$tool" != dld ]; then
-        if [ "$kind" = large ]; then sync "$directory/large.bin"; else sync -f "$directory"; fi
+        if [ "$kind" != small ]; then sync "$directory/large.bin"; else sync -f "$directory"; fi
     fi
     synced=$EPOCHREALTIME
-    if [ "$kind" = large ]; then
+    if [ "$kind" != small ]; then
         cmp "$place/source/large.bin" "$directory/large.bin" || fail "$tool brought other bytes"
         # Kept to the end they would fill the disk; a single inode does not matter.
         rm "$directory/large.bin"
@@ -161,8 +196,8 @@ measure() {
     fi
     plain=$(seconds "$start" "$plain") synced=$(seconds "$start" "$synced")
     [ "$tool" != dld ] || synced=$plain
-    echo "$tool $plain $synced" >>"$place/$kind.times"
-    printf '  round %s  %-7s %8s s   synced %8s s\n' "$3" "$tool" "$plain" "$synced"
+    echo "$tool $plain $synced $spent" >>"$place/$kind.times"
+    printf '  round %s  %-10s %8s s   synced %8s s   processor %8s s\n' "$3" "$tool" "$plain" "$synced" "$spent"
 }
 
 # compare KIND TOOL…: every round begins with another tool, so that none always follows the same one.
@@ -180,7 +215,7 @@ compare() {
 # table KIND TITLE: medians and ratios as Markdown.
 table() {
     printf '\n**%s** (medians of %s runs)\n\n' "$2" "$runs"
-    awk '
+    awk -v gib="$3" '
         function median(list, count,   i, j, swap) {
             for (i = 2; i <= count; i++)
                 for (j = i; j > 1 && list[j] < list[j - 1]; j--) {
@@ -189,50 +224,64 @@ table() {
             return count % 2 ? list[(count + 1) / 2] : (list[count / 2] + list[count / 2 + 1]) / 2
         }
         { if (!($1 in count)) order[++tools] = $1
-          count[$1]++; plain[$1, count[$1]] = $2 + 0; synced[$1, count[$1]] = $3 + 0 }
+          count[$1]++; plain[$1, count[$1]] = $2 + 0; synced[$1, count[$1]] = $3 + 0
+          spent[$1, count[$1]] = $4 + 0 }
         END {
             for (t = 1; t <= tools; t++) {
                 name = order[t]
-                for (i = 1; i <= count[name]; i++) { a[i] = plain[name, i]; b[i] = synced[name, i] }
+                for (i = 1; i <= count[name]; i++) { a[i] = plain[name, i]; b[i] = synced[name, i]; c[i] = spent[name, i] }
                 asis[name] = median(a, count[name]); safe[name] = median(b, count[name])
+                work[name] = median(c, count[name]) / gib
             }
-            print "| tool | as it is | dld / tool | with sync | dld / tool |"
-            print "|---|---:|---:|---:|---:|"
-            printf "| dld (durable) | %.2f s | | %.2f s | |\n", asis["dld"], asis["dld"]
+            print "| tool | as it is | dld / tool | with sync | dld / tool | processor a GiB |"
+            print "|---|---:|---:|---:|---:|---:|"
+            printf "| dld (durable) | %.2f s | | %.2f s | | %.2f s |\n", asis["dld"], asis["dld"], work["dld"]
             for (t = 1; t <= tools; t++) {
                 name = order[t]
                 if (name == "dld") continue
-                printf "| %s | %.2f s | %.2f | %.2f s | %.2f |\n", name, asis[name], asis["dld"] / asis[name],
-                    safe[name], asis["dld"] / safe[name]
+                printf "| %s | %.2f s | %.2f | %.2f s | %.2f | %.2f s |\n", name, asis[name],
+                    asis["dld"] / asis[name], safe[name], asis["dld"] / safe[name], work[name]
+                if (!quick || asis[name] < asis[quick]) quick = name
+                if (!thrifty || work[name] < work[thrifty]) thrifty = name
                 if (!best || safe[name] < safe[best]) best = name
             }
-            if (best) printf "\ndld takes %.2f times as long as the best peer with sync, %s.\n",
-                asis["dld"] / safe[best], best
+            if (best) printf "\ndld takes %.2f times as long as the best peer with sync, %s; %.2f times as long as " \
+                "the best as it is, %s; and %.2f times the processor time of the thriftiest, %s.\n",
+                asis["dld"] / safe[best], best, asis["dld"] / asis[quick], quick, work["dld"] / work[thrifty], thrifty
         }' "$place/$1.times"
 }
 
 peers=()
-for tool in curl wget2 axel aria2c; do ! command -v "$tool" >/dev/null || peers+=("$tool"); done
+for tool in curl wget2 axel aria2c aria2-next; do ! command -v "$tool" >/dev/null || peers+=("$tool"); done
 mkdir -p "$place/source/small"
 : >"$place/report"
 start_nginx
-server=http://127.0.0.1:$port
-export server
+server=http://127.0.0.1:$port tls_server=https://127.0.0.1:$tls_port
+export server tls_server
+large_gib=$(awk -v size="$large_size" 'BEGIN { print size / 2 ^ 30 }')
+small_gib=$(awk -v count="$small_count" 'BEGIN { print count * 16384 / 2 ^ 30 }')
 
 if [ "$what" != small ]; then
     echo "One file of $((large_size / 1048576)) MiB:"
     head -c "$large_size" /dev/urandom >"$place/source/large.bin"
     sync -f "$place"
     cat "$place/source/large.bin" >/dev/null
-    start_daemon ''
-    compare large dld "${peers[@]}"
+    start_daemon "tls: {ca-file: $place/ca.pem}"
+    if [ "$what" != tls ]; then
+        compare large dld "${peers[@]}"
+        table large "One file of $((large_size / 1048576)) MiB" "$large_gib" >>"$place/report"
+        chunks >>"$place/report"
+    fi
+    if [ "$what" != large ]; then
+        echo 'By HTTPS:'
+        compare tls dld "${peers[@]}"
+        table tls "One file of $((large_size / 1048576)) MiB by HTTPS" "$large_gib" >>"$place/report"
+    fi
     stop_daemon
-    table large "One file of $((large_size / 1048576)) MiB" >>"$place/report"
-    chunks >>"$place/report"
     rm "$place/source/large.bin"
 fi
 
-if [ "$what" != large ]; then
+if [ "$what" = small ] || [ "$what" = all ]; then
     echo "$small_count files of 16 KiB, 32 at once:"
     head -c $((small_count * 16384)) /dev/urandom \
         | split -a 5 -d -b 16384 - "$place/source/small/f"
@@ -246,7 +295,7 @@ if [ "$what" != large ]; then
     for tool in "${peers[@]}"; do [ "$tool" = axel ] || many+=("$tool"); done
     compare small dld "${many[@]}"
     stop_daemon
-    table small "$small_count files of 16 KiB, 32 at once" >>"$place/report"
+    table small "$small_count files of 16 KiB, 32 at once" "$small_gib" >>"$place/report"
 fi
 
 {

@@ -24,6 +24,10 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     private var borrowed: [String] = []
     private var timer: Int?
     private var later: Int?
+    /// What the loop's thread had used at the last look.
+    private var load: (wall: MonotonicTime, spent: MonotonicTime)?
+    /// The share of the time that a busy thread is at work.
+    private static let busy = 0.65
     private var isSuspended = false
     private var isEnded = false
 
@@ -180,6 +184,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         guard takesRanges || sources.all.count > 1, timer == nil, task.originalRequest.segments.most > 1,
             total - file.count >= Self.smallestShared
         else { return }
+        _ = isBusy()
         look(in: task.originalRequest.segments.isAutomatic ? ConnectionGrowth.interval : 0)
     }
 
@@ -396,6 +401,15 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         }
     }
 
+    /// Whether this thread has hardly rested since it was last asked: then it is not the line that is to be filled.
+    private func isBusy() -> Bool {
+        let (wall, spent) = (MonotonicTime.now(), MonotonicTime.ofThread())
+        defer { load = (wall, spent) }
+        guard let load else { return false }
+        let passed = Double(wall.nanoseconds - load.wall.nanoseconds)
+        return passed > 0 && Double(spent.nanoseconds - load.spent.nanoseconds) / passed >= Self.busy
+    }
+
     private func stopTimer() {
         if let timer { core.cancelTimer(timer) }
         timer = nil
@@ -408,8 +422,8 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
             let now = core.now.milliseconds
             let left = total - file.count
             let target = growth.look(
-                now: now, received: task.progress.transferredBytes, active: workers.count { $0.isReceiving }, left: left
-            )
+                now: now, received: task.progress.transferredBytes, active: workers.count { $0.isReceiving },
+                left: left, isBusy: isBusy())
             if workers.count > target || (!borrowed.isEmpty && session.wantsConnection(at: borrowed)) {
                 let slowest = workers.min { $0.pace.rate < $1.pace.rate }
                 if let slowest, isShared { dismiss(slowest) }

@@ -38,6 +38,8 @@ struct ConnectionGrowth {
     private static let trimAfter: Int64 = 3_000
     /// What a step has to bring, and what a step back may cost.
     private static let gain = 1.15
+    /// What makes the next step a large one.
+    private static let leap = 2.5
     private static let loss = 0.93
     /// Milliseconds of work for which one connection more is worth asking for.
     private static let worthwhile = 0.3
@@ -74,20 +76,21 @@ struct ConnectionGrowth {
     ///   - received: bytes that came so far over all connections.
     ///   - active: connections that bring bytes.
     ///   - left: bytes that are missing.
+    ///   - isBusy: this machine can hardly take more than it gets.
     /// - Returns: ``target``.
-    mutating func look(now: Int64, received: Int64, active: Int, left: Int64) -> Int {
+    mutating func look(now: Int64, received: Int64, active: Int, left: Int64, isBusy: Bool = false) -> Int {
         guard segments.isAutomatic else { return target }
         window.append((now, received))
         while let first = window.dropFirst().first, now - first.time >= Self.span { window.removeFirst() }
         guard let first = window.first, now > first.time else { return target }
         let rate = Double(received - first.bytes) / Double(now - first.time) * 1000
         switch phase {
-        case .beginning: step(now, rate, left)
+        case .beginning: if isBusy { settle(now) } else { step(now, rate, left, by: 4) }
         case .watching(let since, let from, let before):
             // A window that lies before the step says nothing of it.
             guard first.time >= since, active >= target || now - since >= Self.trial else { break }
             if rate >= before * Self.gain {
-                step(now, rate, left)
+                if isBusy { settle(now) } else { step(now, rate, left, by: rate >= before * Self.leap ? 4 : 2) }
             } else if now - since >= Self.trial {
                 // Those that brought nothing are given back.
                 target = from
@@ -98,7 +101,7 @@ struct ConnectionGrowth {
                 isTrimmed = true
                 phase = .trimming(since: now, from: target, rate: rate)
                 target = max(1, target / 2)
-            } else if now >= until, target < ceiling, Double(left) > 4 * rate {
+            } else if now >= until, !isBusy, target < ceiling, Double(left) > 4 * rate {
                 patience = min(Self.longestPatience, 2 * patience)
                 phase = .watching(since: now, from: target, rate: rate)
                 target = min(ceiling, target * 2)
@@ -111,10 +114,10 @@ struct ConnectionGrowth {
         return target
     }
 
-    private mutating func step(_ now: Int64, _ rate: Double, _ left: Int64) {
+    private mutating func step(_ now: Int64, _ rate: Double, _ left: Int64, by factor: Int) {
         guard target < ceiling, Double(left) > Self.worthwhile * rate else { return settle(now) }
         phase = .watching(since: now, from: target, rate: rate)
-        target = min(ceiling, target == 1 ? 4 : 2 * target)
+        target = min(ceiling, factor * target)
     }
 
     private mutating func settle(_ now: Int64) { phase = .settled(until: now + patience) }
