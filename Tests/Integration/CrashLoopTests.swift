@@ -21,7 +21,8 @@ struct CrashLoopTests {
         }
         for (index, resource) in resources.enumerated() { try nginx.publish(resource, as: "f\(index)") }
 
-        let daemon = try await DaemonProcess.started(quickRetries + "limits: {active-tasks: 6, connections-per-task: 1}\n")
+        let daemon = try await DaemonProcess.started(
+            quickRetries + "limits: {active-tasks: 6, connections-per-task: 1}\n")
         let urls = resources.indices.map { nginx.url("/slow/f\($0)") }
         let added = try await daemon.dlctl(["add"] + urls)
         #expect(added.succeeded, "\(added.error)")

@@ -7,7 +7,8 @@ import Testing
 /// Disks that fail: at a sync, a write, a close, once or for good.
 @Suite("Disk errors", .serialized, .timeLimit(.minutes(3)), .needsStrace)
 struct DiskErrorTests {
-    private static let retries = oneConnection + "retry: {attempts: 50, base-delay: 200ms, max-delay: 500ms}\ndisk: {min-free: 0}\n"
+    private static let retries =
+        oneConnection + "retry: {attempts: 50, base-delay: 200ms, max-delay: 500ms}\ndisk: {min-free: 0}\n"
     private static let resource = Resource(size: 3 * mebibyte / 2, seed: 3)
 
     /// The first answer takes more than a second longer than the following ones.

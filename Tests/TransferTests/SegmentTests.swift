@@ -35,7 +35,7 @@ struct SegmentTests {
 
     @Test("automatic connections bring a file in hardly more time than the best number would")
     func automatic() async throws {
-        let resource = Resource(size: 384 << 20)
+        let resource = Resource(size: 800 << 20)
         let line = { NetworkLine(roundTrip: 40, rate: 12_500_000) }
         let best = try await seconds(resource, line(), .fixed(16))
         let automatic = try await seconds(resource, line(), .automatic)

@@ -15,9 +15,12 @@ public struct ByteRangeSet: Sendable, Equatable {
     public var count: Int64 {
         // By index: an iterator takes memory from the heap where the optimiser does not see to it.
         var sum: Int64 = 0
-        for index in ranges.indices { sum += ranges[index].upperBound - ranges[index].lowerBound }
+        for index in 0..<ranges.count { sum += ranges[index].upperBound - ranges[index].lowerBound }
         return sum
     }
+
+    /// The end of the last range; 0 where there is none.
+    public var end: Int64 { ranges.isEmpty ? 0 : ranges[ranges.count - 1].upperBound }
 
     /// The end of the range that begins at 0; 0 where none does.
     public var contiguousEnd: Int64 {
@@ -52,7 +55,8 @@ public struct ByteRangeSet: Sendable, Equatable {
     public mutating func insert(_ range: Range<Int64>) {
         guard !range.isEmpty else { return }
         // What arrives in order only moves one end.
-        if let last = ranges.indices.last, ranges[last].upperBound == range.lowerBound {
+        let last = ranges.count - 1
+        if last >= 0, ranges[last].upperBound == range.lowerBound {
             ranges[last] = ranges[last].lowerBound..<range.upperBound
             return
         }

@@ -247,7 +247,7 @@ final class DownloadFile {
     /// - Throws: where the disk refuses, or someone cut the part short (`remoteChanged`).
     func write(_ bytes: UnsafeRawBufferPointer, to run: PartFile.WriteRun) throws(TransferError) {
         guard let part else { throw TransferError(.internal, "bytes without a part") }
-        if inFlight == 0, let end = written.ranges.last?.upperBound { try part.check(holds: end) }
+        if inFlight == 0, count > 0 { try part.check(holds: written.end) }
         let start = run.end
         let begun = MonotonicTime.now()
         try part.write(bytes, to: run)
