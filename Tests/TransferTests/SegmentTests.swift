@@ -39,7 +39,7 @@ struct SegmentTests {
         let line = { NetworkLine(roundTrip: 40, rate: 12_500_000) }
         let best = try await seconds(resource, line(), .fixed(16))
         let automatic = try await seconds(resource, line(), .automatic)
-        #expect(best / automatic >= 0.9, "\(automatic) s, \(best) s with 16 connections")
+        #expect(best / automatic * TimeMargin.factor >= 0.9, "\(automatic) s, \(best) s with 16 connections")
     }
 
     @Test("one slow connection among several costs little", arguments: [0, 5])
@@ -48,7 +48,7 @@ struct SegmentTests {
         let even = try await seconds(resource, NetworkLine(roundTrip: 40, rate: 6_000_000), .fixed(8))
         let line = NetworkLine(roundTrip: 40, rate: 6_000_000, slow: [number: 20_000])
         let uneven = try await seconds(resource, line, .fixed(8))
-        #expect(uneven / even < 1.1, "\(uneven) s, \(even) s without it")
+        #expect(uneven / even < 1.1 * TimeMargin.factor, "\(uneven) s, \(even) s without it")
     }
 
     @Test("where more connections bring nothing, few are kept")
