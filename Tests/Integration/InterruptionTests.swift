@@ -55,7 +55,8 @@ struct InterruptionTests {
         #expect(task.bytesFetched >= resource.size)
         #expect(task.bytesFetched < resource.size / 4 * 5)
         let sent = nginx.accesses(for: "/slow/large.img").reduce(0) { $0 + $1.bodyBytes }
-        #expect(sent < resource.size / 4 * 5)
+        // What lay in the sockets of each connection, at the pause and at the kill, is on top.
+        #expect(sent < resource.size / 2 * 3)
         #expect(resource.difference(fromFileAt: final) == nil)
         daemon.expectTidy()
     }
