@@ -107,6 +107,11 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         // Every byte came in an earlier life.
         if let total = file.version.total, file.count == total, total > 0 { return finish(worker) }
         task.progress.setConnections(1)
+        askForRest(worker)
+    }
+
+    /// Has a worker fetch the first bytes that are missing.
+    private func askForRest(_ worker: SegmentWorker) {
         let gap = file.version.total.flatMap { file.written.gaps(in: 0..<$0).first }
         worker.ask(from: gap?.lowerBound ?? file.front, to: gap?.upperBound)
     }
@@ -143,7 +148,6 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
 
     /// Whether several connections bring the file.
     var isShared: Bool { workers.count > 1 }
-    var isAlone: Bool { workers.count == 1 }
 
     /// Whether the validator is one that this very URL sent, so that the server can be asked by it.
     func isVouched(by url: CurlURL) -> Bool {
@@ -273,11 +277,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         worker.source.succeed()
         // The last block goes to the disk with the rest of the file.
         if file.count + Int64(worker.writer.pending) >= total { return finish(worker) }
-        do throws(TransferError) {
-            try worker.writer.flush()
-        } catch {
-            return broke(worker, error)
-        }
+        guard flush(worker) else { return }
         if let range = range(for: worker) {
             worker.ask(from: range.lowerBound, to: range.upperBound)
         } else {
@@ -355,8 +355,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         other.transaction.isQuiet = false
         if mayJoin, file.count > 0 {
             file.join()
-            let gap = file.version.total.flatMap { file.written.gaps(in: 0..<$0).first }
-            other.ask(from: gap?.lowerBound ?? file.front, to: gap?.upperBound)
+            askForRest(other)
         } else {
             if file.count > 0 { tellRestart("the file is fetched from a mirror") }
             file.startOver()
@@ -366,23 +365,28 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         return true
     }
 
-    /// Asks for the rest of its claim over another connection.
-    private func again(_ worker: SegmentWorker) {
+    /// Hands what a worker has gathered to the disk.
+    ///
+    /// - Returns: whether it was taken; otherwise the run has gone on from that.
+    private func flush(_ worker: SegmentWorker) -> Bool {
         do throws(TransferError) {
             try worker.writer.flush()
+            return true
         } catch {
-            return broke(worker, error)
+            broke(worker, error)
+            return false
         }
+    }
+
+    /// Asks for the rest of its claim over another connection.
+    private func again(_ worker: SegmentWorker) {
+        guard flush(worker) else { return }
         worker.ask(from: worker.start, to: worker.end)
     }
 
     /// Lets a connection go; others are at work.
     private func dismiss(_ worker: SegmentWorker) {
-        do throws(TransferError) {
-            try worker.writer.flush()
-        } catch {
-            return broke(worker, error)
-        }
+        guard flush(worker) else { return }
         table?.release(worker.number)
         workers.removeAll { $0 === worker }
         worker.stop()
@@ -571,9 +575,9 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         stopTimer()
         if let later { core.cancelTimer(later) }
         // What a caller still holds of this outlives its place on the loop.
-        let workers = workers
-        letGo(allBut: nil)
-        core.release(task.identifier)
-        _ = workers
+        withExtendedLifetime(workers) {
+            letGo(allBut: nil)
+            core.release(task.identifier)
+        }
     }
 }

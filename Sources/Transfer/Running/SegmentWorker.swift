@@ -283,7 +283,7 @@ final class SegmentWorker: TransactionClient {
             }
             run.note(claimed, at: url)
             writer.begin(at: offset, of: file.version)
-            if run.isAlone { run.didBegin(self, total: total, head) }
+            if !run.isShared { run.didBegin(self, total: total, head) }
             isWriting = true
             phase = .receiving(end: offset + length)
             return .receive

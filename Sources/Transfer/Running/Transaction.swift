@@ -175,20 +175,12 @@ final class Transaction: ExchangeHandler {
     /// Asks where `other` got its answer from, with what that needed.
     ///
     /// - Parameter number: no other's of the run.
-    init(following other: Transaction, number: Int, client: any TransactionClient) {
-        task = other.task
-        self.client = client
-        core = other.core
-        self.number = number
-        session = other.session
-        request = other.request
+    convenience init(following other: Transaction, number: Int, client: any TransactionClient) {
+        self.init(other.request, beside: other, number: number, client: client)
         url = other.url
         authorization = other.authorization
         accepted = other.accepted
         lenientFor = other.lenientFor
-        limits = other.limits
-        launcher = ExchangeLauncher(core: core, task: task, number: number)
-        isQuiet = true
     }
 
     /// Asks for what is to be asked for now; a client may do so again once it has been told of an end.
