@@ -16,6 +16,7 @@ private let targets: [String: @Sendable ([UInt8]) -> Void] = [
     "link": link,
     "metalink": metalink,
     "netlink": netlink,
+    "repr-digest": reprDigest,
     "retry-after": retryAfter,
     "www-authenticate": wwwAuthenticate,
 ]
@@ -72,6 +73,12 @@ private func look(at head: ResponseHead) {
 }
 
 // MARK: Fields
+
+private func reprDigest(_ bytes: [UInt8]) {
+    guard let digest = answer("Repr-Digest", bytes).representationDigest ?? answer("Digest", bytes).representationDigest
+    else { return }
+    precondition(digest.hex.utf8.count == 2 * digest.algorithm.length)
+}
 
 private func contentDisposition(_ bytes: [UInt8]) {
     if let name = answer("Content-Disposition", bytes).suggestedFileName {

@@ -38,6 +38,7 @@ sources+=(
     "$transfer"/Authentication/AuthenticationOffer{,Parser}.swift
     "$transfer"/Caching/{CacheControl,CacheJudgement,CachePolicy,CachedResponse,CachedResponse+Freshness}.swift
     "$transfer"/Cookies/{Cookie,Cookie+Netscape}.swift
+    "$transfer"/Files/FileDigest.swift
     "$transfer"/Reachability/{NetlinkMessage,NetworkPicture}.swift
     "$root"/Sources/TaskFiles/{FileError,FileText,ChecksumList,ChecksumLineReader}.swift
     "$root"/Sources/TaskFiles/Metalink/*.swift

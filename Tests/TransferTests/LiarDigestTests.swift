@@ -23,7 +23,7 @@ struct LiarDigestTests {
 
     /// Of the first version.
     private static let digest = FileDigest(
-        algorithm: .sha256, hex: RunningDigest.hex(SHA256.hash(data: Liar.a.bytes)))
+        algorithm: .sha256, bytes: SHA256.hash(data: Liar.a.bytes))
 
     private static func stated(_ resource: Resource) -> String {
         "Repr-Digest: sha-256=:\(Data(SHA256.hash(data: resource.bytes)).base64EncodedString()):"

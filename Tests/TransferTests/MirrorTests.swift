@@ -21,7 +21,7 @@ struct MirrorTests {
         for start in stride(from: 0, to: resource.size, by: 1 << 20) {
             resource.bytes(start..<min(resource.size, start + 1 << 20)).withUnsafeBytes { digest.update($0) }
         }
-        return FileDigest(algorithm: .sha256, hex: RunningDigest.hex(digest.value))
+        return FileDigest(algorithm: .sha256, bytes: digest.value)
     }
 
     private func request(_ url: String, mirrors: [String]) -> TransferRequest {

@@ -19,7 +19,7 @@ struct VerificationTests {
     }
 
     private func digest(_ resource: Resource) -> FileDigest {
-        FileDigest(algorithm: .sha256, hex: RunningDigest.hex(SHA256.hash(data: resource.bytes)))
+        FileDigest(algorithm: .sha256, bytes: SHA256.hash(data: resource.bytes))
     }
 
     private func field(_ resource: Resource) -> String {

@@ -23,10 +23,11 @@ public struct FileDigest: Sendable, Equatable, Codable {
         self.hex = hex
     }
 
-    func judge(_ found: String) throws(TransferError) {
-        guard found == hex else {
-            throw TransferError(.checksumMismatch, "the \(algorithm.rawValue) of what arrived is \(found), not \(hex)")
-        }
+    /// The digest whose value is `bytes`.
+    init(algorithm: Algorithm, bytes: some Sequence<UInt8>) {
+        let digits = Array("0123456789abcdef".utf8)
+        let text = bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
+        self.init(algorithm: algorithm, hex: String(decoding: text, as: UTF8.self))
     }
 }
 

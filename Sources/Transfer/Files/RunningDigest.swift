@@ -43,10 +43,14 @@ enum RunningDigest {
         case .sha512(let digest): Array(digest.finalize())
         }
     }
+}
 
-    /// Lower-case hexadecimal.
-    static func hex(_ bytes: some Sequence<UInt8>) -> String {
-        let digits = Array("0123456789abcdef".utf8)
-        return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+extension FileDigest {
+    /// Holds against this what the bytes of a whole file came to.
+    func judge(_ digest: RunningDigest) throws(TransferError) {
+        let found = FileDigest(algorithm: algorithm, bytes: digest.value).hex
+        guard found == hex else {
+            throw TransferError(.checksumMismatch, "the \(algorithm.rawValue) of what arrived is \(found), not \(hex)")
+        }
     }
 }

@@ -100,7 +100,7 @@ final class Verification: Sendable {
 
     private func judge(_ digest: RunningDigest) -> TransferError? {
         do throws(TransferError) {
-            try self.digest.judge(RunningDigest.hex(digest.value))
+            try self.digest.judge(digest)
             return nil
         } catch {
             return error

@@ -32,7 +32,7 @@ extension ResponseHead {
                 value = value.dropFirst().dropLast()
             }
             guard let bytes = Data(base64Encoded: String(value)), bytes.count == algorithm.length else { return nil }
-            return FileDigest(algorithm: algorithm, hex: RunningDigest.hex(bytes))
+            return FileDigest(algorithm: algorithm, bytes: bytes)
         }
     }
 }
