@@ -47,6 +47,8 @@ let package = Package(
         // The ground floor: C libraries and system calls as typed functions.
         .target(name: "CCurl", linkerSettings: [.linkedLibrary("curl")]),
         .target(name: "CLinux"),
+        .target(name: "CDispatch"),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(
             name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
 
@@ -54,7 +56,7 @@ let package = Package(
         .target(name: "Curl", dependencies: ["CCurl", "CLinux", .systemPackage], swiftSettings: strict),
         .target(
             name: "Transfer",
-            dependencies: ["Curl", "CLinux", .httpTypes, .crypto],
+            dependencies: ["Curl", "CLinux", "CZlib", .httpTypes, .crypto],
             swiftSettings: strict),
 
         // The queue.
@@ -78,7 +80,7 @@ let package = Package(
         .executableTarget(
             name: "dld",
             dependencies: [
-                "CSystemd", "TaskQueue", "TaskStore", "TaskFiles", "TaskModel", "Transfer",
+                "CDispatch", "CSystemd", "TaskQueue", "TaskStore", "TaskFiles", "TaskModel", "Transfer",
                 "ControlServer", "ControlProtocol", .argumentParser, .logging, .serviceLifecycle,
                 .unixSignals,
             ],

@@ -119,6 +119,10 @@ ssize_t linux_fgetxattr(int fd, const char *name, void *value, size_t size) {
     return fgetxattr(fd, name, value, size);
 }
 
+int linux_fremovexattr(int fd, const char *name) {
+    return fremovexattr(fd, name);
+}
+
 int linux_set_modification_time(int fd, int64_t seconds) {
     struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = seconds}};
     return futimens(fd, times);

@@ -66,6 +66,11 @@ struct RunConclusion {
         case .whenDiskHasRoom:
             let delay = min(Self.diskProbe, policy.maximumDelay)
             return conclusion(.park(.diskFull, until: now + delay), report, error: error, burns: false)
+        case .whenSystemRecovers:
+            // For as long as it takes, at the pace that the failures before it have come to.
+            let failures = min(isFurther(report) ? 1 : record.failures + report.attempts, max(0, policy.attempts - 1))
+            let delay = policy.delay(failures: failures, using: &generator)
+            return conclusion(.park(.retry, until: now + delay), report, error: error, failures: failures)
         case .whenAuthorised:
             // What let us in before and does no longer has expired. What an upload sent says nothing of that.
             let worked = record.specification.kind == .download && record.bytesFetched + report.transferred > 0

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CDispatch
 import ControlProtocol
 import ControlServer
 import Glibc
@@ -94,6 +95,7 @@ struct Dld: AsyncParsableCommand {
         signal(SIGXFSZ, SIG_IGN)
         signal(SIGHUP, SIG_IGN)
         Self.raiseDescriptorLimit()
+        cdispatch_keep_descriptors()
         SchedulingPolicy.becomeBatch()
 
         let configuration = try readConfiguration(surroundings)

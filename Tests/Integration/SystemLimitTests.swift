@@ -30,6 +30,13 @@ struct SystemLimitTests {
         #expect(added.succeeded, "\(added.error)")
         let ids = added.lines.compactMap { Int64($0) }.map { TaskID($0) }
         try #require(ids.count == 60)
+        // Clients that take all that is left, and stay: libdispatch, which looks at its threads once a second, has to
+        // find a descriptor all the same.
+        var clients = try (0..<60).map { _ in try Client(StreamSocket(path: daemon.socket)) }
+        try await Task.sleep(for: .seconds(3))
+        #expect(daemon.isRunning)
+        #expect(clients.count == 60)
+        clients = []
         var slowest = Duration.zero
         try await eventually(that: "all have ended", within: .seconds(90), every: .milliseconds(100)) {
             let asked = ContinuousClock.now
@@ -40,9 +47,9 @@ struct SystemLimitTests {
         let time = ContinuousClock.now - begun
         #expect(slowest < .seconds(2))
         #expect(daemon.processorTime < time / 2 + .seconds(2))
-        // Clients that take them all, and stay: whoever has to wait costs no processor.
+        // Whoever has to wait costs no processor.
         let before = daemon.processorTime
-        var clients = try (0..<60).map { _ in try Client(StreamSocket(path: daemon.socket)) }
+        clients = try (0..<60).map { _ in try Client(StreamSocket(path: daemon.socket)) }
         try await Task.sleep(for: .seconds(1))
         #expect(daemon.processorTime - before < .milliseconds(400))
         #expect(clients.count == 60)

@@ -7,7 +7,7 @@ struct AnswerJudgementTests {
     enum Outcome: Sendable, Equatable {
         case accept(offset: Int64, length: Int64?, total: Int64?)
         case restart(length: Int64?)
-        case complete, askAgain
+        case complete, askAgain, decode
         case fail(String, Int?)
     }
 
@@ -80,7 +80,9 @@ struct AnswerJudgementTests {
         Row("203 afresh", 203, ["Content-Length: 7"], .restart(length: 7), Row.fresh),
         Row("200 with a length that is no number", 200, ["Content-Length: -7"], .fail("truncated", nil), Row.fresh),
         Row("200 coded, to a range", 200, ["Content-Encoding: gzip"], .askAgain),
-        Row("200 coded, afresh", 200, ["Content-Encoding: gzip"], .fail("invalid", nil), Row.fresh),
+        Row("200 coded, afresh", 200, ["Content-Encoding: gzip"], .decode, Row.fresh),
+        Row("200 coded by an old name", 200, ["Content-Encoding: X-GZip"], .decode, Row.fresh),
+        Row("200 coded by nobody knows what", 200, ["Content-Encoding: x"], .fail("invalid", nil), Row.fresh),
         Row("200 coded, of a .gz", 200, ["Content-Encoding: gzip", "Content-Length: 9"], .restart(length: 9)) {
             Row.fresh(&$0)
             $0.path = "/a.tar.GZ"
@@ -139,6 +141,7 @@ struct AnswerJudgementTests {
             case .accept(let offset, let length, let total): .accept(offset: offset, length: length, total: total)
             case .restart(let length): .restart(length: length)
             case .complete: .complete
+            case .decode: .decode
             case .askAgain, .askUnconditionally: .askAgain
             case .fail(let error): .fail(error.code.rawValue, error.httpStatus)
             }

@@ -62,7 +62,8 @@ struct RetryPolicyTests {
         arguments: [
             (.cannotConnect, .soon), (.unknownHost, .soon), (.timedOut, .soon), (.stalled, .soon), (.truncated, .soon),
             (.resolverUnavailable, .whenNetworkChanges), (.unreachable, .whenNetworkChanges),
-            (.diskFull, .whenDiskHasRoom), (.sourceChanged, .whenSourceIsRight), (.tls, .never),
+            (.diskFull, .whenDiskHasRoom), (.io, .whenSystemRecovers), (.sourceChanged, .whenSourceIsRight),
+            (.tls, .never),
             (.protocolNotAllowed, .never), (.invalidRequest, .never), (.tooLarge, .never), (.checksumMismatch, .never),
             (.cancelled, .never), (.nameConflict, .never), (.pathNotAllowed, .never), (.permissionDenied, .never),
             (.tooManyRedirects, .never), (.internal, .never),

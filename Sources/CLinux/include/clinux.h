@@ -41,6 +41,7 @@ int linux_rename_noreplace(int olddir, const char *oldpath, int newdir, const ch
 
 int linux_fsetxattr(int fd, const char *name, const void *value, size_t size);
 ssize_t linux_fgetxattr(int fd, const char *name, void *value, size_t size);
+int linux_fremovexattr(int fd, const char *name);
 
 // Sets the time of the last change, and leaves that of the last access.
 int linux_set_modification_time(int fd, int64_t seconds);

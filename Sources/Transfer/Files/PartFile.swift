@@ -48,8 +48,6 @@ public final class PartFile: Sendable {
     /// Bytes at the front that nobody will read again here.
     private let read = Atomic<Int64>(.max)
 
-    private static let attribute = "user.dld.part"
-
     private init(
         descriptor: FileDescriptorOwner, inode: UInt64, directory: Directory, name: String, generation: String,
         ranges: ByteRangeSet
@@ -73,9 +71,7 @@ public final class PartFile: Sendable {
         }
         guard descriptor >= 0 else { throw .file(errno, doing: "make the part file in \(directory.path)") }
         let owned = FileDescriptorOwner(descriptor)
-        let generation = owner + "-" + String(UInt64.random(in: 0...UInt64.max), radix: 16)
-        // Without extended attributes the note in the resume data has to do.
-        _ = generation.withCString { linux_fsetxattr(descriptor, attribute, $0, generation.utf8.count) }
+        let generation = mark(descriptor, owner + "-" + String(UInt64.random(in: 0...UInt64.max), radix: 16))
         return PartFile(
             descriptor: owned, inode: UInt64(try owned.status().st_ino), directory: directory, name: name,
             generation: generation, ranges: ByteRangeSet())
@@ -87,7 +83,8 @@ public final class PartFile: Sendable {
 
     /// Opens the part that `resumeData` speaks of.
     ///
-    /// - Returns: `nil` where there is none, or where it is not the one: shorter, another generation, no file.
+    /// - Returns: `nil` where there is none, or where it is not the one: shorter, another generation, no file, or
+    ///   changed since it was left.
     static func reopen(in directory: Directory, name: String, resumeData: ResumeData) -> PartFile? {
         let raw = linux_openat_beneath(directory.descriptor.raw, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK, 0)
         guard raw >= 0 else { return nil }
@@ -96,7 +93,7 @@ public final class PartFile: Sendable {
             information.st_nlink == 1, let end = resumeData.ranges.ranges.last?.upperBound,
             information.st_size >= end
         else { return nil }
-        if let mark = attribute(of: raw), mark != resumeData.generation { return nil }
+        guard isMarked(raw, resumeData.generation), takeUp(raw, information) else { return nil }
         return PartFile(
             descriptor: descriptor, inode: UInt64(information.st_ino), directory: directory, name: name,
             generation: resumeData.generation, ranges: resumeData.ranges)
@@ -118,49 +115,6 @@ public final class PartFile: Sendable {
         return PartFile(
             descriptor: descriptor, inode: inode, directory: directory, name: name, generation: generation,
             ranges: durable)
-    }
-
-    /// Whether `name` is the part that resume data of this `generation` speak of; where the file system keeps no marks,
-    /// its name has to tell.
-    static func isPart(_ name: String, in directory: Directory, generation: String) -> Bool {
-        let raw = linux_openat_beneath(directory.descriptor.raw, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0)
-        guard raw >= 0 else { return false }
-        let descriptor = FileDescriptorOwner(raw)
-        guard let information = try? descriptor.status(), information.st_mode & S_IFMT == S_IFREG else { return false }
-        if let mark = attribute(of: raw) { return mark == generation }
-        return errno == ENOTSUP
-    }
-
-    private static func attribute(of descriptor: Int32) -> String? {
-        withUnsafeTemporaryAllocation(byteCount: 256, alignment: 1) { space in
-            let count = linux_fgetxattr(descriptor, attribute, space.baseAddress, space.count)
-            return count > 0 ? String(decoding: space[..<count], as: UTF8.self) : nil
-        }
-    }
-
-    /// Whether the finished file `name` was published by `owner` in an earlier life, which ended before it could
-    /// note that down.
-    static func isPublished(_ name: String, in directory: Directory, by owner: String) -> Int64? {
-        let raw = linux_openat_beneath(directory.descriptor.raw, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0)
-        guard raw >= 0 else { return nil }
-        let descriptor = FileDescriptorOwner(raw)
-        guard let mark = attribute(of: raw), mark.hasPrefix(owner + "-"), let information = try? descriptor.status(),
-            information.st_mode & S_IFMT == S_IFREG
-        else { return nil }
-        return Int64(information.st_size)
-    }
-
-    /// Whether the finished file `name` is the one that `owner` published; where the file system keeps no marks, its
-    /// `size` has to tell.
-    ///
-    /// - Returns: `nil` where there is nothing of that name.
-    static func isOwn(_ name: String, in directory: Directory, of owner: String, size: Int64) -> Bool? {
-        let raw = linux_openat_beneath(directory.descriptor.raw, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0)
-        guard raw >= 0 else { return errno == ENOENT ? nil : false }
-        let descriptor = FileDescriptorOwner(raw)
-        if let mark = attribute(of: raw) { return mark.hasPrefix(owner + "-") }
-        guard errno == ENOTSUP, let information = try? descriptor.status() else { return false }
-        return information.st_mode & S_IFMT == S_IFREG && Int64(information.st_size) == size
     }
 
     /// Makes sure that nobody has cut the part short since its first `count` bytes were written: what is written

@@ -87,7 +87,7 @@ public final class DefaultRetrier: RequestInterceptor {
     public func retry(_ request: Request, after error: TransferError) async -> RetryDecision {
         guard RetrySafety(request).allows(methods) else { return .doNotRetry }
         switch RetryClass(error) {
-        case .soon: break
+        case .soon, .whenSystemRecovers: break
         case .whenNetworkChanges:
             if !network.isReachable(), await network.comesBack(Self.longestNetworkWait) {
                 return .retry(after: delay(failures: 1))

@@ -46,6 +46,8 @@ public enum RetryClass: Sendable, Equatable {
     case whenNetworkChanges
     /// It helps once there is room on the file system.
     case whenDiskHasRoom
+    /// It helps once this system works again: its disk fails, or it has no memory or descriptors to give.
+    case whenSystemRecovers
     /// It helps once a person did something: new access, a new URL.
     case whenAuthorised
     /// It helps once the file to send is there as it should be.
@@ -60,7 +62,7 @@ public enum RetryClass: Sendable, Equatable {
             case .cannotConnect, .unknownHost, .timedOut, .stalled, .truncated, .remoteChanged: .soon
             case .resolverUnavailable, .unreachable: .whenNetworkChanges
             case .diskFull: .whenDiskHasRoom
-            case .io: .soon
+            case .io: .whenSystemRecovers
             case .sourceChanged: .whenSourceIsRight
             case .loginRefused, .authenticationFailed: .whenAuthorised
             case .httpStatus: Self.status(error.httpStatus ?? 0)

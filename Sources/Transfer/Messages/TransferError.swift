@@ -135,7 +135,7 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
         let code: Code =
             switch error {
             case ENOSPC, EDQUOT: .diskFull
-            case EACCES, EPERM, EROFS: .permissionDenied
+            case EACCES, EPERM: .permissionDenied
             case EFBIG: .tooLarge
             case ELOOP, EXDEV, ENOTDIR: .pathNotAllowed
             default: .io

@@ -22,6 +22,9 @@ struct AnswerJudgement {
         case accept(offset: Int64, length: Int64?, total: Int64?)
         /// This very body is the whole resource, to be kept from 0 as a new generation.
         case restart(length: Int64?)
+        /// This very body, decoded, is the whole resource. How long that is will show, and no part of it can be asked
+        /// for.
+        case decode(BodyDecoder.Coding)
         /// Nothing is left to fetch.
         case complete
         /// Take nothing, forget the part, ask again for the whole.
@@ -83,6 +86,7 @@ struct AnswerJudgement {
         if let coding = head.contentCoding {
             if askedFrom != nil { return .askAgain(reason: "the server coded the body though identity was asked") }
             guard Self.isSuffix(pathSuffix, of: coding) else {
+                if let known = BodyDecoder.Coding(coding) { return .decode(known) }
                 return .fail(
                     TransferError(.invalidRequest, "the server sends the file coded (\(coding)) though asked not to"))
             }

@@ -10,6 +10,9 @@ struct ResourceVersion: Sendable, Equatable {
     var digest: FileDigest?
     /// Bytes of several sources lie in the part, under a digest of the whole.
     var isJoined = false
+    /// The bytes came coded though they were asked for as they are, and were decoded on their way: none of them can be
+    /// asked for again.
+    var isDecoded = false
     /// As `Content-Disposition` has it.
     var suggestedFileName: String?
 

@@ -115,7 +115,7 @@ final class BodyWriter {
 
     /// Whether no more is to be taken before the disk has what it was handed: there is too much of it, or it is to be
     /// compared.
-    var isBlocked: Bool { file.isBehind || (position < overlapEnd && file.inFlight > 0) }
+    var isBlocked: Bool { file.isBehind || (position < overlapEnd && !file.isAtRest) }
 
     /// Forgets what has been gathered and not written.
     func drop() {
@@ -125,7 +125,7 @@ final class BodyWriter {
 
     private func endRun() {
         // What is still on its way to the disk goes on moving it.
-        if let run, file.inFlight == 0 { file.part?.end(run) }
+        if let run, file.isAtRest { file.part?.end(run) }
         run = nil
     }
 

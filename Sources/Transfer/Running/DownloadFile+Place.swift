@@ -7,10 +7,7 @@ extension DownloadFile {
     func place(_ metadata: ResourceMetadata, total: Int64?) throws(TransferError) -> FileDestination {
         let known = target
         let target = if let known { known } else { try decide(metadata, total: total) }
-        if let total, let free = target.directory.freeSpace(), total - count > free - target.reservedSpace {
-            throw TransferError(
-                .diskFull, "\(target.directory.path) has no room for \(total - count) bytes more")
-        }
+        try checkSpace(in: target, for: total.map { $0 - count })
         let destination = try target.destination(metadata)
         isChecked = destination.pieces != nil
         expect(destination.digest, stated: metadata.head?.representationDigest ?? version.digest)
@@ -24,6 +21,19 @@ extension DownloadFile {
             throw TransferError(.remoteChanged, "the part file lies on another file system than its destination")
         }
         return destination
+    }
+
+    /// - Parameter missing: bytes that are yet to come, where known.
+    private func checkSpace(in target: DownloadTarget, for missing: Int64?) throws(TransferError) {
+        let needed = missing ?? 1
+        guard needed > 0, let free = target.directory.freeSpace(), needed > free - target.reservedSpace else { return }
+        let room = missing.map { "\($0) bytes more" } ?? "more"
+        throw TransferError(.diskFull, "\(target.directory.path) has no room for \(room)")
+    }
+
+    /// Makes sure that others have not used up the room meanwhile.
+    func checkSpace() throws(TransferError) {
+        if let target { try checkSpace(in: target, for: version.total.map { $0 - count }) }
     }
 
     /// Asks the destination, once in a task's life: for what goes on with a part of an earlier one's, the part goes

@@ -53,6 +53,7 @@ final class DownloadFile {
         guard resumeData.resource == ResumeData.resource(of: task.originalRequest.url),
             let found = task.reopenPart(resumeData)
         else {
+            session.delegate.downloadTask(task, didRestartBecause: "what was here of the file is not as it was left")
             return startOver()
         }
         part = found
@@ -165,7 +166,7 @@ final class DownloadFile {
     // MARK: Checkpoints
 
     /// Whether no more is to be taken before a checkpoint has been confirmed.
-    var isAhead: Bool { count - confirmed >= checkpointLimit }
+    var isAhead: Bool { !version.isDecoded && count - confirmed >= checkpointLimit }
 
     /// A checkpoint that covers `count` bytes has been written down.
     func confirm(_ count: Int64) { confirmed = min(count, self.count) }
@@ -175,7 +176,7 @@ final class DownloadFile {
     /// Once writing has been slow: what writes in the loop's place.
     private var slowWriter: SlowWriter?
     /// Blocks that it has not written yet; they count as written here, and not in the part.
-    private(set) var inFlight = 0
+    private var inFlight = 0
     private var quickWrites = 0
     /// Called when every block is written.
     private var drained: (() -> Void)?
@@ -190,6 +191,9 @@ final class DownloadFile {
 
     /// Whether no more is to be taken before the disk has written what it has.
     var isBehind: Bool { inFlight >= Self.queueLimit }
+
+    /// Whether no block is on its way to the disk.
+    var isAtRest: Bool { inFlight == 0 }
 
     var isSlow: Bool { slowWriter != nil }
 
@@ -254,6 +258,7 @@ final class DownloadFile {
         if MonotonicTime.now().milliseconds(since: begun) >= Self.slowWrite { becomeSlow() }
         note(start..<run.end)
         tellVerifier()
+        if sinceCheckpoint == 0 { try checkSpace() }
     }
 
     private func note(_ range: Range<Int64>) {

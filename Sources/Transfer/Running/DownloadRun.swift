@@ -334,15 +334,11 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         let now = core.now.milliseconds
         worker.source.fail(at: now, rest: Int64(error.retryAfter ?? 0) * 1000)
         firstFailure = firstFailure ?? error
-        do throws(TransferError) {
-            try worker.writer.flush()
-        } catch {
-            return false
-        }
+        guard (try? worker.writer.flush()) != nil else { return false }
         let mayJoin = file.count == 0 || file.isJoinable || file.version.isJoined
         // What is here is worth waiting for, unless it can never be gone on with.
-        let class_ = RetryClass(error)
-        guard mayJoin || class_ == .never || class_ == .whenAuthorised,
+        let retrying = RetryClass(error)
+        guard mayJoin || retrying == .never || retrying == .whenAuthorised,
             let next = sources.best(at: now, users: [:], where: { $0 !== worker.source })
         else { return false }
         lastNumber += 1
@@ -565,9 +561,9 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         // Bytes that are in memory still may spare fetching them again; if the disk does not want them, so be it.
         if error.code != .remoteChanged { for worker in workers { try? worker.writer.flush() } }
         let part = error.code == .remoteChanged ? nil : file.part
-        let version = file.version
+        let (version, isAtRest) = (file.version, file.isAtRest)
         end()
-        session.fail(task, error, part: part, version: version)
+        session.fail(task, error, part: part, version: version, isAtRest: isAtRest)
     }
 
     private func end() {

@@ -223,9 +223,9 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
         // Bytes that are in memory still may spare fetching them again; if the disk does not want them, so be it.
         if error.code != .remoteChanged { try? writer.flush() }
         let part = error.code == .remoteChanged ? nil : file.part
-        let version = file.version
+        let (version, isAtRest) = (file.version, file.isAtRest)
         end()
-        session.fail(task, error, part: part, version: version)
+        session.fail(task, error, part: part, version: version, isAtRest: isAtRest)
     }
 
     private func end() {

@@ -78,8 +78,14 @@ final class SegmentWorker: TransactionClient {
     private var overlap: Int64 = 256 * 1024
     /// Bytes a second: a connection that brings fewer for as long as the stall timeout has stalled.
     private static let leastRate: Int64 = 16
+    /// Decoded bytes for each that came, and bytes that may come of anything: more is an attack.
+    private static let largestGrowth: Int64 = 200
+    private static let smallestGrown: Int64 = 64 << 20
     /// What a server that never sends more than the overlap is asked with.
     private static let narrowOverlap: Int64 = 64 * 1024
+
+    /// Of a body that came coded.
+    private var decoder: BodyDecoder?
 
     /// The head that a destination is to be decided by, once the first byte has been judged.
     private(set) var undecided: ResourceMetadata?
@@ -148,8 +154,10 @@ final class SegmentWorker: TransactionClient {
 
     /// Asks for `range`; without one for all from `start` on.
     func ask(from start: Int64, to end: Int64?) {
-        self.start = start
-        self.end = end
+        let isWhole = file.version.isDecoded
+        if isWhole { startOver("a part of what was decoded cannot be asked for") }
+        self.start = isWhole ? 0 : start
+        self.end = isWhole ? nil : end
         phase = .asking
         askedAt = .now()
         answeredAt = nil
@@ -238,19 +246,29 @@ final class SegmentWorker: TransactionClient {
             }
             return receive(head, at: url, from: offset, end: length.map { offset + $0 }, total: total)
         case .restart(let length):
-            if file.count > 0 { run.tellRestart("the server sent the whole file") }
-            writer.drop()
-            file.startOver()
-            run.didStartOver()
-            start = 0
-            end = nil
+            startOver("the server sent the whole file")
             return receive(head, at: url, from: 0, end: length, total: length)
+        case .decode(let coding):
+            startOver("the server sent the whole file, coded")
+            let verdict = receive(head, at: url, from: 0, end: nil, total: nil, isDecoded: true)
+            if isWriting { decoder = BodyDecoder(coding) }
+            return verdict
         case .complete: phase = .discarding(.whole)
         case .askAgain(let reason): phase = .discarding(.askAgain(reason: reason))
         case .askUnconditionally: phase = .discarding(.askUnconditionally)
         case .fail(let error): phase = .discarding(.failed(error))
         }
         return .discard
+    }
+
+    /// What is here makes way for the whole.
+    private func startOver(_ reason: String) {
+        if file.count > 0 { run.tellRestart(reason) }
+        writer.drop()
+        file.startOver()
+        run.didStartOver()
+        start = 0
+        end = nil
     }
 
     /// Others bring the file too: only the very range that was asked for is of use, and only of their version.
@@ -287,7 +305,8 @@ final class SegmentWorker: TransactionClient {
             isWriting = true
             phase = .receiving(end: offset + length)
             return .receive
-        case .accept, .complete: phase = .discarding(.useless(reason: "the server sent something else than a range"))
+        case .accept, .complete, .decode:
+            phase = .discarding(.useless(reason: "the server sent something else than a range"))
         case .restart, .askAgain:
             let reason = judgement.contradiction(in: head)
             phase = .discarding(
@@ -299,11 +318,11 @@ final class SegmentWorker: TransactionClient {
     }
 
     private func receive(
-        _ head: ResponseHead, at url: CurlURL, from offset: Int64, end: Int64?, total: Int64?
+        _ head: ResponseHead, at url: CurlURL, from offset: Int64, end: Int64?, total: Int64?, isDecoded: Bool = false
     ) -> Transaction.HeadVerdict {
         let claimed = ResourceVersion(
             validator: head.validator, origin: ResumeData.resource(of: url.text), total: total,
-            digest: head.representationDigest, suggestedFileName: head.suggestedFileName)
+            digest: head.representationDigest, isDecoded: isDecoded, suggestedFileName: head.suggestedFileName)
         let metadata = ResourceMetadata(head, offset == 0 ? claimed : file.version.continued(by: claimed))
         undecided = nil
         do throws(TransferError) {
@@ -367,6 +386,13 @@ final class SegmentWorker: TransactionClient {
                     throw TransferError(.remoteChanged, "the server sends more than the \(answerEnd) bytes it spoke of")
                 }
                 received += Int64(bytes.count)
+                if let decoder {
+                    try decoder.decode(bytes) { (piece: UnsafeRawBufferPointer) throws(TransferError) in
+                        try writer.append(piece)
+                        try judgeSize()
+                    }
+                    return .accepted
+                }
                 guard let end, answer >= end, answerEnd.map({ $0 > end }) ?? true else {
                     try writer.append(bytes)
                     try judgeSize()
@@ -398,6 +424,11 @@ final class SegmentWorker: TransactionClient {
     }
 
     private func judgeSize() throws(TransferError) {
+        if file.version.isDecoded, writer.position > Self.smallestGrown,
+            writer.position / Self.largestGrowth > received
+        {
+            throw TransferError(.tooLarge, "what the server sent coded grows past all measure when decoded")
+        }
         if let maximum = transaction.request.maximumBodySize, writer.position > maximum {
             throw TransferError(.tooLarge, "the file grew past the \(maximum) bytes allowed")
         }
@@ -410,12 +441,14 @@ final class SegmentWorker: TransactionClient {
         start = position
         isWriting = false
         phase = .asking
+        let undecoded = decoder?.failureAtEnd()
+        decoder = nil
         switch (before, error) {
         case (.ended, _): break
         case (.broken(let ending), _): run.worker(self, did: ending)
         case (_, let error?): run.worker(self, did: .failed(error))
         case (.discarding(let ending), nil): run.worker(self, did: ending)
-        case (.receiving(let end), nil): run.worker(self, did: .body(end: end))
+        case (.receiving(let end), nil): run.worker(self, did: undecoded.map { .failed($0) } ?? .body(end: end))
         case (.asking, nil):
             run.worker(self, did: .failed(TransferError(.truncated, "the connection ended without an answer")))
         }

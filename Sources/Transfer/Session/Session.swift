@@ -411,14 +411,21 @@ public final class Session: Sendable {
         var error = error
         // What has the part's name by then is someone else's.
         if error.code != .remoteChanged {
-            if !task.leavesNothing { error.resumeData = task.resumeData(for: part, task.version, ranges: ranges) }
+            if !task.leavesNothing {
+                part.leave()
+                error.resumeData = task.resumeData(for: part, task.version, ranges: ranges)
+            }
             if error.resumeData == nil, task.leavesNoLitter { task.removePart() }
         }
         complete(task, error)
     }
 
     /// Syncs what came, so that it need not come again, and completes.
-    func fail(_ task: DownloadTask, _ error: TransferError, part: PartFile?, version: ResourceVersion) {
+    ///
+    /// - Parameter isAtRest: no block is on its way to the part any more.
+    func fail(
+        _ task: DownloadTask, _ error: TransferError, part: PartFile?, version: ResourceVersion, isAtRest: Bool = true
+    ) {
         networkEnded()
         var error = error
         guard let part else {
@@ -433,6 +440,7 @@ public final class Session: Sendable {
         diskThreads.perform { [self, error] in
             var error = error
             if !task.leavesNothing {
+                if isAtRest { part.leave() }
                 let ranges = (try? part.synchronize()) ?? part.durable
                 error.resumeData = task.resumeData(for: part, version, ranges: ranges)
             }

@@ -165,7 +165,7 @@ public final class DownloadTask: LoopTask {
     }
 
     func resumeData(for part: PartFile, _ version: ResourceVersion, ranges: ByteRangeSet) -> ResumeData? {
-        guard !ranges.ranges.isEmpty else { return nil }
+        guard !ranges.ranges.isEmpty, !version.isDecoded else { return nil }
         var record: DownloadRecord?
         if placement.ownsPart {
             // Nobody else could find the part again.

@@ -1,0 +1,94 @@
+import CLinux
+import Glibc
+
+/// What stands on a part file itself, in extended attributes of it: whose it is, and how it was left.
+extension PartFile {
+    /// The generation; it stays on the finished file.
+    private static let mark = "user.dld.part"
+    /// Size and time of the last change, while nobody is at work on it.
+    private static let leaving = "user.dld.left"
+    /// At the end of a generation that could not be written on its part, so that the resume data alone know it.
+    private static let unmarked = "~"
+
+    /// - Returns: the generation as resume data are to have it.
+    static func mark(_ descriptor: Int32, _ generation: String) -> String {
+        set(mark, of: descriptor, to: generation) ? generation : generation + unmarked
+    }
+
+    /// Whether it is the part that resume data of this `generation` speak of.
+    static func isMarked(_ descriptor: Int32, _ generation: String) -> Bool {
+        guard let found = attribute(mark, of: descriptor) else { return generation.hasSuffix(unmarked) }
+        return found == generation
+    }
+
+    /// Notes how the part is left, so that whoever goes on with it sees whether someone changed it meanwhile.
+    ///
+    /// Nobody writes to it any more.
+    func leave() {
+        guard let information = try? descriptor.status() else { return }
+        _ = Self.set(Self.leaving, of: descriptor.raw, to: Self.state(information))
+    }
+
+    /// Takes the note away; from here on the part changes.
+    ///
+    /// - Returns: whether the part is as it was left; also where nothing stands on it, as after a crash.
+    static func takeUp(_ descriptor: Int32, _ information: stat) -> Bool {
+        guard let left = attribute(leaving, of: descriptor) else { return true }
+        guard left == state(information) else { return false }
+        return linux_fremovexattr(descriptor, leaving) == 0
+    }
+
+    private static func state(_ information: stat) -> String {
+        "\(information.st_size) \(information.st_mtim.tv_sec) \(information.st_mtim.tv_nsec)"
+    }
+
+    /// Whether `name` is the part that resume data of this `generation` speak of; where the file system keeps no marks,
+    /// its name has to tell.
+    static func isPart(_ name: String, in directory: Directory, generation: String) -> Bool {
+        let raw = linux_openat_beneath(directory.descriptor.raw, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0)
+        guard raw >= 0 else { return false }
+        let descriptor = FileDescriptorOwner(raw)
+        guard let information = try? descriptor.status(), information.st_mode & S_IFMT == S_IFREG else {
+            return false
+        }
+        if let mark = attribute(mark, of: raw) { return mark == generation }
+        return errno == ENOTSUP
+    }
+
+    /// Whether the finished file `name` was published by `owner` in an earlier life, which ended before it could
+    /// note that down.
+    static func isPublished(_ name: String, in directory: Directory, by owner: String) -> Int64? {
+        let raw = linux_openat_beneath(directory.descriptor.raw, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0)
+        guard raw >= 0 else { return nil }
+        let descriptor = FileDescriptorOwner(raw)
+        guard let mark = attribute(mark, of: raw), mark.hasPrefix(owner + "-"),
+            let information = try? descriptor.status(),
+            information.st_mode & S_IFMT == S_IFREG
+        else { return nil }
+        return Int64(information.st_size)
+    }
+
+    /// Whether the finished file `name` is the one that `owner` published; where the file system keeps no marks, its
+    /// `size` has to tell.
+    ///
+    /// - Returns: `nil` where there is nothing of that name.
+    static func isOwn(_ name: String, in directory: Directory, of owner: String, size: Int64) -> Bool? {
+        let raw = linux_openat_beneath(directory.descriptor.raw, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0)
+        guard raw >= 0 else { return errno == ENOENT ? nil : false }
+        let descriptor = FileDescriptorOwner(raw)
+        if let mark = attribute(mark, of: raw) { return mark.hasPrefix(owner + "-") }
+        guard errno == ENOTSUP, let information = try? descriptor.status() else { return false }
+        return information.st_mode & S_IFMT == S_IFREG && Int64(information.st_size) == size
+    }
+
+    private static func set(_ name: String, of descriptor: Int32, to value: String) -> Bool {
+        value.withCString { linux_fsetxattr(descriptor, name, $0, value.utf8.count) == 0 }
+    }
+
+    private static func attribute(_ name: String, of descriptor: Int32) -> String? {
+        withUnsafeTemporaryAllocation(byteCount: 256, alignment: 1) { space in
+            let count = linux_fgetxattr(descriptor, name, space.baseAddress, space.count)
+            return count > 0 ? String(decoding: space[..<count], as: UTF8.self) : nil
+        }
+    }
+}

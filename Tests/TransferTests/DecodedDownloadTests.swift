@@ -1,0 +1,113 @@
+import TestSupport
+import Testing
+
+@testable import Transfer
+
+@Suite("Files that come coded though asked for as they are")
+struct DecodedDownloadTests {
+    private let place: Place
+    private let packed: TemporaryDirectory
+    private let manager: SessionManager
+    private let restarts = Notes<String>()
+
+    init() throws {
+        place = try Place()
+        packed = try TemporaryDirectory()
+        manager = try SessionManager(configuration: .test())
+        manager.delegate.downloadTaskDidRestart = { [restarts] _, reason in restarts.add(reason) }
+    }
+
+    /// What gzip makes of what a command prints.
+    private func zipped(_ command: String) async throws -> [UInt8] {
+        let path = packed.file("packed")
+        let outcome = try await run(["sh", "-c", "\(command) | gzip -c > \(path)"])
+        try #require(outcome.succeeded)
+        return try bytes(ofFileAt: path)
+    }
+
+    private func zipped(_ resource: Resource) async throws -> [UInt8] {
+        let path = packed.file("plain")
+        try resource.write(to: path)
+        return try await zipped("cat \(path)")
+    }
+
+    private func answer(_ bytes: [UInt8], _ fields: [String] = ["ETag: \"coded\""]) -> LiarAnswer {
+        var answer = LiarAnswer(200, ["Content-Encoding: gzip"] + fields)
+        answer.set("Content-Length", "\(bytes.count)")
+        answer.body = [.bytes(bytes)]
+        return answer
+    }
+
+    private func download(_ liar: Liar, _ path: String = "/f") async -> Result<PublishedFile, TransferError> {
+        let request = TransferRequest(url: liar.url(path))
+        return await manager.download(request, to: place.target()).outcome.result
+    }
+
+    @Test("F44: the file is decoded on its way", arguments: [0, 1, 700_000, 9_000_000] as [Int64])
+    func whole(size: Int64) async throws {
+        let resource = Resource(size: size, seed: 3)
+        let bytes = try await zipped(resource)
+        let liar = try Liar { _ in answer(bytes) }
+        let file = try await download(liar).get()
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+        #expect(file.size == size)
+    }
+
+    @Test("F44: the whole is asked for again after a break, and never a part")
+    func cut() async throws {
+        let resource = Resource(size: 2_000_000, seed: 3)
+        let bytes = try await zipped(resource)
+        let asked = Notes<String>()
+        let liar = try Liar { question in
+            asked.add(question.asksForRange ? "a part" : "the whole")
+            return question.number < 2 ? answer(bytes).cut(after: 1_000_000) : answer(bytes)
+        }
+        for _ in 0..<2 {
+            let error = try #require(await download(liar).error)
+            #expect(error.code == .truncated)
+            #expect(error.resumeData == nil)
+        }
+        let file = try await download(liar).get()
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+        #expect(Set(asked.all) == ["the whole"])
+    }
+
+    @Test("F44: what was begun plain and comes coded is fetched anew")
+    func later() async throws {
+        let resource = Resource(size: 2_000_000, seed: 3)
+        let bytes = try await zipped(resource)
+        let liar = try Liar { question in
+            question.number == 0 ? LiarAnswer(whole: resource).cut(after: 1_000_000) : answer(bytes)
+        }
+        let request = TransferRequest(url: liar.url())
+        let error = try #require(await manager.download(request, to: place.target()).outcome.error)
+        let resumeData = try #require(error.resumeData)
+        let response = await manager.download(request, to: place.target(), resumingWith: resumeData).outcome
+        #expect(resource.difference(fromFileAt: try response.result.get().path) == nil)
+        #expect(restarts.all.count == 1)
+    }
+
+    @Test("F44: what grows past all measure is refused, and what grows a lot is not")
+    func bomb() async throws {
+        let bomb = try await zipped("head -c 400000000 /dev/zero")
+        let liar = try Liar { _ in answer(bomb) }
+        let error = try #require(await download(liar).error)
+        #expect(error.code == .tooLarge)
+        let zeros = try await zipped("head -c 60000000 /dev/zero")
+        let dense = try Liar { _ in answer(zeros) }
+        #expect(try await download(dense).get().size == 60_000_000)
+    }
+
+    @Test("F44: a body that is not what it says is no file", arguments: ["garbage", "cut short", "wrong sum"])
+    func broken(how: String) async throws {
+        var bytes = try await zipped(Resource(size: 500_000, seed: 3))
+        switch how {
+        case "garbage": bytes = Resource(size: 10_000, seed: 4).bytes
+        case "cut short": bytes.removeLast(20_000)
+        default: bytes[bytes.count - 8] ^= 1
+        }
+        let liar = try Liar { [bytes] _ in answer(bytes) }
+        #expect(await download(liar).error?.code == .truncated)
+        #expect(!place.names.contains("file"))
+    }
+}
