@@ -163,7 +163,8 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
             bodyBegun
                 ? TransferError(.truncated, "the connection to \(host) broke: \(error.message)")
                 : TransferError(.cannotConnect, "the connection to \(host) broke before an answer: \(error.message)")
-        case 27: TransferError(.internal, "out of memory")
+        // What else it has no memory for is a header line past its limit.
+        case 27: TransferError(.tooLarge, "a header line of \(host) is too long")
         default: TransferError(bodyBegun ? .truncated : .cannotConnect, "\(host): \(error.message)")
         }
     }

@@ -20,8 +20,8 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     /// Once the size is known.
     private var table: SegmentTable?
     private var growth: ConnectionGrowth
-    /// Connections that the host's limit was asked for, by origin.
-    private var borrowed: [String] = []
+    /// The origins whose limits were asked for more connections than the task's own, by connection.
+    private var borrowed: [Int: String] = [:]
     private var timer: Int?
     private var later: Int?
     /// What the loop's thread had used at the last look.
@@ -388,8 +388,17 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         worker.stop()
         table?.extend(written: file.written) { number in workers.first { $0.number == number }?.reach }
         keepToClaims()
-        if let origin = borrowed.popLast() { session.giveBackConnection(at: origin) }
+        giveBack(worker)
         task.progress.setConnections(workers.count)
+    }
+
+    /// Gives back what its origin lent for it. The task's own stays its own: another there goes by that then.
+    private func giveBack(_ worker: SegmentWorker) {
+        let own = worker.transaction.url?.origin
+        guard let number = borrowed[worker.number] != nil ? worker.number : borrowed.first(where: { $1 == own })?.key,
+            let origin = borrowed.removeValue(forKey: number)
+        else { return }
+        session.giveBackConnection(at: origin)
     }
 
     // MARK: Looking after them
@@ -424,8 +433,10 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
             let target = growth.look(
                 now: now, received: task.progress.transferredBytes, active: workers.count { $0.isReceiving },
                 left: left, isBusy: isBusy())
-            if workers.count > target || (!borrowed.isEmpty && session.wantsConnection(at: borrowed)) {
-                let slowest = workers.min { $0.pace.rate < $1.pace.rate }
+            let wanted = Set(borrowed.filter { session.wantsConnection(at: $1) }.keys)
+            if workers.count > target || !wanted.isEmpty {
+                let slowest = workers.filter { wanted.isEmpty || wanted.contains($0.number) }
+                    .min { $0.pace.rate < $1.pace.rate }
                 if let slowest, isShared { dismiss(slowest) }
             } else if now >= addsFrom, left >= Self.smallestShared {
                 while workers.count < target, add() {}
@@ -470,8 +481,8 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         guard let origin = like?.transaction.url?.origin ?? (try? CurlURL(source.request.url).origin),
             session.borrowConnection(at: origin)
         else { return false }
-        borrowed.append(origin)
         lastNumber += 1
+        borrowed[lastNumber] = origin
         let worker =
             like.map { SegmentWorker(self, following: $0, number: lastNumber) }
             ?? SegmentWorker(self, beside: first, at: source, number: lastNumber)
@@ -524,8 +535,8 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     private func letGo(allBut worker: SegmentWorker?) {
         for other in workers where other !== worker { other.stop() }
         workers.removeAll { $0 !== worker }
-        for origin in borrowed { session.giveBackConnection(at: origin) }
-        borrowed = []
+        for origin in borrowed.values { session.giveBackConnection(at: origin) }
+        borrowed = [:]
         task.progress.setConnections(workers.count)
     }
 

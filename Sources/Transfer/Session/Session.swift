@@ -260,10 +260,10 @@ public final class Session: Sendable {
         if let next { launch(next) }
     }
 
-    /// Whether a task waits for a connection that was lent at one of `origins`.
-    func wantsConnection(at origins: [String]) -> Bool {
+    /// Whether a task waits for a connection that was lent at `origin`.
+    func wantsConnection(at origin: String) -> Bool {
         guard configuration.maximumConnectionsPerHost != nil else { return false }
-        return state.withLock { state in origins.contains { state.gate?.isWanted($0) ?? false } }
+        return state.withLock { $0.gate?.isWanted(origin) ?? false }
     }
 
     /// An origin is to be spoken to in HTTP/1.1 from now on.
