@@ -1,5 +1,6 @@
 import Curl
 import Glibc
+import HTTPTypes
 
 /// One connection of a download: asks for the bytes that it was given, and takes the answers.
 ///
@@ -78,6 +79,8 @@ final class SegmentWorker: TransactionClient {
     private var overlap: Int64 = 256 * 1024
     /// Bytes a second: a connection that brings fewer for as long as the stall timeout has stalled.
     private static let leastRate: Int64 = 16
+    /// What tells of changes and damage where the server knows it (RFC 9530, section 4).
+    private static let wantedDigests = "Want-Repr-Digest: sha-256=10, sha-512=5"
     /// Decoded bytes for each that came, and bytes that may come of anything: more is an attack.
     private static let largestGrowth: Int64 = 200
     private static let smallestGrown: Int64 = 64 << 20
@@ -185,6 +188,9 @@ final class SegmentWorker: TransactionClient {
     func prepare(_ request: TransferRequest, at url: CurlURL) throws(TransferError) -> Transaction.Contribution {
         phase = .asking
         var contribution = Transaction.Contribution(fields: ["Accept-Encoding: identity"])
+        if !request.headerFields.contains(where: { $0.name.canonicalName == "want-repr-digest" }) {
+            contribution.fields.append(Self.wantedDigests)
+        }
         let least = max(1, session.configuration.stallTimeout / 1000 * Self.leastRate)
         contribution.configure = { (exchange: Exchange) throws(CurlError) in exchange.leastBytes = least }
         askedFrom = nil
