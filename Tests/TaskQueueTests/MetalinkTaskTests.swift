@@ -131,6 +131,24 @@ struct MetalinkTaskTests {
         #expect(large.difference(fromFileAt: fixture.downloads + "/disk (1).iso") == nil)
     }
 
+    @Test("the digests of pieces that the Metalink has count as those that a task is given")
+    func pieces() async throws {
+        let files = try ScriptedServer(["/f": [.serve(body)]])
+        func pieces(_ resource: Resource) -> String {
+            "<pieces type='md5' length='\(body.size)'><hash>\(md5(resource))</hash></pieces>"
+        }
+        let server = try ScriptedServer([
+            "/right": [metalink([files.url("/f")], name: "right", pieces(body))],
+            "/wrong": [metalink([files.url("/f")], name: "wrong", pieces(Resource(size: 5)))],
+        ])
+        let fixture = try await QueueFixture()
+        let right = try await fixture.add(server.url("/right")) { $0.metalink = true }
+        #expect(try await fixture.completed(right).verified)
+        let wrong = try await fixture.add(server.url("/wrong")) { $0.metalink = true }
+        #expect(try await fixture.status(wrong, once: [.failed]).error?.code == .checksumMismatch)
+        #expect(fixture.files == ["right"])
+    }
+
     @Test(
         "a Metalink that cannot be used fails the task with a word that says why",
         arguments: [

@@ -18,7 +18,7 @@ struct Add: DaemonCommand {
               dlctl add --mirror https://example.net/a.iso --checksum-url https://example.org/SHA256SUMS \
                   https://example.org/a.iso
               dlctl add --input a.iso.meta4
-              dlctl add --metalink https://example.org/a.iso.meta4      the file that it describes
+              dlctl add --metalink https://example.org/a.iso.meta4
               dlctl add --user me --password-file ~/.secret https://example.org/private
             """)
 
