@@ -55,6 +55,8 @@ struct QueueEntryReader {
                 return nil
             }
             for option in mapping.values { take(option, into: &task) }
+            // What a Metalink says of its file, too.
+            if task.metalink, mapping["metalink"] != nil, mapping["checksum-url"] == nil { task.checksumURL = nil }
             let required = kind == .download ? ["url"] : ["file", "url"]
             for name in required where mapping[name] == nil {
                 value.reportEntry("lacks its `\(name)`")
@@ -76,6 +78,7 @@ struct QueueEntryReader {
     private func take(_ value: YAMLValue, into task: inout TaskSpecification) {
         switch value.name {
         case "url": task.url = value.text("a URL") ?? ""
+        case "metalink": task.metalink = value.flag() ?? false
         case "mirror", "mirrors": task.mirrors = texts(value, "a URL or a list of URLs").map(\.text)
         case "output": task.output = value.text("a file name")
         case "directory": task.directory = value.text("a directory")

@@ -10,7 +10,7 @@ enum QueueKeys {
         "belongs to one entry; a default is for all")
 
     private static let ofDownload = [
-        "mirror", "mirrors", "output", "directory", "checksum", "checksum-url", "connections", "max-size",
+        "metalink", "mirror", "mirrors", "output", "directory", "checksum", "checksum-url", "connections", "max-size",
         "on-conflict",
         "no-mtime",
     ]

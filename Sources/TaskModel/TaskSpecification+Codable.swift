@@ -1,6 +1,6 @@
 extension TaskSpecification: Codable {
     package enum Field: String, CodingKey, CaseIterable {
-        case kind, url, mirrors, output, directory, file, method, contentType, checksum, checksumURL, size
+        case kind, url, metalink, mirrors, output, directory, file, method, contentType, checksum, checksumURL, size
         case pieceHashes, connections, limit, headers, user, password
         case userAgent, referer, proxy, caCertificates, priority, maxSize, startAt, onConflict, noMtime
         case batch, key, paused
@@ -38,6 +38,7 @@ extension TaskSpecification: Codable {
                 guard let text: String = try value(key, "a string") else { continue }
                 url = text
                 hasURL = true
+            case .metalink: metalink = try value(key, "true or false") ?? false
             case .output: output = try value(key, "a string")
             case .directory: directory = try value(key, "a string")
             case .file: file = try value(key, "a string")
@@ -80,6 +81,7 @@ extension TaskSpecification: Codable {
         var container = encoder.container(keyedBy: Field.self)
         if kind != .download { try container.encode(kind, forKey: .kind) }
         try container.encode(url, forKey: .url)
+        if metalink { try container.encode(metalink, forKey: .metalink) }
         if !mirrors.isEmpty { try container.encode(mirrors, forKey: .mirrors) }
         try container.encodeIfPresent(output, forKey: .output)
         try container.encodeIfPresent(directory, forKey: .directory)

@@ -4,6 +4,9 @@
 public struct TaskSpecification: Sendable, Equatable {
     public var kind: TaskKind = .download
     public var url: String
+    /// Download: at ``url`` lies a Metalink (RFC 5854), and the file that it describes is fetched. What is asked for here
+    /// goes before what the Metalink says.
+    public var metalink: Bool = false
     /// Download: other URLs of the very same file, best first. Bytes of several sources are joined only under a hash
     /// of the whole file; without one a mirror stands in for a URL that fails, and the file begins anew.
     public var mirrors: [String] = []
@@ -60,6 +63,19 @@ public struct TaskSpecification: Sendable, Equatable {
     }
 }
 
+extension TaskSpecification {
+    /// The file's name, as far as it can be said before a server is asked.
+    public var expectedName: String {
+        if let output { return output }
+        let name = FileName.fromURL(url)
+        // A Metalink is mostly named after its file.
+        guard metalink, let dot = name.lastIndex(of: "."), dot != name.startIndex,
+            [".meta4", ".metalink"].contains(name[dot...].lowercased())
+        else { return name }
+        return FileName.makeSafe(String(name[..<dot])) ?? name
+    }
+}
+
 // MARK: - Checking
 
 extension TaskSpecification {
@@ -91,6 +107,7 @@ extension TaskSpecification {
             try Self.refuse(output, "output", "belongs to downloads")
             try Self.refuse(directory, "directory", "belongs to downloads")
             try Self.refuse(checksum, "checksum", "belongs to downloads")
+            try Self.refuse(metalink ? metalink : nil, "metalink", "belongs to downloads")
             try Self.refuse(mirrors.first, "mirrors", "belong to downloads")
             try Self.refuse(checksumURL, "checksumURL", "belongs to downloads")
             try Self.refuse(size, "size", "belongs to downloads")
@@ -164,6 +181,11 @@ extension TaskSpecification {
             _ = try TaskAddress(parsing: checksumURL, field: "checksumURL")
             guard checksum == nil else {
                 throw FieldError(field: "checksumURL", message: "stands in place of a checksum; give one of them")
+            }
+            guard !metalink else {
+                throw FieldError(
+                    field: "checksumURL",
+                    message: "goes by the file's URL, which a Metalink alone knows; give a checksum")
             }
         }
         if let size, size < 0 { throw FieldError(field: "size", message: "must not be negative") }

@@ -98,7 +98,7 @@ struct Admission {
 
     /// Where a download's file will be, as far as that can be said before the server is asked.
     private mutating func destination(_ specification: TaskSpecification) throws(FieldError) -> String {
-        try place(specification.directory).path(of: specification.output ?? FileName.fromURL(specification.url))
+        try place(specification.directory).path(of: specification.expectedName)
     }
 
     private mutating func place(_ directory: String?) throws(FieldError) -> DownloadPlace {

@@ -1,4 +1,5 @@
 import HTTPTypes
+import TaskFiles
 import TaskModel
 import TaskStore
 import Transfer
@@ -32,21 +33,21 @@ struct RequestMaker {
     enum Made {
         case download(DownloadRequest)
         case upload(UploadRequest)
-        /// The file's checksum is to be looked up first.
-        case lookup(ChecksumLookup)
+        /// Something is to be looked up first.
+        case lookup(Lookup)
         /// There is nothing to do: the file is there already, of so many bytes.
         case done(path: String, size: Int64, isVerified: Bool)
     }
 
-    /// - Parameter checksum: as a list of checksums on a server has it.
+    /// - Parameter found: what was looked up for this run.
     /// - Throws: ``TransferError`` where the task cannot be begun.
-    mutating func make(_ work: TaskWork, checksum: Checksum? = nil) throws(TransferError) -> Made {
+    mutating func make(_ work: TaskWork, found: Lookup.Answer? = nil) throws(TransferError) -> Made {
         var specification = work.record.specification
         specification.restore(work.secrets)
         let request = try transferRequest(specification)
         switch specification.kind {
         case .upload: return .upload(try upload(request, specification, work))
-        case .download: return try download(request, specification, work, checksum)
+        case .download: return try download(request, specification, work, found)
         }
     }
 
@@ -85,12 +86,25 @@ struct RequestMaker {
     }
 
     private mutating func download(
-        _ request: TransferRequest, _ specification: TaskSpecification, _ work: TaskWork, _ found: Checksum?
+        _ request: TransferRequest, _ specification: TaskSpecification, _ work: TaskWork, _ found: Lookup.Answer?
     ) throws(TransferError) -> Made {
         let record = work.record
         let directory = try self.directory(specification.directory)
+        var (request, specification) = (request, specification)
+        var described: String?
+        if specification.metalink {
+            // Under which name an earlier life may have finished it, and what it was held against, the Metalink knows.
+            guard case .file(let file) = found else {
+                return .lookup(Lookup(of: request, in: .metalink, manager: manager))
+            }
+            specification = specification.described(by: file)
+            request = request.redirected(to: specification.url)
+            described = file.output
+        }
         let owner = Self.owner(of: record, identity: identity)
-        let isVerified = specification.checksum != nil || specification.checksumURL != nil || work.hasPieceHashes
+        let isVerified =
+            specification.checksum != nil || specification.checksumURL != nil || specification.pieceHashes != nil
+            || work.hasPieceHashes
         let policy = specification.onConflict ?? settings.onConflict
 
         // A file that an earlier life finished and could not note down any more.
@@ -100,7 +114,7 @@ struct RequestMaker {
         let resumeData = work.resumeData.flatMap { ResumeData(bytes: $0) }?.moved(to: specification.url)
         if hasPast {
             let suggested = resumeData?.suggestedFileName.flatMap(FileName.makeSafe)
-            let names = [likely, specification.output == nil ? suggested : nil].compactMap(\.self)
+            let names = (specification.output == nil ? [likely, suggested, described] : [likely]).compactMap(\.self)
             if let (name, size) = Self.published(names, by: owner, in: directory, policy) {
                 // Whether that life lived to bring the name to the disk, nobody knows.
                 if !synchronized.contains(specification.directory) {
@@ -121,12 +135,12 @@ struct RequestMaker {
             }
         }
         if let list = specification.checksumURL, found == nil {
-            return .lookup(ChecksumLookup(of: request, in: list, manager: manager))
+            return .lookup(Lookup(of: request, in: .checksumList(list), manager: manager))
         }
         var naming = DownloadNaming(specification: specification, settings: settings)
-        if let found { naming.checksum = found }
-        if work.hasPieceHashes { naming.pieces = try pieces(of: record.id) }
-        var request = request
+        naming.described = described
+        if case .checksum(let checksum) = found { naming.checksum = checksum }
+        naming.pieces = Self.digests(work.hasPieceHashes ? try pieces(of: record.id) : specification.pieceHashes)
         request.segments = specification.connections.map(QueueSettings.segments) ?? settings.segments
         request.mirrors = specification.mirrors
         request.maximumRate = specification.limit
@@ -140,14 +154,16 @@ struct RequestMaker {
         return .download(manager.download(request, to: target, resumingWith: resumeData, progress: progress))
     }
 
-    private func pieces(of id: TaskID) throws(TransferError) -> PieceDigests? {
-        let hashes: PieceHashes?
+    private func pieces(of id: TaskID) throws(TransferError) -> PieceHashes? {
         do throws(StoreError) {
-            hashes = try store.pieceHashes(of: id)
+            return try store.pieceHashes(of: id)
         } catch {
             throw TransferError(.io, "the store cannot be read: \(error)")
         }
-        return hashes.flatMap { hashes in
+    }
+
+    private static func digests(_ hashes: PieceHashes?) -> PieceDigests? {
+        hashes.flatMap { hashes in
             FileDigest.Algorithm(rawValue: hashes.algorithm.rawValue).flatMap {
                 PieceDigests(algorithm: $0, length: hashes.length, hashes: hashes.hashes)
             }
@@ -190,13 +206,16 @@ struct RequestMaker {
     }
 }
 
-/// How a download gets its name, in this order: what the person said, what the server suggests, the end of the URL.
+/// How a download gets its name, in this order: what the person said, what the server suggests, the Metalink's name for
+/// it, the end of the URL.
 struct DownloadNaming: Sendable {
     let specification: TaskSpecification
     let settings: QueueSettings
     /// What the file must hash to.
     var checksum: Checksum?
     var pieces: PieceDigests?
+    /// The name in the Metalink at the task's URL.
+    var described: String?
 
     init(specification: TaskSpecification, settings: QueueSettings) {
         self.specification = specification
@@ -211,7 +230,7 @@ struct DownloadNaming: Sendable {
     ) throws(TransferError) -> FileDestination {
         let suggested = resource.suggestedFileName.flatMap(FileName.makeSafe)
         let name =
-            specification.output ?? suggested ?? (resource.head == nil ? known : nil)
+            specification.output ?? suggested ?? described ?? (resource.head == nil ? known : nil)
             ?? FileName.fromURL(specification.url)
         let conflict: FileDestination.Conflict =
             switch specification.onConflict ?? settings.onConflict {

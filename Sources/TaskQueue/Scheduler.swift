@@ -35,8 +35,8 @@ package actor Scheduler {
         /// Every byte is here: the network is free for another.
         case received(TaskID)
         case finished(Finished)
-        /// What a list on a server says of the task's file.
-        case checksum(TaskID, Checksum)
+        /// What a server says of the task's file.
+        case found(TaskID, Lookup.Answer)
     }
 
     /// A run's end.
@@ -152,11 +152,11 @@ package actor Scheduler {
         return index.map { window.remove(at: $0) }
     }
 
-    private func start(_ work: TaskWork, _ maker: inout RequestMaker, checksum: Checksum? = nil) {
+    private func start(_ work: TaskWork, _ maker: inout RequestMaker, found: Lookup.Answer? = nil) {
         let record = work.record
         let made: RequestMaker.Made
         do throws(TransferError) {
-            made = try maker.make(work, checksum: checksum)
+            made = try maker.make(work, found: found)
         } catch {
             enter(work, nil)
             // What an earlier run left counts still.
@@ -173,10 +173,10 @@ package actor Scheduler {
                 size: max(size, record.bytesTotal ?? 0))
             post(.finished(ending))
         case .lookup(let lookup):
-            enter(work, lookup.request)
+            enter(work, lookup.request, counts: false)
             lookup.start { [weak self] result in
                 switch result {
-                case .success(let checksum): self?.post(.checksum(record.id, checksum))
+                case .success(let answer): self?.post(.found(record.id, answer))
                 case .failure(let error):
                     self?.post(
                         .finished(
@@ -221,18 +221,20 @@ package actor Scheduler {
         RunConclusion.Report(attempts: request.retryCount + 1, transferred: request.progress.transferredBytes)
     }
 
-    private func enter(_ work: TaskWork, _ request: Request?) {
+    /// - Parameter counts: the request's bytes are the file's.
+    private func enter(_ work: TaskWork, _ request: Request?, counts: Bool = true) {
         let now = clock.monotonic()
         let record = work.record
+        let progress = counts ? request?.progress : nil
         if running[record.id] != nil {
             // It goes on with another request.
             running[record.id]?.request = request
-            if let progress = request?.progress { running[record.id]?.progress = progress }
+            if let progress { running[record.id]?.progress = progress }
             return
         }
         running[record.id] = RunningTask(
             work: work, request: request,
-            progress: request?.progress
+            progress: progress
                 ?? TransferProgress(completedBytes: record.bytesDone, totalBytes: record.bytesTotal),
             startedAt: clock.now(), lastMoved: now, lastCheckpoint: now)
         slots.start(record.host)
@@ -259,14 +261,14 @@ package actor Scheduler {
             switch report {
             case .received(let id): releaseSlot(of: id)
             case .finished(let ending): endings.append(ending)
-            case .checksum(let id, let checksum): goOn(id, checksum)
+            case .found(let id, let answer): goOn(id, answer)
             }
         }
         if endings.isEmpty { fill() } else { await conclude(endings) }
     }
 
-    /// The file of a task that runs is known by its checksum now: it is fetched.
-    private func goOn(_ id: TaskID, _ checksum: Checksum) {
+    /// What was to be looked up for a task that runs is known now: its file is fetched.
+    private func goOn(_ id: TaskID, _ found: Lookup.Answer) {
         guard let task = running[id], !task.isConcluding else { return }
         guard task.order == nil else {
             return post(
@@ -277,7 +279,7 @@ package actor Scheduler {
                         resumeData: task.work.resumeData.flatMap { ResumeData(bytes: $0) })))
         }
         var maker = RequestMaker(manager: manager, settings: settings, store: store)
-        start(task.work, &maker, checksum: checksum)
+        start(task.work, &maker, found: found)
     }
 
     private func releaseSlot(of id: TaskID) {

@@ -8,7 +8,7 @@ struct FieldNames {
     var file: String?
 
     private static let options: [String: String] = [
-        "output": "--output", "directory": "--directory", "checksum": "--checksum",
+        "metalink": "--metalink", "output": "--output", "directory": "--directory", "checksum": "--checksum",
         "checksumURL": "--checksum-url", "connections": "--connections", "headers": "--header",
         "user": "--user", "password": "--password-file", "userAgent": "--user-agent", "referer": "--referer",
         "proxy": "--proxy", "caCertificates": "--cacert", "priority": "--priority", "maxSize": "--max-size",

@@ -113,7 +113,8 @@ extension TaskSpecification {
         }
         if checksum == nil, checksumURL == nil {
             task.checksum = options.checksum
-            task.checksumURL = options.checksumURL
+            // What a Metalink says of its file takes the list's place.
+            task.checksumURL = metalink ? nil : options.checksumURL
         }
         task.connections = connections ?? options.connections
         task.maxSize = maxSize ?? options.maxSize

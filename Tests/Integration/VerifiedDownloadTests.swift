@@ -75,6 +75,45 @@ struct VerifiedDownloadTests {
         daemon.expectTidy()
     }
 
+    @Test("a Metalink on a server is read before its file is fetched, and again after SIGKILL: the file ends exact")
+    func metalinkByURL() async throws {
+        let resource = Resource(size: 40 * mebibyte + 7)
+        let line = { NetworkLine(roundTrip: 2, rate: 4_000_000) }
+        let first = try ScriptedServer(line: line(), ["/f": [.serve(resource)]])
+        let second = try ScriptedServer(line: line(), ["/f": [.serve(resource)]])
+        let digest = hex(SHA256.hash(data: resource.bytes(0..<resource.size)))
+        let server = try ScriptedServer([
+            "/dist/disk.iso.meta4": [
+                .status(
+                    200,
+                    body: """
+                        <?xml version="1.0" encoding="UTF-8"?>
+                        <metalink xmlns="urn:ietf:params:xml:ns:metalink"><file name="dist/disk.iso">
+                        <size>\(resource.size)</size><hash type="sha-256">\(digest)</hash>
+                        <url priority="2">\(second.url("/f"))</url><url priority="1">\(first.url("/f"))</url>
+                        </file></metalink>
+                        """)
+            ]
+        ])
+        let daemon = try await DaemonProcess.started(quickRetries)
+        let id = try await daemon.add("--metalink", "--connections", "2", server.url("/dist/disk.iso.meta4"))
+        // By then two seconds have passed, and with them a commit.
+        try await daemon.state(of: id, "to have 24 MiB") { $0.bytesDone >= 24 * mebibyte }
+        try await daemon.kill()
+        #expect(!exists(daemon.path("disk.iso")) && daemon.partFiles.count == 1)
+        try await daemon.start()
+        let task = try await daemon.settled(id)
+        #expect(task.state == .completed, "\(String(describing: task.error))")
+        #expect(task.verified && task.path == daemon.path("disk.iso"))
+        #expect(task.url == server.url("/dist/disk.iso.meta4"))
+        #expect(resource.difference(fromFileAt: daemon.path("disk.iso")) == nil)
+        #expect(server.requests().count == 2)
+        let sent = [first, second].map { $0.bodyBytesSent(for: "/f") }
+        #expect(sent.allSatisfy { $0 > 4 * mebibyte }, "\(sent)")
+        #expect(sent.reduce(0, +) < resource.size / 2 * 3, "what was committed is not fetched again: \(sent)")
+        daemon.expectTidy()
+    }
+
     @Test("a mirror takes over where the task's own server has nothing")
     func mirror() async throws {
         let own = try ScriptedServer([:])

@@ -70,6 +70,17 @@ struct InputFileTests {
         #expect(file.entries.last?.specification.output == "b")
     }
 
+    @Test("what file servers have comes after what connections can join, whatever the Metalink prefers")
+    func fileServersLast() throws {
+        let urls = ["ftp://a/x", "https://b/x", "sftp://c/x", "http://d/x"]
+        let text = urls.map { "<url>\($0)</url>" }.joined()
+        let task = try parse(
+            "<metalink xmlns='urn:ietf:params:xml:ns:metalink'><file name='x'>\(text)</file></metalink>"
+        ).entries.first?.specification
+        #expect(task?.url == "https://b/x")
+        #expect(task?.mirrors == ["http://d/x", "ftp://a/x", "sftp://c/x"])
+    }
+
     @Test("of very many mirrors the best are kept")
     func manyMirrors() throws {
         func task(_ count: Int, _ path: String) throws -> TaskSpecification? {

@@ -313,6 +313,30 @@ struct QueueFileTests {
         }
     }
 
+    @Test("a Metalink on a server is told by its key, and takes the place of a list of digests for all")
+    func metalink() throws {
+        let file = try queue(
+            """
+            defaults: {checksum-url: http://h/SHA256SUMS}
+            downloads:
+              - {url: http://h/a.meta4, metalink: true, output: a}
+              - {url: http://h/b, metalink: false}
+            """)
+        #expect(file.entries.map(\.specification.metalink) == [true, false])
+        #expect(file.entries.map(\.specification.checksumURL) == [nil, "http://h/SHA256SUMS"])
+        #expect(file.entries.first?.specification.output == "a")
+        let all = try queue("defaults: {metalink: true}\ndownloads: [http://h/a.meta4]\nuploads: []")
+        #expect(all.entries.map(\.specification.metalink) == [true])
+        let both = "`checksum-url`: goes by the file's URL, which a Metalink alone knows; give a checksum"
+        #expect(throws: fault(1, 61, both)) {
+            try queue("downloads: [{url: http://h/a, metalink: true, checksum-url: http://h/s}]")
+        }
+        #expect(throws: fault(1, 28, "`metalink` belongs to downloads")) {
+            try queue("uploads: [{url: http://h/, metalink: true, file: a}]")
+        }
+        #expect(throws: FileError.self) { try queue("downloads: [{url: http://h/a, metalink: http://h/b}]") }
+    }
+
     @Test("a key that belongs elsewhere is told so")
     func elsewhere() {
         #expect(throws: fault(1, 30, "`method` belongs to uploads")) {

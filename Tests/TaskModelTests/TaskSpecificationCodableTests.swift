@@ -27,7 +27,7 @@ struct TaskSpecificationCodableTests {
         {"batch":"b","caCertificates":"c","checksum":"md5:0","checksumURL":"http://h/s","connections":4,\
         "contentType":"t/t","directory":"d","file":"/f","headers":["A: b"],"key":"k","kind":"upload",\
         "limit":1024,\
-        "maxSize":9007199254740993,"method":"POST","mirrors":["http://i/a","ftp://j/a"],"noMtime":true,\
+        "maxSize":9007199254740993,"metalink":true,"method":"POST","mirrors":["http://i/a","ftp://j/a"],"noMtime":true,\
         "onConflict":"skip","output":"o","password":"p","paused":true,\
         "pieceHashes":{"algorithm":"md5","hashes":"AAECAwQFBgcICQoLDA0ODw==","length":262144},"priority":"high",\
         "proxy":"http://p","referer":"r","size":7,"startAt":5,"url":"http://h/a","user":"u","userAgent":"a"}
@@ -70,6 +70,7 @@ struct TaskSpecificationCodableTests {
             ("url", "1"), ("kind", "\"fetch\""), ("kind", "1"), ("headers", "\"A: b\""), ("headers", "[1]"),
             ("maxSize", "\"1M\""), ("maxSize", "1.5"), ("startAt", "1e30"), ("noMtime", "1"), ("paused", "\"true\""),
             ("priority", "3"), ("onConflict", "\"ask\""), ("key", "{}"), ("output", "[]"), ("mirrors", "\"http://h\""),
+            ("metalink", "\"http://h\""), ("metalink", "1"),
             ("checksumURL", "1"), ("size", "\"1M\""), ("connections", "\"4\""), ("connections", "1.5"),
             ("connections", "\"all\""), ("pieceHashes", "[]"), ("pieceHashes", "\"AA==\""),
         ])

@@ -66,6 +66,12 @@ struct TaskSpecificationTests {
                     $0.checksum = "md5:d41d8cd98f00b204e9800998ecf8427e"; $0.checksumURL = "http://h/s"
                 }
             ),
+            (
+                "checksumURL",
+                {
+                    $0.metalink = true; $0.checksumURL = "http://h/s"
+                }
+            ),
             ("size", { $0.size = -1 }), ("connections", { $0.connections = .exactly(0) }),
             ("connections", { $0.connections = .exactly(17) }),
             ("pieceHashes.length", { $0.pieceHashes = Self.pieces(1, length: 0) }),
@@ -97,6 +103,7 @@ struct TaskSpecificationTests {
             ("output", { $0.output = "a" }), ("directory", { $0.directory = "a" }),
             ("checksum", { $0.checksum = "md5:d41d8cd98f00b204e9800998ecf8427e" }), ("url", { $0.url = "ftp://h/a" }),
             ("mirrors", { $0.mirrors = ["http://h/a"] }), ("checksumURL", { $0.checksumURL = "http://h/s" }),
+            ("metalink", { $0.metalink = true }),
             ("size", { $0.size = 1 }), ("pieceHashes", { $0.pieceHashes = Self.pieces(1, length: 1) }),
             ("connections", { $0.connections = .auto }),
         ]
@@ -143,12 +150,35 @@ struct TaskSpecificationTests {
                 $0.checksumURL = "ftp://h/MD5SUMS"
                 $0.mirrors = ["http://h/a"]
             } == nil)
+        #expect(
+            Self.field {
+                $0.metalink = true
+                $0.mirrors = ["http://h/a"]
+                $0.checksum = "md5:d41d8cd98f00b204e9800998ecf8427e"
+            } == nil)
         #expect(Self.field { $0.mirrors = ["http://h/a"] } == nil, "mirrors may stand without a hash")
         #expect(
             Self.field(of: .upload) {
                 $0.file = "/" + Self.long.prefix(4094)
                 $0.method = "POST"
             } == nil)
+    }
+
+    @Test(
+        "before a server is asked the file's name is the URL's, and that of a Metalink without its suffix",
+        arguments: [
+            ("https://h/d/a.iso.meta4?x", true, "a.iso"), ("https://h/a.ISO.Metalink", true, "a.ISO"),
+            ("https://h/a.iso.meta4", false, "a.iso.meta4"), ("https://h/metalink?repo=f40", true, "metalink"),
+            ("https://h/.meta4", true, "meta4"), ("https://h/con.meta4", true, "_con"),
+            ("https://h/", true, "download"),
+            ("https://h/a.meta4.meta4", true, "a.meta4"), ("https://h/a.iso", true, "a.iso"),
+        ])
+    func expectedName(url: String, metalink: Bool, name: String) {
+        var specification = TaskSpecification(url: url)
+        specification.metalink = metalink
+        #expect(specification.expectedName == name)
+        specification.output = "b.meta4"
+        #expect(specification.expectedName == "b.meta4")
     }
 
     @Test("a header line splits at its first colon, without the white space around")

@@ -12,7 +12,7 @@ struct StoredEntryTests {
             { $0.method = "POST" }, { $0.contentType = "a/b" }, { $0.checksum = "md5:00" }, { $0.userAgent = "u" },
             { $0.referer = "r" }, { $0.caCertificates = "c" }, { $0.priority = .low }, { $0.priority = .high },
             { $0.maxSize = 5 }, { $0.startAt = 6 }, { $0.onConflict = .skip }, { $0.noMtime = true },
-            { $0.mirrors = ["http://i/a"] }, { $0.checksumURL = "http://h/s" }, { $0.size = 7 },
+            { $0.mirrors = ["http://i/a"] }, { $0.metalink = true }, { $0.checksumURL = "http://h/s" }, { $0.size = 7 },
             { $0.connections = .auto }, { $0.batch = "b" }, { $0.key = "k" }, { $0.paused = true },
         ]
         for change in changes {

@@ -49,6 +49,7 @@ import Testing
             ["set", "7", "--priority", "none"], ["set", "7", "--header", "none", "--header", "A: b"],
             ["add", "--limit", "0", "http://a/"], ["add", "--limit", "none", "http://a/"],
             ["add", "--checksum", "md5:0", "--checksum-url", "http://a/s", "http://a/"],
+            ["add", "--metalink"], ["add", "--metalink", "--input", "f"],
         ])
     func refused(arguments: [String]) {
         #expect(throws: (any Error).self) { try Dlctl.parseAsRoot(arguments) }
@@ -62,6 +63,13 @@ import Testing
         #expect(command.urls == ["http://a/1"])
         #expect(command.connections == .exactly(4))
         #expect(try parse("add", "--connections", "auto", "http://a/1", as: Add.self).connections == .auto)
+    }
+
+    @Test("several Metalinks may be named at once, and none is when nothing is said")
+    func metalink() throws {
+        let command = try parse("add", "--metalink", "http://a/1.meta4", "http://a/2.meta4", as: Add.self)
+        #expect(command.metalink && command.urls == ["http://a/1.meta4", "http://a/2.meta4"])
+        #expect(try parse("add", "http://a/1.meta4", as: Add.self).metalink == false)
     }
 
     @Test("set names what changes, and none takes back")
@@ -225,6 +233,11 @@ import Testing
         #expect(entry.filled(from: options, nestsDirectory: true).directory == "isos/d")
         #expect(entry.filled(from: options).checksumURL == nil, "a digest of its own takes the list's place")
         #expect(entry.filled(from: options).connections == .auto)
+        entry.checksum = nil
+        entry.metalink = true
+        #expect(entry.filled(from: options).checksumURL == nil, "so does what a Metalink says")
+        #expect(entry.filled(from: options).metalink)
+        entry.checksum = "md5:d41d8cd98f00b204e9800998ecf8427e"
         options.directory = "/"
         #expect(entry.filled(from: options, nestsDirectory: true).directory == "/d")
     }

@@ -55,6 +55,7 @@ import Testing
         #expect(one.translate(field: "tasks[0].mirrors[1]", message: "is odd").message == "--mirror nowhere: is odd")
         #expect(one.translate(field: "tasks[0].mirrors", message: "are odd").message == "--mirror: are odd")
         #expect(one.translate(field: "tasks[0].checksumURL", message: "x").field == "--checksum-url")
+        #expect(one.translate(field: "tasks[0].metalink", message: "x").field == "--metalink")
         #expect(FieldNames(urls: [""]).translate(field: "url", message: "is empty").message == "URL: is empty")
     }
 

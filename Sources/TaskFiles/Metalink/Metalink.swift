@@ -44,7 +44,9 @@ package struct Metalink: Sendable, Equatable {
 extension Metalink.File {
     /// The file as a task. What does not fit into one is left out from the end: mirrors beyond the number that a task
     /// may have.
-    var specification: TaskSpecification {
+    package var specification: TaskSpecification {
+        // A file server can neither be joined by others nor join them.
+        let urls = urls.filter { Self.isHTTP($0) } + urls.filter { !Self.isHTTP($0) }
         var task = TaskSpecification(url: urls.first ?? "")
         var length = 0
         task.mirrors = urls.dropFirst().prefix(TaskSpecification.Limit.mirrors).filter { url in
@@ -57,5 +59,9 @@ extension Metalink.File {
         task.size = size
         task.pieceHashes = pieceHashes
         return task
+    }
+
+    private static func isHTTP(_ url: String) -> Bool {
+        ["http", "https"].contains(try? TaskAddress(parsing: url).scheme)
     }
 }

@@ -18,6 +18,7 @@ struct Add: DaemonCommand {
               dlctl add --mirror https://example.net/a.iso --checksum-url https://example.org/SHA256SUMS \
                   https://example.org/a.iso
               dlctl add --input a.iso.meta4
+              dlctl add --metalink https://example.org/a.iso.meta4
               dlctl add --user me --password-file ~/.secret https://example.org/private
             """)
 
@@ -31,6 +32,14 @@ struct Add: DaemonCommand {
             "A URL list, queue file or Metalink, checked whole before anything is queued; - is standard input.",
             valueName: "file"))
     var inputFile: String?
+
+    @Flag(
+        help: ArgumentHelp(
+            """
+            At each URL lies a Metalink of one file: that file is fetched, from all the places that it names, and held \
+            against its digests. What you say of the file yourself goes first.
+            """))
+    var metalink = false
 
     @Option(name: .shortAndLong, help: ArgumentHelp("The file's name.", valueName: "name"))
     var output: String?
@@ -86,6 +95,9 @@ struct Add: DaemonCommand {
         guard inputFile == nil || urls.isEmpty else {
             throw ValidationError("Give URLs or --input FILE, not both.")
         }
+        guard inputFile == nil || !metalink else {
+            throw ValidationError("--metalink is for URLs; --input knows a Metalink that lies here by its content.")
+        }
         guard checksum == nil || checksumURL == nil else {
             throw ValidationError("Give --checksum or --checksum-url, not both.")
         }
@@ -129,6 +141,7 @@ struct Add: DaemonCommand {
 
     private func resolve(_ input: inout InputText) throws(Failure) -> TaskSpecification {
         var task = try transfer.resolve(&input)
+        task.metalink = metalink
         task.output = output
         task.directory = directory
         task.checksum = checksum
