@@ -47,7 +47,7 @@ let package = Package(
         // The ground floor: C libraries and system calls as typed functions.
         .target(name: "CCurl", linkerSettings: [.linkedLibrary("curl")]),
         .target(name: "CLinux"),
-        .target(name: "CDispatch"),
+        .target(name: "CDescriptors"),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(
             name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
@@ -80,7 +80,7 @@ let package = Package(
         .executableTarget(
             name: "dld",
             dependencies: [
-                "CDispatch", "CSystemd", "TaskQueue", "TaskStore", "TaskFiles", "TaskModel", "Transfer",
+                "CDescriptors", "CSystemd", "TaskQueue", "TaskStore", "TaskFiles", "TaskModel", "Transfer",
                 "ControlServer", "ControlProtocol", .argumentParser, .logging, .serviceLifecycle,
                 .unixSignals,
             ],

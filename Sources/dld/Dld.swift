@@ -1,5 +1,5 @@
 import ArgumentParser
-import CDispatch
+import CDescriptors
 import ControlProtocol
 import ControlServer
 import Glibc
@@ -95,7 +95,7 @@ struct Dld: AsyncParsableCommand {
         signal(SIGXFSZ, SIG_IGN)
         signal(SIGHUP, SIG_IGN)
         Self.raiseDescriptorLimit()
-        cdispatch_keep_descriptors()
+        cdescriptors_keep()
         SchedulingPolicy.becomeBatch()
 
         let configuration = try readConfiguration(surroundings)

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "cdispatch.h"
+#include "cdescriptors.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -48,7 +48,7 @@ static bool is_look(const char *path) {
     return digits > 0 && strcmp(rest + digits, "/stat") == 0;
 }
 
-void cdispatch_keep_descriptors(void) {
+void cdescriptors_keep(void) {
     for (int i = 0; i < KEPT; i++) atomic_store(&kept[i], NONE);
     refill();
     atomic_store(&is_keeping, true);
