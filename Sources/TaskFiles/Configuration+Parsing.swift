@@ -28,6 +28,7 @@ extension Configuration {
         case "disk": each(section, ConfigurationKeys.disk) { $0.readDisk($1) }
         case "tls": each(section, ConfigurationKeys.tls) { $0.tls.caFile = $1.absolutePath() }
         case "network": each(section, ConfigurationKeys.network) { $0.network.proxy = $1.proxy() }
+        case "hosts": readHosts(section)
         case "control": each(section, ConfigurationKeys.control) { $0.readControl($1) }
         default: each(section, ConfigurationKeys.log) { $0.log.level = $1.word() ?? .info }
         }
@@ -78,6 +79,28 @@ extension Configuration {
         switch value.name {
         case "min-free": set(\.disk.minFree, value.size())
         default: disk.maxSize = value.size(from: 1)
+        }
+    }
+
+    private mutating func readHosts(_ section: YAMLValue) {
+        let expected = "a mapping of hosts to what holds for them, such as {example.org: {http-version: 2}}"
+        for value in section.entries(atMost: Bound.hosts, expected) {
+            guard let pattern = HostPattern(value.name) else {
+                value.reportKey(HostPattern.expectation)
+                continue
+            }
+            guard hosts[pattern.text] == nil else {
+                value.reportKey("is given twice: there is another `\(pattern.text)`")
+                continue
+            }
+            var host = Host()
+            for value in value.mapping(ConfigurationKeys.host)?.values ?? [] {
+                switch value.name {
+                case "connections": host.connections = value.integer(in: Bound.connectionsPerHost)
+                default: host.httpVersion = value.word()
+                }
+            }
+            hosts[pattern.text] = host
         }
     }
 

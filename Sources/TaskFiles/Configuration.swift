@@ -12,6 +12,8 @@ package struct Configuration: Sendable, Equatable {
     package var disk = Disk()
     package var tls = TLS()
     package var network = Network()
+    /// By name, `name:port`, or `*.name` for the names beneath it; in lower case.
+    package var hosts: [String: Host] = [:]
     package var control = Control()
     package var log = Log()
 
@@ -68,6 +70,25 @@ package struct Configuration: Sendable, Equatable {
         package var proxy: String?
     }
 
+    /// What holds for one host alone; of several patterns that fit, the most specific one that says something.
+    package struct Host: Sendable, Equatable {
+        /// In place of ``Limits/connectionsPerHost``.
+        package var connections: Int?
+        package var httpVersion: HTTPVersion?
+
+        package init(connections: Int? = nil, httpVersion: HTTPVersion? = nil) {
+            self.connections = connections
+            self.httpVersion = httpVersion
+        }
+    }
+
+    package enum HTTPVersion: String, Sendable, CaseIterable {
+        case http1 = "1.1"
+        case http2 = "2"
+        case http3 = "3"
+        case auto
+    }
+
     package struct Control: Sendable, Equatable {
         /// Absolute.
         package var socket: String?
@@ -91,6 +112,8 @@ package struct Configuration: Sendable, Equatable {
     package enum Bound {
         package static let activeTasks = 1...10_000
         package static let connectionsPerHost = 1...10_000
+        /// Patterns of ``hosts``.
+        package static let hosts = 10_000
         package static let tasksPerOwner = 1...1_000_000_000
         package static let attempts = 1...1_000_000
         /// Of every delay and timeout: seven days.

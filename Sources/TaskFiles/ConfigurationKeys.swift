@@ -2,8 +2,8 @@
 /// to carry it out.
 enum ConfigurationKeys {
     static let top = KeyTable(
-        ["downloads", "uploads", "limits", "retry", "timeouts", "disk", "tls", "network", "control", "log"],
-        notCarriedOut: ["schedule", "hosts", "queues", "watch", "history", "events", "metrics"])
+        ["downloads", "uploads", "limits", "retry", "timeouts", "disk", "tls", "network", "hosts", "control", "log"],
+        notCarriedOut: ["schedule", "queues", "watch", "history", "events", "metrics"])
     static let downloads = KeyTable(["directory", "roots", "on-conflict"])
     static let uploads = KeyTable(["roots"])
     static let limits = KeyTable(
@@ -14,6 +14,9 @@ enum ConfigurationKeys {
     static let disk = KeyTable(["min-free", "max-size"])
     static let tls = KeyTable(["ca-file"])
     static let network = KeyTable(["proxy"], notCarriedOut: ["deny"])
+    static let host = KeyTable(
+        ["connections", "http-version"],
+        notCarriedOut: ["requests-per-second", "headers", "credential", "owners", "trust"])
     static let control = KeyTable(["socket", "mode", "group", "admin-group"])
     static let log = KeyTable(["level"])
 }

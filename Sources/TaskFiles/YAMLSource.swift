@@ -114,6 +114,11 @@ final class YAMLSource {
                 return FileError(
                     file: file, at: inCharacters(position), "YAML takes no tab here; indent with spaces")
             }
+            // An anchor or an alias without its name.
+            if problem.hasPrefix("did not find expected alphabetic") {
+                return FileError(
+                    file: file, at: inCharacters(position), "what begins with * or & stands in quotes in YAML")
+            }
             return FileError(file: file, at: inCharacters(position), "is not YAML: \(problem)")
         case YamlError.duplicatedKeysInMapping(let keys, let context):
             let first = Position(context.mark)

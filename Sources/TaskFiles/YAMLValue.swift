@@ -9,11 +9,14 @@ struct YAMLValue {
     let name: String
     private let node: Node
     private let source: YAMLSource
+    /// Where the key stands, if there is one of its own.
+    private let key: Position?
 
-    init(_ node: Node, name: String, source: YAMLSource) {
+    init(_ node: Node, name: String, source: YAMLSource, key: Position? = nil) {
         self.node = node
         self.name = name
         self.source = source
+        self.key = key
     }
 
     var position: Position { Position(node.mark) }
@@ -32,6 +35,11 @@ struct YAMLValue {
 
     func report(_ message: String, code: ErrorCode = .invalid) {
         reportBare(name.isEmpty ? "the file \(message)" : "`\(name)` \(message)", code: code)
+    }
+
+    /// Reports what is wrong with the key itself.
+    func reportKey(_ message: String) {
+        source.report("`\(name)` \(message)", at: key ?? position)
     }
 
     /// Reports without naming the key.
@@ -135,6 +143,28 @@ struct YAMLValue {
             return nil
         }
         return sequence.map { YAMLValue($0, name: name, source: source) }
+    }
+
+    /// The values of a mapping whose keys are names of the person's own, in the file's order; a key without a value is
+    /// an empty one.
+    func entries(atMost limit: Int, _ expected: String) -> [YAMLValue] {
+        if isNull { return [] }
+        guard source.mayVisit(at: position) else { return [] }
+        guard case .mapping(let pairs) = node else {
+            report("must be \(expected)")
+            return []
+        }
+        guard pairs.count <= limit else {
+            report("holds more than \(limit) keys")
+            return []
+        }
+        return pairs.compactMap { key, value in
+            guard case .scalar(let scalar) = key else {
+                source.report("a key must be a word, not an alias or a collection", at: Position(key.mark))
+                return nil
+            }
+            return YAMLValue(value, name: scalar.string, source: source, key: Position(key.mark))
+        }
     }
 
     /// The keys and values of a mapping, each key known; a key without a value is an empty one.

@@ -15,6 +15,10 @@ package struct QueueSettings: Sendable, Equatable {
     /// Of one download; a task may name its own.
     package var segments: Segments
     package var connectionsPerHost: Int
+    /// In place of ``connectionsPerHost``.
+    package var hostConnections: HostTable<Int>
+    /// The versions of HTTP that hosts are spoken to in; 1.1 with others.
+    package var httpVersions: HostTable<HTTPVersion>
     package var tasksPerOwner: Int
     package var retry: RetryPolicy
     /// Bytes.
@@ -33,6 +37,8 @@ package struct QueueSettings: Sendable, Equatable {
         activeTasks = configuration.limits.activeTasks
         segments = Self.segments(configuration.limits.connectionsPerTask)
         connectionsPerHost = configuration.limits.connectionsPerHost
+        hostConnections = HostTable(configuration.hosts.compactMapValues(\.connections))
+        httpVersions = HostTable(configuration.hosts.compactMapValues { $0.httpVersion.map(Self.version) })
         tasksPerOwner = configuration.limits.tasksPerOwner
         retry = RetryPolicy(
             attempts: configuration.retry.attempts, baseDelay: configuration.retry.baseDelay,
@@ -40,6 +46,15 @@ package struct QueueSettings: Sendable, Equatable {
         minimumFree = configuration.disk.minFree
         maximumSize = configuration.disk.maxSize
         self.daemonUser = daemonUser
+    }
+
+    private static func version(_ asked: Configuration.HTTPVersion) -> HTTPVersion {
+        switch asked {
+        // What several connections to one server need.
+        case .auto, .http1: .http1
+        case .http2: .http2
+        case .http3: .http3
+        }
     }
 
     static func segments(_ count: ConnectionCount) -> Segments {

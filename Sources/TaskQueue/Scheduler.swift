@@ -76,7 +76,9 @@ package actor Scheduler {
         self.clock = clock
         self.logger = logger
         self.eventsWritten = eventsWritten
-        slots = SlotTable(activeTasks: settings.activeTasks, connectionsPerHost: settings.connectionsPerHost)
+        slots = SlotTable(
+            activeTasks: settings.activeTasks, connectionsPerHost: settings.connectionsPerHost,
+            hostConnections: settings.hostConnections)
     }
 
     // MARK: What runs, told

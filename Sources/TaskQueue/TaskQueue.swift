@@ -27,6 +27,9 @@ package final class TaskQueue: Sendable {
         // Tasks of many owners share the session: nothing that a server says to one may go along with another's.
         session.cookieStorage = nil
         session.responseCache = nil
+        session.maximumConnectionsPerHost = settings.connectionsPerHost
+        session.connectionLimits = settings.hostConnections
+        session.httpVersions = settings.httpVersions
         session.checkpointInterval = Scheduler.checkpointBytes
         session.checkpointLimit = Scheduler.checkpointLimit
         manager = try SessionManager(configuration: session, startRequestsImmediately: false)

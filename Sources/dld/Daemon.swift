@@ -21,6 +21,19 @@ struct DaemonPlan: Sendable {
     var socket: String?
     var access: AccessRule
     var uid: UInt32
+
+    /// What is asked for, cannot be had on this machine, and harms nothing.
+    var warnings: [String] {
+        let hosts = configuration.hosts.filter { $0.value.httpVersion == .http3 }.keys.sorted()
+        if hosts.isEmpty || Session.speaksHTTP3 { return [] }
+        let shown = hosts.prefix(Self.shownHosts).joined(separator: ", ")
+        return [
+            "\(Session.libraryVersion) has no HTTP/3, so HTTP/2 is spoken in its place with "
+                + (hosts.count > Self.shownHosts ? "\(shown) and others" : shown)
+        ]
+    }
+
+    private static let shownHosts = 8
 }
 
 /// The daemon: opens the store, serves the socket, runs the queue, and takes all of it down in an order that loses
@@ -42,7 +55,6 @@ struct Daemon: Service {
             plan.configuration, downloadDirectory: plan.downloadDirectory, daemonUser: plan.uid)
         var session = SessionConfiguration()
         session.userAgent = "dld/\(Release.version)"
-        session.maximumConnectionsPerHost = plan.configuration.limits.connectionsPerHost
         session.connectTimeout = plan.configuration.timeouts.connect
         session.stallTimeout = plan.configuration.timeouts.stall
         session.proxy = plan.configuration.network.proxy
@@ -52,6 +64,7 @@ struct Daemon: Service {
     }
 
     func run() async throws {
+        for warning in plan.warnings { logger.warning("\(warning)") }
         let server = makeServer()
         try await server.start()
         await queue.start()

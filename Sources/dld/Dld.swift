@@ -101,6 +101,7 @@ struct Dld: AsyncParsableCommand {
         let configuration = try readConfiguration(surroundings)
         let plan = try makePlan(configuration, surroundings)
         if checkConfig {
+            for warning in plan.warnings { Self.report("warning: \(warning)") }
             print("the configuration is right")
             return
         }

@@ -44,6 +44,9 @@ struct ConfigurationTests {
             "disk: {min-free: 0, max-size: 1.5G}",
             "tls: {ca-file: /etc/ca.pem}",
             "network: {proxy: 'socks5h://[::1]:1080'}",
+            "hosts:", "  Mirror.Example.org.: {http-version: 2, connections: 3}",
+            "  '*.example.org': {http-version: auto}",
+            "  \"[::1]:8080\": {http-version: 1.1}", "  localhost:443:", "    http-version: '3'", "  h: {}",
             "control: {socket: /run/x.sock, mode: 0640, group: dld, admin-group: 27}",
             "log: {level: debug}",
         ]
@@ -65,6 +68,11 @@ struct ConfigurationTests {
         expected.disk.maxSize = 1_610_612_736
         expected.tls.caFile = "/etc/ca.pem"
         expected.network.proxy = "socks5h://[::1]:1080"
+        expected.hosts = [
+            "mirror.example.org": .init(connections: 3, httpVersion: .http2),
+            "*.example.org": .init(httpVersion: .auto),
+            "[::1]:8080": .init(httpVersion: .http1), "localhost:443": .init(httpVersion: .http3), "h": .init(),
+        ]
         expected.control.socket = "/run/x.sock"
         expected.control.mode = 0o640
         expected.control.group = "dld"
@@ -98,10 +106,13 @@ struct ConfigurationTests {
     @Test(
         "a key of the contract that nothing carries out is refused by name",
         arguments: [
-            ("schedule: []", 1), ("hosts: {}", 1), ("queues: [a]", 1), ("watch: []", 1), ("history: {}", 1),
+            ("schedule: []", 1), ("queues: [a]", 1), ("watch: []", 1), ("history: {}", 1),
             ("events: {}", 1), ("metrics: {}", 1), ("limits: {download-rate: 1M}", 10),
             ("limits: {upload-rate: 1M}", 10), ("limits: {tasks-per-batch: 1}", 10),
             ("limits: {bytes-per-owner: 1}", 10), ("network: {deny: []}", 11),
+            ("hosts: {h: {requests-per-second: 1}}", 13), ("hosts: {h: {headers: []}}", 13),
+            ("hosts: {h: {credential: x}}", 13), ("hosts: {h: {owners: []}}", 13),
+            ("hosts: {h: {trust: default}}", 13),
         ])
     func notCarriedOut(text: String, column: Int) {
         let error = #expect(throws: FileError.self) { try Configuration(parsing: text, file: "f") }
@@ -156,6 +167,23 @@ struct ConfigurationTests {
             ("uploads: {roots: [./x]}", 19, "give an absolute path"),
             ("tls: {ca-file: ca.pem}", 16, "give an absolute path"),
             ("network: {proxy: 'proxy:3128'}", 18, "begin it with one of"),
+            ("hosts: [h]", 8, "`hosts` must be a mapping of hosts"),
+            ("hosts: {h: 2}", 12, "`h` must be a mapping"),
+            ("hosts: {h: {http-version: 1}}", 27, "one of 1.1, 2, 3, auto"),
+            ("hosts: {h: {http-version: 2.0}}", 27, "one of 1.1, 2, 3, auto"),
+            ("hosts: {h: {http-version: ~}}", 27, "has no value"),
+            ("hosts: {h: {connections: 0}}", 26, "a whole number from 1 to 10000"),
+            ("hosts: {h: {conections: 1}}", 13, "did you mean `connections`?"),
+            ("hosts: {h: {}, H.: {}}", 16, "`H.` is given twice: there is another `h`"),
+            ("hosts: {h: {}, h: {}}", 16, "`h` is given twice"),
+            ("hosts: {'http://h': {}}", 9, "is no host; write a name such as example.org"),
+            ("hosts: {'*': {}}", 9, "is no host"), ("hosts: {'*.': {}}", 9, "is no host"),
+            ("hosts: {'a.*': {}}", 9, "is no host"), ("hosts: {'*.h:1': {}}", 9, "is no host"),
+            ("hosts: {'h:': {}}", 9, "is no host"), ("hosts: {'h:0': {}}", 9, "is no host"),
+            ("hosts: {'h/a': {}}", 9, "is no host"), ("hosts: {'u@h': {}}", 9, "is no host"),
+            ("hosts: {'::1': {}}", 9, "is no host"), ("hosts: {'*.[::1]': {}}", 9, "is no host"),
+            ("hosts: {'': {}}", 9, "is no host"), ("hosts: {[a]: {}}", 9, "a key must be a word"),
+            ("hosts: {*.h: {}}", 10, "stands in quotes"),
             ("control: {socket: dld.sock}", 19, "give an absolute path"),
             ("control: {socket: /\(String(repeating: "x", count: 107))}", 19, "longer than the 107 bytes"),
             ("control: {mode: 660}", 17, "octal with a leading 0"),

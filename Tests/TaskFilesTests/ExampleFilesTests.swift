@@ -21,8 +21,9 @@ struct ExampleFilesTests {
     func everyKey() throws {
         let lines = try text(of: "dld.yaml").split(separator: "\n", omittingEmptySubsequences: false).map { line in
             guard line.hasPrefix("  # "), let word = line.dropFirst(4).split(separator: " ").first,
-                word.hasSuffix(":"), word.utf8.dropLast().allSatisfy({ $0.isLetterOrDigit || $0 == UInt8(ascii: "-") }),
-                word.first?.isLowercase == true
+                word.hasSuffix(":"),
+                word.utf8.dropLast().allSatisfy({ $0.isLetterOrDigit || "-.*'".utf8.contains($0) }),
+                word.first?.isLowercase == true || word.hasPrefix("'")
             else { return String(line) }
             return "  " + line.dropFirst(4)
         }
@@ -30,7 +31,7 @@ struct ExampleFilesTests {
             ("downloads", ConfigurationKeys.downloads), ("uploads", ConfigurationKeys.uploads),
             ("limits", ConfigurationKeys.limits), ("retry", ConfigurationKeys.retry),
             ("timeouts", ConfigurationKeys.timeouts), ("disk", ConfigurationKeys.disk),
-            ("tls", ConfigurationKeys.tls), ("network", ConfigurationKeys.network),
+            ("tls", ConfigurationKeys.tls), ("network", ConfigurationKeys.network), ("hosts", ConfigurationKeys.host),
             ("control", ConfigurationKeys.control), ("log", ConfigurationKeys.log),
         ]
         #expect(sections.map(\.0) == ConfigurationKeys.top.known)
@@ -38,12 +39,17 @@ struct ExampleFilesTests {
             let start = try #require(lines.firstIndex(of: name + ":"), "\(name)")
             let section = lines[(start + 1)...].prefix { $0.isEmpty || $0.hasPrefix(" ") }
             for key in keys.known {
-                #expect(section.contains { $0.hasPrefix("  \(key):") }, "\(name).\(key)")
+                let isThere = section.contains { line in
+                    // Of a host, beneath its name.
+                    name == "hosts" ? line.contains("\(key): ") : line.hasPrefix("  \(key):")
+                }
+                #expect(isThere, "\(name).\(key)")
             }
         }
         let full = try Configuration(parsing: lines.joined(separator: "\n"), file: "dld.yaml")
         #expect(full.downloads.directory == "/srv/downloads")
         #expect(full.control.adminGroup == "adm")
+        #expect(full.hosts["mirror.example.org"]?.httpVersion == .http2)
     }
 
     @Test("the example queue file is right")

@@ -1,5 +1,6 @@
 import TestSupport
 import Testing
+import Transfer
 
 @testable import TaskQueue
 
@@ -17,6 +18,20 @@ struct SlotTableTests {
         #expect(!slots.hasRoom && !slots.mayStart("b") && !slots.mayStart("c"))
         slots.end("a", wasSilent: false)
         #expect(slots.mayStart("a") && slots.mayStart("c") && slots.closedHosts.isEmpty)
+    }
+
+    @Test("a host may have a share of its own")
+    func ownLimit() {
+        let own = HostTable(["a": 1, "*.b": 3])
+        var slots = SlotTable(activeTasks: 9, connectionsPerHost: 2, hostConnections: own)
+        for (host, share) in [("http://a:80", 1), ("http://x.b:80", 3), ("http://c:80", 2)] {
+            for _ in 0..<share {
+                #expect(slots.mayStart(host))
+                slots.start(host)
+            }
+            #expect(!slots.mayStart(host))
+        }
+        #expect(slots.closedHosts.count == 3)
     }
 
     @Test("a silent task lends its slot to other hosts only")

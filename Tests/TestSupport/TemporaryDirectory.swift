@@ -6,9 +6,12 @@ package final class TemporaryDirectory: Sendable {
     /// Absolute, without a slash at its end; short enough for a socket's path beneath it.
     package let path: String
 
-    /// - Parameter mode: 0700, unless another user has to reach something beneath.
-    package init(mode: mode_t = 0o700) throws {
-        let place = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
+    /// - Parameters:
+    ///   - mode: 0700, unless another user has to reach something beneath.
+    ///   - isFast: in memory, where the machine lets files lie there: for very many of them.
+    package init(mode: mode_t = 0o700, isFast: Bool = false) throws {
+        let usual = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
+        let place = isFast && access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : usual
         var template = Array("\(place)/dld-test-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw SystemError("mkdtemp") }
         path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)

@@ -16,6 +16,20 @@ struct HostGateTests {
         #expect(gate.isEmpty)
     }
 
+    @Test("a host may have a limit of its own")
+    func ownLimit() {
+        var gate = HostGate(limit: 1, limits: HostTable(["a": 2, "b:81": 0]))
+        let entered = (0..<3).map { gate.enter($0, host: "http://a:80", priority: 0.5) }
+        #expect(entered == [true, true, false])
+        let next = [gate.leave(0), gate.leave(1)]
+        #expect(next == [2, nil])
+        let borrowed = [gate.borrow("http://a:80"), gate.borrow("http://a:80")]
+        #expect(borrowed == [true, false])
+        // At least one.
+        let others = [9, 10].map { gate.enter($0, host: "http://b:81", priority: 0.5) }
+        #expect(others == [true, false])
+    }
+
     @Test("higher priority goes first, and among equals the one that waits longest")
     func priority() {
         var gate = HostGate(limit: 1)

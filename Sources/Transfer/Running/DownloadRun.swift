@@ -452,7 +452,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     private var canShare: Bool {
         guard !isSingle, let first = workers.first, let url = first.transaction.url else { return false }
         if file.isJoinable { return true }
-        guard isVouched(by: url), first.transaction.usesHTTP1(at: url) else { return false }
+        guard isVouched(by: url), first.transaction.speaksHTTP1 else { return false }
         let validator = file.version.validator
         return isConditionUseless ? validator.strongEntityTag != nil : validator.ifRange != nil
     }

@@ -26,7 +26,7 @@ struct RequestOptions {
         try exchange.easy.set(.url, to: url.text)
         try exchange.easy.set(.protocols, to: Self.protocols)
         try exchange.easy.set(.followLocation, to: false)
-        let version = usesHTTP1 ? .http1 : request.httpVersion ?? configuration.httpVersion
+        let version = usesHTTP1 ? .http1 : configuration.httpVersion(of: request, at: url)
         try exchange.easy.set(.httpVersion, to: version.curlNumber)
         // Rather one connection for many than many that open at once.
         if version != .http1 { try exchange.easy.set(.pipeWait, to: true) }

@@ -105,6 +105,8 @@ final class Transaction: ExchangeHandler {
     private(set) var url: CurlURL?
     var phase = Phase.asking
     private var parser = ResponseHeadParser()
+    /// Whether the final answer came in HTTP/1.1, once there was one.
+    private var isHTTP1: Bool?
     private var redirects = 0
     private var discarded = 0
     private var trailerBytes = 0
@@ -181,6 +183,7 @@ final class Transaction: ExchangeHandler {
         authorization = other.authorization
         accepted = other.accepted
         lenientFor = other.lenientFor
+        isHTTP1 = other.isHTTP1
     }
 
     /// Asks for what is to be asked for now; a client may do so again once it has been told of an end.
@@ -339,9 +342,17 @@ final class Transaction: ExchangeHandler {
 
     // MARK: HTTP/2
 
+    /// Whether the server is spoken to in HTTP/1.1, as far as is known: asked for HTTP/2, it may not have agreed.
+    var speaksHTTP1: Bool { isHTTP1 ?? url.map { usesHTTP1(at: $0) } ?? true }
+
     func usesHTTP1(at url: CurlURL) -> Bool {
-        let wanted = request.httpVersion ?? session.configuration.httpVersion
-        return wanted == .http1 || session.avoidsHTTP2(at: url.origin)
+        switch session.configuration.httpVersion(of: request, at: url) {
+        case .http1: return true
+        case .http2PriorKnowledge: break
+        // Which version it is, is agreed upon within TLS.
+        case .http2, .http3: if url.scheme != "https" { return true }
+        }
+        return session.avoidsHTTP2(at: url.origin)
     }
 
     /// An error of HTTP/2 or HTTP/3 itself, not of what is below or above.
@@ -352,7 +363,7 @@ final class Transaction: ExchangeHandler {
         // CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR before an answer: perhaps one that does not know HTTP/2,
         // and was not asked whether it does.
         if [52, 55, 56].contains(error.code), case .asking = phase, let url, !usesHTTP1(at: url) {
-            return (request.httpVersion ?? session.configuration.httpVersion) == .http2PriorKnowledge
+            return session.configuration.httpVersion(of: request, at: url) == .http2PriorKnowledge
         }
         // CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_HTTP3
         return [16, 92, 95].contains(error.code)
@@ -423,6 +434,7 @@ final class Transaction: ExchangeHandler {
 
     /// This is the final answer.
     func handOver(_ head: ResponseHead, _ url: CurlURL) -> Bool {
+        isHTTP1 = head.version.hasPrefix("1")
         // Before the client speaks: it may ask a delegate itself.
         phase = .receiving
         task.progress.setPhase(.transferring)

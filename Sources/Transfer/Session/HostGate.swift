@@ -7,22 +7,28 @@ struct HostGate {
     }
 
     private let limit: Int
+    private let limits: HostTable<Int>
     private var running: [String: Int] = [:]
     private var waiting: [String: [Waiting]] = [:]
     /// Where a task is let in or waits.
     private var hosts: [Int: String] = [:]
     private var last = 0
 
-    init(limit: Int) {
-        self.limit = max(1, limit)
+    /// - Parameter limits: in place of `limit`.
+    init(limit: Int, limits: HostTable<Int> = HostTable()) {
+        self.limit = limit
+        self.limits = limits
     }
+
+    /// - Parameter host: scheme, name and port.
+    private func limit(of host: String) -> Int { max(1, limits.value(forOrigin: host) ?? limit) }
 
     var isEmpty: Bool { hosts.isEmpty && running.isEmpty && waiting.isEmpty }
 
     /// - Returns: whether the task may go; otherwise it waits until ``leave(_:)`` names it.
     mutating func enter(_ task: Int, host: String, priority: Double) -> Bool {
         hosts[task] = host
-        if running[host, default: 0] < limit {
+        if running[host, default: 0] < limit(of: host) {
             running[host, default: 0] += 1
             return true
         }
@@ -60,7 +66,7 @@ struct HostGate {
 
     /// A task that was let in takes one connection more, where no task waits for one.
     mutating func borrow(_ host: String) -> Bool {
-        guard waiting[host] == nil, running[host, default: 0] < limit else { return false }
+        guard waiting[host] == nil, running[host, default: 0] < limit(of: host) else { return false }
         running[host, default: 0] += 1
         return true
     }

@@ -75,8 +75,10 @@ public final class Session: Sendable {
         self.resolver = resolver
         downloadLimiter = RateLimiter(rate: configuration.downloadRate)
         uploadLimiter = RateLimiter(rate: configuration.uploadRate)
-        if let limit = configuration.maximumConnectionsPerHost {
-            state.withLock { $0.gate = HostGate(limit: limit) }
+        if configuration.limitsConnections {
+            let gate = HostGate(
+                limit: configuration.maximumConnectionsPerHost ?? .max, limits: configuration.connectionLimits)
+            state.withLock { $0.gate = gate }
         }
         diskThreads = WorkerThreads(name: "dld-disk", limit: 4)
         digestThreads = WorkerThreads(name: "dld-digest", limit: 4, stack: SystemThread.largeStack)
@@ -103,6 +105,9 @@ public final class Session: Sendable {
 
     /// `libcurl/7.88.1`: the library that is at work.
     public static var libraryVersion: String { CurlLibrary.version }
+
+    /// Whether that library has HTTP/3: without it, ``HTTPVersion/http3`` asks for HTTP/2.
+    public static var speaksHTTP3: Bool { CurlLibrary.hasHTTP3 }
 
     // MARK: Tasks
 
@@ -228,9 +233,7 @@ public final class Session: Sendable {
 
     private func enter(_ task: any LoopTask) -> Entrance {
         // Its URL is read only where that matters.
-        let host = configuration.maximumConnectionsPerHost.flatMap { _ in
-            (try? CurlURL(task.originalRequest.url))?.origin
-        }
+        let host = configuration.limitsConnections ? (try? CurlURL(task.originalRequest.url))?.origin : nil
         return state.withLock { state in
             guard state.phase == .open else { return .refused }
             state.tasks[task.identifier] = task
@@ -262,7 +265,7 @@ public final class Session: Sendable {
 
     /// Whether a task waits for a connection that was lent at `origin`.
     func wantsConnection(at origin: String) -> Bool {
-        guard configuration.maximumConnectionsPerHost != nil else { return false }
+        guard configuration.limitsConnections else { return false }
         return state.withLock { $0.gate?.isWanted(origin) ?? false }
     }
 

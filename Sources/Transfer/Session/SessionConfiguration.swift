@@ -1,3 +1,5 @@
+import Curl
+
 /// How a session behaves: copied when the session is made, and never read again.
 ///
 /// The storages in it are references: every configuration that is made has its own, and a copy of it shares them, as
@@ -10,11 +12,15 @@ public struct SessionConfiguration: Sendable {
     public var userAgent = UserAgent.library
     /// Of requests that name none. HTTP/1.1: this libcurl can report success for a broken HTTP/2 stream.
     public var httpVersion = HTTPVersion.http1
+    /// In place of ``httpVersion``, by host: of whoever is asked, redirects and mirrors among them.
+    public var httpVersions = HostTable<HTTPVersion>()
     /// Bytes of an answer that are kept in memory at most.
     public var maximumCollectedBytes = 256 << 20
     /// Tasks that are at one host (scheme, name and port) at once; those that wait go by their priority. `nil`: any
     /// number.
     public var maximumConnectionsPerHost: Int?
+    /// In place of ``maximumConnectionsPerHost``, by host: at least 1.
+    public var connectionLimits = HostTable<Int>()
     /// Bytes a second of all downloads and answers together; see ``Session/downloadLimiter``.
     public var downloadRate: Int64?
     /// Bytes a second of all uploads together; see ``Session/uploadLimiter``.
@@ -61,6 +67,13 @@ public struct SessionConfiguration: Sendable {
 
     /// The defaults, as each property names them.
     public init() {}
+
+    /// The version of HTTP that `request` is to go by at `url`.
+    func httpVersion(of request: TransferRequest, at url: CurlURL) -> HTTPVersion {
+        request.httpVersion ?? httpVersions.value(forHost: url.host, port: url.port) ?? httpVersion
+    }
+
+    var limitsConnections: Bool { maximumConnectionsPerHost != nil || !connectionLimits.isEmpty }
 
     func identity(for host: String) -> ClientIdentity? { identities.isEmpty ? nil : identities[host] }
 }

@@ -1,0 +1,31 @@
+import TaskModel
+
+/// Which hosts something holds for: `name`, `name:port`, or `*.name` for the names beneath it.
+struct HostPattern {
+    /// In lower case, without the root's dot.
+    let text: String
+
+    static let expectation =
+        "is no host; write a name such as example.org, NAME:PORT, or *.NAME for the names beneath it"
+
+    init?(_ pattern: String) {
+        let isWildcard = pattern.utf8.starts(with: "*.".utf8)
+        let name = isWildcard ? String(pattern.dropFirst(2)) : pattern
+        // Whatever would end the host in a URL is not part of one.
+        guard !name.utf8.contains(where: { "/?#@\\*".utf8.contains($0) }),
+            let address = try? TaskAddress(parsing: "https://\(name)/")
+        else { return nil }
+        var host = address.host
+        let isAddress = host.utf8.first == UInt8(ascii: "[")
+        if !isAddress, host.utf8.last == UInt8(ascii: ".") { host = String(host.dropLast()) }
+        let rest = name.utf8.suffix(from: name.utf8.lastIndex(of: UInt8(ascii: "]")) ?? name.utf8.startIndex)
+        guard let colon = rest.firstIndex(of: UInt8(ascii: ":")) else {
+            guard !isWildcard || !isAddress else { return nil }
+            text = isWildcard ? "*.\(host)" : host
+            return
+        }
+        // A colon with nothing behind it says no port.
+        guard !isWildcard, rest.index(after: colon) != rest.endIndex else { return nil }
+        text = "\(host):\(address.port)"
+    }
+}
