@@ -20,7 +20,7 @@ struct VanishingPlaceTests {
 
         init() async throws {
             server = try ScriptedServer([
-                "/f": [.drip(resource, after: 2 * mebibyte, bytesPerSecond: 2 << 20), .serve(resource)]
+                "/f": [.drip(resource, after: 2 * mebibyte, bytesPerSecond: 1 << 20), .serve(resource)]
             ])
             daemon = try await DaemonProcess.started(
                 oneConnection + "retry: {attempts: 4, base-delay: 100ms, max-delay: 300ms}\ndisk: {min-free: 0}\n")
@@ -37,6 +37,10 @@ struct VanishingPlaceTests {
     func readOnly() async throws {
         let scene = try await Scene()
         let (daemon, id) = (scene.daemon, scene.id)
+        let noted = "SELECT count(*) FROM task_resume"
+        try await eventually(that: "what is on the disk has been noted", within: .seconds(10)) {
+            try await run(["sqlite3", "\(daemon.stateDirectory)/dld.db", noted]).lines == ["1"]
+        }
         try await scene.disk.turnReadOnly()
         try await daemon.state(of: id, "to have tried more often than a server is asked") { $0.attempts > 6 }
         let stopped = try await daemon.state(of: id, "to wait") { $0.state != .active && $0.state != .queued }
@@ -54,6 +58,9 @@ struct VanishingPlaceTests {
         try await daemon.start()
         #expect(try await daemon.settled(id).state == .completed)
         #expect(Self.resource.difference(fromFileAt: "\(scene.path)/f") == nil)
+        // Nobody was asked while nothing could be written, and what was here then still counts.
+        #expect(scene.server.requests().count == 2)
+        #expect(scene.server.requests().last?.header("range") != nil)
         daemon.expectTidy()
         try await daemon.terminate()
         try await again.unmount()

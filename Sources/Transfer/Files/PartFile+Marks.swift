@@ -32,10 +32,13 @@ extension PartFile {
     /// Takes the note away; from here on the part changes.
     ///
     /// - Returns: whether the part is as it was left; also where nothing stands on it, as after a crash.
-    static func takeUp(_ descriptor: Int32, _ information: stat) -> Bool {
+    static func takeUp(_ descriptor: Int32, _ information: stat) throws(TransferError) -> Bool {
         guard let left = attribute(leaving, of: descriptor) else { return true }
         guard left == state(information) else { return false }
-        return linux_fremovexattr(descriptor, leaving) == 0
+        guard linux_fremovexattr(descriptor, leaving) == 0 else {
+            throw .file(errno, doing: "take up the part file")
+        }
+        return true
     }
 
     private static func state(_ information: stat) -> String {

@@ -85,15 +85,22 @@ public final class PartFile: Sendable {
     ///
     /// - Returns: `nil` where there is none, or where it is not the one: shorter, another generation, no file, or
     ///   changed since it was left.
-    static func reopen(in directory: Directory, name: String, resumeData: ResumeData) -> PartFile? {
+    /// - Throws: where that cannot be told now: a file system that is read-only or fails, no descriptor left.
+    static func reopen(
+        in directory: Directory, name: String, resumeData: ResumeData
+    ) throws(TransferError) -> PartFile? {
         let raw = linux_openat_beneath(directory.descriptor.raw, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK, 0)
-        guard raw >= 0 else { return nil }
+        guard raw >= 0 else {
+            let gone = [ENOENT, ELOOP, EXDEV, ENOTDIR, EISDIR, ENXIO, EACCES, EPERM]
+            if gone.contains(errno) { return nil }
+            throw .file(errno, doing: "open the part file")
+        }
         let descriptor = FileDescriptorOwner(raw)
-        guard let information = try? descriptor.status(), information.st_mode & S_IFMT == S_IFREG,
-            information.st_nlink == 1, let end = resumeData.ranges.ranges.last?.upperBound,
-            information.st_size >= end
+        let information = try descriptor.status()
+        guard information.st_mode & S_IFMT == S_IFREG, information.st_nlink == 1,
+            let end = resumeData.ranges.ranges.last?.upperBound, information.st_size >= end
         else { return nil }
-        guard isMarked(raw, resumeData.generation), takeUp(raw, information) else { return nil }
+        guard isMarked(raw, resumeData.generation), try takeUp(raw, information) else { return nil }
         return PartFile(
             descriptor: descriptor, inode: UInt64(information.st_ino), directory: directory, name: name,
             generation: resumeData.generation, ranges: resumeData.ranges)

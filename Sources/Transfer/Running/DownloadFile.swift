@@ -49,9 +49,11 @@ final class DownloadFile {
     // MARK: Its life
 
     /// Takes up what an earlier attempt left, where it is still what the resume data say.
-    func reopen(_ resumeData: ResumeData) {
+    ///
+    /// - Throws: where that cannot be told now.
+    func reopen(_ resumeData: ResumeData) throws(TransferError) {
         guard resumeData.resource == ResumeData.resource(of: task.originalRequest.url),
-            let found = task.reopenPart(resumeData)
+            let found = try task.reopenPart(resumeData)
         else {
             session.delegate.downloadTask(task, didRestartBecause: "what was here of the file is not as it was left")
             return startOver()

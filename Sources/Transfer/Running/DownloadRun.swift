@@ -100,7 +100,11 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     // MARK: From the task
 
     func start() {
-        if let resumeData = task.resumeData { file.reopen(resumeData) }
+        do throws(TransferError) {
+            if let resumeData = task.resumeData { try file.reopen(resumeData) }
+        } catch {
+            return fail(error)
+        }
         let worker = SegmentWorker(self)
         workers = [worker]
         if isSuspended { worker.transaction.pause(.suspended) }

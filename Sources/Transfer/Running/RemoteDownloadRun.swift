@@ -48,7 +48,11 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
     }
 
     func start() {
-        if let resumeData = task.resumeData { file.reopen(resumeData) }
+        do throws(TransferError) {
+            if let resumeData = task.resumeData { try file.reopen(resumeData) }
+        } catch {
+            return fail(error)
+        }
         // Every byte came in an earlier life.
         if let total = file.version.total, file.front == total, total > 0 {
             return confirm(RemoteFacts(file.version))

@@ -178,15 +178,22 @@ public final class DownloadTask: LoopTask {
     }
 
     /// Opens the part that `resumeData` speak of, if it is still that.
-    func reopenPart(_ resumeData: ResumeData) -> PartFile? {
+    ///
+    /// - Throws: where that cannot be told now.
+    func reopenPart(_ resumeData: ResumeData) throws(TransferError) -> PartFile? {
         switch placement {
         case .fixed(let target):
-            return PartFile.reopen(in: target.directory, name: target.partName, resumeData: resumeData)
+            return try PartFile.reopen(in: target.directory, name: target.partName, resumeData: resumeData)
         case .decided:
-            guard let decision = resumeData.record?.decision,
-                let directory = try? Directory.open(root: decision.directory)
-            else { return nil }
-            let part = PartFile.reopen(in: directory, name: decision.partName, resumeData: resumeData)
+            guard let decision = resumeData.record?.decision else { return nil }
+            let directory: Directory
+            do {
+                directory = try Directory.open(root: decision.directory)
+            } catch {
+                guard error.code == .io, error.systemError != ENOENT else { return nil }
+                throw error
+            }
+            let part = try PartFile.reopen(in: directory, name: decision.partName, resumeData: resumeData)
             // In a directory that others may write to, as `/tmp` is, one of them may have put it there.
             return (try? part?.descriptor.status())?.st_uid == geteuid() ? part : nil
         }
