@@ -243,6 +243,7 @@ struct StreamTaskTests {
 
         let other = open(peer)
         let timed = outcome { () async throws(TransferError) in try await other.write(large, timeout: 200) }
+        try await eventually(that: "the large one has begun") { other.bytesSent > 0 }
         let behind = outcome { () async throws(TransferError) in try await other.write([1]) }
         #expect(await timed.value.error?.code == .timedOut)
         #expect(await behind.value.error?.code == .timedOut)
