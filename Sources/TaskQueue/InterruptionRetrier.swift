@@ -13,8 +13,9 @@ struct InterruptionRetrier: RequestRetrier {
         case .truncated, .stalled:
             guard request is DownloadRequest, request.progress.transferredBytes > 0 else { return .doNotRetry }
         case .checksumMismatch:
-            // Once more from the start; what is wrong twice is wrong on the server.
-            guard request.retryCount == 0 else { return .doNotRetry }
+            // Once more from the start, from each server alone; what is wrong then is wrong on all of them.
+            let mirrors = request.task?.originalRequest.mirrors.count ?? 0
+            guard request.retryCount <= mirrors else { return .doNotRetry }
         default: return .doNotRetry
         }
         var generator = SystemRandomNumberGenerator()

@@ -52,6 +52,22 @@ struct DiskRoomTests {
         try await disk.unmount()
     }
 
+    @Test("F13: a part of no use any more is no reason to wait for room")
+    func ownPart() async throws {
+        let resource = Resource(size: 12 * mebibyte)
+        let server = try ScriptedServer([
+            "/file": [.serveThenCut(resource, after: 8 * mebibyte), .serve(Resource(size: 11 * mebibyte, seed: 2))]
+        ])
+        let daemon = try await DaemonProcess.started(oneConnection + Self.retries)
+        let small = try daemon.directory.makeDirectory("downloads/small")
+        let disk = try await Mount.tmpfs(at: small, bytes: 16 * mebibyte)
+        let id = try await daemon.add("--directory", "small", server.url("/file"))
+        #expect(try await daemon.settled(id).state == .completed)
+        #expect(Resource(size: 11 * mebibyte, seed: 2).difference(fromFileAt: "\(small)/file") == nil)
+        try await daemon.terminate()
+        try await disk.unmount()
+    }
+
     @Test("F14: on a full state disk nothing is added, what runs loses nothing, and all goes on when there is room")
     func fullState() async throws {
         let place = try TemporaryDirectory()

@@ -1,4 +1,5 @@
 import Crypto
+import FoundationEssentials
 import TestSupport
 import Testing
 
@@ -106,7 +107,35 @@ struct MirrorTests {
         manager.retrier = CountingRetrier(limit: 3)
         _ = try await fetch(resource, [own, mirror], digest: digest(resource), segments: .fixed(4))
         #expect(mirror.requests().contains { $0.header("range") != nil })
-        #expect(own.requests().count { $0.header("range") == nil } == 1)
+        // At first, and once alone.
+        #expect(own.requests().count { $0.header("range") == nil } == 2)
+    }
+
+    @Test("a mirror that lies costs one attempt: the file's own server is the first to be asked alone")
+    func lyingMirror() async throws {
+        let (resource, other) = (Resource(size: 24 << 20), Resource(size: 24 << 20, seed: 2))
+        let line = { NetworkLine(roundTrip: 5, rate: 16_000_000) }
+        let own = try ScriptedServer(line: line(), ["/f": [.serve(resource)]])
+        let mirror = try ScriptedServer(line: line(), ["/f": [.serve(other)]])
+        manager.retrier = CountingRetrier(limit: 1)
+        _ = try await fetch(resource, [own, mirror], digest: digest(resource), segments: .fixed(4))
+    }
+
+    @Test("what a server stated stands after a mismatch, and a mirror that nothing vouches for is no file")
+    func standIn() async throws {
+        let resource = Resource(size: 300_000)
+        var wrong = resource
+        wrong.wrongByte = 1000
+        let field = Data(SHA256.hash(data: resource.bytes)).base64EncodedString()
+        let own = try ScriptedServer([
+            "/f": [.serve(wrong, headers: ["Repr-Digest: sha-256=:\(field):"]), .status(404)]
+        ])
+        let parked = try ScriptedServer(["/f": [.status(200, body: "<html>for sale</html>")]])
+        manager.retrier = CountingRetrier(limit: 4)
+        let asked = request(own.url("/f"), mirrors: [parked.url("/f")])
+        let outcome = await manager.download(asked, to: place.target()).outcome
+        #expect(outcome.result.error != nil)
+        #expect(!place.names.contains("file"))
     }
 
     @Test("duplicates that the server names are used where a digest is known")

@@ -80,6 +80,20 @@ struct VerificationTests {
         #expect(error?.code == .remoteChanged)
     }
 
+    @Test("what its server stated of a version stands for it, also where it is not said again")
+    func statedOnce() async throws {
+        let resource = Resource(size: 300_000)
+        var wrong = resource
+        wrong.wrongByte = 1000
+        let server = try ScriptedServer(["/f": [.serve(wrong, headers: [field(resource)]), .serve(wrong)]])
+        manager.retrier = CountingRetrier(limit: 3)
+        #expect(await download(server).result.error?.code == .checksumMismatch)
+        #expect(!place.names.contains("file"))
+        let healed = try ScriptedServer(["/f": [.serve(wrong, headers: [field(resource)]), .serve(resource)]])
+        let file = try await download(healed).result.get()
+        #expect(file.isVerified)
+    }
+
     @Test("F47: what its server states of a file is held against it", arguments: [nil, 500_000] as [Int64?])
     func statedDigest(wrongByte: Int64?) async throws {
         let resource = Resource(size: 1_000_000)

@@ -12,6 +12,7 @@ public final class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
         var received: (@Sendable () -> Void)?
         var leavesNothing = false
         var mismatches = 0
+        var stated: StatedDigest?
     }
 
     private let state: Mutex<State>
@@ -46,6 +47,9 @@ public final class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
 
     /// Attempts whose bytes were not those that their digest wants.
     var mismatches: Int { state.withLock { $0.mismatches } }
+
+    /// What a server had said of the file of the last of them.
+    var stated: StatedDigest? { state.withLock { $0.stated } }
 
     /// Called on a loop's thread when as many bytes as the session's `checkpointInterval` have been written since it
     /// was last called: whoever keeps resume data may want to renew them.
@@ -90,7 +94,10 @@ public final class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
         state.withLock { state in
             state.file = (task as? DownloadTask)?.file
             state.resumeData = error?.resumeData
-            if error?.code == .checksumMismatch { state.mismatches += 1 }
+            if error?.code == .checksumMismatch {
+                state.mismatches += 1
+                state.stated = (task as? DownloadTask)?.stated
+            }
         }
         super.finish(task, error)
     }

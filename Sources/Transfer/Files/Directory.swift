@@ -158,6 +158,15 @@ public final class Directory: Sendable {
         return min(wanted, Int64(clamping: UInt64(information.f_blocks) &* UInt64(information.f_frsize) / 20))
     }
 
+    /// Bytes on the disk that a file takes up; 0 where there is none of this name.
+    func allocatedSpace(of name: String) -> Int64 {
+        var information = stat()
+        guard fstatat(descriptor.raw, name, &information, AT_SYMLINK_NOFOLLOW) == 0,
+            information.st_mode & S_IFMT == S_IFREG, information.st_nlink == 1
+        else { return 0 }
+        return Int64(information.st_blocks) * 512
+    }
+
     /// Bytes that a user without privileges may still write here.
     public func freeSpace() -> Int64? {
         var information = statvfs()

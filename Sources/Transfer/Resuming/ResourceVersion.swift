@@ -30,6 +30,13 @@ struct ResourceVersion: Sendable, Equatable {
     }
 }
 
+/// What a server stated that the whole of a version hashes to.
+struct StatedDigest: Sendable, Equatable {
+    var digest: FileDigest
+    /// The version's; `nil` where it has no strong one.
+    var entityTag: String?
+}
+
 /// What is known of a resource when its file is given a name.
 public struct ResourceMetadata: Sendable {
     /// Of the answer that brings the body; `nil` where every byte was there already.

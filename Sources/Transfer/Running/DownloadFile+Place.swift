@@ -2,15 +2,23 @@
 extension DownloadFile {
     /// Finds the file's place, and makes sure that there is room for it.
     ///
-    /// - Parameter total: bytes of the whole file, where known.
+    /// - Parameters:
+    ///   - total: bytes of the whole file, where known.
+    ///   - ofMirror: another server answers than the one that was asked for the file.
     /// - Throws: why it cannot lie there, or `remoteChanged` where what is there of it cannot go along.
-    func place(_ metadata: ResourceMetadata, total: Int64?) throws(TransferError) -> FileDestination {
+    func place(_ metadata: ResourceMetadata, total: Int64?, ofMirror: Bool = false) throws(TransferError)
+        -> FileDestination
+    {
         let known = target
         let target = if let known { known } else { try decide(metadata, total: total) }
         try checkSpace(in: target, for: total.map { $0 - count })
         let destination = try target.destination(metadata)
         isChecked = destination.pieces != nil
-        expect(destination.digest, stated: metadata.head?.representationDigest ?? version.digest)
+        let isStandIn = ofMirror && task.mismatches > 0
+        expect(destination.digest, stated: isStandIn ? task.stated?.digest : stated(metadata))
+        if isStandIn, !isJoinable {
+            throw TransferError(.checksumMismatch, "nothing tells whether what the mirror has is the file")
+        }
         if version.isJoined, !isJoinable {
             throw TransferError(.remoteChanged, "what several servers brought has no digest any more")
         }
@@ -23,10 +31,24 @@ extension DownloadFile {
         return destination
     }
 
+    /// What is stated of the version that answers. What was stated before holds on for it, though it is not said again.
+    private func stated(_ metadata: ResourceMetadata) -> FileDigest? {
+        let tag = (metadata.head?.validator ?? version.validator).strongEntityTag
+        if let digest = metadata.head?.representationDigest ?? version.digest {
+            task.setStated(StatedDigest(digest: digest, entityTag: tag))
+            return digest
+        }
+        guard let known = task.stated, known.entityTag == tag, tag != nil || task.mismatches > 0 else { return nil }
+        return known.digest
+    }
+
     /// - Parameter missing: bytes that are yet to come, where known.
     private func checkSpace(in target: DownloadTarget, for missing: Int64?) throws(TransferError) {
         let needed = missing ?? 1
-        guard needed > 0, let free = target.directory.freeSpace(), needed > free - target.reservedSpace else { return }
+        guard needed > 0, let free = target.directory.freeSpace() else { return }
+        // A part of no use any more makes way.
+        let freed = part == nil ? target.directory.allocatedSpace(of: target.partName) : 0
+        guard needed > free + freed - target.reservedSpace else { return }
         let room = missing.map { "\($0) bytes more" } ?? "more"
         throw TransferError(.diskFull, "\(target.directory.path) has no room for \(room)")
     }

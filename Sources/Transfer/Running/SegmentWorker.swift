@@ -359,7 +359,7 @@ final class SegmentWorker: TransactionClient {
     /// Finds the file's place, and makes sure that there is room for it.
     private func place(_ metadata: ResourceMetadata, total: Int64?) throws(TransferError) {
         undecided = nil
-        run.destination = try file.place(metadata, total: total)
+        run.destination = try file.place(metadata, total: total, ofMirror: source.number > 0)
     }
 
     /// An error page must not become the file: what the request demands of an answer is asked before its first byte.

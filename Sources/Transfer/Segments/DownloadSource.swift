@@ -47,7 +47,7 @@ struct DownloadSources {
     init(_ request: TransferRequest, mismatches: Int = 0) {
         all = [DownloadSource(number: 0, request: request)]
         for mirror in request.mirrors { add(mirror) }
-        if mismatches > 0 { all = [all[mismatches % all.count]] }
+        if mismatches > 0 { all = [all[(mismatches - 1) % all.count]] }
     }
 
     /// The one to begin with.

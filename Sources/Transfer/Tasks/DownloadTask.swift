@@ -52,6 +52,7 @@ public final class DownloadTask: LoopTask {
         var version = ResourceVersion()
         var file: PublishedFile?
         var leavesNothing = false
+        var stated: StatedDigest?
     }
 
     private let mutable = Mutex(State())
@@ -59,7 +60,7 @@ public final class DownloadTask: LoopTask {
     /// - Parameter wish: the request before adapters; absent: as it is.
     init(
         _ request: TransferRequest, placement: DownloadPlacement, resumeData: ResumeData?, progress: TransferProgress,
-        session: Session, wish: TransferRequest? = nil, mismatches: Int = 0
+        session: Session, wish: TransferRequest? = nil, mismatches: Int = 0, stated: StatedDigest? = nil
     ) {
         core = TaskCore(request, progress: progress)
         self.session = session
@@ -67,6 +68,7 @@ public final class DownloadTask: LoopTask {
         self.resumeData = resumeData
         self.wish = wish ?? request
         self.mismatches = mismatches
+        mutable.withLock { $0.stated = stated }
     }
 
     /// Goes on with the answer that a data task began to take.
@@ -152,6 +154,11 @@ public final class DownloadTask: LoopTask {
 
     /// Written and not yet synced.
     public var unsyncedBytes: Int64 { mutable.withLock { $0.part?.unsynced ?? 0 } }
+
+    /// What a server last stated of the file, in this attempt or in one before it whose bytes did not agree.
+    var stated: StatedDigest? { mutable.withLock { $0.stated } }
+
+    func setStated(_ stated: StatedDigest) { mutable.withLock { $0.stated = stated } }
 
     var version: ResourceVersion { mutable.withLock { $0.version } }
 
