@@ -150,7 +150,7 @@ struct SystemLimitTests {
             "/f": [.drip(resource, after: 5 * mebibyte, bytesPerSecond: 1_000_000), .serve(resource)],
             "/g": [.serve(resource)],
         ])
-        let daemon = try DaemonProcess(configuration: ShortSet.configuration)
+        let daemon = try DaemonProcess(configuration: oneConnection + ShortSet.configuration)
         try await daemon.start(under: ["env", "LD_PRELOAD=\(shim.path)"])
         let isLoaded = try await run(["grep", "-q", shim.path, "/proc/\(#require(daemon.pid))/maps"]).succeeded
         #expect(isLoaded)
