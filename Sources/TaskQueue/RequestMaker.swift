@@ -127,7 +127,8 @@ struct RequestMaker {
         }
         if let output = specification.output {
             switch policy {
-            case .skip where directory.contains(output):
+            // What it is to be held against is asked of it later, off this thread.
+            case .skip where directory.contains(output) && !isVerified:
                 return .done(path: directory.path(of: output), size: 0, isVerified: false)
             case .fail where directory.contains(output):
                 throw TransferError(.nameConflict, "there is a file \(directory.path(of: output)) already")

@@ -118,7 +118,7 @@ struct RunConclusion {
             default: ErrorCode(rawValue: error.code.rawValue)
             }
         // What the reader can do, in the words of the command line.
-        let hint = error.httpStatus == 401 ? "; give --user and --password-file" : ""
+        let hint = error.httpStatus == 401 ? "; --user or a --header says who you are" : ""
         return TaskFailure(code: code, message: error.message + hint, httpStatus: error.httpStatus)
     }
 }

@@ -82,7 +82,9 @@ struct BarLayout {
     func ending(_ task: TaskStatus, whole: Bool) -> String {
         let completed = task.state == .completed
         let mark = completed ? paint(style.unicode ? "✓" : "*", .green) : paint(style.unicode ? "✗" : "x", .red)
-        let text = Describe.name(task) + "  " + (completed ? summary(task) : Escape.visible(Describe.ending(task)))
+        // What stays says where the file is.
+        let name = (whole && completed ? task.path : nil).map(Escape.visible) ?? Describe.name(task)
+        let text = name + "  " + (completed ? summary(task) : Escape.visible(Describe.ending(task)))
         return mark + " " + (whole ? text : DisplayWidth.fit(text, width - 2))
     }
 

@@ -42,17 +42,21 @@ enum Describe {
             if task.phase == .verifying || task.phase == .publishing || task.phase == .connecting {
                 return task.phase?.rawValue ?? task.state.rawValue
             }
-            return "active" + (task.bytesTotal.flatMap { percent(task.bytesDone, of: $0) }.map { " \($0)%" } ?? "")
+            return "active" + share(task)
         case .waiting:
             let reason = task.reason?.rawValue ?? "not ready"
             return "waiting: \(reason)" + (task.notBefore.map { " in \(span(milliseconds: whole($0 - now)))" } ?? "")
         case .paused:
-            guard let reason = task.reason, reason != .user else { return "paused" }
-            return "paused: \(reason.rawValue)"
+            if let reason = task.reason, reason != .user { return "paused: \(reason.rawValue)" }
+            return "paused" + share(task)
         case .failed: return "failed" + (task.error.map { ": \($0.code)" } ?? "")
         case .queued: return "queued" + (task.reason.map { ": \($0.rawValue)" } ?? "")
         case .completed, .cancelled: return task.state.rawValue
         }
+    }
+
+    private static func share(_ task: TaskStatus) -> String {
+        task.bytesTotal.flatMap { percent(task.bytesDone, of: $0) }.map { " \($0)%" } ?? ""
     }
 
     /// Whole seconds, so that a countdown does not end in milliseconds.

@@ -80,7 +80,7 @@ struct RunConclusionTests {
                 conclusion.error
                     == TaskFailure(
                         code: ErrorCode(rawValue: code),
-                        message: code == "http-401" ? "m; give --user and --password-file" : "m",
+                        message: code == "http-401" ? "m; --user or a --header says who you are" : "m",
                         httpStatus: error.httpStatus))
             #expect(conclusion.attempts == (burns ? 5 : 4), "\(code)")
             #expect(conclusion.failures == (burns ? 3 : 2), "\(code)")

@@ -11,6 +11,8 @@ package struct Resource: Sendable {
     package var entityTag: String?
     /// One byte that is another than it should be, as on a bad disk.
     package var wrongByte: Int64?
+    /// Bytes that are zero, as in the image of an empty disk.
+    package var zeros: Range<Int64>?
 
     private static let pageSize = 4096
     private static let pool: [UInt8] = {
@@ -49,6 +51,10 @@ package struct Resource: Sendable {
                 }
                 done += count
             }
+        }
+        if let zeros {
+            let hole = zeros.clamped(to: offset..<offset + Int64(buffer.count))
+            for position in hole { buffer[Int(position - offset)] = 0 }
         }
         if let wrongByte, wrongByte >= offset, wrongByte < offset + Int64(buffer.count) {
             buffer[Int(wrongByte - offset)] ^= 0xFF

@@ -130,6 +130,21 @@ struct AnswerJudgementTests {
         #expect(judgement.judge(same, now: 0) == .restart(length: nil))
     }
 
+    @Test("a part that says nothing of its version is not taken on the strength of If-Range alone")
+    func silentPart() {
+        var judgement = AnswerJudgement(
+            askedFrom: 100, have: 100, validator: ResourceValidator(entityTag: "\"v1\"", lastModified: "x"),
+            isConditional: true, total: 200, pathSuffix: "/a")
+        let accepted = AnswerJudgement.Verdict.accept(offset: 100, length: 100, total: 200)
+        let range = "Content-Range: bytes 100-199/200"
+        #expect(judgement.judge(head(206, [range]), now: 0) == .askUnconditionally)
+        #expect(judgement.judge(head(206, [range, "Last-Modified: x"]), now: 0) == accepted)
+        #expect(judgement.judge(head(206, [range, "ETag: \"v1\""]), now: 0) == accepted)
+        // Then an overlap is compared.
+        judgement.isConditional = false
+        #expect(judgement.judge(head(206, [range]), now: 0) == accepted)
+    }
+
     @Test("one row for each answer", arguments: rows)
     func table(row: Row) {
         let judgement = AnswerJudgement(

@@ -132,6 +132,25 @@ struct DownloadTests {
         #expect(place.names == ["a"])
     }
 
+    @Test("skip: where the name is taken nothing is fetched, and the file there is held against the digest")
+    func skip() async throws {
+        let resource = Resource(size: 8 << 20)
+        let server = try ScriptedServer(["/f": [.serve(resource)]])
+        try place.temporary.write("abc", to: "f")
+        func outcome(_ hex: String?) async -> DownloadRequest.Response {
+            let digest = hex.map { FileDigest(algorithm: .md5, hex: $0) }
+            return await download(server.url("/f"), place.target("f", conflict: .skip, digest: digest))
+        }
+        let path = place.temporary.file("f")
+        #expect(try await outcome(nil).result.get() == PublishedFile(path: path, size: 3, isVerified: false))
+        let right = try await outcome("900150983cd24fb0d6963f7d28e17f72").result.get()
+        #expect(right == PublishedFile(path: path, size: 3, isVerified: true))
+        let wrong = await outcome("00000000000000000000000000000000")
+        #expect(wrong.result.error?.code == .nameConflict)
+        #expect(place.names == ["f"])
+        #expect(server.bodyBytesSent(for: "/f") < 3 * resource.size)
+    }
+
     @Test("a redirect is followed; the credential stays within its origin")
     func redirect() async throws {
         let resource = Resource(size: 1000)

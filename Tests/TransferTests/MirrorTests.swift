@@ -98,27 +98,47 @@ struct MirrorTests {
         #expect(mirror.requests().count == 1)
     }
 
+    private func servers(_ answers: [ScriptedAnswer]) throws -> [ScriptedServer] {
+        try answers.map { try ScriptedServer(line: NetworkLine(roundTrip: 5, rate: 16_000_000), ["/f": [$0]]) }
+    }
+
+    private static let shared = Resource(size: 24 << 20)
+    private static let other = Resource(size: 24 << 20, seed: 2)
+
     @Test("a mirror with another file of the same size is found out, and the file comes whole from one that has it")
     func otherFile() async throws {
-        let (resource, other) = (Resource(size: 24 << 20), Resource(size: 24 << 20, seed: 2))
-        let line = { NetworkLine(roundTrip: 5, rate: 16_000_000) }
-        let own = try ScriptedServer(line: line(), ["/f": [.serve(other)]])
-        let mirror = try ScriptedServer(line: line(), ["/f": [.serve(resource)]])
+        let servers = try servers([.serve(Self.other), .serve(Self.shared)])
         manager.retrier = CountingRetrier(limit: 3)
-        _ = try await fetch(resource, [own, mirror], digest: digest(resource), segments: .fixed(4))
-        #expect(mirror.requests().contains { $0.header("range") != nil })
+        _ = try await fetch(Self.shared, servers, digest: digest(Self.shared), segments: .fixed(4))
+        #expect(servers[1].requests().contains { $0.header("range") != nil })
         // At first, and once alone.
-        #expect(own.requests().count { $0.header("range") == nil } == 2)
+        #expect(servers[0].requests().count { $0.header("range") == nil } == 2)
     }
 
     @Test("a mirror that lies costs one attempt: the file's own server is the first to be asked alone")
     func lyingMirror() async throws {
-        let (resource, other) = (Resource(size: 24 << 20), Resource(size: 24 << 20, seed: 2))
-        let line = { NetworkLine(roundTrip: 5, rate: 16_000_000) }
-        let own = try ScriptedServer(line: line(), ["/f": [.serve(resource)]])
-        let mirror = try ScriptedServer(line: line(), ["/f": [.serve(other)]])
         manager.retrier = CountingRetrier(limit: 1)
-        _ = try await fetch(resource, [own, mirror], digest: digest(resource), segments: .fixed(4))
+        let servers = try servers([.serve(Self.shared), .serve(Self.other)])
+        _ = try await fetch(Self.shared, servers, digest: digest(Self.shared), segments: .fixed(4))
+    }
+
+    @Test("where a mirror lies and the file's own server has nothing, the honest mirror is asked alone")
+    func lyingMirrorAlone() async throws {
+        manager.retrier = CountingRetrier(limit: 2)
+        let servers = try servers([.status(404), .serve(Self.other), .serve(Self.shared)])
+        _ = try await fetch(Self.shared, servers, digest: digest(Self.shared), segments: .fixed(4))
+    }
+
+    @Test("a mirror that accepts and says nothing, or stops after its head, does not hold what others could bring")
+    func silentMirror() async throws {
+        for answer in [ScriptedAnswer.hang, .drip(Self.shared, after: 1000, bytesPerSecond: 10)] {
+            let own = try ScriptedServer(
+                line: NetworkLine(roundTrip: 5, rate: 6_000_000), ["/f": [.serve(Self.shared)]])
+            let mirror = try ScriptedServer(["/f": [answer]])
+            let time = try await fetch(
+                Self.shared, [own, mirror], digest: digest(Self.shared), segments: .fixed(2))
+            #expect(time < 10 * TimeMargin.factor, "\(time) s, 4 s from its own server alone")
+        }
     }
 
     @Test("what a server stated stands after a mismatch, and a mirror that nothing vouches for is no file")

@@ -91,15 +91,37 @@ struct PublisherTests {
         #expect(try place.content(of: Place.partName) == Array("new".utf8))
     }
 
-    @Test("skip: what has the name keeps it, the part is gone, and nothing is said of bytes that were not looked at")
+    @Test("skip: what has the name keeps it, and the error says which file that is")
     func skip() async throws {
         defer { publisher.stop() }
         try place.temporary.write("old", to: "f")
-        let file = try await publish("abc", as: FileDestination(name: "f", conflict: .skip), isVerified: true).get()
-        #expect(file.path == place.temporary.file("f"))
-        #expect(!file.isVerified)
+        let result = try await publish("abc", as: FileDestination(name: "f", conflict: .skip), isVerified: true)
+        let error = try #require(result.error)
+        let taken = try #require(error.underlying as? TakenName)
+        #expect(error.code == .nameConflict)
+        let file = try taken.file()
+        #expect(file == PublishedFile(path: place.temporary.file("f"), size: 3, isVerified: false))
         #expect(try place.content(of: "f") == Array("old".utf8))
-        #expect(place.names == ["f"])
+    }
+
+    @Test("a directory that was moved meanwhile takes its file along; of one that is gone nothing is said")
+    func moved() async throws {
+        defer { publisher.stop() }
+        let (old, new) = (place.temporary.file("a"), place.temporary.file("b"))
+        #expect(mkdir(old, 0o755) == 0)
+        let directory = try Directory.open(root: old)
+        let part = try PartFile.make(in: directory, name: ".p", owner: "o")
+        #expect(Glibc.rename(old, new) == 0)
+        let result = await withCheckedContinuation { continuation in
+            publisher.publish(
+                Publisher.Item(
+                    part: part, destination: FileDestination(name: "f", conflict: .fail), owner: "o", size: 0,
+                    isVerified: false
+                ) { continuation.resume(returning: $0) }, isUrgent: true)
+        }
+        #expect(try result.get().path == new + "/f")
+        #expect(unlink(new + "/f") == 0 && rmdir(new) == 0)
+        #expect(throws: TransferError.self) { try directory.currentPath() }
     }
 
     @Test("overwrite: the new file takes the place in one step")

@@ -6,16 +6,16 @@ import Testing
 struct RemoteFactsTests {
     @Test(
         "a download goes on where size and time are known, repeats a little without a time, and begins anew otherwise")
-    func offset() {
-        func offset(_ size: Int64?, _ time: Int64?, have: Int64) -> Int64 {
-            RemoteFacts(size: size, time: time).offset(have: have, overlap: 100)
+    func offset() throws {
+        func offset(_ size: Int64?, _ time: Int64?, have: Int64) throws -> Int64 {
+            try RemoteFacts(size: size, time: time).offset(have: have) { max(0, have - 100) }
         }
-        #expect(offset(1000, 5, have: 500) == 500)
-        #expect(offset(1000, nil, have: 500) == 400)
-        #expect(offset(1000, nil, have: 50) == 0)
-        #expect(offset(nil, 5, have: 500) == 0)
-        #expect(offset(500, 5, have: 500) == 0)
-        #expect(offset(1000, 5, have: 0) == 0)
+        #expect(try offset(1000, 5, have: 500) == 500)
+        #expect(try offset(1000, nil, have: 500) == 400)
+        #expect(try offset(1000, nil, have: 50) == 0)
+        #expect(try offset(nil, 5, have: 500) == 0)
+        #expect(try offset(500, 5, have: 500) == 0)
+        #expect(try offset(1000, 5, have: 0) == 0)
     }
 
     @Test("only the same size and the same time are of one version")

@@ -47,4 +47,26 @@ struct ResourceValidatorTests {
         #expect(!weak.agrees(with: ResourceValidator(entityTag: "W/\"b\"", lastModified: "x")))
         #expect(!weak.agrees(with: ResourceValidator(entityTag: "W/\"a\"", lastModified: "y")))
     }
+
+    @Test("a strong tag that stayed while a strong date moved is no proof; dates of the moment say nothing")
+    func movedDate() {
+        func validator(_ modified: String, _ date: String) -> ResourceValidator {
+            ResourceValidator(entityTag: "\"a\"", lastModified: modified, date: date)
+        }
+        let (old, new) = ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:59:37 GMT")
+        #expect(!validator(old, new).agrees(with: validator(new, new)))
+        #expect(!validator(new, new).agrees(with: validator(old, new)))
+        #expect(validator(old, new).agrees(with: validator(old, new)))
+        #expect(validator(old, old).agrees(with: validator(new, new)))
+    }
+
+    @Test("an answer shows a version by the same tag or the same date; silence shows nothing")
+    func shown() {
+        let validator = ResourceValidator(entityTag: "\"a\"", lastModified: "x")
+        #expect(validator.isShown(by: ResourceValidator(entityTag: "\"a\"")))
+        #expect(validator.isShown(by: ResourceValidator(lastModified: "x")))
+        #expect(!validator.isShown(by: ResourceValidator()))
+        #expect(!ResourceValidator(entityTag: "\"a\"").isShown(by: ResourceValidator(lastModified: "x")))
+        #expect(!ResourceValidator().isShown(by: ResourceValidator()))
+    }
 }

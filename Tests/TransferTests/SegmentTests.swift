@@ -65,4 +65,23 @@ struct SegmentTests {
         #expect(resource.difference(fromFileAt: try await request.value.path) == nil)
         #expect((1...4).contains(last), "\(last)")
     }
+
+    @Test("where a redirect led to may refuse later connections: the URL itself is asked where it leads now")
+    func expiredTarget() async throws {
+        let resource = Resource(size: 48 << 20)
+        let server = try ScriptedServer(
+            line: NetworkLine(roundTrip: 5, rate: 6_000_000),
+            [
+                "/f": [.redirect("/1"), .redirect("/2")],
+                "/1": [.serve(resource), .serve(resource), .serve(resource), .serve(resource), .status(403)],
+                "/2": [.serve(resource)],
+            ])
+        var request = TransferRequest(url: server.url("/f"))
+        request.segments = .fixed(4)
+        let manager = try manager()
+        let file = try await manager.download(request, to: place.target()).value
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+        #expect(restarts.all.isEmpty)
+        #expect(server.requests().contains { $0.path == "/2" })
+    }
 }

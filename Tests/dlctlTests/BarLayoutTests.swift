@@ -74,7 +74,11 @@ import Testing
         task.startedAt = 1000
         task.finishedAt = 11_000
         task.verified = true
-        #expect(layout(80).ending(task, whole: true) == "✓ a.iso  100 MiB in 10 s, 10.0 MiB/s, checksum verified")
+        let words = "100 MiB in 10 s, 10.0 MiB/s, checksum verified"
+        #expect(layout(80).ending(task, whole: true) == "✓ a.iso  " + words)
+        task.path = "/d/a.iso"
+        #expect(layout(80).ending(task, whole: true) == "✓ /d/a.iso  " + words)
+        #expect(layout(80).ending(task, whole: false).hasPrefix("✓ a.iso  "))
     }
 
     @Test("the last line of a failed task is not cut off")

@@ -71,6 +71,17 @@ import Testing
         }
     }
 
+    @Test("a value that an option does not take is answered with those that it does")
+    func expectedValue() {
+        do {
+            _ = try Dlctl.parseAsRoot(["add", "--connections", "17", "http://a/"])
+            Issue.record("was accepted")
+        } catch {
+            let failure = Failure(parsing: Dlctl.message(for: error), full: Dlctl.fullMessage(for: error))
+            #expect(failure.message.contains("auto or a whole number from 1 to 16"))
+        }
+    }
+
     @Test("a misspelt command is answered with the nearest one")
     func misspeltCommand() {
         let commands = ["list", "pause"]

@@ -11,8 +11,7 @@ public final class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
         var wantsCheckpoint: (@Sendable () -> Void)?
         var received: (@Sendable () -> Void)?
         var leavesNothing = false
-        var mismatches = 0
-        var stated: StatedDigest?
+        var mismatches = Mismatches()
     }
 
     private let state: Mutex<State>
@@ -46,10 +45,7 @@ public final class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
     public var finalPath: String? { file?.path ?? (task as? DownloadTask)?.target?.decision?.path }
 
     /// Attempts whose bytes were not those that their digest wants.
-    var mismatches: Int { state.withLock { $0.mismatches } }
-
-    /// What a server had said of the file of the last of them.
-    var stated: StatedDigest? { state.withLock { $0.stated } }
+    var mismatches: Mismatches { state.withLock { $0.mismatches } }
 
     /// Called on a loop's thread when as many bytes as the session's `checkpointInterval` have been written since it
     /// was last called: whoever keeps resume data may want to renew them.
@@ -95,8 +91,8 @@ public final class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
             state.file = (task as? DownloadTask)?.file
             state.resumeData = error?.resumeData
             if error?.code == .checksumMismatch {
-                state.mismatches += 1
-                state.stated = (task as? DownloadTask)?.stated
+                let task = task as? DownloadTask
+                state.mismatches.add(of: task?.soleSource, stated: task?.stated)
             }
         }
         super.finish(task, error)

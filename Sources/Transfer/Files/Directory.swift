@@ -106,12 +106,14 @@ public final class Directory: Sendable {
         faccessat(descriptor.raw, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0
     }
 
-    /// Whether `name` is a directory, and no link to one.
-    func isDirectory(_ name: String) -> Bool {
+    /// What the system says of the entry `name` itself, should it be a link; `nil` where there is none.
+    func status(of name: String) -> stat? {
         var information = stat()
-        return fstatat(descriptor.raw, name, &information, AT_SYMLINK_NOFOLLOW) == 0
-            && information.st_mode & S_IFMT == S_IFDIR
+        return fstatat(descriptor.raw, name, &information, AT_SYMLINK_NOFOLLOW) == 0 ? information : nil
     }
+
+    /// Whether `name` is a directory, and no link to one.
+    func isDirectory(_ name: String) -> Bool { status(of: name).map { $0.st_mode & S_IFMT == S_IFDIR } ?? false }
 
     /// Removes the entry `name`; one that is not there is no error. It may come back with a power cut until
     /// ``synchronize()`` has returned.
@@ -141,8 +143,32 @@ public final class Directory: Sendable {
         }
     }
 
+    /// Where the directory is now: it may have been moved since it was opened, and its files with it.
+    ///
+    /// - Throws: where no path leads to it any more, as after it was removed or its file system was taken away.
+    func currentPath() throws(TransferError) -> String {
+        if isHere(path) { return path }
+        var text = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = readlink("/proc/self/fd/\(descriptor.raw)", &text, text.count)
+        let moved = String(decoding: text.prefix(max(0, count)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        guard isHere(moved) else {
+            throw TransferError(.io, "the directory \(path) was taken away", systemError: ENOENT)
+        }
+        return moved
+    }
+
+    private func isHere(_ path: String) -> Bool {
+        var information = stat()
+        return stat(path, &information) == 0 && UInt64(information.st_ino) == inode
+            && UInt64(information.st_dev) == device
+    }
+
     /// Where `name` is in this directory, as a path; makes and looks up nothing.
-    public func path(of name: String) -> String { path + (path.hasSuffix("/") ? "" : "/") + name }
+    public func path(of name: String) -> String { Self.path(of: name, in: path) }
+
+    static func path(of name: String, in directory: String) -> String {
+        directory + (directory.hasSuffix("/") ? "" : "/") + name
+    }
 
     /// The size of the finished file `name` where the download called `owner` gave it that name.
     ///
@@ -160,9 +186,7 @@ public final class Directory: Sendable {
 
     /// Bytes on the disk that a file takes up; 0 where there is none of this name.
     func allocatedSpace(of name: String) -> Int64 {
-        var information = stat()
-        guard fstatat(descriptor.raw, name, &information, AT_SYMLINK_NOFOLLOW) == 0,
-            information.st_mode & S_IFMT == S_IFREG, information.st_nlink == 1
+        guard let information = status(of: name), information.st_mode & S_IFMT == S_IFREG, information.st_nlink == 1
         else { return 0 }
         return Int64(information.st_blocks) * 512
     }

@@ -140,10 +140,9 @@ public final class PartFile: Sendable {
     ///
     /// - Throws: `remoteChanged`: the file is to be fetched anew.
     func checkName() throws(TransferError) {
-        var information = stat()
-        guard fstatat(directory.descriptor.raw, name, &information, AT_SYMLINK_NOFOLLOW) == 0,
-            UInt64(information.st_ino) == inode
-        else { throw TransferError(.remoteChanged, "someone took the part file away") }
+        guard let information = directory.status(of: name), UInt64(information.st_ino) == inode else {
+            throw TransferError(.remoteChanged, "someone took the part file away")
+        }
     }
 
     /// Begins a run of blocks whose first one goes to `offset`.

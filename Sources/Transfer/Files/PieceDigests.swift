@@ -36,16 +36,9 @@ public struct PieceDigests: Sendable, Equatable {
         for piece in 0..<count {
             let range = Int64(piece) * length..<min(size, Int64(piece + 1) * length)
             var digest = RunningDigest(algorithm)
-            var offset = range.lowerBound
-            while offset < range.upperBound {
-                let wanted = Int(min(Int64(space.count), range.upperBound - offset))
-                let read = try file.read(into: UnsafeMutableRawBufferPointer(rebasing: space[..<wanted]), at: offset)
-                if read == 0 { break }
-                digest.update(UnsafeRawBufferPointer(rebasing: space[..<read]))
-                offset += Int64(read)
-            }
+            let isWhole = try digest.update(file, range, by: space)
             let hash = hashes[piece * algorithm.length..<(piece + 1) * algorithm.length]
-            if offset == range.upperBound, digest.value.elementsEqual(hash) { good.insert(range) }
+            if isWhole, digest.value.elementsEqual(hash) { good.insert(range) }
         }
         return good
     }

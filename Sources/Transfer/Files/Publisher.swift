@@ -151,14 +151,14 @@ final class Publisher: Sendable {
         let part = item.part
         let directory = part.directory
         try part.checkName()
+        let path = try directory.currentPath()
         if !item.destination.isPrivate { fchmod(part.descriptor.raw, permissions) }
         if let time = item.destination.modificationTime {
             _ = linux_set_modification_time(part.descriptor.raw, time)
         }
         let wanted = item.destination.name
         func published(_ name: String) -> PublishedFile {
-            PublishedFile(
-                path: directory.path(of: name), size: item.size, isVerified: item.isVerified)
+            PublishedFile(path: Directory.path(of: name, in: path), size: item.size, isVerified: item.isVerified)
         }
         if case .overwrite = item.destination.conflict {
             guard renameat(directory.descriptor.raw, part.name, directory.descriptor.raw, wanted) == 0 else {
@@ -181,12 +181,7 @@ final class Publisher: Sendable {
             }
             switch item.destination.conflict {
             case .rename(let next): name = next(wanted, number)
-            case .skip:
-                try directory.remove(part.name)
-                var file = published(name)
-                // The digest was of our bytes, and it is another file that has the name.
-                file.isVerified = false
-                return file
+            case .skip: throw .taken(item.destination, in: directory)
             case .fail, .overwrite:
                 throw TransferError(.nameConflict, "there is a file \(directory.path(of: wanted)) already")
             }

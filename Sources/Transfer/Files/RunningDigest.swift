@@ -34,6 +34,24 @@ enum RunningDigest {
         }
     }
 
+    /// Reads what lies in `range` of `file`. Blocks.
+    ///
+    /// - Parameter space: read into, again and again.
+    /// - Returns: `false` where the file ends before that.
+    mutating func update(
+        _ file: FileDescriptorOwner, _ range: Range<Int64>, by space: UnsafeMutableRawBufferPointer
+    ) throws(TransferError) -> Bool {
+        var offset = range.lowerBound
+        while offset < range.upperBound {
+            let wanted = Int(min(Int64(space.count), range.upperBound - offset))
+            let read = try file.read(into: UnsafeMutableRawBufferPointer(rebasing: space[..<wanted]), at: offset)
+            if read == 0 { return false }
+            update(UnsafeRawBufferPointer(rebasing: space[..<read]))
+            offset += Int64(read)
+        }
+        return true
+    }
+
     /// The digest of all bytes so far.
     var value: [UInt8] {
         switch self {

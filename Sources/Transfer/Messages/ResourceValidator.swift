@@ -39,9 +39,23 @@ public struct ResourceValidator: Sendable, Equatable, Codable {
 
     /// Whether an answer with `other` may carry the same version. Silence contradicts nothing.
     func agrees(with other: ResourceValidator) -> Bool {
-        if let own = strongEntityTag, let theirs = other.entityTag { return own == theirs }
+        if let own = strongEntityTag, let theirs = other.entityTag {
+            // A tag that stayed while the date moved is one that its server made up once. Where both dates are of the
+            // moment, the date is what it makes up.
+            return own == theirs && (hasDate(of: other) ?? true || !(isDateStrong || other.isDateStrong))
+        }
         if let own = entityTag, let theirs = other.entityTag, own != theirs { return false }
-        if let own = lastModified, let theirs = other.lastModified { return own == theirs }
-        return true
+        return hasDate(of: other) ?? true
+    }
+
+    /// Whether an answer with `other` shows anything at all that ties it to this version: silence does not.
+    func isShown(by other: ResourceValidator) -> Bool {
+        (entityTag != nil && entityTag == other.entityTag) || hasDate(of: other) ?? false
+    }
+
+    /// - Returns: `nil` where one of them has none.
+    private func hasDate(of other: ResourceValidator) -> Bool? {
+        guard let own = lastModified, let theirs = other.lastModified else { return nil }
+        return own == theirs
     }
 }

@@ -34,11 +34,11 @@ struct RemoteFacts: Sendable, Equatable {
 
     /// Where a download goes on that has `have` bytes of the version that these facts are of.
     ///
-    /// - Parameter overlap: bytes to fetch once more and compare, where the time is not known.
-    func offset(have: Int64, overlap: Int64) -> Int64 {
+    /// - Parameter overlap: where bytes begin that are fetched once more and compared, where the time is not known.
+    func offset(have: Int64, overlap: () throws(TransferError) -> Int64) throws(TransferError) -> Int64 {
         // Without a size nothing tells where the file ends, or that it is the same.
         guard let size, have < size else { return 0 }
-        return time == nil ? max(0, have - overlap) : have
+        return time == nil ? try overlap() : have
     }
 
     /// Whether a file of which the server now says `other` may be the one of which it said this.

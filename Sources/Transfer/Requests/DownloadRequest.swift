@@ -14,8 +14,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
             [session = manager.session] request in
             DownloadTask(
                 request, placement: delegate.nextPlacement, resumeData: delegate.resumeData, progress: progress,
-                session: session, wish: try? intention.get(), mismatches: delegate.mismatches,
-                stated: delegate.stated)
+                session: session, wish: try? intention.get(), mismatches: delegate.mismatches)
         }
     }
 

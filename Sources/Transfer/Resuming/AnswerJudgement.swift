@@ -30,7 +30,7 @@ struct AnswerJudgement {
         /// Take nothing, forget the part, ask again for the whole.
         case askAgain(reason: String)
         /// Take nothing, keep the part, and ask without `If-Range`, comparing an overlap: the server sends the whole
-        /// though it says that nothing has changed.
+        /// though it says that nothing has changed, or a part that nothing ties to what is here.
         case askUnconditionally
         case fail(TransferError)
     }
@@ -79,6 +79,10 @@ struct AnswerJudgement {
         if let stated = head.contentLength, stated != length {
             return .askAgain(reason: "the part's length contradicts its range")
         }
+        // A server that passes over `If-Range` and names no version may send any.
+        if isConditional, let validator, !validator.isShown(by: head.validator), !isStated(head.representationDigest) {
+            return .askUnconditionally
+        }
         return .accept(offset: bounds.lowerBound, length: length, total: range.total ?? total)
     }
 
@@ -101,21 +105,25 @@ struct AnswerJudgement {
             }
             if askedFrom != nil { return .askAgain(reason: "a 200 with a Content-Range that does not fit") }
         }
-        let tag = validator?.strongEntityTag
-        let isSame = isVouched && tag != nil && tag == head.validator.strongEntityTag
+        let isSame = isSame(head)
         if isSame, isConditional, askedFrom ?? 0 > 0 { return .askUnconditionally }
         // Of one version the length is known, whether this answer says it or not.
         return .restart(length: head.contentLength ?? (isSame ? total : nil))
     }
 
     private func unsatisfiable(_ head: ResponseHead) -> Verdict {
-        if isVouched, let text = head.value(of: "content-range"), let range = ContentRange(text), range.bounds == nil,
-            let theirs = range.total, theirs == have, total == nil || total == have,
-            let validator, validator.strongEntityTag != nil, validator.strongEntityTag == head.validator.strongEntityTag
+        if isSame(head), let text = head.value(of: "content-range"), let range = ContentRange(text),
+            range.bounds == nil, let theirs = range.total, theirs == have, total == nil || total == have
         {
             return .complete
         }
         return .askAgain(reason: "the server has no such range (416)")
+    }
+
+    /// Whether a strong tag says that it is the version that is known.
+    private func isSame(_ head: ResponseHead) -> Bool {
+        guard isVouched, let validator, let tag = validator.strongEntityTag else { return false }
+        return tag == head.validator.strongEntityTag && validator.agrees(with: head.validator)
     }
 
     /// Whether a digest is of other bytes; two functions cannot be compared.
@@ -123,6 +131,9 @@ struct AnswerJudgement {
         guard let digest, let theirs, digest.algorithm == theirs.algorithm else { return false }
         return digest.hex != theirs.hex
     }
+
+    /// Whether a digest says that the bytes are the same.
+    private func isStated(_ theirs: FileDigest?) -> Bool { digest != nil && digest == theirs }
 
     /// Why an answer that is no part cannot be of the version that is known; `nil` where nothing says so.
     func contradiction(in head: ResponseHead) -> String? {

@@ -5,7 +5,7 @@ extension DownloadFile {
     /// - Parameters:
     ///   - total: bytes of the whole file, where known.
     ///   - ofMirror: another server answers than the one that was asked for the file.
-    /// - Throws: why it cannot lie there, or `remoteChanged` where what is there of it cannot go along.
+    /// - Throws: why it cannot lie there, also where there is such a file and that is enough, or `remoteChanged` where what is there of it cannot go along.
     func place(_ metadata: ResourceMetadata, total: Int64?, ofMirror: Bool = false) throws(TransferError)
         -> FileDestination
     {
@@ -13,8 +13,13 @@ extension DownloadFile {
         let target = if let known { known } else { try decide(metadata, total: total) }
         try checkSpace(in: target, for: total.map { $0 - count })
         let destination = try target.destination(metadata)
+        if case .skip = destination.conflict, target.directory.contains(destination.name),
+            target.directory.publishedSize(of: destination.name, by: target.owner) == nil
+        {
+            throw .taken(destination, in: target.directory)
+        }
         isChecked = destination.pieces != nil
-        let isStandIn = ofMirror && task.mismatches > 0
+        let isStandIn = ofMirror && !task.mismatches.isEmpty
         expect(destination.digest, stated: isStandIn ? task.stated?.digest : stated(metadata))
         if isStandIn, !isJoinable {
             throw TransferError(.checksumMismatch, "nothing tells whether what the mirror has is the file")
@@ -38,7 +43,9 @@ extension DownloadFile {
             task.setStated(StatedDigest(digest: digest, entityTag: tag))
             return digest
         }
-        guard let known = task.stated, known.entityTag == tag, tag != nil || task.mismatches > 0 else { return nil }
+        guard let known = task.stated, known.entityTag == tag, tag != nil || !task.mismatches.isEmpty else {
+            return nil
+        }
         return known.digest
     }
 

@@ -48,10 +48,11 @@ final class DownloadFile {
 
     // MARK: Its life
 
-    /// Takes up what an earlier attempt left, where it is still what the resume data say.
+    /// Takes up what an earlier attempt left, if there was one and it is still what the resume data say.
     ///
     /// - Throws: where that cannot be told now.
-    func reopen(_ resumeData: ResumeData) throws(TransferError) {
+    func reopen() throws(TransferError) {
+        guard let resumeData = task.resumeData else { return }
         guard resumeData.resource == ResumeData.resource(of: task.originalRequest.url),
             let found = try task.reopenPart(resumeData)
         else {
@@ -107,6 +108,14 @@ final class DownloadFile {
         confirmed = min(confirmed, count)
         part?.forget(behind: front)
         task.progress.setCompleted(count)
+    }
+
+    /// Where to begin for `overlap` to end with the bytes at the front; 0 where none would tell anything.
+    func start(of overlap: Overlap) throws(TransferError) -> Int64 {
+        guard let part else { return 0 }
+        return try overlap.start(before: front) { (space, offset) throws(TransferError) in
+            try part.descriptor.read(into: space, at: offset)
+        }
     }
 
     /// What comes is of the version that is there, and says `claimed` of it.

@@ -63,6 +63,10 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     private static let smallestShared: Int64 = 4 << 20
     /// Milliseconds that a connection is watched before it is called slow.
     private static let watchingTime: Int64 = 1_000
+    /// Milliseconds that a source's only connection may bring nothing while others do.
+    private static let silence: Int64 = 3_000
+    /// Bytes a second below which a source brings nothing.
+    private static let leastRate = 1024.0
     /// So often a connection is replaced before it is left as it is.
     private static let replacementLimit = 8
     /// After so many in a row the others are left alone.
@@ -80,10 +84,10 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         session = task.session
         file = DownloadFile(task: task, core: core)
         growth = ConnectionGrowth(task.originalRequest.segments)
-        sources = DownloadSources(task.originalRequest, mismatches: task.mismatches)
+        sources = DownloadSources(task.originalRequest, wrong: task.mismatches.wrong)
         home = sources.own.number
         // What several connections brought was wrong as a whole.
-        isSingle = task.mismatches > 0
+        isSingle = !task.mismatches.isEmpty
     }
 
     /// Goes on with an answer that another run began to take; ``take(_:at:)`` follows.
@@ -101,7 +105,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
 
     func start() {
         do throws(TransferError) {
-            if let resumeData = task.resumeData { try file.reopen(resumeData) }
+            try file.reopen()
         } catch {
             return fail(error)
         }
@@ -171,10 +175,13 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         if versions.count < Self.versionLimit { versions[ResumeData.resource(of: url.text)] = version }
     }
 
-    func tellRestart(_ reason: String) { session.delegate.downloadTask(task, didRestartBecause: reason) }
-
-    /// What was there is forgotten.
-    func didStartOver() {
+    /// Forgets all that is there of the file; what `worker` brings is the first of it.
+    ///
+    /// - Parameter reason: told where something was there.
+    func startOver(_ worker: SegmentWorker, _ reason: String) {
+        if file.count > 0 { session.delegate.downloadTask(task, didRestartBecause: reason) }
+        worker.writer.drop()
+        file.startOver()
         table = nil
         stopTimer()
     }
@@ -183,7 +190,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     func didBegin(_ worker: SegmentWorker, total: Int64?, _ head: ResponseHead) {
         guard let total = total ?? file.version.total, total > 0 else { return }
         if worker.end == nil { worker.cut(at: total) }
-        if file.isJoinable, task.mismatches == 0, let url = worker.transaction.url {
+        if file.isJoinable, task.mismatches.isEmpty, let url = worker.transaction.url {
             sources.add(duplicates: head, at: url)
         }
         if table?.total != total { table = SegmentTable(total: total) }
@@ -206,7 +213,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         switch ending {
         case .body(let end): bodyEnded(worker, end)
         case .claim: goOn(worker)
-        case .replaced: again(worker)
+        case .replaced: replace(worker)
         case .whole: finish(worker)
         case .askUnconditionally:
             isConditionUseless = true
@@ -220,13 +227,25 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
             if sources.all.count == 1 { isSingle = true }
             if isShared { dismiss(worker) } else { restart(worker, reason) }
         case .failed(let error):
-            if isShared {
+            if worker.isLedAstray(by: error) {
+                goBack(worker)
+            } else if isShared {
                 lose(worker, error)
             } else if !asksLater(worker, error), !turn(from: worker, error) {
                 broke(worker, firstFailure ?? error)
             }
         case .refused(let error): broke(worker, error)
         }
+    }
+
+    /// The place that its source led to refuses it: the source may lead to another one by now.
+    private func goBack(_ worker: SegmentWorker) {
+        // What comes from elsewhere is held to what is here by a digest, or by its overlap with all of it.
+        let mayBeAsked = !isShared || file.isJoinable
+        addsFrom = mayBeAsked ? core.now.milliseconds + 1_000 : .max
+        guard mayBeAsked else { return dismiss(worker) }
+        guard flush(worker) else { return }
+        worker.askSource()
     }
 
     /// A server that refused one of several connections may not have noticed yet that only one is left.
@@ -313,9 +332,11 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     }
 
     /// Its connection broke, and others are at work.
-    private func lose(_ worker: SegmentWorker, _ error: TransferError) {
+    ///
+    /// - Parameter isGivenUp: another connection would do no better.
+    private func lose(_ worker: SegmentWorker, _ error: TransferError, isGivenUp: Bool = false) {
         let hasProgressed = worker.start > worker.haveBefore
-        if hasProgressed, error.code != .httpStatus { return again(worker) }
+        if hasProgressed, !isGivenUp, error.code != .httpStatus { return again(worker) }
         let now = core.now.milliseconds
         let rest = Int64(error.retryAfter ?? 0) * 1000
         let isLast = !workers.contains { $0 !== worker && $0.source === worker.source }
@@ -339,7 +360,9 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         worker.source.fail(at: now, rest: Int64(error.retryAfter ?? 0) * 1000)
         firstFailure = firstFailure ?? error
         guard (try? worker.writer.flush()) != nil else { return false }
-        let mayJoin = file.count == 0 || file.isJoinable || file.version.isJoined
+        // After a mismatch no two servers' bytes are joined again, unless each piece shows whose are wrong.
+        let isTrusted = task.mismatches.isEmpty || file.isChecked
+        let mayJoin = file.count == 0 || (isTrusted && (file.isJoinable || file.version.isJoined))
         // What is here is worth waiting for, unless it can never be gone on with.
         let retrying = RetryClass(error)
         guard mayJoin || retrying == .never || retrying == .whenAuthorised,
@@ -357,12 +380,17 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
             file.join()
             askForRest(other)
         } else {
-            if file.count > 0 { tellRestart("the file is fetched from a mirror") }
-            file.startOver()
-            didStartOver()
+            startOver(other, "the file is fetched from a mirror")
             other.ask(from: 0, to: nil)
         }
         return true
+    }
+
+    /// It has brought too little: what is missing of its claim is asked for elsewhere, or over another connection.
+    private func replace(_ worker: SegmentWorker) {
+        let isAlone = !workers.contains { $0 !== worker && $0.source === worker.source }
+        guard isShared, isAlone || worker.start == worker.haveBefore else { return again(worker) }
+        lose(worker, TransferError(.stalled, "the server sends nothing"), isGivenUp: true)
     }
 
     /// Hands what a worker has gathered to the disk.
@@ -504,11 +532,15 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     private func replaceSlow(_ now: Int64) {
         for worker in workers where !isEnded && worker.transaction.pauses.isEmpty {
             let waited = now - worker.askedAt.milliseconds
-            guard waited >= Self.watchingTime + Int64(4000 * setUp) else { continue }
-            // Another source's connections are another matter.
-            let others = workers.filter { $0 !== worker && $0.source === worker.source }.map(\.pace.rate).max() ?? 0
-            let reference = max(others, isShared ? 0 : bestRate)
+            let hasNeighbour = workers.contains { $0 !== worker && $0.source === worker.source }
+            let patience = isShared && !hasNeighbour ? Self.silence : Self.watchingTime
+            guard waited >= patience + Int64(4000 * setUp) else { continue }
+            let others = workers.filter { $0 !== worker }
             let rate = worker.isReceiving ? worker.pace.rate : 0
+            // Another source's connections are another matter, as long as this one brings anything.
+            let comparesAll = !hasNeighbour && rate < Self.leastRate
+            let comparable = comparesAll ? others : others.filter { $0.source === worker.source }
+            let reference = isShared ? comparable.map(\.pace.rate).max() ?? 0 : bestRate
             let rest = Double((worker.end ?? worker.position) - worker.position)
             guard reference > 0, rate * SegmentTable.slowness < reference,
                 rest > rate * (2 * setUp + rest / reference + 0.5)
@@ -528,10 +560,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         letGo(allBut: worker)
         restarts += 1
         guard restarts <= Self.restartLimit else { return fail(TransferError(.remoteChanged, reason)) }
-        tellRestart(reason)
-        worker.writer.drop()
-        file.startOver()
-        didStartOver()
+        startOver(worker, reason)
         worker.transaction.isQuiet = false
         worker.ask(from: 0, to: nil)
     }
@@ -558,6 +587,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
                 throw TransferError(.remoteChanged, "of \(size) bytes only the first \(file.front) are here in a row")
             }
             guard let destination else { throw TransferError(.internal, "a file without a destination") }
+            if !task.mismatches.isEmpty { task.setSoleSource(worker.source.request.url) }
             end()
             task.progress.setTotal(size)
             session.publish(task, part, size: size, destination: destination, file.verification())

@@ -30,9 +30,6 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
     private var offset: Int64 = 0
     private var destination: FileDestination?
 
-    /// Where the server tells no times, so many bytes are fetched again and compared before new ones are joined to
-    /// them.
-    private static let overlap: Int64 = 256 * 1024
     private static let restartLimit = 2
     /// Milliseconds that a step may take for which one look at the file's time, at its beginning, is enough: servers
     /// tell times in seconds.
@@ -49,7 +46,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
 
     func start() {
         do throws(TransferError) {
-            if let resumeData = task.resumeData { try file.reopen(resumeData) }
+            try file.reopen()
         } catch {
             return fail(error)
         }
@@ -62,7 +59,13 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
 
     private func ask() {
         phase = .asking
-        offset = RemoteFacts(file.version).offset(have: file.front, overlap: Self.overlap)
+        do throws(TransferError) {
+            offset = try RemoteFacts(file.version).offset(have: file.front) { () throws(TransferError) in
+                try file.start(of: Overlap())
+            }
+        } catch {
+            return fail(error)
+        }
         if offset == 0, file.front > 0 {
             tellRestart("what is here of the file cannot be told from another version")
             startOver()

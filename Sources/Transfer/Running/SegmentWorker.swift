@@ -75,8 +75,8 @@ final class SegmentWorker: TransactionClient {
     private(set) var haveBefore: Int64 = 0
     /// The body is a part of the resource and not the whole.
     private(set) var isPart = false
-    /// Without a strong validator so many bytes are fetched again and compared before new ones are joined to them.
-    private var overlap: Int64 = 256 * 1024
+    /// What is compared without a strong validator.
+    private var overlap = Overlap()
     /// Bytes a second: a connection that brings fewer for as long as the stall timeout has stalled.
     private static let leastRate: Int64 = 16
     /// What tells of changes and damage where the server knows it (RFC 9530, section 4).
@@ -84,8 +84,6 @@ final class SegmentWorker: TransactionClient {
     /// Decoded bytes for each that came, and bytes that may come of anything: more is an attack.
     private static let largestGrowth: Int64 = 200
     private static let smallestGrown: Int64 = 64 << 20
-    /// What a server that never sends more than the overlap is asked with.
-    private static let narrowOverlap: Int64 = 64 * 1024
 
     /// Of a body that came coded.
     private var decoder: BodyDecoder?
@@ -168,6 +166,17 @@ final class SegmentWorker: TransactionClient {
         transaction.ask()
     }
 
+    /// Whether it was refused where a redirect once led to: what that leads to now may be another place.
+    func isLedAstray(by error: TransferError) -> Bool {
+        transaction.isShortcut && error.httpStatus.map { [400, 401, 403, 404, 410].contains($0) } ?? false
+    }
+
+    /// Asks for the rest of its claim, and its source's own URL first.
+    func askSource() {
+        transaction.goBack(to: source.request)
+        ask(from: start, to: end)
+    }
+
     /// Someone else brings what lies behind `end`.
     func cut(at end: Int64) { self.end = end }
 
@@ -208,7 +217,7 @@ final class SegmentWorker: TransactionClient {
         } else {
             // Bytes that nothing vouches for are fetched once more and compared, and those behind a gap do not count.
             haveBefore = file.front
-            let from = max(0, haveBefore - overlap)
+            let from = try file.start(of: overlap)
             guard from > 0 else { return contribution }
             askedFrom = from
             contribution.fields.append("Range: bytes=\(from)-")
@@ -224,9 +233,8 @@ final class SegmentWorker: TransactionClient {
     ///
     /// - Returns: whether to ask once more from nearer to the end, which tells the two apart.
     func narrowOverlap() -> Bool {
-        guard let askedFrom, askedFrom < haveBefore, overlap > Self.narrowOverlap else { return false }
-        overlap = Self.narrowOverlap
-        return true
+        guard let askedFrom, askedFrom < haveBefore else { return false }
+        return overlap.shrink()
     }
 
     // MARK: The answer
@@ -269,10 +277,7 @@ final class SegmentWorker: TransactionClient {
 
     /// What is here makes way for the whole.
     private func startOver(_ reason: String) {
-        if file.count > 0 { run.tellRestart(reason) }
-        writer.drop()
-        file.startOver()
-        run.didStartOver()
+        run.startOver(self, reason)
         start = 0
         end = nil
     }
@@ -290,7 +295,11 @@ final class SegmentWorker: TransactionClient {
             }
             let isSame = vouched?.validator.strongEntityTag.map { $0 == head.validator.strongEntityTag } ?? true
             guard isConditional || isSame else {
-                phase = .discarding(.changed(reason: "the file on the server has changed"))
+                let isSilent = head.validator.entityTag == nil
+                phase = .discarding(
+                    isSilent
+                        ? .useless(reason: "the server does not say which version a range is of")
+                        : .changed(reason: "the file on the server has changed"))
                 return .discard
             }
             isPart = true

@@ -103,6 +103,8 @@ final class Transaction: ExchangeHandler {
 
     private(set) var request: TransferRequest
     private(set) var url: CurlURL?
+    /// A redirect of an earlier exchange led to ``url``, which was asked at once this time.
+    private(set) var isShortcut = false
     var phase = Phase.asking
     private var parser = ResponseHeadParser()
     /// Whether the final answer came in HTTP/1.1, once there was one.
@@ -180,6 +182,7 @@ final class Transaction: ExchangeHandler {
     convenience init(following other: Transaction, number: Int, client: any TransactionClient) {
         self.init(other.request, beside: other, number: number, client: client)
         url = other.url
+        redirects = other.redirects
         authorization = other.authorization
         accepted = other.accepted
         lenientFor = other.lenientFor
@@ -189,11 +192,19 @@ final class Transaction: ExchangeHandler {
     /// Asks for what is to be asked for now; a client may do so again once it has been told of an end.
     func ask() {
         do throws(CurlError) {
+            isShortcut = redirects > 0
             if let url { return ask(url) }
             ask(try CurlURL(request.url))
         } catch {
             end(TransferError(.invalidRequest, "the URL cannot be read"))
         }
+    }
+
+    /// What is asked for next is `request`, wherever redirects led to before.
+    func goBack(to request: TransferRequest) {
+        self.request = request
+        url = nil
+        redirects = 0
     }
 
     /// Forgets the exchange before.
@@ -450,6 +461,7 @@ final class Transaction: ExchangeHandler {
 
     private func redirect(_ head: ResponseHead, _ url: CurlURL) -> Bool {
         redirects += 1
+        isShortcut = false
         guard redirects <= session.configuration.maximumRedirects else {
             let words = "more than \(session.configuration.maximumRedirects) redirects"
             phase = .discarding(.fail(TransferError(.tooManyRedirects, words)))

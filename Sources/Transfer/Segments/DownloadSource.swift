@@ -43,11 +43,12 @@ struct DownloadSources {
 
     /// - Parameters:
     ///   - request: names its mirrors.
-    ///   - mismatches: where what the sources brought was wrong as a whole, they are tried one by one.
-    init(_ request: TransferRequest, mismatches: Int = 0) {
+    ///   - wrong: those that come last, by their URLs, since they brought another file.
+    init(_ request: TransferRequest, wrong: Set<String> = []) {
         all = [DownloadSource(number: 0, request: request)]
         for mirror in request.mirrors { add(mirror) }
-        if mismatches > 0 { all = [all[(mismatches - 1) % all.count]] }
+        guard !wrong.isEmpty else { return }
+        all = all.filter { !wrong.contains($0.request.url) } + all.filter { wrong.contains($0.request.url) }
     }
 
     /// The one to begin with.

@@ -409,8 +409,26 @@ public final class Session: Sendable {
         complete(task, error)
     }
 
+    /// Another file has the name, and is left as it is: the task is done, where that is the one that was wanted.
+    private func skip(_ task: DownloadTask, _ part: PartFile?, _ taken: TakenName) {
+        task.progress.setPhase(.verifying)
+        digestThreads.perform { [self] in
+            if let part { try? part.directory.remove(part.name) } else { task.removePart() }
+            do throws(TransferError) {
+                let file = try taken.file()
+                task.progress.setTotal(file.size)
+                task.setFile(file)
+                delegate.downloadTask(task, didFinishDownloading: file)
+                complete(task, nil)
+            } catch {
+                complete(task, error)
+            }
+        }
+    }
+
     /// The file has not got its name.
     private func keep(_ task: DownloadTask, _ part: PartFile, ranges: ByteRangeSet, _ error: TransferError) {
+        if let taken = error.underlying as? TakenName { return skip(task, part, taken) }
         var error = error
         // What has the part's name by then is someone else's.
         if error.code != .remoteChanged {
@@ -430,6 +448,7 @@ public final class Session: Sendable {
         _ task: DownloadTask, _ error: TransferError, part: PartFile?, version: ResourceVersion, isAtRest: Bool = true
     ) {
         networkEnded()
+        if let taken = error.underlying as? TakenName { return skip(task, part, taken) }
         var error = error
         guard let part else {
             // Nothing was begun: what there was before is all there is, unless it turned out to be of no use.

@@ -43,7 +43,7 @@ public final class DownloadTask: LoopTask {
     /// What an earlier attempt left.
     public let resumeData: ResumeData?
     /// Attempts of the request whose bytes were wrong as a whole: the sources are tried one by one then.
-    let mismatches: Int
+    let mismatches: Mismatches
 
     private struct State {
         /// That a destination came to.
@@ -53,14 +53,15 @@ public final class DownloadTask: LoopTask {
         var file: PublishedFile?
         var leavesNothing = false
         var stated: StatedDigest?
+        var soleSource: String?
     }
 
-    private let mutable = Mutex(State())
+    private let mutable: Mutex<State>
 
     /// - Parameter wish: the request before adapters; absent: as it is.
     init(
         _ request: TransferRequest, placement: DownloadPlacement, resumeData: ResumeData?, progress: TransferProgress,
-        session: Session, wish: TransferRequest? = nil, mismatches: Int = 0, stated: StatedDigest? = nil
+        session: Session, wish: TransferRequest? = nil, mismatches: Mismatches = Mismatches()
     ) {
         core = TaskCore(request, progress: progress)
         self.session = session
@@ -68,7 +69,7 @@ public final class DownloadTask: LoopTask {
         self.resumeData = resumeData
         self.wish = wish ?? request
         self.mismatches = mismatches
-        mutable.withLock { $0.stated = stated }
+        mutable = Mutex(State(stated: mismatches.stated))
     }
 
     /// Goes on with the answer that a data task began to take.
@@ -77,7 +78,8 @@ public final class DownloadTask: LoopTask {
         session = task.session
         self.placement = placement
         resumeData = nil
-        mismatches = 0
+        mismatches = Mismatches()
+        mutable = Mutex(State())
         if case .none = task.body, task.originalRequest.method == .get {
             wish = task.session.delegate[task]?.original ?? task.originalRequest
         } else {
@@ -159,6 +161,11 @@ public final class DownloadTask: LoopTask {
     var stated: StatedDigest? { mutable.withLock { $0.stated } }
 
     func setStated(_ stated: StatedDigest) { mutable.withLock { $0.stated = stated } }
+
+    /// The source that all its bytes are of, by its URL; `nil` where that is not known.
+    var soleSource: String? { mutable.withLock { $0.soleSource } }
+
+    func setSoleSource(_ url: String) { mutable.withLock { $0.soleSource = url } }
 
     var version: ResourceVersion { mutable.withLock { $0.version } }
 

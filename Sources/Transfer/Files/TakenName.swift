@@ -1,0 +1,47 @@
+import Glibc
+
+/// A name that another file has, for a download that is done with that: what stands behind its error.
+struct TakenName: Error {
+    let destination: FileDestination
+    let directory: Directory
+
+    /// Holds the file against what the download's is known to hash to. Blocks.
+    ///
+    /// - Throws: where it is another file than the one that was to be fetched.
+    func file() throws(TransferError) -> PublishedFile {
+        let path = directory.path(of: destination.name)
+        guard destination.digest != nil || destination.pieces != nil else {
+            let size = directory.status(of: destination.name)?.st_size ?? 0
+            return PublishedFile(path: path, size: Int64(size), isVerified: false)
+        }
+        let raw = openat(directory.descriptor.raw, destination.name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        guard raw >= 0 else { throw .file(errno, doing: "read \(path)") }
+        let descriptor = FileDescriptorOwner(raw)
+        let status = try descriptor.status()
+        guard status.st_mode & S_IFMT == S_IFREG, try isRight(descriptor, Int64(status.st_size)) else {
+            throw TransferError(.nameConflict, "there is a file \(path) already, and its checksum is another one")
+        }
+        return PublishedFile(path: path, size: Int64(status.st_size), isVerified: true)
+    }
+
+    private func isRight(_ file: FileDescriptorOwner, _ size: Int64) throws(TransferError) -> Bool {
+        if let digest = destination.digest {
+            var found = RunningDigest(digest.algorithm)
+            let space = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 4096)
+            defer { space.deallocate() }
+            guard try found.update(file, 0..<size, by: space),
+                FileDigest(algorithm: digest.algorithm, bytes: found.value).hex == digest.hex
+            else { return false }
+        }
+        guard let pieces = destination.pieces else { return true }
+        return try pieces.goodRanges(of: file, size: size).count == size
+    }
+}
+
+extension TransferError {
+    static func taken(_ destination: FileDestination, in directory: Directory) -> TransferError {
+        TransferError(
+            .nameConflict, "there is a file \(directory.path(of: destination.name)) already",
+            underlying: TakenName(destination: destination, directory: directory))
+    }
+}

@@ -1,0 +1,18 @@
+/// Attempts of a request whose bytes were not those that their digest wants, and what they showed.
+struct Mismatches: Sendable {
+    private(set) var count = 0
+    /// What a server last stated of the file.
+    private(set) var stated: StatedDigest?
+    /// The sources, by their URLs, that brought what was wrong all by themselves.
+    private(set) var wrong: Set<String> = []
+
+    var isEmpty: Bool { count == 0 }
+
+    /// - Parameter source: the one that brought all the bytes, where it was alone.
+    mutating func add(of source: String?, stated: StatedDigest?) {
+        // The first time may have been an accident on the way.
+        if count > 0, let source { wrong.insert(source) }
+        count += 1
+        self.stated = stated
+    }
+}

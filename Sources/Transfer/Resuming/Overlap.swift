@@ -1,0 +1,48 @@
+import Glibc
+
+/// How many bytes at the end of what is here are fetched once more and compared, where nothing else tells that they and
+/// what follows them are of one version.
+struct Overlap {
+    /// Bytes of one look.
+    private(set) var width = 256 * 1024
+    private var most = 16 << 20
+    /// What a server that never sends more than the overlap is asked with.
+    private static let narrow = 64 * 1024
+    /// Bytes after which what repeats itself says nothing: other versions are likely to have the same.
+    private static let longestPeriod = 4096
+
+    /// Fewer bytes from here on.
+    ///
+    /// - Returns: `false` where they are few already.
+    mutating func shrink() -> Bool {
+        guard width > Self.narrow else { return false }
+        width = Self.narrow
+        most = Self.narrow
+        return true
+    }
+
+    /// Where to begin so that the bytes up to `front` tell one version from another: zeros, or one sector again and
+    /// again, do not.
+    ///
+    /// - Parameter read: fills the space with what is here from an offset on, and says how much that is.
+    /// - Returns: 0 where no overlap would tell: the whole is to be fetched then.
+    func start(
+        before front: Int64, read: (UnsafeMutableRawBufferPointer, Int64) throws(TransferError) -> Int
+    ) throws(TransferError) -> Int64 {
+        let space = UnsafeMutableRawBufferPointer.allocate(byteCount: width, alignment: 16)
+        defer { space.deallocate() }
+        var start = front
+        while front - start < most {
+            start -= Int64(width)
+            guard start > 0 else { return 0 }
+            guard try read(space, start) == width else { return 0 }
+            if !Self.isRepetitive(UnsafeRawBufferPointer(space)) { return start }
+        }
+        return 0
+    }
+
+    private static func isRepetitive(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard let base = bytes.baseAddress else { return true }
+        return (1...longestPeriod).contains { memcmp(base, base + $0, bytes.count - $0) == 0 }
+    }
+}
