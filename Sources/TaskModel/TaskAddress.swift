@@ -23,6 +23,12 @@ public struct TaskAddress: Sendable, Equatable {
         return rest.last == UInt8(ascii: "/") || !rest.contains(UInt8(ascii: "/"))
     }
 
+    /// Its protocol is encrypted.
+    public var isEncrypted: Bool { scheme != "http" && scheme != "ftp" }
+
+    /// It is asked for in HTTP.
+    public var isHTTP: Bool { scheme == "http" || scheme == "https" }
+
     /// Scheme, name and port: what limits, holds and breakers go by.
     public var hostKey: String { "\(scheme)://\(host):\(port)" }
 

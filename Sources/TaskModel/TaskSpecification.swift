@@ -120,7 +120,7 @@ extension TaskSpecification {
             if let method, method != "PUT", method != "POST" {
                 throw FieldError(field: "method", message: "must be PUT or POST")
             }
-            guard address.scheme == "http" || address.scheme == "https" else {
+            guard address.isHTTP else {
                 throw FieldError(
                     field: "url", code: .protocolNotAllowed, message: "uploads go by http or https")
             }

@@ -95,9 +95,8 @@ struct Lookup: Sendable {
         }
         // As with redirects and `Link: rel=duplicate`, what a server says does not lead from an encrypted protocol to an
         // open one.
-        let open: Set = ["http", "ftp"]
-        let mayBeOpen = (try? TaskAddress(parsing: url)).map { open.contains($0.scheme) } ?? false
-        file.urls = sources.filter { mayBeOpen || !open.contains($0.scheme) }.map(\.url)
+        let isEncrypted = (try? TaskAddress(parsing: url))?.isEncrypted ?? true
+        file.urls = sources.filter { $0.isEncrypted || !isEncrypted }.map(\.url)
         guard !file.urls.isEmpty else {
             throw TransferError(
                 .protocolNotAllowed,

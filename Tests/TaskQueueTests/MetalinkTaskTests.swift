@@ -217,18 +217,9 @@ struct MetalinkTaskTests {
         let server = try ScriptedServer(["/a.meta4": [metalink([files.url("/f")])]])
         let fixture = try await QueueFixture()
         let id = try await fixture.add(server.url("/a.meta4")) { $0.metalink = true }
-        _ = try await fixture.status(id, once: [.waiting, .failed])
-        _ = try await fixture.queue.change(.pause, [id], by: QueueFixture.me)
-        await fixture.queue.stop()
-        let part = try #require(fixture.parts.first)
+        let next = try await fixture.nextLife(of: id, whichFinished: body, as: "disk.iso")
         let asked = files.requests().count
-        try body.write(to: fixture.downloads + "/" + part)
-        try #require(rename(fixture.downloads + "/" + part, fixture.downloads + "/disk.iso") == 0)
-
-        let next = try QueueFixture.queue(fixture.store, fixture.settings)
-        await next.start()
-        _ = try await next.change(.resume, [id], by: QueueFixture.me)
-        _ = try await next.change(.retry, [id], by: QueueFixture.me)
+        try await QueueFixture.takeUp(id, in: next)
         let status = try await fixture.status(id, once: [.completed], in: next)
         #expect(files.requests().count == asked)
         #expect(status.path == fixture.downloads + "/disk.iso" && status.verified && status.bytesDone == body.size)

@@ -45,6 +45,29 @@ final class QueueFixture: Sendable {
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     }
 
+    // MARK: Lives
+
+    /// The life after one that ended between a file's naming and the note of it: its server sent some bytes, the task
+    /// waits, and all of `body` has the `name`.
+    func nextLife(of id: TaskID, whichFinished body: Resource, as name: String) async throws -> TaskQueue {
+        _ = try await status(id, once: [.waiting, .failed])
+        _ = try await queue.change(.pause, [id], by: Self.me)
+        await queue.stop()
+        // It bears the task's mark.
+        let part = downloads + "/" + (parts.first ?? "no part")
+        try body.write(to: part)
+        guard rename(part, downloads + "/" + name) == 0 else { throw SystemError("giving the part its name") }
+        let next = try Self.queue(store, settings)
+        await next.start()
+        return next
+    }
+
+    /// Has a task that was paused, or failed, go on.
+    static func takeUp(_ id: TaskID, in queue: TaskQueue) async throws {
+        _ = try await queue.change(.resume, [id], by: me)
+        _ = try await queue.change(.retry, [id], by: me)
+    }
+
     // MARK: Adding and asking
 
     func add(

@@ -53,19 +53,9 @@ struct RequestMakerTests {
         ])
         let fixture = try await QueueFixture()
         let id = try await fixture.add(server.url("/a")) { $0.checksum = checksum }
-        // Some bytes came; then it waits with a part that bears the task's mark.
-        _ = try await fixture.status(id, once: [.waiting, .failed])
-        _ = try await fixture.queue.change(.pause, [id], by: QueueFixture.me)
-        await fixture.queue.stop()
-        let part = try #require(fixture.parts.first)
+        let next = try await fixture.nextLife(of: id, whichFinished: body, as: "a")
         let asked = server.requests().count
-        try body.write(to: fixture.downloads + "/" + part)
-        try #require(rename(fixture.downloads + "/" + part, fixture.downloads + "/a") == 0)
-
-        let next = try QueueFixture.queue(fixture.store, fixture.settings)
-        await next.start()
-        _ = try await next.change(.resume, [id], by: QueueFixture.me)
-        _ = try await next.change(.retry, [id], by: QueueFixture.me)
+        try await QueueFixture.takeUp(id, in: next)
         let status = try await fixture.status(id, once: [.completed], in: next)
         #expect(server.requests().count == asked)
         #expect(status.bytesDone == body.size && status.bytesTotal == body.size)

@@ -55,7 +55,8 @@ package final class Nginx: Sendable {
     ///   - http2: with TLS, HTTP/2 is offered beside HTTP/1.1; without, nothing else is understood (nginx 1.22).
     ///   - settings: of the server as a whole, such as `ssl_protocols TLSv1.2;`.
     package init(
-        _ locations: [Location] = [], tls: TLS? = nil, http2: Bool = false, settings: String = ""
+        _ locations: [Location] = [], tls: TLS? = nil, http2: Bool = false, settings: String = "",
+        port wanted: Int? = nil
     ) async throws {
         directory = try TemporaryDirectory(mode: 0o755)
         let path = directory.path
@@ -64,7 +65,7 @@ package final class Nginx: Sendable {
         self.root = root
         self.uploads = uploads
         scheme = tls == nil ? "http" : "https"
-        port = try FreePort.next()
+        port = try wanted ?? FreePort.next()
         func filled(_ settings: String) -> String {
             settings.replacing("@ROOT@", with: root).replacing("@UPLOADS@", with: uploads)
                 .replacing("@DIR@", with: path)
@@ -112,6 +113,9 @@ package final class Nginx: Sendable {
     }
 
     deinit { process.end() }
+
+    /// Ends it before its time.
+    package func stop() { process.end() }
 
     /// - Parameter host: `localhost`, or whatever name the client is told to find here.
     package func url(_ path: String, host: String = "127.0.0.1") -> String { "\(scheme)://\(host):\(port)\(path)" }

@@ -46,7 +46,12 @@ extension Metalink.File {
     /// may have.
     package var specification: TaskSpecification {
         // A file server can neither be joined by others nor join them.
-        let urls = urls.filter { Self.isHTTP($0) } + urls.filter { !Self.isHTTP($0) }
+        var (urls, others): ([String], [String]) = ([], [])
+        for url in self.urls {
+            let isHTTP = (try? TaskAddress(parsing: url))?.isHTTP ?? false
+            if isHTTP { urls.append(url) } else { others.append(url) }
+        }
+        urls += others
         var task = TaskSpecification(url: urls.first ?? "")
         var length = 0
         task.mirrors = urls.dropFirst().prefix(TaskSpecification.Limit.mirrors).filter { url in
@@ -59,9 +64,5 @@ extension Metalink.File {
         task.size = size
         task.pieceHashes = pieceHashes
         return task
-    }
-
-    private static func isHTTP(_ url: String) -> Bool {
-        ["http", "https"].contains(try? TaskAddress(parsing: url).scheme)
     }
 }

@@ -45,30 +45,21 @@ extension PartFile {
         "\(information.st_size) \(information.st_mtim.tv_sec) \(information.st_mtim.tv_nsec)"
     }
 
-    /// Whether `name` is the part that resume data of this `generation` speak of; where the file system keeps no marks,
-    /// its name has to tell.
+    /// Whether `name` is the part that resume data of this `generation` speak of.
     static func isPart(_ name: String, in directory: Directory, generation: String) -> Bool {
-        let raw = linux_openat_beneath(directory.descriptor.raw, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0)
-        guard raw >= 0 else { return false }
-        let descriptor = FileDescriptorOwner(raw)
-        guard let information = try? descriptor.status(), information.st_mode & S_IFMT == S_IFREG else {
-            return false
-        }
-        if let mark = attribute(mark, of: raw) { return mark == generation }
-        return errno == ENOTSUP
+        guard let (descriptor, status) = open(name, in: directory) else { return false }
+        return status.st_mode & S_IFMT == S_IFREG && isMarked(descriptor.raw, generation)
     }
 
     /// Whether the finished file `name` was published by `owner` in an earlier life, which ended before it could
     /// note that down.
+    ///
+    /// - Returns: its size.
     static func isPublished(_ name: String, in directory: Directory, by owner: String) -> Int64? {
-        let raw = linux_openat_beneath(directory.descriptor.raw, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0)
-        guard raw >= 0 else { return nil }
-        let descriptor = FileDescriptorOwner(raw)
-        guard let mark = attribute(mark, of: raw), mark.hasPrefix(owner + "-"),
-            let information = try? descriptor.status(),
-            information.st_mode & S_IFMT == S_IFREG
+        guard let (descriptor, status) = open(name, in: directory), status.st_mode & S_IFMT == S_IFREG,
+            attribute(mark, of: descriptor.raw)?.hasPrefix(owner + "-") ?? false
         else { return nil }
-        return Int64(information.st_size)
+        return Int64(status.st_size)
     }
 
     /// Whether the finished file `name` is the one that `owner` published; where the file system keeps no marks, its
@@ -76,12 +67,17 @@ extension PartFile {
     ///
     /// - Returns: `nil` where there is nothing of that name.
     static func isOwn(_ name: String, in directory: Directory, of owner: String, size: Int64) -> Bool? {
+        guard let (descriptor, status) = open(name, in: directory) else { return errno == ENOENT ? nil : false }
+        if let mark = attribute(mark, of: descriptor.raw) { return mark.hasPrefix(owner + "-") }
+        return errno == ENOTSUP && status.st_mode & S_IFMT == S_IFREG && Int64(status.st_size) == size
+    }
+
+    /// - Returns: `nil` where it cannot be opened; `errno` says why.
+    private static func open(_ name: String, in directory: Directory) -> (FileDescriptorOwner, stat)? {
         let raw = linux_openat_beneath(directory.descriptor.raw, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0)
-        guard raw >= 0 else { return errno == ENOENT ? nil : false }
+        guard raw >= 0 else { return nil }
         let descriptor = FileDescriptorOwner(raw)
-        if let mark = attribute(mark, of: raw) { return mark.hasPrefix(owner + "-") }
-        guard errno == ENOTSUP, let information = try? descriptor.status() else { return false }
-        return information.st_mode & S_IFMT == S_IFREG && Int64(information.st_size) == size
+        return (try? descriptor.status()).map { (descriptor, $0) }
     }
 
     private static func set(_ name: String, of descriptor: Int32, to value: String) -> Bool {

@@ -20,14 +20,10 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     /// Once the size is known.
     private var table: SegmentTable?
     private var growth: ConnectionGrowth
-    /// The origins whose limits were asked for more connections than the task's own, by connection.
-    private var borrowed: [Int: String] = [:]
+    private var borrowed: BorrowedConnections
     private var timer: Int?
     private var later: Int?
-    /// What the loop's thread had used at the last look.
-    private var load: (wall: MonotonicTime, spent: MonotonicTime)?
-    /// The share of the time that a busy thread is at work.
-    private static let busy = 0.65
+    private var load = ThreadLoad()
     private var isSuspended = false
     private var isEnded = false
 
@@ -50,8 +46,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     private var setUp = 0.0
     /// The fastest connection's, in bytes a second.
     private var bestRate = 0.0
-    /// By connection: when it may be replaced again, and how often it was.
-    private var replacements: [Int: (until: Int64, count: Int)] = [:]
+    private var slow = SlowConnections()
     /// Milliseconds; no connection is added before.
     private var addsFrom: Int64 = 0
     /// Connections that brought nothing, one after another.
@@ -61,14 +56,6 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
 
     /// Bytes that have to be missing for a second connection.
     private static let smallestShared: Int64 = 4 << 20
-    /// Milliseconds that a connection is watched before it is called slow.
-    private static let watchingTime: Int64 = 1_000
-    /// Milliseconds that a source's only connection may bring nothing while others do.
-    private static let silence: Int64 = 3_000
-    /// Bytes a second below which a source brings nothing.
-    private static let leastRate = 1024.0
-    /// So often a connection is replaced before it is left as it is.
-    private static let replacementLimit = 8
     /// After so many in a row the others are left alone.
     private static let lossLimit = 3
     /// Milliseconds that a server is left alone that refused a second connection.
@@ -82,6 +69,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         self.task = task
         self.core = core
         session = task.session
+        borrowed = BorrowedConnections(of: task.session)
         file = DownloadFile(task: task, core: core)
         growth = ConnectionGrowth(task.originalRequest.segments)
         sources = DownloadSources(task.originalRequest, wrong: task.mismatches.wrong)
@@ -199,7 +187,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         guard takesRanges || sources.all.count > 1, timer == nil, task.originalRequest.segments.most > 1,
             total - file.count >= Self.smallestShared
         else { return }
-        _ = isBusy()
+        _ = load.isBusy()
         look(in: task.originalRequest.segments.isAutomatic ? ConnectionGrowth.interval : 0)
     }
 
@@ -420,17 +408,8 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         worker.stop()
         table?.extend(written: file.written) { number in workers.first { $0.number == number }?.reach }
         keepToClaims()
-        giveBack(worker)
+        borrowed.giveBack(worker.number, at: worker.transaction.url?.origin)
         task.progress.setConnections(workers.count)
-    }
-
-    /// Gives back what its origin lent for it. The task's own stays its own: another there goes by that then.
-    private func giveBack(_ worker: SegmentWorker) {
-        let own = worker.transaction.url?.origin
-        guard let number = borrowed[worker.number] != nil ? worker.number : borrowed.first(where: { $1 == own })?.key,
-            let origin = borrowed.removeValue(forKey: number)
-        else { return }
-        session.giveBackConnection(at: origin)
     }
 
     // MARK: Looking after them
@@ -440,15 +419,6 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
             timer = nil
             look()
         }
-    }
-
-    /// Whether this thread has hardly rested since it was last asked: then it is not the line that is to be filled.
-    private func isBusy() -> Bool {
-        let (wall, spent) = (MonotonicTime.now(), MonotonicTime.ofThread())
-        defer { load = (wall, spent) }
-        guard let load else { return false }
-        let passed = Double(wall.nanoseconds - load.wall.nanoseconds)
-        return passed > 0 && Double(spent.nanoseconds - load.spent.nanoseconds) / passed >= Self.busy
     }
 
     private func stopTimer() {
@@ -464,8 +434,8 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
             let left = total - file.count
             let target = growth.look(
                 now: now, received: task.progress.transferredBytes, active: workers.count { $0.isReceiving },
-                left: left, isBusy: isBusy())
-            let wanted = Set(borrowed.filter { session.wantsConnection(at: $1) }.keys)
+                left: left, isBusy: load.isBusy())
+            let wanted = borrowed.wanted
             if workers.count > target || !wanted.isEmpty {
                 let slowest = workers.filter { wanted.isEmpty || wanted.contains($0.number) }
                     .min { $0.pace.rate < $1.pace.rate }
@@ -511,10 +481,9 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         guard let source, let first = workers.first else { return false }
         let like = workers.first { $0.source === source }
         guard let origin = like?.transaction.url?.origin ?? (try? CurlURL(source.request.url).origin),
-            session.borrowConnection(at: origin)
+            borrowed.borrow(lastNumber + 1, at: origin)
         else { return false }
         lastNumber += 1
-        borrowed[lastNumber] = origin
         let worker =
             like.map { SegmentWorker(self, following: $0, number: lastNumber) }
             ?? SegmentWorker(self, beside: first, at: source, number: lastNumber)
@@ -531,24 +500,15 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     /// What a connection that is far slower than the others has yet to bring is asked for anew.
     private func replaceSlow(_ now: Int64) {
         for worker in workers where !isEnded && worker.transaction.pauses.isEmpty {
-            let waited = now - worker.askedAt.milliseconds
-            let hasNeighbour = workers.contains { $0 !== worker && $0.source === worker.source }
-            let patience = isShared && !hasNeighbour ? Self.silence : Self.watchingTime
-            guard waited >= patience + Int64(4000 * setUp) else { continue }
             let others = workers.filter { $0 !== worker }
-            let rate = worker.isReceiving ? worker.pace.rate : 0
-            // Another source's connections are another matter, as long as this one brings anything.
-            let comparesAll = !hasNeighbour && rate < Self.leastRate
-            let comparable = comparesAll ? others : others.filter { $0.source === worker.source }
-            let reference = isShared ? comparable.map(\.pace.rate).max() ?? 0 : bestRate
-            let rest = Double((worker.end ?? worker.position) - worker.position)
-            guard reference > 0, rate * SegmentTable.slowness < reference,
-                rest > rate * (2 * setUp + rest / reference + 0.5)
-            else { continue }
-            let before = replacements[worker.number] ?? (0, 0)
-            guard now >= before.until, before.count < Self.replacementLimit else { continue }
-            replacements[worker.number] = (now + 2_000 << Int64(before.count), before.count + 1)
-            worker.breakOff(.replaced)
+            let neighbours = others.filter { $0.source === worker.source }
+            let subject = SlowConnections.Subject(
+                number: worker.number, waited: now - worker.askedAt.milliseconds,
+                rate: worker.isReceiving ? worker.pace.rate : 0,
+                rest: (worker.end ?? worker.position) - worker.position,
+                hasNeighbour: !neighbours.isEmpty, isShared: isShared,
+                neighbours: neighbours.map(\.pace.rate).max() ?? 0, others: others.map(\.pace.rate).max() ?? 0)
+            if slow.replaces(subject, best: bestRate, setUp: setUp, now: now) { worker.breakOff(.replaced) }
         }
     }
 
@@ -568,8 +528,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     private func letGo(allBut worker: SegmentWorker?) {
         for other in workers where other !== worker { other.stop() }
         workers.removeAll { $0 !== worker }
-        for origin in borrowed.values { session.giveBackConnection(at: origin) }
-        borrowed = [:]
+        borrowed.giveBackAll()
         task.progress.setConnections(workers.count)
     }
 

@@ -376,6 +376,8 @@ final class Transaction: ExchangeHandler {
         if [52, 55, 56].contains(error.code), case .asking = phase, let url, !usesHTTP1(at: url) {
             return session.configuration.httpVersion(of: request, at: url) == .http2PriorKnowledge
         }
+        // CURLE_PARTIAL_FILE: a stream that was ended before its body was, or a connection that went away.
+        if error.code == 18, isHTTP1 == false { return true }
         // CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_HTTP3
         return [16, 92, 95].contains(error.code)
     }

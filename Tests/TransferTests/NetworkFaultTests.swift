@@ -1,0 +1,197 @@
+import Glibc
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Transfer
+
+@Suite("Faults of the network")
+struct NetworkFaultTests {
+    private let place: Place
+    private let resource = Resource(size: 300_000)
+
+    init() throws { place = try Place() }
+
+    private func digest(of resource: Resource) -> FileDigest {
+        var digest = RunningDigest(.sha256)
+        resource.bytes.withUnsafeBytes { digest.update($0) }
+        return FileDigest(algorithm: .sha256, bytes: digest.value)
+    }
+
+    // MARK: F29
+
+    /// As a server speaks that knows no lengths: the end of the connection is the end of the body.
+    private func unframed(_ count: Int64) -> [UInt8] {
+        Array("HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\n".utf8) + resource.bytes(0..<count)
+    }
+
+    @Test("F29: a body that the connection's end alone ends is never called verified, and a digest finds out a cut one")
+    func unframedBody() async throws {
+        let manager = try SessionManager(configuration: .test())
+        let cut = try RawServer([unframed(200_000)])
+        let file = try await manager.download(cut.url(), to: place.target("a")).value
+        #expect(!file.isVerified)
+        let digest = digest(of: resource)
+        let refused = await manager.download(cut.url(), to: place.target("b", digest: digest)).outcome
+        #expect(refused.result.error?.code == .checksumMismatch)
+        #expect(!place.names.contains("b"))
+        manager.retrier = CountingRetrier(limit: 2)
+        let healing = try RawServer([unframed(200_000), unframed(resource.size)])
+        let whole = try await manager.download(healing.url(), to: place.target("c", digest: digest)).value
+        #expect(whole.isVerified && resource.difference(fromFileAt: whole.path) == nil)
+    }
+
+    // MARK: F32
+
+    @Test("F32: where SYNs vanish the connect timeout ends the attempt, and a later one finds the server")
+    func blackHole() async throws {
+        let hole = try BlackHole()
+        let manager = try SessionManager(configuration: .test { $0.connectTimeout = 400 })
+        let begin = ContinuousClock.now
+        let outcome = await manager.download(hole.url(), to: place.target()).outcome
+        #expect(outcome.result.error?.code == .timedOut)
+        #expect(begin.duration(to: .now) < .seconds(5))
+
+        let retrier = CountingRetrier(limit: 20, delay: 200)
+        manager.retrier = retrier
+        let request = manager.download(hole.url(), to: place.target()).resume()
+        try await eventually(that: "it was tried in vain") { !retrier.asked.withLock { $0.isEmpty } }
+        try hole.relent(Self.answer(of: resource))
+        #expect(resource.difference(fromFileAt: try await request.value.path) == nil)
+    }
+
+    private static func answer(of resource: Resource) -> [UInt8] {
+        let head = "HTTP/1.1 200 OK\r\nETag: \"1\"\r\nContent-Length: \(resource.size)\r\n\r\n"
+        return Array(head.utf8) + resource.bytes
+    }
+
+    // MARK: F33
+
+    @Test(
+        "F33: over a line of 300 ms that loses one packet in twenty a file arrives whole, in order, over every connection",
+        .enabled(if: PacketLoss.isPossible), arguments: [Segments.one, .automatic])
+    func loss(segments: Segments) async throws {
+        let resource = Resource(size: 32 << 20)
+        let server = try ScriptedServer(line: NetworkLine(roundTrip: 300, rate: 8_000_000), ["/f": [.serve(resource)]])
+        let loss = try await PacketLoss(atPort: server.port, oneIn: 20)
+        let manager = try SessionManager(configuration: .test())
+        manager.retrier = CountingRetrier(limit: 3)
+        var request = TransferRequest(url: server.url("/f"))
+        request.segments = segments
+        let outcome = await manager.download(request, to: place.target()).outcome
+        try await loss.end()
+        #expect(resource.difference(fromFileAt: try outcome.result.get().path) == nil)
+    }
+
+    // MARK: F50
+
+    @Test("F50: a thousand downloads from a host that fails wait for it together, and complete when it is well again")
+    func failingHost() async throws {
+        let healing = Mutex(false)
+        let small = Resource(size: 1_000)
+        let server = try Liar { question in
+            healing.withLock { $0 } ? LiarAnswer(honest: small, to: question) : LiarAnswer(500)
+        }
+        let manager = try SessionManager(configuration: .test { $0.maximumConnectionsPerHost = 8 })
+        manager.intercept(
+            with: DefaultRetrier(policy: RetryPolicy(attempts: 20, baseDelay: 200, maximumDelay: 1_000)))
+        let requests = (0..<1_000).map { number in
+            manager.download(
+                server.url("/\(number)"), to: place.target("f\(number)", owner: "o\(number)", part: ".p\(number)")
+            ).resume()
+        }
+        try await Task.sleep(for: .seconds(5))
+        let failed = server.requests.count
+        healing.withLock { $0 = true }
+        for request in requests { _ = try await request.value }
+        // Each asked once at most before the breaker knew; from then on there are probes.
+        #expect(failed <= 1_000 + 40, "\(failed) requests while it failed")
+        #expect(server.requests.count - failed <= 1_000 + 40)
+        #expect(place.names.count == 1_000)
+    }
+
+    // MARK: F51
+
+    /// How a server of HTTP/2 gives up in the middle of a body (RFC 9113, sections 6.4 and 6.8).
+    enum Breach: String, CaseIterable {
+        case reset, resetWithoutError, goAway, goAwayBefore
+    }
+
+    /// Frames: the server's settings, the head, the first bytes of the body, and the end of it all.
+    private func frames(_ breach: Breach) -> [UInt8] {
+        func frame(_ type: UInt8, _ flags: UInt8, stream: UInt8, _ payload: [UInt8]) -> [UInt8] {
+            [0, UInt8(payload.count >> 8), UInt8(payload.count & 0xFF), type, flags, 0, 0, 0, stream] + payload
+        }
+        let size = Array("\(resource.size)".utf8)
+        // :status 200, and content-length without an entry in the table (RFC 7541, section 6.2.2).
+        let head = frame(1, 4, stream: 1, [0x88, 0x0F, 0x0D, UInt8(size.count)] + size)
+        let body = (0..<4).flatMap { frame(0, 0, stream: 1, resource.bytes($0 * 10_000..<($0 + 1) * 10_000)) }
+        let end =
+            switch breach {
+            case .reset: frame(3, 0, stream: 1, [0, 0, 0, 2])
+            case .resetWithoutError: frame(3, 0, stream: 1, [0, 0, 0, 0])
+            case .goAway: frame(7, 0, stream: 0, [0, 0, 0, 1, 0, 0, 0, 0])
+            case .goAwayBefore: frame(7, 0, stream: 0, [0, 0, 0, 0, 0, 0, 0, 2])
+            }
+        return frame(4, 0, stream: 0, []) + frame(4, 1, stream: 0, []) + head + body + end
+    }
+
+    @Test(
+        "F51: a stream of HTTP/2 that is reset, or whose connection goes away, is no file; HTTP/1.1 brings it",
+        arguments: Breach.allCases)
+    func brokenStream(breach: Breach) async throws {
+        let server = try RawServer([frames(breach), Self.answer(of: resource)])
+        let manager = try SessionManager(
+            configuration: .test {
+                $0.httpVersion = .http2PriorKnowledge
+                // Where libcurl does not wake up for the error, the stall ends it.
+                $0.stallTimeout = 1_000
+            })
+        let retrier = CountingRetrier(limit: 3)
+        manager.retrier = retrier
+        let file = try await manager.download(server.url(), to: place.target()).value
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+        #expect(retrier.asked.withLock { $0.count } == 1)
+        #expect(server.requests.map { $0.hasPrefix("GET / HTTP/1.1") } == [false, true])
+    }
+
+    // MARK: F54
+
+    @Test("F54: a certificate that expires or changes under a download ends it, and what came stays for a right one")
+    func changedCertificate() async throws {
+        let certificates = try await TestCertificates.shared
+        let resource = Resource(size: 6 << 20)
+        let port = try FreePort.next()
+        func serving(_ identity: TestCertificates.Identity, rate: String = "") async throws -> Nginx {
+            let nginx = try await Nginx(tls: .init(certificate: identity), settings: rate, port: port)
+            try nginx.publish(resource, as: "f")
+            // Its tag is made of its time.
+            let time = timeval(tv_sec: 1_600_000_000, tv_usec: 0)
+            utimes("\(nginx.root)/f", [time, time])
+            return nginx
+        }
+        let manager = try SessionManager(configuration: .test())
+        let slow = try await serving(certificates.server, rate: "limit_rate 2m;")
+        var request = TransferRequest(url: slow.url("/f", host: "localhost"))
+        request.caCertificates = certificates.authority.text
+        request.segments = .one
+        let begun = manager.download(request, to: place.target()).resume()
+        try await eventually(that: "bytes come") { begun.progress.completedBytes >= 1 << 20 }
+        begun.cancel()
+        var data = try #require(await begun.outcome.resumeData)
+        slow.stop()
+        for identity in [certificates.expired, certificates.selfSigned] {
+            let wrong = try await serving(identity)
+            let outcome = await manager.download(request, to: place.target(), resumingWith: data).outcome
+            #expect(outcome.result.error?.code == .tls)
+            data = try #require(outcome.resumeData)
+            #expect(data.ranges.count >= 1 << 20)
+            #expect(wrong.accesses().isEmpty)
+            wrong.stop()
+        }
+        let right = try await serving(certificates.server)
+        let file = try await manager.download(request, to: place.target(), resumingWith: data).value
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+        #expect(right.accesses().map(\.status) == [206])
+    }
+}
