@@ -1,0 +1,53 @@
+import FoundationEssentials
+import TaskModel
+import TestSupport
+import Testing
+
+@Suite("Writes that reach the disk in another order", .needsStrace, .timeLimit(Torture.patience))
+struct ReorderedWritesTests {
+    private static let large = Resource(size: 5 * mebibyte + 77, seed: 3)
+    private static let small = Resource(size: 3_000, seed: 4)
+    private static let late = Resource(size: 900_000, seed: 5)
+
+    /// So many disks are made of one life's writes.
+    private static let cuts = Torture.isLong ? 400 : 16
+
+    @Test("F8: whichever sectors a power cut leaves of what was not synced, the store is whole and claims nothing else")
+    func reordered() async throws {
+        let server = try ScriptedServer([
+            "/large": [.drip(Self.large, after: 2 * mebibyte, bytesPerSecond: 700_000)],
+            "/small": [.serve(Self.small)], "/late": [.serve(Self.late)],
+        ])
+        let daemon = try DaemonProcess(configuration: ShortSet.configuration)
+        let place = try TemporaryDirectory()
+        let path = place.file("calls")
+        try await daemon.start(under: WriteLog.prefix(log: path))
+        var wishes: [(wish: Invariants.Wish, toldAt: Int)] = []
+        for (name, resource) in [("large", Self.large), ("small", Self.small), ("late", Self.late)] {
+            let id = try await daemon.add(server.url("/\(name)"))
+            wishes.append((.init(id: id, resource: resource, names: [name]), WriteLog.lines(in: path)))
+        }
+        for id in wishes.map(\.wish.id) {
+            #expect(try await daemon.settled(id, within: .seconds(60)).state == .completed)
+        }
+        try await daemon.kill()
+        try await eventually(that: "strace has written all", within: .seconds(20)) { WriteLog.isComplete(path) }
+        let log = try WriteLog(path, beneath: [daemon.stateDirectory, daemon.downloads])
+
+        var generator = SeededGenerator(seed: Torture.seed)
+        for _ in 0..<Self.cuts {
+            let line = Int.random(in: 0...log.end, using: &generator)
+            try log.leave(cutAt: line, using: &generator)
+            var invariants = Invariants(daemon, context: "cut at \(line) of \(log.end), seed \(Torture.seed)")
+            invariants.wishes = wishes.map(\.wish)
+            try await invariants.atRest()
+            try await daemon.start()
+            // What nobody was told of may be there or not.
+            let known = Set(try daemon.tasks().map(\.id))
+            invariants.wishes = wishes.filter { $0.toldAt <= line || known.contains($0.wish.id) }.map(\.wish)
+            try await invariants.finish()
+            _ = try await daemon.terminate()
+        }
+        Torture.note("\(Self.cuts) disks of \(log.end) calls")
+    }
+}

@@ -1,0 +1,275 @@
+import CLinux
+import FoundationEssentials
+import Glibc
+
+/// What a program did to its disk, call by call, as strace(1) saw it; and from that the disks that a power cut at any
+/// moment could have left: bytes that no sync covered are there or not, sector by sector and in any order.
+///
+/// Directories, sizes, names and attributes follow each other as in the journal of ext4: what is synced brings what
+/// came before it.
+package struct WriteLog: Sendable {
+    private enum Action: Sendable {
+        /// Makes the file where it is not there.
+        case create
+        case write(offset: Int64, [UInt8])
+        case truncate(Int64)
+        case rename(String)
+        case unlink
+        case makeDirectory
+        case set(attribute: String, [UInt8])
+        case remove(attribute: String)
+        /// Of the file, or of the directory and with that of all names and attributes before it.
+        case sync
+    }
+
+    private struct Event: Sendable {
+        var path: String
+        var action: Action
+        /// The lines at which it was called, and at which it returned.
+        var begun: Int
+        var ended = Int.max
+    }
+
+    private var events: [Event] = []
+    /// Lines.
+    package private(set) var end = 0
+    private let roots: [String]
+
+    private static let calls = """
+        openat,openat2,pwrite64,pwritev,write,writev,ftruncate,fallocate,fdatasync,fsync,syncfs,rename,renameat,renameat2,\
+        unlink,unlinkat,link,linkat,mkdir,mkdirat,fsetxattr,setxattr,fremovexattr,copy_file_range
+        """
+
+    /// What to put before a program's command line. The program stays the child that was started.
+    ///
+    /// - Parameter log: the file that the calls are written to.
+    package static func prefix(log: String) -> [String] {
+        ["strace", "-D", "-f", "-y", "-xx", "-s", "1100000", "-o", log, "-e", "trace=\(calls)"]
+    }
+
+    /// How far a program has come: lines of its log.
+    package static func lines(in log: String) -> Int { textOfFile(at: log).utf8.count { $0 == UInt8(ascii: "\n") } }
+
+    /// Whether the program has ended, and nothing more comes.
+    package static func isComplete(_ log: String) -> Bool {
+        textOfFile(at: log).split(separator: "\n").last?.contains("+++ ") ?? false
+    }
+
+    /// - Parameters:
+    ///   - log: what ``prefix(log:)`` named.
+    ///   - roots: the directories to look at, empty when the program was started.
+    package init(_ log: String, beneath roots: [String]) throws {
+        self.roots = roots
+        var unfinished: [Substring: Int] = [:]
+        for line in textOfFile(at: log).split(separator: "\n", omittingEmptySubsequences: false) {
+            end += 1
+            guard let space = line.firstIndex(of: " ") else { continue }
+            let thread = line[..<space]
+            let call = line[space...].drop { $0 == " " }
+            if call.hasPrefix("<... ") {
+                guard let index = unfinished.removeValue(forKey: thread) else { continue }
+                events[index].ended = Self.failed(call) ? .max : end
+                if Self.failed(call) { events[index].action = .truncate(-1) }
+                continue
+            }
+            let isUnfinished = call.hasSuffix("<unfinished ...>")
+            if !isUnfinished, Self.failed(call) { continue }
+            for var event in try event(call) where isInside(event.path) {
+                event.begun = end
+                event.ended = isUnfinished ? .max : end
+                if isUnfinished { unfinished[thread] = events.count }
+                events.append(event)
+            }
+        }
+    }
+
+    private static func failed(_ call: Substring) -> Bool {
+        String(Substring(call.utf8.suffix(100))).contains(" = -1 ")
+    }
+
+    private func isInside(_ path: String) -> Bool {
+        // What maps a file into memory writes it without a call; such a file is made anew by whoever opens the database.
+        roots.contains { path == $0 || path.hasPrefix($0 + "/") } && !path.hasSuffix("-shm") && !path.hasSuffix("/lock")
+    }
+
+    private func event(_ call: Substring) throws -> [Event] {
+        guard let open = call.firstIndex(of: "(") else { return [] }
+        let name = call[..<open]
+        let words = call[call.index(after: open)...].split(separator: ", ")
+        func text(_ index: Int) -> String { String(decoding: Self.bytes(of: words[index]), as: UTF8.self) }
+        /// A name beneath the directory before it.
+        func place(_ index: Int) -> String {
+            let (directory, name) = (text(index), text(index + 1))
+            return name.hasPrefix("/") ? name : directory + "/" + name
+        }
+        func number(_ word: Substring) -> Int64 { Int64(word.prefix { $0.isNumber }) ?? 0 }
+        func one(_ path: String, _ action: Action) -> [Event] { [Event(path: path, action: action, begun: 0)] }
+        switch name {
+        case "openat", "openat2": return call.contains("O_CREAT") ? one(place(0), .create) : []
+        case "pwrite64":
+            let bytes = Self.bytes(of: words[1])
+            let path = text(0)
+            guard isInside(path) else { return [] }
+            guard Int64(bytes.count) == number(words[2]) else { throw Unusable(reason: "strace cut a write short") }
+            return one(path, .write(offset: number(words[3]), bytes))
+        case "ftruncate": return one(text(0), .truncate(number(words[1])))
+        case "fdatasync", "fsync": return one(text(0), .sync)
+        case "rename": return one(text(0), .rename(text(1)))
+        case "renameat", "renameat2": return one(place(0), .rename(place(2)))
+        case "unlink": return one(text(0), .unlink)
+        case "unlinkat": return one(place(0), .unlink)
+        case "mkdir": return one(text(0), .makeDirectory)
+        case "mkdirat": return one(place(0), .makeDirectory)
+        case "fsetxattr": return one(text(0), .set(attribute: text(1), Self.bytes(of: words[2])))
+        case "fremovexattr": return one(text(0), .remove(attribute: text(1)))
+        default:
+            if isInside(text(0)) { throw Unusable(reason: "no one knows what \(name) does to a disk") }
+            return []
+        }
+    }
+
+    /// Of a string, or of a descriptor's path: all of it stands in hexadecimal digits.
+    private static func bytes(of word: Substring) -> [UInt8] {
+        let digits = Array(word.utf8)
+        guard let start = digits.firstIndex(of: UInt8(ascii: "\\")) else { return [] }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity((digits.count - start) / 4)
+        func value(_ digit: UInt8) -> UInt8 { digit < 0x60 ? digit - 0x30 : digit - 0x57 }
+        var index = start
+        while index + 3 < digits.count, digits[index] == UInt8(ascii: "\\") {
+            bytes.append(value(digits[index + 2]) << 4 | value(digits[index + 3]))
+            index += 4
+        }
+        return bytes
+    }
+
+    // MARK: What a cut leaves
+
+    /// A file as it may be on the disk.
+    private struct File {
+        var content: [UInt8] = []
+        var attributes: [String: [UInt8]] = [:]
+
+        mutating func write(_ bytes: ArraySlice<UInt8>, at offset: Int) {
+            if content.count < offset + bytes.count {
+                content += [UInt8](repeating: 0, count: offset + bytes.count - content.count)
+            }
+            content.replaceSubrange(offset..<offset + bytes.count, with: bytes)
+        }
+    }
+
+    private static let sector = 512
+
+    /// Puts a disk beneath the roots as the power's going away at a line could have left it.
+    ///
+    /// - Parameter line: of the log; from 0 to ``end``.
+    package func leave(cutAt line: Int, using generator: inout some RandomNumberGenerator) throws {
+        // Which file an event is about: names change.
+        var files: [File] = []
+        var names: [String: Int] = [:]
+        var directories: [String] = []
+        let seen = events.filter { $0.begun <= line }
+        let subjects = Self.subjects(of: seen)
+        let lasting = committed(seen, subjects, at: line, using: &generator)
+        let luck = ([0, 0.1, 0.5, 0.9, 1] as [Double]).randomElement(using: &generator) ?? 0.5
+        files = Array(repeating: File(), count: (subjects.compactMap(\.self).max() ?? -1) + 1)
+        for (index, event) in seen.enumerated() {
+            guard let subject = subjects[index] else {
+                if case .makeDirectory = event.action, index < lasting { directories.append(event.path) }
+                continue
+            }
+            switch event.action {
+            case .write(let offset, let bytes):
+                let isDurable = isSynced(index, seen, subjects, at: line)
+                for start in stride(from: 0, to: bytes.count, by: Self.sector) {
+                    let sector = bytes[start..<min(bytes.count, start + Self.sector)]
+                    if isDurable || Double.random(in: 0..<1, using: &generator) < luck {
+                        files[subject].write(sector, at: Int(offset) + start)
+                    }
+                }
+            case .create: if index < lasting { names[event.path] = subject }
+            case .truncate(let size):
+                guard index < lasting, size >= 0 else { break }
+                let content = files[subject].content.prefix(Int(size))
+                files[subject].content = content + [UInt8](repeating: 0, count: Int(size) - content.count)
+            case .rename(let new):
+                guard index < lasting else { break }
+                names[event.path] = nil
+                names[new] = subject
+            case .unlink: if index < lasting { names[event.path] = nil }
+            case .set(let attribute, let value): if index < lasting { files[subject].attributes[attribute] = value }
+            case .remove(let attribute): if index < lasting { files[subject].attributes[attribute] = nil }
+            case .makeDirectory, .sync: break
+            }
+        }
+        try put(names.mapValues { files[$0] }, directories)
+    }
+
+    /// - Returns: for each event the number of the file that it is about; `nil` where that is none.
+    private static func subjects(of events: [Event]) -> [Int?] {
+        var names: [String: Int] = [:]
+        var count = 0
+        return events.map { event in
+            switch event.action {
+            case .makeDirectory: return nil
+            case .create:
+                if names[event.path] == nil {
+                    names[event.path] = count
+                    count += 1
+                }
+                return names[event.path]
+            case .rename(let new):
+                guard let subject = names.removeValue(forKey: event.path) else { return nil }
+                if event.ended < .max { names[new] = subject } else { names[event.path] = subject }
+                return subject
+            case .unlink:
+                return event.ended < .max ? names.removeValue(forKey: event.path) : names[event.path]
+            case .write, .truncate, .set, .remove, .sync: return names[event.path]
+            }
+        }
+    }
+
+    private func isSynced(_ index: Int, _ seen: [Event], _ subjects: [Int?], at line: Int) -> Bool {
+        seen.indices.contains { other in
+            guard case .sync = seen[other].action, subjects[other] == subjects[index] else { return false }
+            return seen[other].begun >= seen[index].ended && seen[other].ended <= line
+        }
+    }
+
+    /// - Returns: the names, sizes and attributes of so many events are on the disk: all that a sync covers, and some of
+    ///   those behind them.
+    private func committed(
+        _ seen: [Event], _ subjects: [Int?], at line: Int, using generator: inout some RandomNumberGenerator
+    ) -> Int {
+        var lasting = 0
+        for (index, event) in seen.enumerated() {
+            guard case .sync = event.action, event.ended <= line else { continue }
+            // Of a directory: all that was done before it. Of a file: what was done to that.
+            let covered = seen[..<index].indices.last { other in
+                seen[other].ended <= event.begun && (subjects[index] == nil || subjects[other] == subjects[index])
+            }
+            lasting = max(lasting, (covered ?? -1) + 1)
+        }
+        return Int.random(in: lasting...seen.count, using: &generator)
+    }
+
+    private func put(_ files: [String: File], _ directories: [String]) throws {
+        for root in roots {
+            for name in try FileManager.default.contentsOfDirectory(atPath: root) {
+                try FileManager.default.removeItem(atPath: root + "/" + name)
+            }
+        }
+        for directory in directories where !roots.contains(directory) { _ = mkdir(directory, 0o755) }
+        for (path, file) in files {
+            let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+            guard descriptor >= 0 else { throw SystemError("making \(path)") }
+            defer { close(descriptor) }
+            guard pwrite(descriptor, file.content, file.content.count, 0) == file.content.count else {
+                throw SystemError("writing \(path)")
+            }
+            for (name, value) in file.attributes {
+                guard linux_fsetxattr(descriptor, name, value, value.count) == 0 else { throw SystemError(name) }
+            }
+        }
+    }
+}
