@@ -54,7 +54,7 @@ package struct Resource: Sendable {
         }
         if let zeros {
             let hole = zeros.clamped(to: offset..<offset + Int64(buffer.count))
-            for position in hole { buffer[Int(position - offset)] = 0 }
+            if !hole.isEmpty { memset(target + Int(hole.lowerBound - offset), 0, hole.count) }
         }
         if let wrongByte, wrongByte >= offset, wrongByte < offset + Int64(buffer.count) {
             buffer[Int(wrongByte - offset)] ^= 0xFF

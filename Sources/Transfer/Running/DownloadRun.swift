@@ -197,6 +197,8 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         if let answered = worker.answeredAt {
             let seconds = Double(worker.askedAt.milliseconds(until: answered)) / 1000
             setUp = setUp == 0 ? seconds : (3 * setUp + seconds) / 4
+            // What is over before anyone looks at it is known by this alone.
+            bestRate = max(bestRate, worker.meanRate)
         }
         switch ending {
         case .body(let end): bodyEnded(worker, end)

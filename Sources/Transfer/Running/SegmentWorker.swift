@@ -77,6 +77,8 @@ final class SegmentWorker: TransactionClient {
     private(set) var isPart = false
     /// What is compared without a strong validator.
     private var overlap = Overlap()
+    /// Milliseconds that an answer counts for at least where its rate is taken.
+    private static let shortestMeasure: Int64 = 10
     /// Bytes a second: a connection that brings fewer for as long as the stall timeout has stalled.
     private static let leastRate: Int64 = 16
     /// What tells of changes and damage where the server knows it (RFC 9530, section 4).
@@ -96,8 +98,9 @@ final class SegmentWorker: TransactionClient {
     /// When it was asked, and when the head of the answer came.
     private(set) var askedAt = MonotonicTime.now()
     private(set) var answeredAt: MonotonicTime?
-    /// Bytes of body that it received over all its answers.
+    /// Bytes of body that it received over all its answers, and of those before the present one.
     private(set) var received: Int64 = 0
+    private var receivedBefore: Int64 = 0
     /// Bytes a second that it brings, as far as is known.
     var pace = Pace()
 
@@ -142,6 +145,14 @@ final class SegmentWorker: TransactionClient {
 
     var number: Int { transaction.number }
 
+    /// Bytes a second of the answer that has just come: what came within moments says no more than what a longer time
+    /// would.
+    var meanRate: Double {
+        guard let answeredAt else { return 0 }
+        let seconds = Double(max(Self.shortestMeasure, answeredAt.milliseconds(until: .now()))) / 1000
+        return Double(received - receivedBefore) / seconds
+    }
+
     /// Whether it waits for a head, or brings bytes.
     var isReceiving: Bool { if case .receiving = phase { true } else { false } }
 
@@ -160,6 +171,7 @@ final class SegmentWorker: TransactionClient {
         self.start = isWhole ? 0 : start
         self.end = isWhole ? nil : end
         phase = .asking
+        receivedBefore = received
         askedAt = .now()
         answeredAt = nil
         pace.pause()
