@@ -67,9 +67,11 @@ struct DecodedDownloadTests {
             #expect(error.code == .truncated)
             #expect(error.resumeData == nil)
         }
-        let file = try await download(liar).get()
-        #expect(resource.difference(fromFileAt: file.path) == nil)
+        let request = manager.download(TransferRequest(url: liar.url()), to: place.target())
+        #expect(resource.difference(fromFileAt: try await request.value.path) == nil)
         #expect(Set(asked.all) == ["the whole"])
+        // What came over the line.
+        #expect(request.progress.transferredBytes == Int64(bytes.count))
     }
 
     @Test("F44: what was begun plain and comes coded is fetched anew")

@@ -8,7 +8,6 @@ import Glibc
 /// touch the disk once.
 final class BodyWriter {
     let file: DownloadFile
-    private let task: DownloadTask
     private let core: LoopCore
 
     /// What the answer under way says of its version: that of the part's bytes once they are seen to be the same.
@@ -26,7 +25,6 @@ final class BodyWriter {
 
     init(file: DownloadFile) {
         self.file = file
-        task = file.task
         core = file.core
     }
 
@@ -51,7 +49,6 @@ final class BodyWriter {
 
     /// - Throws: where the disk refuses, or the bytes are not those that are there (`remoteChanged`).
     func append(_ bytes: UnsafeRawBufferPointer) throws(TransferError) {
-        task.progress.transferred(bytes.count)
         var rest = bytes
         if position < overlapEnd {
             rest = try compare(rest)

@@ -123,6 +123,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
             if let size = facts.size, writer.position + Int64(bytes.count) > size {
                 throw TransferError(.remoteChanged, "the server sends more than the \(size) bytes it spoke of")
             }
+            task.progress.transferred(bytes.count)
             try writer.append(bytes)
             if let maximum = task.originalRequest.maximumBodySize, writer.position > maximum {
                 throw TransferError(.tooLarge, "the file grew past the \(maximum) bytes allowed")

@@ -414,6 +414,7 @@ final class SegmentWorker: TransactionClient {
                 }
                 received += Int64(bytes.count)
                 if let decoder {
+                    task.progress.transferred(bytes.count)
                     try decoder.decode(bytes) { (piece: UnsafeRawBufferPointer) throws(TransferError) in
                         try writer.append(piece)
                         try judgeSize()
@@ -421,13 +422,11 @@ final class SegmentWorker: TransactionClient {
                     return .accepted
                 }
                 guard let end, answer >= end, answerEnd.map({ $0 > end }) ?? true else {
-                    try writer.append(bytes)
-                    try judgeSize()
+                    try append(bytes)
                     return .accepted
                 }
                 // Someone else has the rest.
-                try writer.append(UnsafeRawBufferPointer(rebasing: bytes[..<Int(end - writer.position)]))
-                try judgeSize()
+                try append(UnsafeRawBufferPointer(rebasing: bytes[..<Int(end - writer.position)]))
                 return breakOffInside(.claim, .cancelled)
             } catch {
                 return breakOffInside(.refused(error), error)
@@ -435,6 +434,12 @@ final class SegmentWorker: TransactionClient {
         case .discarding: return .accepted
         case .asking, .broken, .ended: return .refused
         }
+    }
+
+    private func append(_ bytes: UnsafeRawBufferPointer) throws(TransferError) {
+        task.progress.transferred(bytes.count)
+        try writer.append(bytes)
+        try judgeSize()
     }
 
     private func breakOffInside(_ ending: Ending, _ error: TransferError) -> BodyVerdict {
