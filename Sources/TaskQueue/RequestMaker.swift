@@ -249,6 +249,7 @@ struct DownloadNaming: Sendable {
         {
             destination.digest = FileDigest(algorithm: algorithm, hex: checksum.hex)
         }
+        destination.size = specification.size
         destination.pieces = pieces
         if !specification.noMtime { destination.modificationTime = resource.lastModified }
         return destination

@@ -56,6 +56,21 @@ struct MetalinkTaskTests {
         }
     }
 
+    @Test("a file of another size than the Metalink's is refused by its head, and where that is silent when it is here")
+    func otherSize() async throws {
+        let files = try ScriptedServer(["/f": [.serve(body)], "/c": [.chunked(body)]])
+        for path in ["/f", "/c"] {
+            let server = try ScriptedServer(["/a.meta4": [metalink([files.url(path)], "<size>200001</size>")]])
+            let fixture = try await QueueFixture()
+            let id = try await fixture.add(server.url("/a.meta4")) { $0.metalink = true }
+            let status = try await fixture.status(id, once: [.failed])
+            #expect(status.error?.code == .checksumMismatch)
+            #expect(status.error?.message.contains("200000 bytes") == true)
+            #expect(fixture.files.isEmpty)
+            if path == "/f" { #expect(status.bytesFetched == 0) }
+        }
+    }
+
     @Test("what the person said goes before what the Metalink says")
     func outranked() async throws {
         let files = try ScriptedServer(["/mine": [.serve(body)], "/f": [.serve(body)], "/theirs": [.serve(body)]])

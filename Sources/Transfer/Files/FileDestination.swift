@@ -16,6 +16,8 @@ public struct FileDestination: Sendable {
     public var name: String
     /// What becomes of a name that is taken, judged at the moment when the file gets it.
     public var conflict: Conflict
+    /// Bytes that the file must have.
+    public var size: Int64?
     /// What the bytes must hash to.
     public var digest: FileDigest?
     /// What its pieces must hash to: a file that is wrong is fetched again where its pieces are.
@@ -31,6 +33,14 @@ public struct FileDestination: Sendable {
         self.conflict = conflict
         self.digest = digest
         self.modificationTime = modificationTime
+    }
+}
+
+extension FileDestination {
+    /// - Throws: `checksumMismatch` where a file of `size` bytes cannot be the one that is wanted.
+    func check(size: Int64) throws(TransferError) {
+        guard let wanted = self.size, wanted != size else { return }
+        throw TransferError(.checksumMismatch, "the server's file has \(size) bytes, and the one wanted \(wanted)")
     }
 }
 

@@ -18,6 +18,7 @@ extension DownloadFile {
         {
             throw .taken(destination, in: target.directory)
         }
+        if let total { try destination.check(size: total) }
         isChecked = destination.pieces != nil
         let isStandIn = ofMirror && !task.mismatches.isEmpty
         expect(destination.digest, stated: isStandIn ? task.stated?.digest : stated(metadata))

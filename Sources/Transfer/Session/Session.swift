@@ -360,6 +360,12 @@ public final class Session: Sendable {
         running.wrappingSubtract(1, ordering: .relaxed)
         task.progress.setPhase(verification == nil && destination.pieces == nil ? .publishing : .verifying)
         delegate.downloadTask(didReceiveAll: task)
+        do throws(TransferError) {
+            try destination.check(size: size)
+        } catch {
+            verification?.abandon()
+            return diskThreads.perform { [self] in refuse(task, part, size, nil, error) }
+        }
         if let verification {
             verification.finish(size: size) { [self] error in
                 guard let error else { return publish(task, part, size, destination, isVerified: true) }
