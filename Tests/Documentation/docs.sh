@@ -19,8 +19,9 @@ mkdir -p "$out/symbols" "$out/examples"
 bin=$("$swift" build --package-path "$package" --show-bin-path)
 triple=$("$swift" -print-target-info | jq -r .target.triple)
 module=(-I "$bin/Modules")
-# The C modules of ours, and those of dependencies, whose own headers bring their map.
-for map in "$bin"/*.build/module.modulemap "$package"/.build/checkouts/*/Sources/*/include/module.modulemap; do
+# The C modules of ours, built or of the system, and those of dependencies, whose own headers bring their map.
+for map in "$bin"/*.build/module.modulemap "$package"/Sources/*/module.modulemap \
+    "$package"/.build/checkouts/*/Sources/*/include/module.modulemap; do
     [ ! -e "$map" ] || module+=(-Xcc "-fmodule-map-file=$map")
 done
 
