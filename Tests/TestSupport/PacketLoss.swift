@@ -7,7 +7,12 @@ package final class PacketLoss: Sendable {
     private static let program = "/usr/sbin/nft"
 
     /// Whether this process may have packets dropped.
-    package static let isPossible = getuid() == 0 && access(program, X_OK) == 0
+    package static func isPossible() async -> Bool {
+        guard access(program, X_OK) == 0, let outcome = try? await run([program, "list", "tables"]) else {
+            return false
+        }
+        return outcome.succeeded
+    }
 
     package init(atPort port: Int, oneIn count: Int) async throws {
         table = "dld_\(getpid())_\(port)"
