@@ -44,6 +44,12 @@ package struct CurlError: Error, Sendable, Equatable, CustomStringConvertible {
         self.message = message ?? String(cString: curl_easy_strerror(code))
     }
 
+    /// The same, in better words.
+    package init(_ error: CurlError, message: String) {
+        code = error.code
+        self.message = message
+    }
+
     package init(_ code: CURLMcode) {
         self.code = UInt32(bitPattern: code.rawValue)
         message = String(cString: curl_multi_strerror(code))

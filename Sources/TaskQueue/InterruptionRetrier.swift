@@ -8,14 +8,16 @@ struct InterruptionRetrier: RequestRetrier {
     static let limit = 3
 
     func retry(_ request: Request, after error: TransferError) async -> RetryDecision {
-        guard request.retryCount < min(Self.limit, policy.attempts - 1) else { return .doNotRetry }
+        guard let request = request as? DownloadRequest else { return .doNotRetry }
+        let limit = min(Self.limit, policy.attempts - 1)
         switch error.code {
         case .truncated, .stalled:
-            guard request is DownloadRequest, request.progress.transferredBytes > 0 else { return .doNotRetry }
+            guard request.retryCount < limit, request.progress.transferredBytes > 0 else { return .doNotRetry }
         case .checksumMismatch:
-            // Once more from the start, from each server alone; what is wrong then is wrong on all of them.
+            // Once more from the start, from each server alone; what is wrong then is wrong on all of them. Cuts on the
+            // way there do not count.
             let mirrors = request.task?.originalRequest.mirrors.count ?? 0
-            guard request.retryCount <= mirrors else { return .doNotRetry }
+            guard request.mismatchCount <= min(limit, 1 + mirrors) else { return .doNotRetry }
         default: return .doNotRetry
         }
         var generator = SystemRandomNumberGenerator()

@@ -128,8 +128,10 @@ struct RequestMaker {
         if let output = specification.output {
             switch policy {
             // What it is to be held against is asked of it later, off this thread.
-            case .skip where directory.contains(output) && !isVerified:
-                return .done(path: directory.path(of: output), size: 0, isVerified: false)
+            case .skip where !isVerified:
+                if let size = directory.sizeOfFile(output) {
+                    return .done(path: directory.path(of: output), size: size, isVerified: false)
+                }
             case .fail where directory.contains(output):
                 throw TransferError(.nameConflict, "there is a file \(directory.path(of: output)) already")
             default: break

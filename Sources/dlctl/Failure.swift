@@ -77,7 +77,7 @@ struct Failure: Error, Equatable {
 
     /// What values are to be of which the argument parser says only that they are not.
     private static let expectations = [
-        ("--connections", ConnectionCount.expectation), ("--limit", "bytes a second, like 500K, 2M or 1.5G"),
+        ("--connections", ConnectionCount.expectation), ("--limit <rate>", "bytes a second, like 500K, 2M or 1.5G"),
         ("--max-size", "a size, like 500K, 2M or 1.5G"), ("--timeout", "seconds"),
     ]
 
@@ -90,7 +90,7 @@ struct Failure: Error, Equatable {
         let hint = full.split(separator: "\n").last { $0.contains("See '") }?
             .split(separator: "'").dropFirst().first.map { "; see '\($0)'" }
         var line = message.split(separator: "\n").map { $0.drop { $0 == " " } }.joined(separator: " ")
-        for (option, expectation) in Self.expectations where line.contains("is invalid for '\(option) ") {
+        for (option, expectation) in Self.expectations where line.contains("is invalid for '\(option)") {
             line += ": it is to be \(expectation)"
         }
         self.init(.usage, (line.hasSuffix(".") ? String(line.dropLast()) : line) + (hint ?? ""))

@@ -92,7 +92,8 @@ struct AnswerJudgementTests {
             "200 with a Content-Range that does not fit", 200,
             ["Content-Range: bytes 100-198/200", "Content-Length: 100"], .askAgain),
         Row("200 with a fitting Content-Range of another version", 200, good.dropLast() + ["ETag: \"v2\""], .askAgain),
-        Row("204", 204, [], .restart(length: 0), Row.fresh),
+        Row("204", 204, [], .fail("http", 204), Row.fresh),
+        Row("205 to a range", 205, [], .fail("truncated", nil)),
         Row(
             "a length past all numbers", 200, ["Content-Length: 99999999999999999999"], .fail("truncated", nil),
             Row.fresh),

@@ -143,6 +143,21 @@ struct MirrorTests {
         }
     }
 
+    @Test("a source that is far slower than one that is idle does not keep the rest, nor one that drips from the start")
+    func slowOwnServer() async throws {
+        let small = Resource(size: 6 << 20)
+        for rate in [20_000, 20] {
+            let own = try ScriptedServer(["/f": [.drip(small, after: 600_000, bytesPerSecond: rate)]])
+            let mirror = try ScriptedServer(
+                line: NetworkLine(roundTrip: 5, rate: 15_000_000), ["/f": [.serve(small)]])
+            for segments in [Segments.automatic, .fixed(4), .one] {
+                let time = try await fetch(small, [own, mirror], digest: digest(small), segments: segments)
+                #expect(time < 15 * TimeMargin.factor, "\(time) s at \(rate) bytes a second, \(segments)")
+                unlink(place.temporary.file("file"))
+            }
+        }
+    }
+
     @Test("what a server stated stands after a mismatch, and a mirror that nothing vouches for is no file")
     func standIn() async throws {
         let resource = Resource(size: 300_000)

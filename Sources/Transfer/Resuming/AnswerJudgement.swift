@@ -47,8 +47,8 @@ struct AnswerJudgement {
         switch head.status {
         case 206: partial(head)
         case 200, 203: whole(head)
-        case 204, 205:
-            askedFrom == nil ? .restart(length: 0) : .askAgain(reason: "the server has no content any more (204)")
+        case 204 where askedFrom != nil, 205 where askedFrom != nil:
+            .fail(TransferError(.truncated, "the server answers without content (\(head.status))"))
         case 416 where askedFrom != nil: unsatisfiable(head)
         case 412 where askedFrom != nil: .askAgain(reason: "the server says that the file has changed (412)")
         default: .fail(Self.failure(head, now: now))
@@ -79,9 +79,11 @@ struct AnswerJudgement {
         if let stated = head.contentLength, stated != length {
             return .askAgain(reason: "the part's length contradicts its range")
         }
-        // A server that passes over `If-Range` and names no version may send any.
-        if isConditional, let validator, !validator.isShown(by: head.validator), !isStated(head.representationDigest) {
-            return .askUnconditionally
+        if let validator, !validator.isShown(by: head.validator), !isStated(head.representationDigest) {
+            // An overlap alone does not make one file of those at two places.
+            if !isVouched { return .askAgain(reason: "nothing tells that it is the same file there") }
+            // A server that passes over `If-Range` and names no version may send any.
+            if isConditional { return .askUnconditionally }
         }
         return .accept(offset: bounds.lowerBound, length: length, total: range.total ?? total)
     }
@@ -154,6 +156,7 @@ struct AnswerJudgement {
     static func failure(_ head: ResponseHead, now: Int64) -> TransferError {
         let words: String =
             switch head.status {
+            case 204, 205: "the server answers without a file (\(head.status))"
             case 401: "the server wants a user and password (401)"
             case 403: "the server refuses access (403)"
             case 404: "there is no such file on the server (404)"

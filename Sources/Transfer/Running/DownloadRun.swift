@@ -56,6 +56,10 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
 
     /// Bytes that have to be missing for a second connection.
     private static let smallestShared: Int64 = 4 << 20
+    /// Milliseconds that connections are watched before another source is thought of.
+    private static let trialTime: Int64 = 1_500
+    /// Bytes that are worth waiting for their source.
+    private static let worthWaiting: Int64 = 1 << 20
     /// After so many in a row the others are left alone.
     private static let lossLimit = 3
     /// Milliseconds that a server is left alone that refused a second connection.
@@ -184,9 +188,11 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         if table?.total != total { table = SegmentTable(total: total) }
         table?.put(worker.number, on: worker.start..<max(worker.start, worker.end ?? total))
         let takesRanges = head.status == 206 || head.value(of: "accept-ranges")?.lowercased() != "none"
-        guard takesRanges || sources.all.count > 1, timer == nil, task.originalRequest.segments.most > 1,
-            total - file.count >= Self.smallestShared
-        else { return }
+        let hasChoice = sources.all.count > 1 && file.isJoinable
+        let isShareable =
+            (takesRanges || sources.all.count > 1) && task.originalRequest.segments.most > 1
+            && total - file.count >= Self.smallestShared
+        guard timer == nil, hasChoice || isShareable else { return }
         _ = load.isBusy()
         look(in: task.originalRequest.segments.isAutomatic ? ConnectionGrowth.interval : 0)
     }
@@ -199,6 +205,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
             setUp = setUp == 0 ? seconds : (3 * setUp + seconds) / 4
             // What is over before anyone looks at it is known by this alone.
             bestRate = max(bestRate, worker.meanRate)
+            worker.source.note(rate: worker.meanRate)
         }
         switch ending {
         case .body(let end): bodyEnded(worker, end)
@@ -355,9 +362,19 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         let mayJoin = file.count == 0 || (isTrusted && (file.isJoinable || file.version.isJoined))
         // What is here is worth waiting for, unless it can never be gone on with.
         let retrying = RetryClass(error)
-        guard mayJoin || retrying == .never || retrying == .whenAuthorised,
+        guard
+            mayJoin || retrying == .never || retrying == .whenAuthorised
+                || (retrying == .soon && file.count < Self.worthWaiting),
             let next = sources.best(at: now, users: [:], where: { $0 !== worker.source })
         else { return false }
+        hand(worker, to: next, mayJoin: mayJoin)
+        return true
+    }
+
+    /// Another source brings what the last connection would have brought.
+    ///
+    /// - Parameter mayJoin: what is here of the file stays; otherwise it makes way for the whole.
+    private func hand(_ worker: SegmentWorker, to next: DownloadSource, mayJoin: Bool) {
         lastNumber += 1
         let other = SegmentWorker(self, beside: worker, at: next, number: lastNumber)
         workers.append(other)
@@ -373,7 +390,6 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
             startOver(other, "the file is fetched from a mirror")
             other.ask(from: 0, to: nil)
         }
-        return true
     }
 
     /// It has brought too little: what is missing of its claim is asked for elsewhere, or over another connection.
@@ -446,6 +462,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
                 while workers.count < target, add() {}
             }
             replaceSlow(now)
+            if !isEnded { changeSource(now, left: left) }
         }
         if isEnded || timer != nil { return }
         let calm = isShared ? ConnectionGrowth.longInterval : Self.calmInterval
@@ -468,19 +485,21 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
             if worker.isReceiving { worker.pace.note(worker.received, at: now) }
             table?.move(worker.number, to: worker.position, rate: worker.pace.rate)
             bestRate = max(bestRate * 0.995, worker.pace.rate)
+            worker.source.note(rate: worker.pace.rate)
         }
     }
 
+    /// - Parameter wanted: the source to ask; absent, the best one.
     /// - Returns: whether there was work for one more, and the host has room for it.
-    private func add() -> Bool {
+    private func add(at wanted: DownloadSource? = nil) -> Bool {
         var users: [Int: (count: Int, rate: Double)] = [:]
         for worker in workers {
             let known = users[worker.source.number] ?? (0, 0)
             users[worker.source.number] = (known.count + 1, known.rate + worker.pace.rate)
         }
         let mayJoin = file.isJoinable
-        let source = sources.best(at: core.now.milliseconds, users: users) { [home] in mayJoin || $0.number == home }
-        guard let source, let first = workers.first else { return false }
+        let best = sources.best(at: core.now.milliseconds, users: users) { [home] in mayJoin || $0.number == home }
+        guard let source = wanted ?? best, let first = workers.first else { return false }
         let like = workers.first { $0.source === source }
         guard let origin = like?.transaction.url?.origin ?? (try? CurlURL(source.request.url).origin),
             borrowed.borrow(lastNumber + 1, at: origin)
@@ -497,6 +516,23 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         task.progress.setConnections(workers.count)
         worker.ask(from: range.lowerBound, to: range.upperBound)
         return true
+    }
+
+    /// Where the sources at work take long over what is left, another one joins them, or takes the place of the last.
+    private func changeSource(_ now: Int64, left: Int64) {
+        guard file.isJoinable, sources.all.count > 1, let first = workers.first,
+            workers.allSatisfy({ now - $0.askedAt.milliseconds >= Self.trialTime && $0.transaction.pauses.isEmpty }),
+            let source = sources.better(
+                at: now, than: workers.reduce(0) { $0 + ($1.isReceiving ? $1.pace.rate : 0) }, left: left,
+                users: Set(workers.map(\.source.number)))
+        else { return }
+        if isShared {
+            _ = add(at: source)
+        } else if flush(first) {
+            // However little it was: it is known now.
+            first.source.note(rate: max(1, first.pace.rate))
+            hand(first, to: source, mayJoin: true)
+        }
     }
 
     /// What a connection that is far slower than the others has yet to bring is asked for anew.

@@ -149,8 +149,19 @@ final class ExchangeLauncher {
                 return TransferError(
                     .httpStatus, "the proxy answers \(status) to whoever asks for a way to \(host)", httpStatus: status)
             }
-            return .exchange(error, bodyBegun: bodyBegun, host: host)
+            // CURLE_SSL_CONNECT_ERROR
+            if error.code == 35, exchange.easy.systemError() != 0 || Self.tellsOfCut(exchange.failureText) {
+                return TransferError(.cannotConnect, "the connection to \(host) broke while TLS began")
+            }
+            let words = exchange.failureText.map { CurlError(error, message: $0) }
+            return .exchange(words ?? error, bodyBegun: bodyBegun, host: host)
         }
+    }
+
+    /// Whether a handshake failed since the connection ended, as OpenSSL has it.
+    private static func tellsOfCut(_ words: String?) -> Bool {
+        guard let words else { return false }
+        return ["unexpected eof", "SSL_ERROR_SYSCALL", "Connection reset"].contains { words.firstRange(of: $0) != nil }
     }
 
     /// Whom libcurl connects to: the server, or the proxy before it.

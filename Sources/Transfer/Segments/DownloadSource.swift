@@ -11,6 +11,8 @@ final class DownloadSource {
     private var restsUntil: Int64 = 0
     /// It has another file, or none.
     private(set) var isOut = false
+    /// The most that one of its connections brought, in bytes a second; 0: none was looked at.
+    private(set) var rate: Double = 0
 
     /// Milliseconds that a source rests after its first failure; twice as long after each further one.
     static let firstRest: Int64 = 5_000
@@ -30,6 +32,9 @@ final class DownloadSource {
     }
 
     func succeed() { failures = 0 }
+
+    /// One of its connections brings so many bytes a second.
+    func note(rate: Double) { self.rate = max(self.rate, rate) }
 
     func drop() { isOut = true }
 }
@@ -75,6 +80,28 @@ struct DownloadSources {
             add(found.text)
         }
     }
+
+    /// One that nobody uses, and that would bring the rest in a fraction of the time; where nothing is known of it, one
+    /// that is worth a trial.
+    ///
+    /// - Parameters:
+    ///   - users: the numbers of those that are used.
+    ///   - rate: bytes a second that all connections bring together.
+    ///   - left: bytes that are missing.
+    func better(at now: Int64, than rate: Double, left: Int64, users: Set<Int>) -> DownloadSource? {
+        let idle = all.filter { $0.isUsable(at: now) && !users.contains($0.number) }
+        let time = rate > 0 ? Double(left) / rate : .infinity
+        if time >= Self.worthChanging, let best = idle.max(by: { $0.rate < $1.rate }),
+            best.rate > rate * SegmentTable.slowness
+        {
+            return best
+        }
+        return time >= Self.worthTrying ? idle.first { $0.rate == 0 } : nil
+    }
+
+    /// Seconds until the end for which another source is worth it.
+    private static let worthChanging = 2.0
+    private static let worthTrying = 10.0
 
     /// The one to put another connection to: one that nobody uses yet, otherwise the one whose connections are the
     /// fastest.
