@@ -1,3 +1,4 @@
+import Crypto
 import FoundationEssentials
 import TaskModel
 import TestSupport
@@ -55,6 +56,20 @@ struct TaskQueueTests {
         let status = try await fixture.status(wrong, once: [.failed])
         #expect(status.error?.code == .checksumMismatch && !status.verified)
         #expect(!fixture.files.contains("b"))
+    }
+
+    @Test("F47: a wrong byte in what was cut once is fetched again all the same")
+    func mismatchAfterCut() async throws {
+        let resource = Resource(size: 2_000_000)
+        var wrong = resource
+        wrong.wrongByte = 1000
+        let server = try ScriptedServer(["/a": [.serveThenCut(wrong, after: 1_000_000), .serve(resource)]])
+        let fixture = try await QueueFixture()
+        let hex = Insecure.MD5.hash(data: resource.bytes)
+            .map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        let id = try await fixture.add(server.url("/a")) { $0.checksum = "md5:" + hex }
+        #expect(try await fixture.completed(id).verified)
+        #expect(server.requests().map { $0.header("range") != nil } == [false, true, false])
     }
 
     @Test("an upload sends the file")

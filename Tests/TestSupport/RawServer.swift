@@ -9,9 +9,14 @@ package final class RawServer: Sendable {
     private let answers: [[UInt8]]
     private let heads = Mutex<[String]>([])
 
-    /// - Parameter answers: to the first, the second, … request; the last one stays.
-    package init(_ answers: [[UInt8]]) throws {
+    private let headLength: Int
+
+    /// - Parameters:
+    ///   - answers: to the first, the second, … request; the last one stays.
+    ///   - head: so many bytes are a request, where it does not end before.
+    package init(_ answers: [[UInt8]], head: Int = .max) throws {
         self.answers = answers
+        headLength = head
         (listener, port) = try listenOnLoopback(backlog: 64)
         try startThread { [weak self, listener] in
             defer { close(listener) }
@@ -38,7 +43,7 @@ package final class RawServer: Sendable {
 
     private func answer(_ connection: Int32) {
         var head: [UInt8] = []
-        while !head.suffix(4).elementsEqual([0x0D, 0x0A, 0x0D, 0x0A]) {
+        while !head.suffix(4).elementsEqual([0x0D, 0x0A, 0x0D, 0x0A]), head.count < headLength {
             var byte: UInt8 = 0
             guard recv(connection, &byte, 1, 0) == 1 else { return }
             head.append(byte)

@@ -144,6 +144,12 @@ struct AnswerJudgementTests {
         // Then an overlap is compared.
         judgement.isConditional = false
         #expect(judgement.judge(head(206, [range]), now: 0) == accepted)
+        // At another place that is not enough.
+        judgement.isVouched = false
+        #expect(
+            judgement.judge(head(206, [range]), now: 0)
+                == .askAgain(reason: "nothing tells that it is the same file there"))
+        #expect(judgement.judge(head(206, [range, "Last-Modified: x"]), now: 0) == accepted)
     }
 
     @Test("one row for each answer", arguments: rows)

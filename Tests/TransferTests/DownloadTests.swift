@@ -237,6 +237,26 @@ struct DownloadTests {
         }
     }
 
+    @Test("room that a download under way has yet to fill is none for the next")
+    func promisedRoom() async throws {
+        let resource = Resource(size: 64 << 20)
+        let server = try ScriptedServer([
+            "/slow": [.drip(resource, after: 1 << 20, bytesPerSecond: 1_000)], "/f": [.serve(resource)],
+        ])
+        let free = try #require(place.directory.freeSpace())
+        func target(_ name: String) -> DownloadTarget {
+            place.target(name, owner: name, part: ".\(name)", reservedSpace: free - 100 << 20)
+        }
+        let slow = manager.download(TransferRequest(url: server.url("/slow")), to: target("a")).resume()
+        try await eventually(that: "it is under way") { slow.progress.transferredBytes >= 1 << 20 }
+        let second = await download(server.url("/f"), target("b"))
+        #expect(second.result.error?.code == .diskFull)
+        #expect(server.bodyBytesSent(for: "/f") < resource.size / 2)
+        slow.cancel(keepingBytes: false)
+        _ = await slow.outcome
+        #expect(try await download(server.url("/f"), target("b")).result.get().size == resource.size)
+    }
+
     @Test("without room for it a file is not begun")
     func noRoom() async throws {
         let server = try ScriptedServer(["/f": [.serve(Resource(size: 1000))]])

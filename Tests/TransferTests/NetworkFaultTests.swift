@@ -188,4 +188,20 @@ struct NetworkFaultTests {
         #expect(resource.difference(fromFileAt: file.path) == nil)
         #expect(right.accesses().map(\.status) == [206])
     }
+
+    @Test("a connection that breaks while TLS begins is tried again; a server that speaks no TLS is not trusted less")
+    func brokenHandshake() async throws {
+        // The client's first message ends the head that it waits for never: it is cut by the peer.
+        let cut = try RawServer([[]], head: 16)
+        let manager = try SessionManager(configuration: .test())
+        let url = "https://127.0.0.1:\(cut.port)/f"
+        let outcome = await manager.download(TransferRequest(url: url), to: place.target()).outcome
+        let error = try #require(outcome.result.error)
+        #expect(error.code == .cannotConnect && RetryClass(error) == .soon)
+        let plain = try RawServer([Array("220 ready\r\n".utf8)], head: 16)
+        let other = await manager.download(
+            TransferRequest(url: "https://127.0.0.1:\(plain.port)/f"), to: place.target()
+        ).outcome
+        #expect(other.result.error?.code == .tls)
+    }
 }

@@ -54,11 +54,29 @@ extension DownloadFile {
     private func checkSpace(in target: DownloadTarget, for missing: Int64?) throws(TransferError) {
         let needed = missing ?? 1
         guard needed > 0, let free = target.directory.freeSpace() else { return }
+        let others = noteNeed(of: missing, on: target.directory.device)
         // A part of no use any more makes way.
         let freed = part == nil ? target.directory.allocatedSpace(of: target.partName) : 0
-        guard needed > free + freed - target.reservedSpace else { return }
+        guard needed > free + freed - target.reservedSpace - others else { return }
+        forgetNeed()
         let room = missing.map { "\($0) bytes more" } ?? "more"
-        throw TransferError(.diskFull, "\(target.directory.path) has no room for \(room)")
+        let reason = others > 0 ? ", with what other downloads have yet to write there" : ""
+        throw TransferError(.diskFull, "\(target.directory.path) has no room for \(room)\(reason)")
+    }
+
+    /// - Returns: bytes that are promised to others. Whoever is under way already does not wait for them, lest all wait
+    ///   for each other.
+    private func noteNeed(of missing: Int64?, on device: UInt64) -> Int64 {
+        guard let missing else { return 0 }
+        let others = task.session.spaceNeeds.note(missing, of: task.identifier, on: device)
+        defer { needsOn = device }
+        return needsOn == nil ? others : 0
+    }
+
+    /// What it has yet to write is not to come.
+    func forgetNeed() {
+        if let needsOn { task.session.spaceNeeds.forget(task.identifier, on: needsOn) }
+        needsOn = nil
     }
 
     /// Makes sure that others have not used up the room meanwhile.

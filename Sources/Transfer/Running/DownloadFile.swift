@@ -29,6 +29,9 @@ final class DownloadFile {
     /// The front that the verifier knows of.
     private var told: Int64 = 0
 
+    /// The file system that knows what it has yet to write there.
+    var needsOn: UInt64?
+
     private var sinceCheckpoint: Int64 = 0
     /// Bytes that a confirmed checkpoint covers.
     private var confirmed: Int64 = 0
@@ -40,6 +43,8 @@ final class DownloadFile {
         checkpointInterval = task.session.configuration.checkpointInterval
         checkpointLimit = task.session.configuration.checkpointLimit ?? .max
     }
+
+    deinit { forgetNeed() }
 
     /// Bytes at the front that are there.
     var front: Int64 { written.contiguousEnd }

@@ -20,6 +20,7 @@ public final class Session: Sendable {
 
     let resolver: Resolver
     let diskThreads: WorkerThreads
+    let spaceNeeds = SpaceNeeds()
     /// Read files for their digests.
     let digestThreads: WorkerThreads
     private let loops: [TransferLoop]
