@@ -360,12 +360,15 @@ struct ResumingTests {
         #expect(resource.difference(fromFileAt: file.path) == nil)
     }
 
-    @Test("no content in answer to a range says that the file has changed, not that it is empty and whole")
+    @Test("no content in answer to a range says nothing of the file: what is here stays for another attempt")
     func noContent() async throws {
         let resource = Resource(size: 1000)
         let (server, resumeData) = try await interrupted(resource, after: 700, then: [.status(204), .serve(resource)])
-        let file = try await download(server.url("/f"), resumeData).result.get()
+        let error = try #require(await download(server.url("/f"), resumeData).result.error)
+        #expect(error.code == .truncated)
+        let file = try await download(server.url("/f"), error.resumeData).result.get()
         #expect(resource.difference(fromFileAt: file.path) == nil)
+        #expect(server.bodyBytesSent(for: "/f") == resource.size)
     }
 
     @Test("the name and the date that the server gave are remembered with the bytes")

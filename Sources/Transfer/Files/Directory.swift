@@ -152,18 +152,14 @@ public final class Directory: Sendable {
         }
     }
 
-    /// Where the directory is now: it may have been moved since it was opened, and its files with it.
-    ///
-    /// - Throws: where no path leads to it any more, as after it was removed or its file system was taken away.
-    func currentPath() throws(TransferError) -> String {
+    /// Where the directory is now: it may have been moved since it was opened, and its files with it. Where no path
+    /// leads to it any more, as after its file system was taken off its place, the one that it had.
+    var currentPath: String {
         if isHere(path) { return path }
         var text = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink("/proc/self/fd/\(descriptor.raw)", &text, text.count)
         let moved = String(decoding: text.prefix(max(0, count)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        guard isHere(moved) else {
-            throw TransferError(.io, "the directory \(path) was taken away", systemError: ENOENT)
-        }
-        return moved
+        return isHere(moved) ? moved : path
     }
 
     private func isHere(_ path: String) -> Bool {

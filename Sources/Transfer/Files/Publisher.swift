@@ -151,7 +151,7 @@ final class Publisher: Sendable {
         let part = item.part
         let directory = part.directory
         try part.checkName()
-        let path = try directory.currentPath()
+        let path = directory.currentPath
         if !item.destination.isPrivate { fchmod(part.descriptor.raw, permissions) }
         if let time = item.destination.modificationTime {
             _ = linux_set_modification_time(part.descriptor.raw, time)
