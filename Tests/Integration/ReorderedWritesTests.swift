@@ -7,6 +7,7 @@ import Testing
 struct ReorderedWritesTests {
     /// Long torture has it come over several connections.
     private static let large = Resource(size: (Torture.isLong ? 5 : 1) * mebibyte + 77, seed: 3)
+    private static let rate = Torture.isLong ? 700_000 : 250_000
     private static let small = Resource(size: 3_000, seed: 4)
     private static let late = Resource(size: 200_000, seed: 5)
 
@@ -16,7 +17,7 @@ struct ReorderedWritesTests {
     @Test("F8: whichever sectors a power cut leaves of what was not synced, the store is whole and claims nothing else")
     func reordered() async throws {
         let server = try ScriptedServer([
-            "/large": [.drip(Self.large, after: Self.large.size / 3, bytesPerSecond: Torture.isLong ? 700_000 : 250_000)],
+            "/large": [.drip(Self.large, after: Self.large.size / 3, bytesPerSecond: Self.rate)],
             "/small": [.serve(Self.small)], "/late": [.serve(Self.late)],
         ])
         let daemon = try DaemonProcess(configuration: ShortSet.configuration)

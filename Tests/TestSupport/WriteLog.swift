@@ -52,7 +52,13 @@ package struct WriteLog: Sendable {
 
     /// Whether the program has ended, and nothing more comes.
     package static func isComplete(_ log: String) -> Bool {
-        textOfFile(at: log).split(separator: "\n").last?.contains("+++ ") ?? false
+        let descriptor = open(log, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        var tail = [UInt8](repeating: 0, count: 100)
+        let size = lseek(descriptor, 0, SEEK_END)
+        let count = pread(descriptor, &tail, tail.count, max(0, size - tail.count))
+        return count > 0 && String(decoding: tail[..<count], as: UTF8.self).contains("+++ ")
     }
 
     /// - Parameters:
