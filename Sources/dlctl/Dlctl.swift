@@ -58,16 +58,15 @@ struct Dlctl: ParsableCommand {
             Glibc.exit(failure.status.rawValue)
         }
         if let status = error as? ExitStatus { Glibc.exit(status.rawValue) }
-        guard exitCode(for: error) != .success else {
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        let unknown = Failure(unknownCommandIn: arguments, among: commandNames)
+        guard unknown != nil || exitCode(for: error) != .success else {
             let output = Output(STDOUT_FILENO)
             output.line(fullMessage(for: error))
             output.flush()
             Glibc.exit(0)
         }
-        let arguments = Array(CommandLine.arguments.dropFirst())
-        let failure =
-            Failure(unknownCommandIn: arguments, among: commandNames)
-            ?? Failure(parsing: message(for: error), full: fullMessage(for: error))
+        let failure = unknown ?? Failure(parsing: message(for: error), full: fullMessage(for: error))
         failure.report(json: json)
         Glibc.exit(ExitStatus.usage.rawValue)
     }

@@ -100,8 +100,10 @@ struct Failure: Error, Equatable {
     ///
     /// - Returns: `nil` where the first argument that is no option is a command.
     init?(unknownCommandIn arguments: [String], among commands: [String]) {
-        guard let index = ArgumentRuns.commandIndex(arguments), !commands.contains(arguments[index]) else { return nil }
+        guard var index = ArgumentRuns.commandIndex(arguments) else { return nil }
+        if arguments[index] == "help", index + 1 < arguments.count { index += 1 }
         let word = arguments[index]
+        guard !commands.contains(word), !word.hasPrefix("-") else { return nil }
         let nearest = NearestWord.to(word, among: commands).map { "did you mean '\($0)'?" }
         self.init(.usage, "there is no command '\(word)'; \(nearest ?? "see 'dlctl --help'")")
     }

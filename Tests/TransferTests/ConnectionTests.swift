@@ -138,6 +138,30 @@ struct ConnectionTests {
         #expect(!text.contains("Basic"))
     }
 
+    @Test(
+        "a proxy that is not there is named in the place of the server",
+        arguments: ["http", "socks5"], ["http", "https", "ftp"])
+    func missingProxy(kind: String, scheme: String) async throws {
+        let manager = try SessionManager(configuration: .test())
+        var request = TransferRequest(url: "\(scheme)://localhost:1/file")
+        request.proxy = "\(kind)://127.0.0.1:2"
+        let error = await manager.download(request, to: place.target()).outcome.result.error
+        #expect(error?.code == .cannotConnect)
+        #expect(error?.message == "cannot connect to the proxy 127.0.0.1:2: is it up?")
+    }
+
+    @Test("a proxy that cannot get to the server is named beside it")
+    func proxyWithoutServer() async throws {
+        let manager = try SessionManager(configuration: .test())
+        var request = TransferRequest(url: "http://127.0.0.1:1/file")
+        let proxy = try await SOCKSProxy()
+        request.proxy = proxy.url()
+        let error = await manager.request(request).outcome.error
+        #expect(error?.code == .cannotConnect)
+        #expect(
+            error?.message.hasPrefix("the proxy 127.0.0.1:\(proxy.port) makes no connection to 127.0.0.1: ") == true)
+    }
+
     @Test("a proxy that challenges is answered by the delegate")
     func proxyChallenge() async throws {
         let nginx = try await Nginx([.custom("/ok", "return 200 'fine';")])
@@ -249,6 +273,7 @@ struct ConnectionTests {
         request.proxy = proxy.url
         let error = await manager.request(request).outcome.error
         #expect(error?.code == .httpStatus && error?.httpStatus == 407)
+        #expect(error?.message.hasPrefix("the proxy wants a user and password") == true)
         request.proxy = proxy.url.replacing("://", with: "://anna:secret@")
         #expect(try await manager.request(request).string == "fine")
     }

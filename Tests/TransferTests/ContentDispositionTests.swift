@@ -30,6 +30,12 @@ struct ContentDispositionTests {
         #expect(head(200, ["Content-Disposition: \(value)"]).suggestedFileName == name)
     }
 
+    @Test("a name in Latin-1 is one")
+    func latin1() {
+        let line = Array("Content-Disposition: attachment; filename=na".utf8) + [0xEF] + Array("ve.txt\n".utf8)
+        #expect(ResponseHead(status: 200, version: "1.1", lines: line).suggestedFileName == "naïve.txt")
+    }
+
     @Test("no name", arguments: ["attachment", "inline;", "attachment; name=x", "attachment; filename", "", ";;;;="])
     func none(value: String) {
         #expect(head(200, ["Content-Disposition: \(value)"]).suggestedFileName == nil)

@@ -257,6 +257,16 @@ struct DownloadTests {
         #expect(try await download(server.url("/f"), target("b")).result.get().size == resource.size)
     }
 
+    @Test("where a directory has the part's name, the server is not asked")
+    func directoryInThePartsPlace() async throws {
+        let server = try ScriptedServer(["/f": [.serve(Resource(size: 1000))]])
+        let target = place.target()
+        try #require(mkdir(target.directory.path(of: target.partName), 0o700) == 0)
+        let error = await download(server.url("/f"), target).result.error
+        #expect(error?.code == .io && error?.systemError == EISDIR)
+        #expect(server.requests(for: "/f").isEmpty)
+    }
+
     @Test("without room for it a file is not begun")
     func noRoom() async throws {
         let server = try ScriptedServer(["/f": [.serve(Resource(size: 1000))]])

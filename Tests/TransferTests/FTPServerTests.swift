@@ -22,7 +22,7 @@ struct FTPServerTests {
     }
 
     @Test(
-        "a cut file goes on where it was cut, whatever the server says of the cut",
+        "a cut file goes on a little before where it was cut, whatever the server says of the cut",
         arguments: ["426 sorry", "226 done"])
     func cut(reply: String) async throws {
         let server = try scripted {
@@ -33,8 +33,8 @@ struct FTPServerTests {
         let download = fixture.download(TransferRequest(url: server.url("/file")))
         #expect(resource.difference(fromFileAt: try await download.value.path) == nil)
         #expect(download.retryCount == 2)
-        #expect(server.commands.filter { $0.hasPrefix("REST") } == ["REST 300001", "REST 700001"])
-        #expect(server.bytesSent == 1_000_000)
+        #expect(server.commands.filter { $0.hasPrefix("REST") } == ["REST 234465", "REST 568929"])
+        #expect(server.bytesSent == 1_000_000 + 2 * 65_536)
     }
 
     @Test("without times a part of what is there is fetched again and compared")
@@ -98,7 +98,7 @@ struct FTPServerTests {
         server.manner.opening = "150 here it comes (9223372036854775807 bytes)."
         #expect(first.resumeData != nil)
         #expect(await fixture.outcome(request, first.resumeData).result.error != nil)
-        #expect(server.commands.contains("REST 300000") && fixture.resumes.all.isEmpty)
+        #expect(server.commands.contains("REST 234464") && fixture.resumes.all.isEmpty)
     }
 
     @Test("the data connection goes to the server's own address, wherever it points")
@@ -225,7 +225,7 @@ struct FTPServerTests {
         let file = try await manager.download(resumingWith: resumeData, to: destination).value
         #expect(file.path == "\(directory)/file.iso")
         #expect(resource.difference(fromFileAt: file.path) == nil)
-        #expect(server.commands.contains("REST 400000"))
+        #expect(server.commands.contains("REST 334464"))
         // What was asked for of TLS is asked for again.
         #expect(server.commands.filter { $0 == "AUTH SSL" }.count == 2)
         #expect(heads.all.first?.contentLength == resource.size)

@@ -60,7 +60,7 @@ struct SFTPTests {
         #expect(bytes == resource.bytes)
     }
 
-    @Test("K14, M17: a cancelled download goes on at its offset, and fetches only what it lacks")
+    @Test("K14, M17: a cancelled download goes on at its offset, and fetches again only what tells its version")
     func resume() async throws {
         let resource = Resource(size: 6 << 20 | 1)
         try server.publish(resource, as: "file")
@@ -71,7 +71,7 @@ struct SFTPTests {
         #expect(have >= 1 << 20 && have < resource.size)
         let second = fixture.download(request, resumeData)
         #expect(resource.difference(fromFileAt: try await second.value.path) == nil)
-        #expect(second.progress.transferredBytes == resource.size - have)
+        #expect(second.progress.transferredBytes == resource.size - have + 65_536)
         #expect(fixture.resumes.all == [have])
     }
 

@@ -89,5 +89,9 @@ import Testing
             Failure(unknownCommandIn: ["--socket", "x", "lst"], among: commands)?.message.contains("'list'") == true)
         #expect(Failure(unknownCommandIn: ["list", "lst"], among: commands) == nil)
         #expect(Failure(unknownCommandIn: ["--json"], among: commands) == nil)
+        #expect(
+            Failure(unknownCommandIn: ["help", "lst"], among: commands + ["help"])?.message.contains("'list'") == true)
+        #expect(Failure(unknownCommandIn: ["help", "list"], among: commands + ["help"]) == nil)
+        #expect(Failure(unknownCommandIn: ["help"], among: commands + ["help"]) == nil)
     }
 }

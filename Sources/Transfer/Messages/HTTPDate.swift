@@ -2,8 +2,11 @@
 enum HTTPDate {
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
-    /// - Returns: seconds since 1970, `nil` for anything but the preferred form and what comes close to it: a single
-    ///   digit, a space too many.
+    private typealias Word = Slice<UnsafeBufferPointer<UInt8>>
+
+    /// - Returns: seconds since 1970; `nil` for anything but the preferred form, the two old ones, `Sunday,
+    ///   06-Nov-94 08:49:37 GMT` and `Sun Nov  6 08:49:37 1994`, and what comes close to them: a single digit, a space
+    ///   too many.
     static func parse(_ text: String) -> Int64? {
         // Every answer brings one or two: read where they lie.
         var text = text
@@ -12,20 +15,33 @@ enum HTTPDate {
 
     private static func parse(_ bytes: UnsafeBufferPointer<UInt8>) -> Int64? {
         let words = bytes.split(separator: UInt8(ascii: " "))
-        guard words.count == 6, words[0].last == UInt8(ascii: ","), words[5].elementsEqual("GMT".utf8),
-            let day = number(words[1], in: 1...31),
-            let month = months.firstIndex(where: { words[2].elementsEqual($0.utf8) }),
-            let year = number(words[3], in: 1970...9999)
-        else { return nil }
-        let clock = words[4].split(separator: UInt8(ascii: ":"))
-        guard clock.count == 3, let hour = number(clock[0], in: 0...23), let minute = number(clock[1], in: 0...59),
-            let second = number(clock[2], in: 0...60)
-        else { return nil }
-        return daysSince1970(year: year, month: Int64(month + 1), day: day) * 86_400
-            + hour * 3600 + minute * 60 + second
+        switch words.count {
+        case 6 where words[0].last == UInt8(ascii: ",") && words[5].elementsEqual("GMT".utf8):
+            return seconds(number(words[3], in: 1970...9999), words[2], words[1], words[4])
+        case 4 where words[0].last == UInt8(ascii: ",") && words[3].elementsEqual("GMT".utf8):
+            let date = words[1].split(separator: UInt8(ascii: "-"))
+            guard date.count == 3, date[2].count == 2, let year = number(date[2], in: 0...99) else { return nil }
+            // A year is of the past where it would lie more than 50 years ahead: up to 2069 there is none such.
+            return seconds(year + (year < 70 ? 2000 : 1900), date[1], date[0], words[2])
+        case 5:
+            return seconds(number(words[4], in: 1970...9999), words[1], words[2], words[3])
+        default: return nil
+        }
     }
 
-    private static func number(_ digits: Slice<UnsafeBufferPointer<UInt8>>, in range: ClosedRange<Int64>) -> Int64? {
+    private static func seconds(_ year: Int64?, _ month: Word, _ day: Word, _ time: Word) -> Int64? {
+        guard let year, let month = months.firstIndex(where: { month.elementsEqual($0.utf8) }).map({ Int64($0 + 1) })
+        else { return nil }
+        let first = daysSince1970(year: year, month: month, day: 1)
+        let next = month < 12 ? daysSince1970(year: year, month: month + 1, day: 1) : first + 31
+        let clock = time.split(separator: UInt8(ascii: ":"))
+        guard let day = number(day, in: 1...(next - first)), clock.count == 3, let hour = number(clock[0], in: 0...23),
+            let minute = number(clock[1], in: 0...59), let second = number(clock[2], in: 0...60)
+        else { return nil }
+        return (first + day - 1) * 86_400 + hour * 3600 + minute * 60 + second
+    }
+
+    private static func number(_ digits: Word, in range: ClosedRange<Int64>) -> Int64? {
         guard digits.count <= 18, digits.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
         let value = digits.reduce(0) { $0 * 10 + Int64($1 - 0x30) }
         return range.contains(value) ? value : nil

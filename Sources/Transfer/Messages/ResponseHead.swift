@@ -101,7 +101,9 @@ public struct ResponseHead: Sendable {
         var bytes = bytes
         while let first = bytes.first, first == 0x20 || first == 0x09 { bytes.removeFirst() }
         while let last = bytes.last, last == 0x20 || last == 0x09 || last == 0x0D { bytes.removeLast() }
-        return String(decoding: bytes, as: UTF8.self)
+        if let text = String(validating: bytes, as: UTF8.self) { return text }
+        // What fields were once in (RFC 9110, section 5.5).
+        return String(String.UnicodeScalarView(bytes.lazy.map { Unicode.Scalar($0) }))
     }
 
     /// RFC 9110, section 8.6; `nil` where absent or not a number.

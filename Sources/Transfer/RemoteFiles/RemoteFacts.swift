@@ -32,13 +32,24 @@ struct RemoteFacts: Sendable, Equatable {
         return ResponseHead(status: 200, version: "", lines: lines.flatMap { Array(($0 ?? "").utf8) })
     }
 
-    /// Where a download goes on that has `have` bytes of the version that these facts are of.
+    /// What is compared before a download goes on. Servers tell times in seconds, and a file may be written twice in
+    /// one: where the time is known, a little is enough to see that.
+    var overlap: Overlap { time == nil ? Overlap() : .brief }
+
+    /// Where a download goes on that has `have` bytes of the version that these facts are of: what lies from there to
+    /// `have` is fetched once more and compared.
     ///
-    /// - Parameter overlap: where bytes begin that are fetched once more and compared, where the time is not known.
-    func offset(have: Int64, overlap: () throws(TransferError) -> Int64) throws(TransferError) -> Int64 {
+    /// - Parameter start: where ``overlap`` begins; 0 where it would tell nothing.
+    /// - Returns: `nil` where nothing tells that what comes is of that version.
+    func offset(have: Int64, start: (Overlap) throws(TransferError) -> Int64) throws(TransferError) -> Int64? {
+        guard have > 0 else { return 0 }
         // Without a size nothing tells where the file ends, or that it is the same.
-        guard let size, have < size else { return 0 }
-        return time == nil ? try overlap() : have
+        guard let size, have < size else { return nil }
+        let overlap = overlap
+        let offset = try start(overlap)
+        if offset > 0 { return offset }
+        guard time != nil else { return nil }
+        return have <= overlap.width ? 0 : have
     }
 
     /// Whether a file of which the server now says `other` may be the one of which it said this.

@@ -20,7 +20,8 @@ extension TransferError {
             return TransferError(.cannotConnect, "\(host) takes nobody in for now\(words)")
         case 67, 11:
             return TransferError(
-                .loginRefused, "\(host) refuses the login\(words): give it a user and password, or a key, that it knows"
+                .loginRefused,
+                "\(host) refuses the login\(words): it does not know the user, or not by this password or key"
             )
         case 9: return TransferError(.permissionDenied, "\(host) refuses access to \(path)\(words)")
         case 78:

@@ -159,6 +159,7 @@ struct AnswerJudgement {
             case 204, 205: "the server answers without a file (\(head.status))"
             case 401: "the server wants a user and password (401)"
             case 403: "the server refuses access (403)"
+            case 407: "the proxy wants a user and password (407): its URL can hold them"
             case 404: "there is no such file on the server (404)"
             case 410: "the file is gone from the server for good (410)"
             case 429: "the server asks for fewer requests (429)"

@@ -57,7 +57,12 @@ final class DownloadFile {
     ///
     /// - Throws: where that cannot be told now.
     func reopen() throws(TransferError) {
-        guard let resumeData = task.resumeData else { return }
+        guard let resumeData = task.resumeData else {
+            if let target, target.directory.isDirectory(target.partName) {
+                throw .file(EISDIR, doing: "make the part file \(target.directory.path(of: target.partName))")
+            }
+            return
+        }
         guard resumeData.resource == ResumeData.resource(of: task.originalRequest.url),
             let found = try task.reopenPart(resumeData)
         else {

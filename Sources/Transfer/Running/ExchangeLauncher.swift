@@ -29,6 +29,8 @@ final class ExchangeLauncher {
     private var exchangeID: Int?
     /// Of the newest exchange.
     private var url: CurlURL?
+    /// Whom libcurl connects to for it.
+    private var peer: (host: String, port: Int)?
     /// Microseconds that looking up the newest exchange's name took; `nil` where it was known.
     private(set) var lookup: Int64?
 
@@ -52,6 +54,7 @@ final class ExchangeLauncher {
         } catch {
             return failed(TransferError(.invalidRequest, "the URL or the proxy cannot be read"))
         }
+        peer = connectTo
         if let known = session.resolver.cached(connectTo.host) {
             return start(plan, connectTo, known, handler, failed)
         }
@@ -138,16 +141,21 @@ final class ExchangeLauncher {
             // CURLE_COULDNT_CONNECT
             if error.code == 7 {
                 // Nothing answered at the addresses: the next attempt looks the name up anew.
-                if let url { session.resolver.forget(url.host) }
-                let systemError = exchange.easy.systemError()
-                if systemError == ENETUNREACH || systemError == EHOSTUNREACH {
-                    return TransferError(.unreachable, "no way to \(host) from this machine")
-                }
+                if let peer { session.resolver.forget(peer.host) }
+            }
+            if let peer, let url,
+                let error = TransferError.connecting(
+                    error, systemError: exchange.easy.systemError(), to: peer, for: (url.host, url.port))
+            {
+                return error
             }
             // CURLE_RECV_ERROR, which also stands for a proxy that makes no tunnel
             if error.code == 56, case let status = exchange.easy.proxyStatus(), status >= 300 {
-                return TransferError(
-                    .httpStatus, "the proxy answers \(status) to whoever asks for a way to \(host)", httpStatus: status)
+                return status == 407
+                    ? AnswerJudgement.failure(ResponseHead(status: status, version: "", lines: []), now: 0)
+                    : TransferError(
+                        .httpStatus, "the proxy answers \(status) to whoever asks for a way to \(host)",
+                        httpStatus: status)
             }
             // CURLE_SSL_CONNECT_ERROR
             if error.code == 35, exchange.easy.systemError() != 0 || Self.tellsOfCut(exchange.failureText) {

@@ -60,15 +60,16 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
     private func ask() {
         phase = .asking
         do throws(TransferError) {
-            offset = try RemoteFacts(file.version).offset(have: file.front) { () throws(TransferError) in
-                try file.start(of: Overlap())
+            let known = try RemoteFacts(file.version).offset(have: file.front) { (overlap) throws(TransferError) in
+                try file.start(of: overlap)
+            }
+            offset = known ?? 0
+            if known == nil {
+                tellRestart("what is here of the file cannot be told from another version")
+                startOver()
             }
         } catch {
             return fail(error)
-        }
-        if offset == 0, file.front > 0 {
-            tellRestart("what is here of the file cannot be told from another version")
-            startOver()
         }
         exchange.begin(RemoteStep(work: .fetch(from: offset), path: remote.path))
     }

@@ -342,11 +342,13 @@ final class RemoteExchange: ExchangeHandler {
         // CURLE_COULDNT_CONNECT
         if error.code == 7 {
             // Nothing answered at the addresses: the next attempt looks the name up anew.
-            session.resolver.forget(file.host)
-            let systemError = exchange.easy.systemError()
-            if systemError == ENETUNREACH || systemError == EHOSTUNREACH {
-                return TransferError(.unreachable, "no way to \(file.host) from this machine")
-            }
+            session.resolver.forget((try? peer())?.host ?? file.host)
+        }
+        if let peer = try? peer(),
+            let error = TransferError.connecting(
+                error, systemError: exchange.easy.systemError(), to: peer, for: (file.host, file.port))
+        {
+            return error
         }
         return .remote(error, file: file, reply: lastReply, bodyBegun: bodyBegun)
     }

@@ -15,8 +15,8 @@ struct Add: DaemonCommand {
               dlctl add -o latest.iso -d isos https://example.org/a.iso
               dlctl add --wait https://example.org/a.iso https://example.org/b.iso
               dlctl add --input urls.txt --batch nightly      a second time adds nothing
-              dlctl add --mirror https://example.net/a.iso --checksum-url https://example.org/SHA256SUMS \
-                  https://example.org/a.iso
+              dlctl add --mirror https://example.net/a.iso https://example.org/a.iso
+              dlctl add --checksum-url https://example.org/SHA256SUMS https://example.org/a.iso
               dlctl add --input a.iso.meta4
               dlctl add --metalink https://example.org/a.iso.meta4
               dlctl add --user me --password-file ~/.secret https://example.org/private

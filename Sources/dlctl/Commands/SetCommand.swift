@@ -14,7 +14,7 @@ struct SetCommand: DaemonCommand {
             for a fresh URL, goes on by itself. A completed task cannot be changed, and a cancelled one only after \
             dlctl retry.
 
-            The word none takes back what was asked for.
+            The word none takes back what was asked for; with --output, where it could be a name, '' does.
 
             EXAMPLES:
               dlctl set 7 --url 'https://example.org/a.iso?signature=fresh'
