@@ -10,6 +10,9 @@
 # medians: between two invocations the same machine may differ threefold, so only the ratios mean anything. What a
 # tool brought is compared with the source after each run, or the run does not count.
 #
+# In a virtual machine memory that was freed a moment ago is much faster to have than what its host has taken back, and
+# whoever follows a large file finds all of that one's: before each the machine comes to rest.
+#
 # ext4 passes over inodes that were deleted within the last minutes, and everyone creates files at a fraction of the
 # speed then: small files are deleted at the very end, and the next invocation had better be five minutes later.
 #
@@ -39,6 +42,7 @@ report=${BENCH_REPORT:-.build/bench.md}
 large_size=$((${LARGE_MIB:-2048} * 1048576))
 small_count=${SMALL_COUNT:-10000}
 limit=${TIME_LIMIT:-300} # seconds a run
+rest=5 # seconds before the run of a large file
 daemon= nginx=
 
 clean_up() {
@@ -174,6 +178,7 @@ measure() {
     local kind=$1 tool=$2 directory=$place/runs/$1-$2-$3 start plain synced spent used
     mkdir -p "$directory"
     sync -f "$place"
+    [ "$kind" = small ] || sleep "$rest"
     processor_time
     spent=$used
     start=$EPOCHREALTIME
@@ -200,15 +205,12 @@ measure() {
     printf '  round %s  %-10s %8s s   synced %8s s   processor %8s s\n' "$3" "$tool" "$plain" "$synced" "$spent"
 }
 
-# compare KIND TOOL…: every round begins with another tool, so that none always follows the same one.
+# compare KIND TOOL…: in every round another order, drawn by lot, so that none always follows the same one.
 compare() {
-    local kind=$1 round index
+    local kind=$1 round tool
     shift
-    local tools=("$@")
     for ((round = 1; round <= runs; round++)); do
-        for ((index = 0; index < ${#tools[@]}; index++)); do
-            measure "$kind" "${tools[(index + round) % ${#tools[@]}]}" "$round"
-        done
+        for tool in $(shuf -e "$@"); do measure "$kind" "$tool" "$round"; done
     done
 }
 
