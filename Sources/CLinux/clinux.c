@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -53,6 +54,11 @@ int linux_eventfd(int semaphore) {
 }
 
 int linux_syncfs(int fd) { return syncfs(fd); }
+
+long linux_file_system_type(int fd) {
+    struct statfs information;
+    return fstatfs(fd, &information) == 0 ? (long)information.f_type : 0;
+}
 
 // What openat2 does in one call, a component at a time, none of them a link: slower, and as safe, since each step
 // starts from a descriptor that is held.

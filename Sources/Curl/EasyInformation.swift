@@ -11,6 +11,11 @@ extension EasyHandle {
     /// What a proxy answered that was asked for a tunnel, 0 where none was.
     package borrowing func proxyStatus() -> Int { number(CURLINFO_HTTP_CONNECTCODE) }
 
+    /// Whether a SOCKS proxy wants another user or password, or one at all.
+    package borrowing func isRefusedByProxy() -> Bool {
+        [CURLPX_NO_AUTH, CURLPX_USER_REJECTED].contains { number(CURLINFO_PROXY_ERROR) == Int($0.rawValue) }
+    }
+
     package borrowing func serverCertificates() -> ServerCertificates {
         var result = 0
         _ = ccurl_get_long(raw, CURLINFO_SSL_VERIFYRESULT, &result)

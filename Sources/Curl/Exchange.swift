@@ -20,22 +20,15 @@ package final class Exchange {
     unowned let loop: LoopCore
     /// See ``watches()``.
     var watch = ExchangeWatch()
-    /// Where libcurl says in words why it failed.
-    private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
+    private let errorText = ErrorText()
 
     init(id: Int, handler: any ExchangeHandler, loop: LoopCore) throws(CurlError) {
         self.id = id
         self.handler = handler
         self.loop = loop
         lastActivity = loop.now
-        errorText.pointee = 0
-        do throws(CurlError) {
-            easy = try EasyHandle()
-        } catch {
-            errorText.deallocate()
-            throw error
-        }
-        _ = ccurl_set_pointer(easy.raw, CURLOPT_ERRORBUFFER, errorText)
+        easy = try EasyHandle()
+        errorText.attach(to: easy)
         let context = Unmanaged.passUnretained(self).toOpaque()
         _ = ccurl_set_pointer(easy.raw, CURLOPT_PRIVATE, context)
         _ = ccurl_set_pointer(easy.raw, CURLOPT_WRITEDATA, context)
@@ -47,13 +40,10 @@ package final class Exchange {
         _ = ccurl_set_seek_callback(easy.raw, Self.seek, context)
     }
 
-    deinit {
-        _ = ccurl_set_pointer(easy.raw, CURLOPT_ERRORBUFFER, nil)
-        errorText.deallocate()
-    }
+    deinit { errorText.detach(from: easy) }
 
     /// Why libcurl failed, in its own words; `nil` where it has none.
-    package var failureText: String? { errorText.pointee == 0 ? nil : String(cString: errorText) }
+    package var failureText: String? { errorText.text }
 
     /// Has the handler judge the server's certificates on a connection before a byte of the request goes out
     /// (``ExchangeHandler/judge(_:on:)``).

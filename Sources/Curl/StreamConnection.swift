@@ -37,8 +37,8 @@ package final class StreamConnection {
     private var descriptor: Int32 = -1
     private var lingered = 0
     private var lingerTimer: Int?
-    /// libcurl's words about what went wrong, for both handles.
-    private let errorText: UnsafeMutablePointer<CChar>
+    /// For both handles.
+    private let errorText = ErrorText()
 
     // See StreamConnection+TLS.swift.
     var upgrade: EasyHandle?
@@ -50,20 +50,10 @@ package final class StreamConnection {
         self.handler = handler
         self.loop = loop
         queue = StreamBuffer(pool: loop.buffers)
-        errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
-        errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
-        do throws(CurlError) {
-            easy = try EasyHandle()
-        } catch {
-            errorText.deallocate()
-            throw error
-        }
+        easy = try EasyHandle()
     }
 
-    deinit {
-        _ = ccurl_set_pointer(easy.raw, CURLOPT_ERRORBUFFER, nil)
-        errorText.deallocate()
-    }
+    deinit { errorText.detach(from: easy) }
 
     /// Sets what a stream depends on, whatever else its opener has set.
     func prepare(_ easy: inout EasyHandle, secure: Bool) throws(CurlError) {
@@ -76,7 +66,7 @@ package final class StreamConnection {
         try easy.set(.noSignal, to: true)
         // Of what one curl_easy_recv brings.
         try easy.set(.bufferSize, to: BufferPool.bufferSize)
-        _ = ccurl_set_pointer(easy.raw, CURLOPT_ERRORBUFFER, errorText)
+        errorText.attach(to: easy)
         // What a proxy says while it refuses must not go to standard output.
         _ = ccurl_set_data_callback(easy.raw, CURLOPT_WRITEFUNCTION) { _, size, count, _ in size * count }
     }
@@ -154,7 +144,7 @@ package final class StreamConnection {
         }
         descriptor = socket
         // There may be words about an address that did not answer before another one did.
-        errorText[0] = 0
+        errorText.clear()
         isSecure = easy.carriesTLS()
         mayHoldBytes = isSecure
         return true
@@ -317,8 +307,7 @@ package final class StreamConnection {
     // MARK: The end
 
     private func fail(_ code: CURLcode, _ systemError: Int32) {
-        let text = String(cString: errorText)
-        end(.failed(CurlError(code, message: text.isEmpty ? nil : text), systemError: systemError))
+        end(.failed(CurlError(code, message: errorText.text), systemError: systemError))
     }
 
     private func end(_ ending: StreamEnding) {

@@ -20,8 +20,6 @@ public struct ErrorCode: RawRepresentable, Hashable, Codable, Sendable, CustomSt
     public static let addressNotAllowed = ErrorCode(rawValue: "address-not-allowed")
     public static let checksumMismatch = ErrorCode(rawValue: "checksum-mismatch")
     public static let remoteChanged = ErrorCode(rawValue: "remote-changed")
-    /// A file server has no such file; HTTP says `http-404`.
-    public static let notFound = ErrorCode(rawValue: "not-found")
     public static let notResumable = ErrorCode(rawValue: "not-resumable")
     public static let nameConflict = ErrorCode(rawValue: "name-conflict")
     public static let pathNotAllowed = ErrorCode(rawValue: "path-not-allowed")

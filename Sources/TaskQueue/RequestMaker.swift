@@ -146,6 +146,7 @@ struct RequestMaker {
         naming.pieces = Self.digests(work.hasPieceHashes ? try pieces(of: record.id) : specification.pieceHashes)
         request.segments = specification.connections.map(QueueSettings.segments) ?? settings.segments
         request.mirrors = specification.mirrors
+        request.leavesFailingSource = record.failures >= max(2, settings.retry.attempts - 3)
         request.maximumRate = specification.limit
         let target = DownloadTarget(
             directory: directory, partName: Self.partName(record.id, identity: identity), owner: owner,

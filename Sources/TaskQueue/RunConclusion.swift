@@ -112,6 +112,7 @@ struct RunConclusion {
             switch error.code {
             case .httpStatus: .http(error.httpStatus ?? 0)
             case .resolverUnavailable: .dns
+            case .notFound: .http(404)
             case .unreachable: .connect
             case .loginRefused: .permissionDenied
             case .cancelled, .invalidated: .internal

@@ -8,7 +8,7 @@ import Testing
 @Suite("A hundred thousand names from every source of one")
 struct HostileNamesTests {
     enum Source: CaseIterable {
-        case output, directory, header, url, metalink, queueFile, change, resumeData
+        case output, directory, header, url, metalink, metalinkOfURL, queueFile, change, resumeData
 
         var count: Int {
             switch self {
@@ -17,7 +17,7 @@ struct HostileNamesTests {
             case .url, .header: 15_000
             case .change: 5_000
             // What reads a file takes longer.
-            case .metalink: 3_000
+            case .metalink, .metalinkOfURL: 3_000
             case .queueFile: 1_500
             }
         }
@@ -84,6 +84,10 @@ struct HostileNamesTests {
                 item.specification.directory = names.directory(roots) + "/" + inner
                 item.fields = ["directory"]
             }
+        case .metalinkOfURL:
+            guard let specification = try metalink(&names) else { return nil }
+            item.specification.metalink = true
+            item.described = specification.output
         case .queueFile:
             guard let specification = try queueFile(&names, roots) else { return nil }
             item.specification = specification

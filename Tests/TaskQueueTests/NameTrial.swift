@@ -109,6 +109,8 @@ final class NameTrial {
         var head: [UInt8]?
         /// The name that an earlier attempt's answer suggested.
         var suggested: String?
+        /// The name in the Metalink at its URL.
+        var described: String?
         /// The fields that it may be refused for.
         var fields: Set<String> = []
     }
@@ -155,8 +157,9 @@ final class NameTrial {
         }
         let head = item.head.map { ResponseHead(status: 200, version: "1.1", lines: $0) }
         let resource = ResourceMetadata(head: head, suggestedFileName: head?.suggestedFileName ?? item.suggested)
-        let destination = try DownloadNaming(specification: task, settings: settings)
-            .destination(resource, in: directory, known: nil)
+        var naming = DownloadNaming(specification: task, settings: settings)
+        naming.described = item.described
+        let destination = try naming.destination(resource, in: directory, known: nil)
         try Self.check(destination.name, isOwn: task.output != nil)
         try Self.check(FileName.numbered(destination.name, 7), isOwn: task.output != nil)
         if writes { try await write(destination, in: directory) }

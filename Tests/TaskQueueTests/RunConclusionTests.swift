@@ -53,7 +53,7 @@ struct RunConclusionTests {
         (TransferError(.permissionDenied, "m"), .failed, nil, "permission-denied", true),
         (TransferError(.io, "m"), .waiting, .retry, "io", true),
         (TransferError(.loginRefused, "m"), .paused, .auth, "permission-denied", true),
-        (TransferError(.notFound, "m"), .failed, nil, "not-found", true),
+        (TransferError(.notFound, "m"), .failed, nil, "http-404", true),
         (TransferError(.sourceChanged, "m"), .paused, .sourceChanged, "source-changed", true),
         (TransferError(.tooLarge, "m"), .failed, nil, "too-large", true),
         (TransferError(.invalidated, "m"), .failed, nil, "internal", true),

@@ -20,6 +20,8 @@ package struct WriteLog: Sendable {
         case remove(attribute: String)
         /// Of the file, or of the directory and with that of all names and attributes before it.
         case sync
+        /// Nothing: the system refused.
+        case failed
     }
 
     private struct Event: Sendable {
@@ -75,17 +77,16 @@ package struct WriteLog: Sendable {
             if call.hasPrefix("<... ") {
                 guard let index = unfinished.removeValue(forKey: thread) else { continue }
                 events[index].ended = Self.failed(call) ? .max : end
-                if Self.failed(call) { events[index].action = .truncate(-1) }
+                if Self.failed(call) { events[index].action = .failed }
                 continue
             }
             let isUnfinished = call.hasSuffix("<unfinished ...>")
             if !isUnfinished, Self.failed(call) { continue }
-            for var event in try event(call) where isInside(event.path) {
-                event.begun = end
-                event.ended = isUnfinished ? .max : end
-                if isUnfinished { unfinished[thread] = events.count }
-                events.append(event)
-            }
+            guard var event = try event(call), isInside(event.path) else { continue }
+            event.begun = end
+            event.ended = isUnfinished ? .max : end
+            if isUnfinished { unfinished[thread] = events.count }
+            events.append(event)
         }
     }
 
@@ -98,8 +99,9 @@ package struct WriteLog: Sendable {
         roots.contains { path == $0 || path.hasPrefix($0 + "/") } && !path.hasSuffix("-shm") && !path.hasSuffix("/lock")
     }
 
-    private func event(_ call: Substring) throws -> [Event] {
-        guard let open = call.firstIndex(of: "(") else { return [] }
+    /// - Returns: `nil` where the disk has nothing of it.
+    private func event(_ call: Substring) throws -> Event? {
+        guard let open = call.firstIndex(of: "(") else { return nil }
         let name = call[..<open]
         let words = call[call.index(after: open)...].split(separator: ", ")
         func text(_ index: Int) -> String { String(decoding: Self.bytes(of: words[index]), as: UTF8.self) }
@@ -109,13 +111,13 @@ package struct WriteLog: Sendable {
             return name.hasPrefix("/") ? name : directory + "/" + name
         }
         func number(_ word: Substring) -> Int64 { Int64(word.prefix { $0.isNumber }) ?? 0 }
-        func one(_ path: String, _ action: Action) -> [Event] { [Event(path: path, action: action, begun: 0)] }
+        func one(_ path: String, _ action: Action) -> Event { Event(path: path, action: action, begun: 0) }
         switch name {
-        case "openat", "openat2": return call.contains("O_CREAT") ? one(place(0), .create) : []
+        case "openat", "openat2": return call.contains("O_CREAT") ? one(place(0), .create) : nil
         case "pwrite64":
             let bytes = Self.bytes(of: words[1])
             let path = text(0)
-            guard isInside(path) else { return [] }
+            guard isInside(path) else { return nil }
             guard Int64(bytes.count) == number(words[2]) else { throw Unusable(reason: "strace cut a write short") }
             return one(path, .write(offset: number(words[3]), bytes))
         case "ftruncate": return one(text(0), .truncate(number(words[1])))
@@ -130,7 +132,7 @@ package struct WriteLog: Sendable {
         case "fremovexattr": return one(text(0), .remove(attribute: text(1)))
         default:
             if isInside(text(0)) { throw Unusable(reason: "no one knows what \(name) does to a disk") }
-            return []
+            return nil
         }
     }
 
@@ -195,7 +197,7 @@ package struct WriteLog: Sendable {
                 }
             case .create: if index < lasting { names[event.path] = subject }
             case .truncate(let size):
-                guard index < lasting, size >= 0 else { break }
+                guard index < lasting else { break }
                 let content = files[subject].content.prefix(Int(size))
                 files[subject].content = content + [UInt8](repeating: 0, count: Int(size) - content.count)
             case .rename(let new):
@@ -205,7 +207,7 @@ package struct WriteLog: Sendable {
             case .unlink: if index < lasting { names[event.path] = nil }
             case .set(let attribute, let value): if index < lasting { files[subject].attributes[attribute] = value }
             case .remove(let attribute): if index < lasting { files[subject].attributes[attribute] = nil }
-            case .makeDirectory, .sync: break
+            case .makeDirectory, .sync, .failed: break
             }
         }
         try put(names.mapValues { files[$0] }, directories)
@@ -230,7 +232,7 @@ package struct WriteLog: Sendable {
                 return subject
             case .unlink:
                 return event.ended < .max ? names.removeValue(forKey: event.path) : names[event.path]
-            case .write, .truncate, .set, .remove, .sync: return names[event.path]
+            case .write, .truncate, .set, .remove, .sync, .failed: return names[event.path]
             }
         }
     }

@@ -66,6 +66,8 @@ struct AnswerJudgementTests {
         Row("206 in another unit", 206, ["Content-Range: lines 100-199/200"], .askAgain),
         Row(
             "206 in several parts", 206, good + ["Content-Type: Multipart/ByteRanges; boundary=x"], .askAgain),
+        Row("206 with two ranges that contradict", 206, good + ["Content-Range: bytes 0-99/200"], .askAgain),
+        Row("206 with one range twice", 206, good + ["Content-Range: bytes 100-199/200"], accepted),
         Row("206 with another tag", 206, ["Content-Range: bytes 100-199/200", "ETag: \"v2\""], .askAgain),
         Row("206 with the tag turned weak", 206, ["Content-Range: bytes 100-199/200", "ETag: W/\"v1\""], .askAgain),
         Row("206 with a coding", 206, good + ["Content-Encoding: gzip"], .askAgain),

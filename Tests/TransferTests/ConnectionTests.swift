@@ -162,6 +162,29 @@ struct ConnectionTests {
             error?.message.hasPrefix("the proxy 127.0.0.1:\(proxy.port) makes no connection to 127.0.0.1: ") == true)
     }
 
+    @Test("a SOCKS proxy that wants a password, or another one, waits for a person", arguments: ["", "anna:wrong@"])
+    func socksPassword(login: String) async throws {
+        let proxy = try await SOCKSProxy(user: "anna", password: "secret")
+        let manager = try SessionManager(configuration: .test())
+        for scheme in ["http", "ftp"] {
+            var request = TransferRequest(url: "\(scheme)://127.0.0.1:1/file")
+            request.proxy = proxy.url().replacing("://", with: "://\(login)")
+            let error = await manager.request(request).outcome.error
+            #expect(error?.code == .loginRefused)
+            #expect(error?.message.hasPrefix("the proxy 127.0.0.1:\(proxy.port) wants a user and password") == true)
+        }
+    }
+
+    @Test("a file server behind a proxy that makes no tunnel: the proxy is told from it")
+    func refusedTunnelToFileServer() async throws {
+        let proxy = try await HTTPProxy(user: "anna", password: "secret")
+        let manager = try SessionManager(configuration: .test())
+        var request = TransferRequest(url: "ftp://127.0.0.1:1/file")
+        request.proxy = proxy.url
+        let error = await manager.request(request).outcome.error
+        #expect(error?.code == .httpStatus && error?.httpStatus == 407)
+    }
+
     @Test("a proxy that challenges is answered by the delegate")
     func proxyChallenge() async throws {
         let nginx = try await Nginx([.custom("/ok", "return 200 'fine';")])

@@ -1,3 +1,4 @@
+import Crypto
 import Curl
 import Glibc
 import Synchronization
@@ -71,11 +72,23 @@ struct DownloadTests {
         #expect(server.requests(for: "/f")[2].header("range") != nil)
     }
 
+    @Test("a server that refuses to send parts is asked for the whole", arguments: [400, 501])
+    func refusesParts(status: Int) async throws {
+        let resource = Resource(size: 600_000)
+        let server = try ScriptedServer([
+            "/f": [.serveThenCut(resource, after: 300_000), .status(status), .serve(resource)]
+        ])
+        manager.retrier = CountingRetrier(limit: 1)
+        let file = try await download(server.url("/f")).result.get()
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+        #expect(server.requests(for: "/f")[2].header("range") == nil)
+    }
+
     /// What a person can do to a part.
-    enum Harm: CaseIterable { case remove, cut, replace }
+    enum Harm: CaseIterable { case remove, cut, replace, write }
 
     @Test(
-        "a part that someone takes away or cuts short while it is written is fetched anew",
+        "a part that someone takes away, cuts short or writes to while it is written is fetched anew",
         arguments: Harm.allCases, [262_144, 900_000])
     func harmedPart(harm: Harm, written: Int64) async throws {
         let resource = Resource(size: 900_000)
@@ -91,6 +104,7 @@ struct DownloadTests {
             case .remove: unlink(part)
             case .cut: truncate(part, 100_000)
             case .replace: rename(other, part)
+            case .write: meddle(part)
             }
         }
         let outcome = await download(server.url("/f"))
@@ -99,6 +113,35 @@ struct DownloadTests {
         #expect(place.names.subtracting(["other"]) == ["file"])
         let wasHarmed = isDone.load(ordering: .relaxed)
         #expect(wasHarmed)
+    }
+
+    /// Changes a byte at the front, in another tick of the file system's clock than the last write.
+    private func meddle(_ part: String) {
+        let descriptor = open(part, O_WRONLY | O_CLOEXEC)
+        defer { close(descriptor) }
+        #expect(pwrite(descriptor, "?", 1, 10) == 1)
+        var times = [timespec(tv_sec: 1, tv_nsec: 0), timespec(tv_sec: time(nil) + 1, tv_nsec: 5)]
+        #expect(futimens(descriptor, &times) == 0)
+    }
+
+    @Test("what someone writes into a part behind its digest's back does not become a verified file")
+    func harmedAndVerified() async throws {
+        let resource = Resource(size: 12 << 20)
+        let server = try ScriptedServer(["/f": [.serve(resource)]])
+        let target = place.target(
+            digest: FileDigest(algorithm: .sha256, bytes: Array(SHA256.hash(data: resource.bytes))))
+        let part = place.temporary.file(Place.partName)
+        manager.retrier = CountingRetrier(limit: 1)
+        let isDone = Atomic(false)
+        manager.delegate.downloadTaskDidWriteData = { task, _, _, _ in
+            guard task.progress.completedBytes > 10 << 20,
+                isDone.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged
+            else { return }
+            meddle(part)
+        }
+        let file = try await download(server.url("/f"), target).result.get()
+        #expect(file.isVerified && resource.difference(fromFileAt: file.path) == nil)
+        #expect(server.requests(for: "/f").count == 2)
     }
 
     @Test("a body shorter than its length is no file")
@@ -263,7 +306,7 @@ struct DownloadTests {
         let target = place.target()
         try #require(mkdir(target.directory.path(of: target.partName), 0o700) == 0)
         let error = await download(server.url("/f"), target).result.error
-        #expect(error?.code == .io && error?.systemError == EISDIR)
+        #expect(error?.code == .nameConflict && error?.systemError == EISDIR)
         #expect(server.requests(for: "/f").isEmpty)
     }
 

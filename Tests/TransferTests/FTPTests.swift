@@ -242,6 +242,20 @@ struct FTPTests {
         #expect(!server.commands.contains("USER ftp"))
     }
 
+    @Test("a server that takes nobody in without TLS gets it, though it was not asked for")
+    func demandsTLS() async throws {
+        let server = try await Door.explicit.open()
+        let resource = Resource(size: 100_000)
+        try server.publish(resource, as: "file")
+        var request = try await Door.explicit.request(server.url("/file"))
+        request.transportSecurity = .none
+        let file = try await fixture.outcome(request).result.get()
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+        #expect(server.commands.contains("AUTH SSL"))
+        request.caCertificates = nil
+        #expect(await fixture.outcome(request).result.error?.code == .tls)
+    }
+
     @Test("a session's trust policies hold for FTPS, and one that would judge after the login is refused")
     func policies() async throws {
         let made = try await TestCertificates.shared

@@ -19,6 +19,10 @@ struct LiarHostTests {
         }.but { $0.mostRequests = 300 }
     }
 
+    private static let page = LiarAnswer(200, ["Content-Type: text/html"], text: "<html>too many connections</html>")
+    private static let pageAsPart = LiarAnswer(
+        206, ["Content-Type: text/html", "Content-Range: bytes 0-32/33"], text: "<html>too many connections</html>")
+
     private static func status(_ status: Int, _ retryAfter: String?) -> LiarAnswer {
         LiarAnswer(status, retryAfter.map { ["Retry-After: \($0)"] } ?? [], text: "not now")
     }
@@ -31,6 +35,8 @@ struct LiarHostTests {
             allowing(count, "are reset") { _ in .raw([], .reset) },
             allowing(count, "are closed") { _ in .raw([], .close) },
             allowing(count, "hang") { _ in .raw([], .hang) },
+            allowing(count, "get a page that says so") { _ in page },
+            allowing(count, "get that page as a part") { _ in pageAsPart },
             allowing(count, "hang after the head") { honest($0).cut(after: 0, .hang) },
         ]
     }

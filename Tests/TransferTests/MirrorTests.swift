@@ -175,6 +175,62 @@ struct MirrorTests {
         #expect(!place.names.contains("file"))
     }
 
+    @Test("a server whose file has another size than the one that is wanted makes way for the next")
+    func otherSize() async throws {
+        let servers = try servers([.serve(Resource(size: 20 << 20)), .serve(Self.shared)])
+        var target = place.target(digest: digest(Self.shared))
+        let destination = target.destination
+        target.destination = { (resource: ResourceMetadata) throws(TransferError) in
+            var file = try destination(resource)
+            file.size = Self.shared.size
+            return file
+        }
+        let file = try await manager.download(
+            request(servers[0].url("/f"), mirrors: [servers[1].url("/f")]), to: target
+        ).value
+        #expect(Self.shared.difference(fromFileAt: file.path) == nil)
+        #expect(servers[0].requests().count == 1)
+    }
+
+    @Test("what a failing server brought makes way for a mirror when asked to, and not before that has the file")
+    func leavesFailingSource() async throws {
+        let own = try ScriptedServer(["/f": [.serveThenCut(Self.shared, after: 4 << 20), .status(500)]])
+        let mirror = try ScriptedServer(["/f": [.status(503), .serve(Self.shared)]])
+        var asked = request(own.url("/f"), mirrors: [mirror.url("/f")])
+        let first = await manager.download(asked, to: place.target()).outcome
+        #expect(first.result.error != nil && first.resumeData != nil && mirror.requests().isEmpty)
+        let waiting = await manager.download(asked, to: place.target(), resumingWith: first.resumeData).outcome
+        #expect(waiting.result.error?.httpStatus == 500 && mirror.requests().isEmpty)
+        asked.leavesFailingSource = true
+        let kept = await manager.download(asked, to: place.target(), resumingWith: waiting.resumeData).outcome
+        #expect(kept.result.error?.httpStatus == 500)
+        #expect(kept.resumeData?.ranges == first.resumeData?.ranges)
+        let file = try await manager.download(asked, to: place.target(), resumingWith: kept.resumeData).value
+        #expect(Self.shared.difference(fromFileAt: file.path) == nil)
+    }
+
+    @Test("what a mismatch has taught outlasts a pause")
+    func remembersMismatches() async throws {
+        let servers = try servers([.serve(Self.shared), .serve(Self.other)])
+        let (own, liar) = (servers[0], servers[1])
+        var asked = request(own.url("/f"), mirrors: [liar.url("/f")])
+        asked.segments = .fixed(4)
+        let retrier = CountingRetrier(limit: 1)
+        manager.retrier = retrier
+        let digest = digest(Self.shared)
+        let begun = manager.download(asked, to: place.target(digest: digest))
+        begun.resume()
+        try await eventually(that: "the second attempt has bytes") {
+            begun.retryCount == 1 && (2 << 20..<20 << 20).contains(begun.progress.completedBytes)
+        }
+        begun.cancel()
+        let data = try #require(await begun.outcome.resumeData.flatMap { ResumeData(bytes: $0.bytes) })
+        let before = liar.requests().count
+        let file = try await manager.download(asked, to: place.target(digest: digest), resumingWith: data).value
+        #expect(Self.shared.difference(fromFileAt: file.path) == nil && file.isVerified)
+        #expect(liar.requests().count == before)
+    }
+
     @Test("duplicates that the server names are used where a digest is known")
     func duplicates() async throws {
         let resource = Resource(size: 24 << 20)

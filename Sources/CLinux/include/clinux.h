@@ -27,6 +27,9 @@ int linux_epoll_wait(int epoll, struct linux_event *events, int capacity, int ti
 int linux_eventfd(int semaphore);
 
 int linux_syncfs(int fd);
+
+// f_type of statfs(2); 0 where it cannot be told.
+long linux_file_system_type(int fd);
 // An empty file that is nowhere but in memory, or -1.
 int linux_memory_file(const char *name);
 

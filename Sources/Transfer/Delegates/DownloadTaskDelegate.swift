@@ -22,7 +22,7 @@ public final class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
 
     init(placement: DownloadPlacement, resumeData: ResumeData?, progress: TransferProgress) {
         self.placement = placement
-        state = Mutex(State(resumeData: resumeData))
+        state = Mutex(State(resumeData: resumeData, mismatches: resumeData?.mismatches ?? Mismatches()))
         self.progress = progress
         super.init()
     }

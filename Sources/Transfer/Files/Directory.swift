@@ -106,6 +106,16 @@ public final class Directory: Sendable {
         faccessat(descriptor.raw, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0
     }
 
+    /// Opens the entry `name` to be read, whatever it is, unless it is a link.
+    ///
+    /// - Returns: `nil` where it cannot be opened; `errno` says why.
+    func open(reading name: String) -> (FileDescriptorOwner, stat)? {
+        let raw = linux_openat_beneath(descriptor.raw, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0)
+        guard raw >= 0 else { return nil }
+        let opened = FileDescriptorOwner(raw)
+        return (try? opened.status()).map { (opened, $0) }
+    }
+
     /// What the system says of the entry `name` itself, should it be a link; `nil` where there is none.
     func status(of name: String) -> stat? {
         var information = stat()

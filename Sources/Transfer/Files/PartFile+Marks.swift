@@ -47,7 +47,7 @@ extension PartFile {
 
     /// Whether `name` is the part that resume data of this `generation` speak of.
     static func isPart(_ name: String, in directory: Directory, generation: String) -> Bool {
-        guard let (descriptor, status) = open(name, in: directory) else { return false }
+        guard let (descriptor, status) = directory.open(reading: name) else { return false }
         return status.st_mode & S_IFMT == S_IFREG && isMarked(descriptor.raw, generation)
     }
 
@@ -56,7 +56,7 @@ extension PartFile {
     ///
     /// - Returns: its size.
     static func isPublished(_ name: String, in directory: Directory, by owner: String) -> Int64? {
-        guard let (descriptor, status) = open(name, in: directory), status.st_mode & S_IFMT == S_IFREG,
+        guard let (descriptor, status) = directory.open(reading: name), status.st_mode & S_IFMT == S_IFREG,
             attribute(mark, of: descriptor.raw)?.hasPrefix(owner + "-") ?? false
         else { return nil }
         return Int64(status.st_size)
@@ -67,17 +67,9 @@ extension PartFile {
     ///
     /// - Returns: `nil` where there is nothing of that name.
     static func isOwn(_ name: String, in directory: Directory, of owner: String, size: Int64) -> Bool? {
-        guard let (descriptor, status) = open(name, in: directory) else { return errno == ENOENT ? nil : false }
+        guard let (descriptor, status) = directory.open(reading: name) else { return errno == ENOENT ? nil : false }
         if let mark = attribute(mark, of: descriptor.raw) { return mark.hasPrefix(owner + "-") }
         return errno == ENOTSUP && status.st_mode & S_IFMT == S_IFREG && Int64(status.st_size) == size
-    }
-
-    /// - Returns: `nil` where it cannot be opened; `errno` says why.
-    private static func open(_ name: String, in directory: Directory) -> (FileDescriptorOwner, stat)? {
-        let raw = linux_openat_beneath(directory.descriptor.raw, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0)
-        guard raw >= 0 else { return nil }
-        let descriptor = FileDescriptorOwner(raw)
-        return (try? descriptor.status()).map { (descriptor, $0) }
     }
 
     private static func set(_ name: String, of descriptor: Int32, to value: String) -> Bool {

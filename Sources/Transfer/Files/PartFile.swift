@@ -45,6 +45,9 @@ public final class PartFile: Sendable {
     }
 
     private let state: Mutex<State>
+    /// When it changed last, as far as that was our doing, in nanoseconds since 1970; 0: not known.
+    private let changed = Atomic<Int64>(0)
+    private let tellsChanges: Bool
     /// Bytes at the front that nobody will read again here.
     private let read = Atomic<Int64>(.max)
 
@@ -58,6 +61,25 @@ public final class PartFile: Sendable {
         self.name = name
         self.generation = generation
         state = Mutex(State(written: ranges, durable: ranges))
+        tellsChanges = Self.tellsChanges(descriptor)
+        noteChange()
+    }
+
+    /// Whether its time moves with every write and with nothing else: file systems of other machines, and those that
+    /// programs make, have clocks and habits of their own.
+    private static func tellsChanges(_ descriptor: FileDescriptorOwner) -> Bool {
+        // ext2 to ext4, XFS, Btrfs, tmpfs, F2FS: statfs(2).
+        [0xEF53, 0x5846_5342, 0x9123_683E, 0x0102_1994, 0xF2F5_2010].contains(linux_file_system_type(descriptor.raw))
+    }
+
+    /// What changed it up to now counts as ours.
+    func noteChange() {
+        guard tellsChanges, let information = try? descriptor.status() else { return }
+        changed.store(Self.time(information), ordering: .relaxed)
+    }
+
+    private static func time(_ information: stat) -> Int64 {
+        Int64(information.st_mtim.tv_sec) * 1_000_000_000 + Int64(information.st_mtim.tv_nsec)
     }
 
     /// Makes an empty part; an older one of this name is of a version that no longer counts.
@@ -127,13 +149,15 @@ public final class PartFile: Sendable {
     /// Makes sure that nobody has cut the part short since its first `count` bytes were written: what is written
     /// behind them would leave a hole.
     ///
-    /// - Returns: how long it is.
+    /// - Returns: how long it is, and whether someone else has written to it; nobody does so here while this looks. Where
+    ///   a file system counts time in ticks, what falls into the tick of a write of ours is not seen.
     /// - Throws: `remoteChanged`: the file is to be fetched anew.
-    @discardableResult
-    func check(holds count: Int64) throws(TransferError) -> Int64 {
-        let size = Int64(try descriptor.status().st_size)
+    func check(holds count: Int64) throws(TransferError) -> (size: Int64, isMeddledWith: Bool) {
+        let information = try descriptor.status()
+        let size = Int64(information.st_size)
         guard size >= count else { throw TransferError(.remoteChanged, "someone cut the part file short") }
-        return size
+        let known = changed.load(ordering: .relaxed)
+        return (size, known != 0 && known != Self.time(information))
     }
 
     /// Makes sure that it is this file that has the part's name, and not one that someone put there.
@@ -175,6 +199,7 @@ public final class PartFile: Sendable {
         let offset = run.end
         try descriptor.write(bytes, at: offset)
         run.move(to: offset + Int64(bytes.count))
+        noteChange()
     }
 
     /// Bytes that were handed to the kernel.
@@ -242,5 +267,6 @@ public final class PartFile: Sendable {
     /// Cuts off what lies behind `length`: bytes of an attempt that went further than the file is long.
     func truncate(to length: Int64) throws(TransferError) {
         guard ftruncate(descriptor.raw, off_t(length)) == 0 else { throw .file(errno, doing: "cut the part file") }
+        noteChange()
     }
 }

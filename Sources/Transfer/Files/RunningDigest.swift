@@ -71,4 +71,13 @@ extension FileDigest {
             throw TransferError(.checksumMismatch, "the \(algorithm.rawValue) of what arrived is \(found), not \(hex)")
         }
     }
+
+    /// Whether the `size` bytes of `file` have it. Blocks.
+    func isRight(for file: FileDescriptorOwner, _ size: Int64) throws(TransferError) -> Bool {
+        var found = RunningDigest(algorithm)
+        let space = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 4096)
+        defer { space.deallocate() }
+        return try found.update(file, 0..<size, by: space)
+            && FileDigest(algorithm: algorithm, bytes: found.value).hex == hex
+    }
 }

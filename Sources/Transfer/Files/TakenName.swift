@@ -16,10 +16,9 @@ struct TakenName: Error {
             }
             return PublishedFile(path: path, size: size, isVerified: false)
         }
-        let raw = openat(directory.descriptor.raw, destination.name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-        guard raw >= 0 else { throw .file(errno, doing: "read \(path)") }
-        let descriptor = FileDescriptorOwner(raw)
-        let status = try descriptor.status()
+        guard let (descriptor, status) = directory.open(reading: destination.name) else {
+            throw .file(errno, doing: "read \(path)")
+        }
         guard status.st_mode & S_IFMT == S_IFREG, try isRight(descriptor, Int64(status.st_size)) else {
             throw TransferError(.nameConflict, "there is a file \(path) already, and its checksum is another one")
         }
@@ -27,14 +26,7 @@ struct TakenName: Error {
     }
 
     private func isRight(_ file: FileDescriptorOwner, _ size: Int64) throws(TransferError) -> Bool {
-        if let digest = destination.digest {
-            var found = RunningDigest(digest.algorithm)
-            let space = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 4096)
-            defer { space.deallocate() }
-            guard try found.update(file, 0..<size, by: space),
-                FileDigest(algorithm: digest.algorithm, bytes: found.value).hex == digest.hex
-            else { return false }
-        }
+        if let digest = destination.digest, try !digest.isRight(for: file, size) { return false }
         guard let pieces = destination.pieces else { return true }
         return try pieces.goodRanges(of: file, size: size).count == size
     }

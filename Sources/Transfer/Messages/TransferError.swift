@@ -138,6 +138,7 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
             case EACCES, EPERM: .permissionDenied
             case EFBIG: .tooLarge
             case ELOOP, EXDEV, ENOTDIR: .pathNotAllowed
+            case EISDIR: .nameConflict
             default: .io
             }
         return TransferError(code, "cannot \(doing): \(String(cString: strerror(error)))", systemError: error)

@@ -46,6 +46,8 @@ public struct TransferRequest: Sendable {
     /// the server), since nothing else tells whether those fit together; otherwise one takes over where the file cannot
     /// be had from the others. Credentials, identities and secret fields stay with the request's own origin.
     public var mirrors: [String] = []
+    /// Where one fails again, what it brought makes way for a mirror that has the whole, however much that is.
+    package var leavesFailingSource = false
     /// Bytes a second, in each direction, within what the session allows.
     public var maximumRate: Int64?
     /// Whether a stored answer will do; absent: the session's. For data tasks alone: downloads and streams always ask

@@ -20,6 +20,13 @@ struct FTPReply: Sendable, Equatable {
             as: UTF8.self)
     }
 
+    /// A refusal that speaks of encryption (RFC 4217, section 10): with TLS there may be none.
+    var demandsTLS: Bool {
+        let words = text.lowercased()
+        return [421, 503, 521, 522, 530, 534].contains(code)
+            && ["tls", "ssl", "encrypt"].contains { words.firstRange(of: $0) != nil }
+    }
+
     /// The number that an answer to SIZE holds (213; RFC 3659, section 4).
     var size: Int64? { code == 213 && text.utf8.count <= 19 ? Int64(text) : nil }
 }

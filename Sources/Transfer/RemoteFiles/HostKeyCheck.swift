@@ -64,6 +64,16 @@ struct HostKeyCheck {
         Array("\(host) \(type) \(String(repeating: "A", count: 64))\n".utf8)
     }
 
+    /// Why there is no key to judge, where server and machine agreed on none; `nil` where any would have done.
+    var unmet: TransferError? {
+        guard refusal == nil, case .knownHosts(let hosts, let path) = trust, !hosts.types.isEmpty else { return nil }
+        let types = hosts.types.sorted().joined(separator: ", ")
+        return TransferError(
+            .hostKey,
+            "\(path) knows \(server) by \(types) alone, which it does not show or this machine's libssh2 does not know: "
+                + "compare what ssh-keyscan prints with what the server's administrator says, and add that line")
+    }
+
     /// - Returns: whether the server is the one.
     mutating func judge(_ bytes: [UInt8]) -> Bool {
         guard let key = HostKey(bytes) else {

@@ -51,7 +51,10 @@ extension TransferError {
         case 79:
             return bodyBegun
                 ? TransferError(.truncated, "the SSH connection to \(host) broke, or it failed at \(path)")
-                : TransferError(.cannotConnect, "\(host) failed at \(path): no such directory, no right, or no SFTP")
+                : error.message.firstRange(of: "Could not open") != nil
+                    ? TransferError(.permissionDenied, "\(host) does not give \(path): is it a directory?")
+                    : TransferError(
+                        .cannotConnect, "\(host) failed at \(path): no such directory, no right, or no SFTP")
         case 28 where bodyBegun: return TransferError(.stalled, "\(host) did not answer in time\(words)")
         case 28: return TransferError(.timedOut, "\(host) did not answer in time\(words)")
         case 1, 4:

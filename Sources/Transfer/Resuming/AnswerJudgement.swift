@@ -63,7 +63,8 @@ struct AnswerJudgement {
             return .askAgain(reason: "the server answered one range with several parts")
         }
         if head.contentCoding != nil { return .askAgain(reason: "the server coded a part though identity was asked") }
-        guard let text = head.value(of: "content-range"), let range = ContentRange(text), let bounds = range.bounds
+        guard let text = head.value(of: "content-range"), let range = ContentRange(text), let bounds = range.bounds,
+            head.values(of: "content-range").allSatisfy({ ContentRange($0) == range })
         else { return .askAgain(reason: "the server sent a part without saying which") }
         if let total, let theirs = range.total, theirs != total {
             return .askAgain(reason: "the file's size changed from \(total) to \(theirs) bytes")

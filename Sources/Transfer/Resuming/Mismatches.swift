@@ -1,5 +1,5 @@
 /// Attempts of a request whose bytes were not those that their digest wants, and what they showed.
-struct Mismatches: Sendable {
+struct Mismatches: Sendable, Equatable, Codable {
     private(set) var count = 0
     /// What a server last stated of the file.
     private(set) var stated: StatedDigest?

@@ -31,7 +31,7 @@ struct ResourceVersion: Sendable, Equatable {
 }
 
 /// What a server stated that the whole of a version hashes to.
-struct StatedDigest: Sendable, Equatable {
+struct StatedDigest: Sendable, Equatable, Codable {
     var digest: FileDigest
     /// The version's; `nil` where it has no strong one.
     var entityTag: String?

@@ -31,14 +31,17 @@ public struct ResumeData: Sendable, Equatable, Codable {
     var origin: String?
     /// As `Content-Disposition` has it; not made safe.
     public var suggestedFileName: String?
+    /// What earlier attempts brought and was wrong as a whole.
+    var mismatches: Mismatches?
     /// Absent where the part belongs to a ``DownloadTarget``, whose owner knows the rest.
     var record: DownloadRecord?
 
     init(
         generation: String, resource: String, ranges: ByteRangeSet, version: ResourceVersion,
-        record: DownloadRecord? = nil
+        mismatches: Mismatches = Mismatches(), record: DownloadRecord? = nil
     ) {
         self.record = record
+        self.mismatches = mismatches.isEmpty ? nil : mismatches
         self.generation = generation
         self.resource = resource
         self.ranges = ranges

@@ -18,6 +18,9 @@ extension DownloadFile {
         {
             throw .taken(destination, in: target.directory)
         }
+        if case .overwrite = destination.conflict, target.directory.isDirectory(destination.name) {
+            throw TransferError(.nameConflict, "\(target.directory.path(of: destination.name)) is a directory")
+        }
         if let total { try destination.check(size: total) }
         isChecked = destination.pieces != nil
         let isStandIn = ofMirror && !task.mismatches.isEmpty

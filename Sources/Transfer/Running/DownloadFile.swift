@@ -272,7 +272,7 @@ final class DownloadFile {
     /// - Throws: where the disk refuses, or someone cut the part short (`remoteChanged`).
     func write(_ bytes: UnsafeRawBufferPointer, to run: PartFile.WriteRun) throws(TransferError) {
         guard let part else { throw TransferError(.internal, "bytes without a part") }
-        if inFlight == 0, count > 0 { try part.check(holds: written.end) }
+        if inFlight == 0, count > 0 { _ = try check(part, holds: written.end) }
         let start = run.end
         let begun = MonotonicTime.now()
         try part.write(bytes, to: run)
@@ -280,6 +280,19 @@ final class DownloadFile {
         note(start..<run.end)
         tellVerifier()
         if sinceCheckpoint == 0 { try checkSpace() }
+    }
+
+    /// - Returns: how long the part is.
+    /// - Throws: `remoteChanged` where someone cut it short, or wrote to it and no digest would tell.
+    private func check(_ part: PartFile, holds count: Int64) throws(TransferError) -> Int64 {
+        let (size, isMeddledWith) = try part.check(holds: count)
+        guard isMeddledWith else { return size }
+        guard digest != nil else { throw TransferError(.remoteChanged, "someone changed the part file") }
+        // What has been hashed may not be what is there.
+        part.noteChange()
+        stopVerifying()
+        verify()
+        return size
     }
 
     private func note(_ range: Range<Int64>) {
@@ -314,7 +327,7 @@ final class DownloadFile {
         let part = try partForWriting()
         try before?.checkName()
         // An earlier attempt may have gone further with a longer version.
-        if try part.check(holds: size) > size { try part.truncate(to: size) }
+        if try check(part, holds: size) > size { try part.truncate(to: size) }
         task.progress.setCompleted(size)
         return part
     }

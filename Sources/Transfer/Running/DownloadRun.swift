@@ -215,8 +215,10 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         case .askUnconditionally:
             isConditionUseless = true
             worker.ask(from: worker.start, to: worker.end)
-        case .changed where isShared && worker.source.number != home:
-            worker.source.drop()
+        case .changed where isShared:
+            // What the others bring is all of one version, and the answer may be a page that says no more than that
+            // there are too many of us.
+            if sources.all.count > 1, file.isJoinable { worker.source.drop() } else { isSingle = true }
             dismiss(worker)
         case .askAgain(let reason), .changed(let reason): restart(worker, reason)
         case .useless(let reason):
@@ -229,9 +231,19 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
             } else if isShared {
                 lose(worker, error)
             } else if !asksLater(worker, error), !turn(from: worker, error) {
-                broke(worker, firstFailure ?? error)
+                if restarts == 0, worker.askedFrom ?? 0 > 0, [400, 501].contains(error.httpStatus) {
+                    restart(worker, "the server refuses to send a part (\(error.httpStatus ?? 0))")
+                } else {
+                    broke(worker, firstFailure ?? error)
+                }
             }
-        case .refused(let error): broke(worker, error)
+        case .refused(let error):
+            if error.code == .checksumMismatch, !isShared {
+                // It has another file than the one that is wanted.
+                worker.source.drop()
+                if turn(from: worker, error) { return }
+            }
+            broke(worker, firstFailure ?? error)
         }
     }
 
@@ -364,7 +376,8 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         let retrying = RetryClass(error)
         guard
             mayJoin || retrying == .never || retrying == .whenAuthorised
-                || (retrying == .soon && file.count < Self.worthWaiting),
+                || (retrying == .soon
+                    && (file.count < Self.worthWaiting || task.originalRequest.leavesFailingSource)),
             let next = sources.best(at: now, users: [:], where: { $0 !== worker.source })
         else { return false }
         hand(worker, to: next, mayJoin: mayJoin)
@@ -373,7 +386,8 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
 
     /// Another source brings what the last connection would have brought.
     ///
-    /// - Parameter mayJoin: what is here of the file stays; otherwise it makes way for the whole.
+    /// - Parameter mayJoin: what is here of the file is gone on with; otherwise it makes way for the whole, once that
+    ///   comes.
     private func hand(_ worker: SegmentWorker, to next: DownloadSource, mayJoin: Bool) {
         lastNumber += 1
         let other = SegmentWorker(self, beside: worker, at: next, number: lastNumber)
@@ -387,8 +401,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
             file.join()
             askForRest(other)
         } else {
-            startOver(other, "the file is fetched from a mirror")
-            other.ask(from: 0, to: nil)
+            other.askForWhole()
         }
     }
 

@@ -62,7 +62,9 @@ final class ExchangeLauncher {
         proceed = { [unowned self] answer in
             switch answer {
             case .success(let addresses): start(plan, connectTo, addresses, handler, failed)
-            case .failure(let failure): failed(Self.error(failure, host: connectTo.host))
+            case .failure(let failure):
+                let name = (connectTo.host == plan.url.host ? "" : "of the proxy ") + connectTo.host
+                failed(Self.error(failure, host: name))
             case nil: failed(TransferError(.timedOut, "looking up \(connectTo.host) took too long"))
             }
         }
@@ -143,33 +145,14 @@ final class ExchangeLauncher {
                 // Nothing answered at the addresses: the next attempt looks the name up anew.
                 if let peer { session.resolver.forget(peer.host) }
             }
+            let words = exchange.failureText.map { CurlError(error, message: $0) } ?? error
             if let peer, let url,
-                let error = TransferError.connecting(
-                    error, systemError: exchange.easy.systemError(), to: peer, for: (url.host, url.port))
+                let error = TransferError.connecting(words, exchange, to: peer, for: (url.host, url.port))
             {
                 return error
             }
-            // CURLE_RECV_ERROR, which also stands for a proxy that makes no tunnel
-            if error.code == 56, case let status = exchange.easy.proxyStatus(), status >= 300 {
-                return status == 407
-                    ? AnswerJudgement.failure(ResponseHead(status: status, version: "", lines: []), now: 0)
-                    : TransferError(
-                        .httpStatus, "the proxy answers \(status) to whoever asks for a way to \(host)",
-                        httpStatus: status)
-            }
-            // CURLE_SSL_CONNECT_ERROR
-            if error.code == 35, exchange.easy.systemError() != 0 || Self.tellsOfCut(exchange.failureText) {
-                return TransferError(.cannotConnect, "the connection to \(host) broke while TLS began")
-            }
-            let words = exchange.failureText.map { CurlError(error, message: $0) }
-            return .exchange(words ?? error, bodyBegun: bodyBegun, host: host)
+            return .exchange(words, bodyBegun: bodyBegun, host: host)
         }
-    }
-
-    /// Whether a handshake failed since the connection ended, as OpenSSL has it.
-    private static func tellsOfCut(_ words: String?) -> Bool {
-        guard let words else { return false }
-        return ["unexpected eof", "SSL_ERROR_SYSCALL", "Connection reset"].contains { words.firstRange(of: $0) != nil }
     }
 
     /// Whom libcurl connects to: the server, or the proxy before it.

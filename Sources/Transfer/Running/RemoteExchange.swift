@@ -23,6 +23,8 @@ final class RemoteExchange: ExchangeHandler {
     private var pauses: Transaction.Pauses = []
     private var begunAt = MonotonicTime.now()
     private var lastReply: FTPReply?
+    /// An FTP server has said that it takes nobody in without TLS.
+    private var needsTLS = false
     /// Bytes of the file came or went in this step.
     private(set) var bodyBegun = false
     /// It stood still at some time during this step.
@@ -154,6 +156,8 @@ final class RemoteExchange: ExchangeHandler {
             configuration.connectTimeout = min(configuration.connectTimeout, Self.tidyingTimeout)
             configuration.stallTimeout = min(configuration.stallTimeout, Self.tidyingTimeout)
         }
+        var request = request
+        if needsTLS { request.transportSecurity = .required }
         let options = RemoteOptions(
             configuration: configuration, request: request, file: file, addresses: addresses, connectTo: connectTo,
             wish: wish, receiveBuffer: session.receiveBuffer)
@@ -310,7 +314,7 @@ final class RemoteExchange: ExchangeHandler {
         task.core.add(
             ExchangeMetrics(
                 exchange.easy.timing(), request: request, response: nil, begunAt: begunAt, lookup: lookup))
-        if case .failed(let error) = ending, failure == nil, asksForAnotherKey(error) {
+        if case .failed(let error) = ending, failure == nil, asksForAnotherKey(error) || asksForTLS(error) {
             do throws(TransferError) { return try connect() } catch { return end(error) }
         }
         var result = RemoteEnding(error: nil, facts: facts(exchange))
@@ -335,6 +339,15 @@ final class RemoteExchange: ExchangeHandler {
         [60, 2].contains(error.code) && check?.hasNext ?? false
     }
 
+    /// The server takes nobody in without TLS (CURLE_LOGIN_DENIED, CURLE_FTP_WEIRD_PASS_REPLY).
+    private func asksForTLS(_ error: CurlError) -> Bool {
+        guard file.scheme == .ftp, request.transportSecurity == .none, !needsTLS, [67, 11].contains(error.code),
+            let reply = lastReply, reply.demandsTLS
+        else { return false }
+        needsTLS = true
+        return true
+    }
+
     private func error(_ error: CurlError, _ exchange: Exchange) -> TransferError {
         // CURLE_ABORTED_BY_CALLBACK
         if error.code == 42 { return exchange.hasExpired ? stalled : .cancelled }
@@ -344,13 +357,15 @@ final class RemoteExchange: ExchangeHandler {
             // Nothing answered at the addresses: the next attempt looks the name up anew.
             session.resolver.forget((try? peer())?.host ?? file.host)
         }
+        let words = exchange.failureText.map { CurlError(error, message: $0) } ?? error
         if let peer = try? peer(),
-            let error = TransferError.connecting(
-                error, systemError: exchange.easy.systemError(), to: peer, for: (file.host, file.port))
+            let error = TransferError.connecting(words, exchange, to: peer, for: (file.host, file.port))
         {
             return error
         }
-        return .remote(error, file: file, reply: lastReply, bodyBegun: bodyBegun)
+        // LIBSSH2_ERROR_KEX_FAILURE
+        if error.code == 2, words.message.firstRange(of: " -5,") != nil, let refusal = check?.unmet { return refusal }
+        return .remote(words, file: file, reply: lastReply, bodyBegun: bodyBegun)
     }
 
     private var stalled: TransferError {

@@ -71,6 +71,8 @@ final class SegmentWorker: TransactionClient {
     private(set) var askedFrom: Int64?
     /// It was asked with `If-Range`.
     private var isConditional = false
+    /// What is here is not to be gone on with.
+    private var wantsWhole = false
     /// What it had reached when it was asked.
     private(set) var haveBefore: Int64 = 0
     /// The body is a part of the resource and not the whole.
@@ -178,6 +180,12 @@ final class SegmentWorker: TransactionClient {
         transaction.ask()
     }
 
+    /// Asks for the whole, of which nothing ties anything to what is here.
+    func askForWhole() {
+        wantsWhole = true
+        ask(from: 0, to: nil)
+    }
+
     /// Whether it was refused where a redirect once led to: what that leads to now may be another place.
     func isLedAstray(by error: TransferError) -> Bool {
         transaction.isShortcut && error.httpStatus.map { [400, 401, 403, 404, 410].contains($0) } ?? false
@@ -219,8 +227,8 @@ final class SegmentWorker: TransactionClient {
         isPart = false
         isWriting = false
         haveBefore = start
-        asksForShare = run.isShared || (file.version.isJoined && !run.isVouched(by: url))
-        guard file.count > 0 || asksForShare else { return contribution }
+        asksForShare = !wantsWhole && (run.isShared || (file.version.isJoined && !run.isVouched(by: url)))
+        guard !wantsWhole, file.count > 0 || asksForShare else { return contribution }
         let ifRange = run.isConditionUseless ? nil : run.version(at: url)?.validator.ifRange
         if ifRange != nil || asksForShare {
             askedFrom = start
@@ -272,7 +280,7 @@ final class SegmentWorker: TransactionClient {
             }
             return receive(head, at: url, from: offset, end: length.map { offset + $0 }, total: total)
         case .restart(let length):
-            startOver("the server sent the whole file")
+            startOver(wantsWhole ? "the file is fetched from a mirror" : "the server sent the whole file")
             return receive(head, at: url, from: 0, end: length, total: length)
         case .decode(let coding):
             startOver("the server sent the whole file, coded")
@@ -289,6 +297,7 @@ final class SegmentWorker: TransactionClient {
 
     /// What is here makes way for the whole.
     private func startOver(_ reason: String) {
+        wantsWhole = false
         run.startOver(self, reason)
         start = 0
         end = nil

@@ -5,14 +5,15 @@ extension TransferError {
     /// Why no connection came about, with the name of who did not make one.
     ///
     /// - Parameters:
-    ///   - systemError: of libcurl's last try.
+    ///   - exchange: the one that failed.
     ///   - peer: whom libcurl connects to: the server, or the proxy before it.
     /// - Returns: `nil` where ``exchange(_:bodyBegun:host:)`` says as much.
     static func connecting(
-        _ error: CurlError, systemError: Int32, to peer: (host: String, port: Int),
+        _ error: CurlError, _ exchange: Exchange, to peer: (host: String, port: Int),
         for server: (host: String, port: Int)
     ) -> TransferError? {
         let isProxy = peer != server
+        let systemError = exchange.easy.systemError()
         let name = isProxy ? "the proxy \(peer.host):\(peer.port)" : peer.host
         // The numbers are those of libcurl's public interface (libcurl-errors).
         return switch error.code {
@@ -21,8 +22,25 @@ extension TransferError {
         case 7 where isProxy: TransferError(.cannotConnect, "cannot connect to \(name): is it up?")
         case 28 where isProxy:
             TransferError(.timedOut, "no connection to \(server.host) by \(name) within the connect timeout")
+        case 35 where systemError != 0 || tellsOfCut(error.message):
+            TransferError(.cannotConnect, "the connection to \(name) broke while TLS began")
+        // CURLE_RECV_ERROR, which also stands for a proxy that makes no tunnel
+        case 56 where exchange.easy.proxyStatus() == 407:
+            AnswerJudgement.failure(ResponseHead(status: 407, version: "", lines: []), now: 0)
+        case 56 where exchange.easy.proxyStatus() >= 300:
+            TransferError(
+                .httpStatus,
+                "\(name) answers \(exchange.easy.proxyStatus()) to whoever asks for a way to \(server.host)",
+                httpStatus: exchange.easy.proxyStatus())
+        case 97 where exchange.easy.isRefusedByProxy():
+            TransferError(.loginRefused, "\(name) wants a user and password: its URL can hold them")
         case 97: TransferError(.cannotConnect, "\(name) makes no connection to \(server.host): \(error.message)")
         default: nil
         }
+    }
+
+    /// Whether a handshake failed since the connection ended, as OpenSSL has it.
+    private static func tellsOfCut(_ words: String) -> Bool {
+        ["unexpected eof", "SSL_ERROR_SYSCALL", "Connection reset"].contains { words.firstRange(of: $0) != nil }
     }
 }

@@ -188,7 +188,7 @@ public final class DownloadTask: LoopTask {
         }
         return ResumeData(
             generation: part.generation, resource: ResumeData.resource(of: originalRequest.url), ranges: ranges,
-            version: version, record: record)
+            version: version, mismatches: mismatches, record: record)
     }
 
     /// Opens the part that `resumeData` speak of, if it is still that.
