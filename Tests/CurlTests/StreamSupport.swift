@@ -11,6 +11,7 @@ final class StreamLog: Sendable {
         var received: [UInt8] = []
         var written = 0
         var ending: StreamEnding?
+        var endedAt: MonotonicTime?
         var takesMore = true
     }
     private let state = Mutex(State())
@@ -21,6 +22,8 @@ final class StreamLog: Sendable {
     var text: String { String(decoding: received, as: UTF8.self) }
     var written: Int { state.withLock { $0.written } }
     var ending: StreamEnding? { state.withLock { $0.ending } }
+    /// Whoever waits for the end may hear of it later, on a machine that has much to do.
+    var endedAt: MonotonicTime? { state.withLock { $0.endedAt } }
     var errorCode: UInt32? { if case .failed(let error, _) = ending { error.code } else { nil } }
     var errorText: String { if case .failed(let error, _) = ending { error.message } else { "" } }
     var systemError: Int32? { if case .failed(_, let number) = ending { number } else { nil } }
@@ -34,7 +37,12 @@ final class StreamLog: Sendable {
     func note(_ event: String) { state.withLock { $0.events.append(event) } }
     func note(received bytes: UnsafeRawBufferPointer) { state.withLock { $0.received += bytes } }
     func note(written count: Int) { state.withLock { $0.written += count } }
-    func note(_ ending: StreamEnding) { state.withLock { $0.ending = ending } }
+    func note(_ ending: StreamEnding) {
+        state.withLock { state in
+            state.ending = ending
+            state.endedAt = .now()
+        }
+    }
 
     func end() async throws -> StreamEnding {
         try await eventually(have: "the stream's end", within: .seconds(30), every: .milliseconds(2)) { ending }

@@ -145,6 +145,18 @@ struct PartFileTests {
         #expect(try reopen(data) == nil)
     }
 
+    @Test("F67: what someone else writes into a part is told from our own writes")
+    func meddledWith() throws {
+        let part = try make()
+        try write("X", to: part, at: 3)
+        #expect(try !part.check(holds: 1).isMeddledWith)
+        var times = [timespec(tv_sec: 5, tv_nsec: 0), timespec(tv_sec: 1_000_000, tv_nsec: 5)]
+        #expect(futimens(part.descriptor.raw, &times) == 0)
+        #expect(try part.check(holds: 1).isMeddledWith)
+        part.noteChange()
+        #expect(try !part.check(holds: 1).isMeddledWith)
+    }
+
     @Test("F67: a part whose mark is gone is another file")
     func unmarked() throws {
         let data = try resumeData(make())

@@ -151,6 +151,9 @@ final class Publisher: Sendable {
         let part = item.part
         let directory = part.directory
         try part.checkName()
+        if try part.check(holds: item.size).isMeddledWith {
+            throw TransferError(.remoteChanged, "someone changed the part file")
+        }
         let path = directory.currentPath
         if !item.destination.isPrivate { fchmod(part.descriptor.raw, permissions) }
         if let time = item.destination.modificationTime {

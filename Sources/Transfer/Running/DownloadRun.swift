@@ -232,7 +232,8 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
                 lose(worker, error)
             } else if !asksLater(worker, error), !turn(from: worker, error) {
                 if restarts == 0, worker.askedFrom ?? 0 > 0, [400, 501].contains(error.httpStatus) {
-                    restart(worker, "the server refuses to send a part (\(error.httpStatus ?? 0))")
+                    restarts += 1
+                    worker.askForWhole("the server refuses to send a part (\(error.httpStatus ?? 0))")
                 } else {
                     broke(worker, firstFailure ?? error)
                 }
@@ -401,7 +402,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
             file.join()
             askForRest(other)
         } else {
-            other.askForWhole()
+            other.askForWhole("the file is fetched from a mirror")
         }
     }
 

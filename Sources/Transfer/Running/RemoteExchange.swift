@@ -358,7 +358,7 @@ final class RemoteExchange: ExchangeHandler {
             session.resolver.forget((try? peer())?.host ?? file.host)
         }
         let words = exchange.failureText.map { CurlError(error, message: $0) } ?? error
-        if let peer = try? peer(),
+        if !bodyBegun, let peer = try? peer(),
             let error = TransferError.connecting(words, exchange, to: peer, for: (file.host, file.port))
         {
             return error

@@ -71,8 +71,8 @@ final class SegmentWorker: TransactionClient {
     private(set) var askedFrom: Int64?
     /// It was asked with `If-Range`.
     private var isConditional = false
-    /// What is here is not to be gone on with.
-    private var wantsWhole = false
+    /// Why what is here is not to be gone on with; `nil` where it is.
+    private var reasonForWhole: String?
     /// What it had reached when it was asked.
     private(set) var haveBefore: Int64 = 0
     /// The body is a part of the resource and not the whole.
@@ -180,9 +180,9 @@ final class SegmentWorker: TransactionClient {
         transaction.ask()
     }
 
-    /// Asks for the whole, of which nothing ties anything to what is here.
-    func askForWhole() {
-        wantsWhole = true
+    /// Asks for the whole; once that comes, what is here makes way for it.
+    func askForWhole(_ reason: String) {
+        reasonForWhole = reason
         ask(from: 0, to: nil)
     }
 
@@ -227,8 +227,9 @@ final class SegmentWorker: TransactionClient {
         isPart = false
         isWriting = false
         haveBefore = start
-        asksForShare = !wantsWhole && (run.isShared || (file.version.isJoined && !run.isVouched(by: url)))
-        guard !wantsWhole, file.count > 0 || asksForShare else { return contribution }
+        asksForShare =
+            reasonForWhole == nil && (run.isShared || (file.version.isJoined && !run.isVouched(by: url)))
+        guard reasonForWhole == nil, file.count > 0 || asksForShare else { return contribution }
         let ifRange = run.isConditionUseless ? nil : run.version(at: url)?.validator.ifRange
         if ifRange != nil || asksForShare {
             askedFrom = start
@@ -280,7 +281,7 @@ final class SegmentWorker: TransactionClient {
             }
             return receive(head, at: url, from: offset, end: length.map { offset + $0 }, total: total)
         case .restart(let length):
-            startOver(wantsWhole ? "the file is fetched from a mirror" : "the server sent the whole file")
+            startOver(reasonForWhole ?? "the server sent the whole file")
             return receive(head, at: url, from: 0, end: length, total: length)
         case .decode(let coding):
             startOver("the server sent the whole file, coded")
@@ -297,7 +298,7 @@ final class SegmentWorker: TransactionClient {
 
     /// What is here makes way for the whole.
     private func startOver(_ reason: String) {
-        wantsWhole = false
+        reasonForWhole = nil
         run.startOver(self, reason)
         start = 0
         end = nil
