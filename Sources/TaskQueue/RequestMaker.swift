@@ -9,6 +9,8 @@ struct RequestMaker {
     let manager: SessionManager
     let settings: QueueSettings
     private let store: TaskStore
+    /// So many attempts before the last one a source that fails is left for a mirror, whatever it brought.
+    private static let lastAttempts = 3
     /// The store's, in the names of part files.
     let identity: String
     /// Later tasks cannot have been finished by a life of the daemon that ended before it could note that down.
@@ -146,7 +148,7 @@ struct RequestMaker {
         naming.pieces = Self.digests(work.hasPieceHashes ? try pieces(of: record.id) : specification.pieceHashes)
         request.segments = specification.connections.map(QueueSettings.segments) ?? settings.segments
         request.mirrors = specification.mirrors
-        request.leavesFailingSource = record.failures >= max(2, settings.retry.attempts - 3)
+        request.leavesFailingSource = record.failures >= max(2, settings.retry.attempts - Self.lastAttempts)
         request.maximumRate = specification.limit
         let target = DownloadTarget(
             directory: directory, partName: Self.partName(record.id, identity: identity), owner: owner,

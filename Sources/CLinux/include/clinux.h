@@ -30,6 +30,7 @@ int linux_syncfs(int fd);
 
 // f_type of statfs(2); 0 where it cannot be told.
 long linux_file_system_type(int fd);
+
 // An empty file that is nowhere but in memory, or -1.
 int linux_memory_file(const char *name);
 

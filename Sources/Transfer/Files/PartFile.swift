@@ -52,17 +52,17 @@ public final class PartFile: Sendable {
     private let read = Atomic<Int64>(.max)
 
     private init(
-        descriptor: FileDescriptorOwner, inode: UInt64, directory: Directory, name: String, generation: String,
+        descriptor: FileDescriptorOwner, _ information: stat, directory: Directory, name: String, generation: String,
         ranges: ByteRangeSet
     ) {
-        self.inode = inode
+        inode = UInt64(information.st_ino)
         self.descriptor = descriptor
         self.directory = directory
         self.name = name
         self.generation = generation
         state = Mutex(State(written: ranges, durable: ranges))
         tellsChanges = Self.tellsChanges(descriptor)
-        noteChange()
+        if tellsChanges { changed.store(Self.time(information), ordering: .relaxed) }
     }
 
     /// Whether its time moves with every write and with nothing else: file systems of other machines, and those that
@@ -95,7 +95,7 @@ public final class PartFile: Sendable {
         let owned = FileDescriptorOwner(descriptor)
         let generation = mark(descriptor, owner + "-" + String(UInt64.random(in: 0...UInt64.max), radix: 16))
         return PartFile(
-            descriptor: owned, inode: UInt64(try owned.status().st_ino), directory: directory, name: name,
+            descriptor: owned, try owned.status(), directory: directory, name: name,
             generation: generation, ranges: ByteRangeSet())
     }
 
@@ -124,7 +124,7 @@ public final class PartFile: Sendable {
         else { return nil }
         guard isMarked(raw, resumeData.generation), try takeUp(raw, information) else { return nil }
         return PartFile(
-            descriptor: descriptor, inode: UInt64(information.st_ino), directory: directory, name: name,
+            descriptor: descriptor, information, directory: directory, name: name,
             generation: resumeData.generation, ranges: resumeData.ranges)
     }
 
@@ -142,7 +142,7 @@ public final class PartFile: Sendable {
             }
         }
         return PartFile(
-            descriptor: descriptor, inode: inode, directory: directory, name: name, generation: generation,
+            descriptor: descriptor, try descriptor.status(), directory: directory, name: name, generation: generation,
             ranges: durable)
     }
 

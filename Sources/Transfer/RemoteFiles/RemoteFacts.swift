@@ -34,7 +34,7 @@ struct RemoteFacts: Sendable, Equatable {
 
     /// What is compared before a download goes on. Servers tell times in seconds, and a file may be written twice in
     /// one: where the time is known, a little is enough to see that.
-    var overlap: Overlap { time == nil ? Overlap() : .brief }
+    private var overlap: Overlap { time == nil ? Overlap() : .brief }
 
     /// Where a download goes on that has `have` bytes of the version that these facts are of: what lies from there to
     /// `have` is fetched once more and compared.

@@ -48,13 +48,13 @@ extension TransferError {
                 .cannotConnect,
                 "\(host) and this machine's libssh2 agree on no SSH session: the server is too busy, or offers only "
                     + "algorithms that libssh2 lacks, such as RSA host keys alone")
+        case 79 where bodyBegun:
+            return TransferError(.truncated, "the SSH connection to \(host) broke, or it failed at \(path)")
+        case 79 where error.message.firstRange(of: "Could not open") != nil:
+            return TransferError(.permissionDenied, "\(host) does not give \(path): is it a directory?")
         case 79:
-            return bodyBegun
-                ? TransferError(.truncated, "the SSH connection to \(host) broke, or it failed at \(path)")
-                : error.message.firstRange(of: "Could not open") != nil
-                    ? TransferError(.permissionDenied, "\(host) does not give \(path): is it a directory?")
-                    : TransferError(
-                        .cannotConnect, "\(host) failed at \(path): no such directory, no right, or no SFTP")
+            return TransferError(
+                .cannotConnect, "\(host) failed at \(path): no such directory, no right, or no SFTP")
         case 28 where bodyBegun: return TransferError(.stalled, "\(host) did not answer in time\(words)")
         case 28: return TransferError(.timedOut, "\(host) did not answer in time\(words)")
         case 1, 4:

@@ -63,9 +63,9 @@ struct AnswerJudgement {
             return .askAgain(reason: "the server answered one range with several parts")
         }
         if head.contentCoding != nil { return .askAgain(reason: "the server coded a part though identity was asked") }
-        guard let text = head.value(of: "content-range"), let range = ContentRange(text), let bounds = range.bounds,
-            head.values(of: "content-range").allSatisfy({ ContentRange($0) == range })
-        else { return .askAgain(reason: "the server sent a part without saying which") }
+        guard let range = Self.range(of: head), let bounds = range.bounds else {
+            return .askAgain(reason: "the server sent a part without saying which")
+        }
         if let total, let theirs = range.total, theirs != total {
             return .askAgain(reason: "the file's size changed from \(total) to \(theirs) bytes")
         }
@@ -98,9 +98,9 @@ struct AnswerJudgement {
                     TransferError(.invalidRequest, "the server sends the file coded (\(coding)) though asked not to"))
             }
         }
-        if let text = head.value(of: "content-range") {
+        if head.value(of: "content-range") != nil {
             // Some servers say 200 and mean 206; only numbers that fit make it one.
-            if let askedFrom, let range = ContentRange(text), let bounds = range.bounds,
+            if let askedFrom, let range = Self.range(of: head), let bounds = range.bounds,
                 bounds.lowerBound == askedFrom, bounds.upperBound - bounds.lowerBound + 1 == head.contentLength,
                 range.total == total, total != nil, isVouched, validator?.agrees(with: head.validator) ?? false
             {
@@ -115,7 +115,7 @@ struct AnswerJudgement {
     }
 
     private func unsatisfiable(_ head: ResponseHead) -> Verdict {
-        if isSame(head), let text = head.value(of: "content-range"), let range = ContentRange(text),
+        if isSame(head), let range = Self.range(of: head),
             range.bounds == nil, let theirs = range.total, theirs == have, total == nil || total == have
         {
             return .complete
@@ -146,29 +146,39 @@ struct AnswerJudgement {
         if isOther(head.representationDigest) { return "the file on the server has changed" }
         let theirs =
             head.status == 206
-            ? head.value(of: "content-range").flatMap { ContentRange($0)?.total } : head.contentLength
+            ? Self.range(of: head)?.total : head.contentLength
         if let total, let theirs, theirs != total, head.contentCoding == nil {
             return "the file's size changed from \(total) to \(theirs) bytes"
         }
         return nil
     }
 
+    /// What range an answer says that it brings; `nil` also where several fields contradict each other.
+    private static func range(of head: ResponseHead) -> ContentRange? {
+        let ranges = head.values(of: "content-range").map(ContentRange.init)
+        guard let range = ranges.first ?? nil, ranges.allSatisfy({ $0 == range }) else { return nil }
+        return range
+    }
+
     /// What a status means that is no success.
     static func failure(_ head: ResponseHead, now: Int64) -> TransferError {
-        let words: String =
-            switch head.status {
-            case 204, 205: "the server answers without a file (\(head.status))"
-            case 401: "the server wants a user and password (401)"
-            case 403: "the server refuses access (403)"
-            case 407: "the proxy wants a user and password (407): its URL can hold them"
-            case 404: "there is no such file on the server (404)"
-            case 410: "the file is gone from the server for good (410)"
-            case 429: "the server asks for fewer requests (429)"
-            case 500...599: "the server failed (\(head.status))"
-            default: "the server answered with status \(head.status)"
-            }
-        return TransferError(
-            .httpStatus, words, httpStatus: head.status, retryAfter: head.retryAfter(now: now))
+        TransferError(
+            .httpStatus, words(for: head.status), httpStatus: head.status, retryAfter: head.retryAfter(now: now))
+    }
+
+    /// A status that is no success, for a person.
+    static func words(for status: Int) -> String {
+        switch status {
+        case 204, 205: "the server answers without a file (\(status))"
+        case 401: "the server wants a user and password (401)"
+        case 403: "the server refuses access (403)"
+        case 407: "the proxy wants a user and password (407): its URL can hold them"
+        case 404: "there is no such file on the server (404)"
+        case 410: "the file is gone from the server for good (410)"
+        case 429: "the server asks for fewer requests (429)"
+        case 500...599: "the server failed (\(status))"
+        default: "the server answered with status \(status)"
+        }
     }
 
     /// A file that is itself compressed is often labelled with its coding; the bytes are then the file.

@@ -63,8 +63,7 @@ final class ExchangeLauncher {
             switch answer {
             case .success(let addresses): start(plan, connectTo, addresses, handler, failed)
             case .failure(let failure):
-                let name = (connectTo.host == plan.url.host ? "" : "of the proxy ") + connectTo.host
-                failed(Self.error(failure, host: name))
+                failed(Self.error(failure, host: connectTo.host, for: plan.url.host))
             case nil: failed(TransferError(.timedOut, "looking up \(connectTo.host) took too long"))
             }
         }
@@ -165,8 +164,12 @@ final class ExchangeLauncher {
         return (url.host, hasPort ? url.port : 1080)
     }
 
-    static func error(_ failure: Resolver.Failure, host: String) -> TransferError {
-        switch failure {
+    /// - Parameters:
+    ///   - host: whose address was looked for.
+    ///   - server: the one that is meant: where it is not `host`, that is its proxy.
+    static func error(_ failure: Resolver.Failure, host: String, for server: String) -> TransferError {
+        let host = (host == server ? "" : "of the proxy ") + host
+        return switch failure {
         case .unknownName: TransferError(.unknownHost, "the name \(host) does not resolve")
         case .unavailable: TransferError(.resolverUnavailable, "no name server answers (looking up \(host))")
         case .other(let words): TransferError(.unknownHost, "looking up \(host) failed: \(words)")

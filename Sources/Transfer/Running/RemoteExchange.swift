@@ -39,6 +39,8 @@ final class RemoteExchange: ExchangeHandler {
     private var timer: Int?
     private var proceed: ((Resolver.Answer?) -> Void)?
     private var lookup: Int64?
+    /// Whom libcurl connects to.
+    private var peer: (host: String, port: Int)?
     /// Since when a data connection is being made.
     private var dataConnectionSince: MonotonicTime?
 
@@ -96,19 +98,22 @@ final class RemoteExchange: ExchangeHandler {
         if let next = check?.next(), case .type(let type) = next {
             wish = try MemoryFile(HostKeyCheck.wish(for: type, host: file.plainHost))
         }
-        let connectTo = try peer()
+        let connectTo: (host: String, port: Int)
+        do throws(CurlError) {
+            connectTo = try ExchangeLauncher.peer(
+                behind: request.proxy ?? session.configuration.proxy, (file.host, file.port))
+        } catch {
+            throw TransferError(.invalidRequest, "the proxy's URL cannot be read")
+        }
+        peer = connectTo
         if let known = session.resolver.cached(connectTo.host) { return try start(connectTo, known) }
         // Held by the run, which holds this: let go of when the answer is there or the run ends.
         proceed = { [unowned self] answer in
             do throws(TransferError) {
                 switch answer {
                 case .success(let addresses): try start(connectTo, addresses)
-                case .failure(.unknownName):
-                    throw TransferError(.unknownHost, "the name \(connectTo.host) does not resolve")
-                case .failure(.unavailable):
-                    throw TransferError(.resolverUnavailable, "no name server answers (looking up \(connectTo.host))")
-                case .failure(.other(let words)):
-                    throw TransferError(.unknownHost, "looking up \(connectTo.host) failed: \(words)")
+                case .failure(let failure):
+                    throw ExchangeLauncher.error(failure, host: connectTo.host, for: file.host)
                 case nil: throw TransferError(.timedOut, "looking up \(connectTo.host) took too long")
                 }
             } catch {
@@ -123,19 +128,6 @@ final class RemoteExchange: ExchangeHandler {
             session.perform(task) { run in
                 (run as? any RemoteRun)?.exchange.resolved(answer, attempt: attempt)
             }
-        }
-    }
-
-    /// Whom libcurl connects to: the server, or the proxy before it.
-    private func peer() throws(TransferError) -> (host: String, port: Int) {
-        guard let proxy = request.proxy ?? session.configuration.proxy, let colon = proxy.firstRange(of: "://") else {
-            return (file.host, file.port)
-        }
-        do throws(CurlError) {
-            let url = try CurlURL("http" + proxy[colon.lowerBound...])
-            return (url.host, url.text.firstRange(of: ":\(url.port)") != nil ? url.port : 1080)
-        } catch {
-            throw TransferError(.invalidRequest, "the proxy's URL cannot be read")
         }
     }
 
@@ -355,10 +347,10 @@ final class RemoteExchange: ExchangeHandler {
         // CURLE_COULDNT_CONNECT
         if error.code == 7 {
             // Nothing answered at the addresses: the next attempt looks the name up anew.
-            session.resolver.forget((try? peer())?.host ?? file.host)
+            session.resolver.forget(peer?.host ?? file.host)
         }
         let words = exchange.failureText.map { CurlError(error, message: $0) } ?? error
-        if !bodyBegun, let peer = try? peer(),
+        if !bodyBegun, let peer,
             let error = TransferError.connecting(words, exchange, to: peer, for: (file.host, file.port))
         {
             return error

@@ -124,7 +124,7 @@ final class StreamRun: LoopRun, StreamHandler {
         if let number = lookup.timer { core.cancelTimer(number) }
         lookup.timer = nil
         switch answer {
-        case .failure(let failure): end(ExchangeLauncher.error(failure, host: host))
+        case .failure(let failure): end(ExchangeLauncher.error(failure, host: host, for: peer.host))
         case .success(let addresses):
             steps.lookedUp()
             lookup.found(addresses)

@@ -13,7 +13,7 @@ extension TransferError {
         for server: (host: String, port: Int)
     ) -> TransferError? {
         let isProxy = peer != server
-        let systemError = exchange.easy.systemError()
+        let (systemError, proxyStatus) = (exchange.easy.systemError(), exchange.easy.proxyStatus())
         let name = isProxy ? "the proxy \(peer.host):\(peer.port)" : peer.host
         // The numbers are those of libcurl's public interface (libcurl-errors).
         return switch error.code {
@@ -25,13 +25,12 @@ extension TransferError {
         case 35 where systemError != 0 || tellsOfCut(error.message):
             TransferError(.cannotConnect, "the connection to \(name) broke while TLS began")
         // CURLE_RECV_ERROR, which also stands for a proxy that makes no tunnel
-        case 56 where exchange.easy.proxyStatus() == 407:
-            AnswerJudgement.failure(ResponseHead(status: 407, version: "", lines: []), now: 0)
-        case 56 where exchange.easy.proxyStatus() >= 300:
+        case 56 where proxyStatus == 407:
+            TransferError(.httpStatus, AnswerJudgement.words(for: proxyStatus), httpStatus: proxyStatus)
+        case 56 where proxyStatus >= 300:
             TransferError(
-                .httpStatus,
-                "\(name) answers \(exchange.easy.proxyStatus()) to whoever asks for a way to \(server.host)",
-                httpStatus: exchange.easy.proxyStatus())
+                .httpStatus, "\(name) answers \(proxyStatus) to whoever asks for a way to \(server.host)",
+                httpStatus: proxyStatus)
         case 97 where exchange.easy.isRefusedByProxy():
             TransferError(.loginRefused, "\(name) wants a user and password: its URL can hold them")
         case 97: TransferError(.cannotConnect, "\(name) makes no connection to \(server.host): \(error.message)")

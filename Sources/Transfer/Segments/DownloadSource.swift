@@ -48,12 +48,13 @@ struct DownloadSources {
 
     /// - Parameters:
     ///   - request: names its mirrors.
-    ///   - wrong: those that come last, by their URLs, since they brought another file.
+    ///   - wrong: those that come last, since they brought another file; see ``Mismatches/wrong``.
     init(_ request: TransferRequest, wrong: Set<String> = []) {
         all = [DownloadSource(number: 0, request: request)]
         for mirror in request.mirrors { add(mirror) }
         guard !wrong.isEmpty else { return }
-        all = all.filter { !wrong.contains($0.request.url) } + all.filter { wrong.contains($0.request.url) }
+        let isWrong = { (source: DownloadSource) in wrong.contains(ResumeData.resource(of: source.request.url)) }
+        all = all.filter { !isWrong($0) } + all.filter(isWrong)
     }
 
     /// The one to begin with.
