@@ -43,7 +43,13 @@ struct DownloadPlace: Equatable {
 
     /// The path of a file of this name.
     func path(of name: String) -> String {
-        let base = root == "/" ? "" : root
-        return subdirectory.isEmpty ? "\(base)/\(name)" : "\(base)/\(subdirectory)/\(name)"
+        Self.child(name, of: path)
     }
+
+    private static func child(_ name: String, of directory: String) -> String {
+        directory == "/" ? "/\(name)" : "\(directory)/\(name)"
+    }
+
+    /// The directory's own.
+    var path: String { subdirectory.isEmpty ? root : Self.child(subdirectory, of: root) }
 }

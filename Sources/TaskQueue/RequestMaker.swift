@@ -9,6 +9,7 @@ struct RequestMaker {
     let manager: SessionManager
     let settings: QueueSettings
     private let store: TaskStore
+    private let detachedPlaces: DetachedPlaces
     /// So many attempts before the last one a source that fails is left for a mirror, whatever it brought.
     private static let lastAttempts = 3
     /// The store's, in the names of part files.
@@ -21,10 +22,13 @@ struct RequestMaker {
     /// Those of them whose entries are on disk as they were found.
     private var synchronized: Set<String?> = []
 
-    init(manager: SessionManager, settings: QueueSettings, store: TaskStore) {
+    init(
+        manager: SessionManager, settings: QueueSettings, store: TaskStore, detachedPlaces: DetachedPlaces = .init()
+    ) {
         self.manager = manager
         self.settings = settings
         self.store = store
+        self.detachedPlaces = detachedPlaces
         identity = store.identity
         newestOfEarlierLives = store.newestTaskAtOpening
     }
@@ -199,6 +203,7 @@ struct RequestMaker {
         } catch {
             throw TransferError(.pathNotAllowed, error.message)
         }
+        try detachedPlaces.check(place.path)
         let directory = try Directory.open(
             root: place.root, subdirectory: place.subdirectory, makesRoot: place.makesRoot)
         directories[asked] = directory

@@ -115,6 +115,7 @@ struct RunConclusion {
             case .notFound: .http(404)
             case .unreachable: .connect
             case .loginRefused: .permissionDenied
+            case .volumeDetached: .io
             case .cancelled, .invalidated: .internal
             default: ErrorCode(rawValue: error.code.rawValue)
             }

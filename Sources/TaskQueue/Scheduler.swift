@@ -25,6 +25,7 @@ package actor Scheduler {
     private var isDrained = false
     /// Tasks that a command is about: not to be started under its hands.
     private var held: [TaskID: Int] = [:]
+    private let detachedPlaces = DetachedPlaces()
     private var isStopping = false
     private var ticker: Task<Void, Never>?
     private var alarm: (at: Milliseconds, task: Task<Void, Never>)?
@@ -124,10 +125,14 @@ package actor Scheduler {
 
     private func fill() {
         guard !isStopping else { return }
-        var maker = RequestMaker(manager: manager, settings: settings, store: store)
+        var maker = makeRequests()
         while slots.hasRoom, running.count < Self.runningLimit, let work = nextReady() { start(work, &maker) }
         if ticker == nil, !running.isEmpty { startTicker() }
         if running.isEmpty || isDrained { setAlarm() }
+    }
+
+    private func makeRequests() -> RequestMaker {
+        RequestMaker(manager: manager, settings: settings, store: store, detachedPlaces: detachedPlaces)
     }
 
     private func nextReady() -> TaskWork? {
@@ -280,7 +285,7 @@ package actor Scheduler {
                         report: .init(error: TransferError(.cancelled, "cancelled"), attempts: 1, transferred: 0),
                         resumeData: task.work.resumeData.flatMap { ResumeData(bytes: $0) })))
         }
-        var maker = RequestMaker(manager: manager, settings: settings, store: store)
+        var maker = makeRequests()
         start(task.work, &maker, found: found)
     }
 
@@ -335,6 +340,7 @@ package actor Scheduler {
         if report.error == nil, ending.size == 0 { progress.bytesTotal = 0 }
         report.transferred = task.progress.transferredBytes
         report.bytesDone = progress.bytesDone
+        detachedPlaces.note(report.error)
         let conclusion = RunConclusion(record: record, policy: settings.retry, now: clock.now())
         guard let outcome = conclusion.conclude(report, order: task.order, using: &generator) else {
             return .checkpoint(record.id, progress)
@@ -443,7 +449,8 @@ package actor Scheduler {
         } catch {
             // What the kernel held may be gone: only what an earlier sync covered counts. Ended here, the task comes
             // back with that.
-            logger.error("a sync failed", metadata: ["task": "\(id)", "error": "\(error)"])
+            logger.error("a checkpoint failed", metadata: ["task": "\(id)", "error": "\(error)"])
+            detachedPlaces.note(error)
             if running[id]?.order == nil { running[id]?.order = .release }
             request.cancel()
             return true
@@ -528,7 +535,7 @@ package actor Scheduler {
 
     private func startAgain(_ ids: Set<TaskID>) {
         guard !isStopping else { return }
-        var maker = RequestMaker(manager: manager, settings: settings, store: store)
+        var maker = makeRequests()
         for id in ids where running[id] == nil && held[id] == nil {
             guard let work = try? store.work(for: id), work.record.standing.state == .queued,
                 slots.mayStart(work.record.host)

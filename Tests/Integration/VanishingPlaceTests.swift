@@ -66,22 +66,30 @@ struct VanishingPlaceTests {
         try await again.unmount()
     }
 
-    @Test("F20: what a volume taken off its path was to hold never lands in the directory beneath it")
+    @Test("F20: a volume taken off its path stops its task, nothing lands beneath, and back in its place it goes on")
     func detached() async throws {
         let scene = try await Scene()
         let (daemon, id) = (scene.daemon, scene.id)
         try scene.disk.detach()
-        let task = try await daemon.settled(id)
+        let stopped = try await daemon.state(of: id, "to wait") { $0.state != .active && $0.state != .queued }
+        #expect(stopped.state == .waiting)
+        #expect(stopped.reason == .retry)
+        #expect(stopped.error?.code == .io)
+        #expect(stopped.error?.message.contains("mount it again") == true)
+        // Tried again meanwhile, it does not begin anew in what is there now.
+        try await daemon.state(of: id, "to have tried more often than a server is asked") { $0.attempts > 6 }
         #expect(try FileManager.default.contentsOfDirectory(atPath: scene.path) == [])
         #expect(scene.server.requests().count == 1)
-        // It went where it was pinned to, and there it is when the volume is back.
-        try await daemon.terminate()
         try await eventually(that: "the volume is let go of", within: .seconds(20)) {
             try await run(["losetup", "--associated", scene.image]).output.isEmpty
         }
         let again = try await Mount.ext4(image: scene.image, at: scene.path)
-        #expect(task.state == .completed, "\(task)")
+        #expect(try await daemon.settled(id).state == .completed)
         #expect(Self.resource.difference(fromFileAt: "\(scene.path)/f") == nil)
+        #expect(scene.server.requests().count == 2)
+        #expect(scene.server.requests().last?.header("range") != nil)
+        daemon.expectTidy()
+        try await daemon.terminate()
         try await again.unmount()
     }
 }

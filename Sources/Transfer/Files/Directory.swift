@@ -162,20 +162,44 @@ public final class Directory: Sendable {
         }
     }
 
-    /// Where the directory is now: it may have been moved since it was opened, and its files with it. Where no path
-    /// leads to it any more, as after its file system was taken off its place, the one that it had.
-    var currentPath: String {
-        if isHere(path) { return path }
+    /// What a path leads to.
+    public enum Entry: Equatable, Sendable {
+        case file(device: UInt64, inode: UInt64)
+        case nothing
+        /// The system did not say.
+        case unknown
+    }
+
+    /// What `path` leads to now; links are followed.
+    public static func entry(at path: String) -> Entry {
+        var information = stat()
+        if stat(path, &information) == 0 {
+            return .file(device: UInt64(information.st_dev), inode: UInt64(information.st_ino))
+        }
+        return errno == ENOENT || errno == ENOTDIR ? .nothing : .unknown
+    }
+
+    /// Where the directory is now: it may have been moved since it was opened, and its files with it. Where it was
+    /// removed, the path that it had.
+    ///
+    /// - Throws: `volumeDetached` where its file system was taken off its place, or another was put over it: what is
+    ///   written here now, nobody sees under the path that it is to have.
+    func currentPath() throws(TransferError) -> String {
+        let here = Entry.file(device: device, inode: inode)
+        let found = Self.entry(at: path)
+        if found == here { return path }
         var text = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink("/proc/self/fd/\(descriptor.raw)", &text, text.count)
         let moved = String(decoding: text.prefix(max(0, count)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        return isHere(moved) ? moved : path
-    }
-
-    private func isHere(_ path: String) -> Bool {
-        var information = stat()
-        return stat(path, &information) == 0 && UInt64(information.st_ino) == inode
-            && UInt64(information.st_dev) == device
+        if Self.entry(at: moved) == here { return moved }
+        let isElsewhere =
+            switch found {
+            case .file(let device, _): device != self.device
+            case .nothing: true
+            case .unknown: false
+            }
+        guard isElsewhere, let information = try? descriptor.status(), information.st_nlink > 0 else { return path }
+        throw .detached(DetachedVolume(path: path, beneath: found))
     }
 
     /// Where `name` is in this directory, as a path; makes and looks up nothing.

@@ -154,7 +154,7 @@ final class Publisher: Sendable {
         if try part.check(holds: item.size).isMeddledWith {
             throw TransferError(.remoteChanged, "someone changed the part file")
         }
-        let path = directory.currentPath
+        let path = try directory.currentPath()
         if !item.destination.isPrivate { fchmod(part.descriptor.raw, permissions) }
         if let time = item.destination.modificationTime {
             _ = linux_set_modification_time(part.descriptor.raw, time)

@@ -62,7 +62,7 @@ public enum RetryClass: Sendable, Equatable {
             case .cannotConnect, .unknownHost, .timedOut, .stalled, .truncated, .remoteChanged: .soon
             case .resolverUnavailable, .unreachable: .whenNetworkChanges
             case .diskFull: .whenDiskHasRoom
-            case .io: .whenSystemRecovers
+            case .io, .volumeDetached: .whenSystemRecovers
             case .sourceChanged: .whenSourceIsRight
             case .loginRefused, .authenticationFailed: .whenAuthorised
             case .httpStatus: Self.status(error.httpStatus ?? 0)

@@ -68,6 +68,9 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
         public static let permissionDenied = Code(rawValue: "permission-denied")
         /// Another call of the system failed; see ``TransferError/systemError``.
         public static let io = Code(rawValue: "io")
+        /// The file system that a download's directory is on was taken off its place: a case of ``io`` with a word of its
+        /// own; ``TransferError/underlying`` is a ``DetachedVolume``. What came is kept there.
+        public static let volumeDetached = Code(rawValue: "volume-detached")
         /// The file to upload is not the one it was, or is gone.
         public static let sourceChanged = Code(rawValue: "source-changed")
         /// More bytes than the request, the session or the file system allows.
@@ -142,6 +145,14 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
             default: .io
             }
         return TransferError(code, "cannot \(doing): \(String(cString: strerror(error)))", systemError: error)
+    }
+
+    /// A path no longer leads to the file system that a download's bytes are on.
+    public static func detached(_ volume: DetachedVolume) -> TransferError {
+        TransferError(
+            .volumeDetached,
+            "the file system that held \(volume.path) was taken off its place; mount it again and the download goes on",
+            underlying: volume)
     }
 
     /// A failed exchange.

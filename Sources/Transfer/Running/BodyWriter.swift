@@ -102,7 +102,7 @@ final class BodyWriter {
             run = try file.beginRun(at: position - Int64(count))
             self.run = run
         }
-        if file.isSlow {
+        if file.handsOver() {
             self.buffer = nil
             file.hand(buffer, count, to: run, at: position - Int64(count))
         } else {

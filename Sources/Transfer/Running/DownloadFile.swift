@@ -13,7 +13,9 @@ final class DownloadFile {
 
     /// Where the part lies; `nil` while a destination is yet to be decided.
     private(set) var target: DownloadTarget?
-    private(set) var part: PartFile?
+    private(set) var part: PartFile? {
+        didSet { disk = part.map { session.disk(of: $0) } }
+    }
     /// What is known of the version that the bytes in the part are of.
     private(set) var version = ResourceVersion()
     /// Bytes that were handed to the kernel.
@@ -194,6 +196,8 @@ final class DownloadFile {
 
     // MARK: A slow disk
 
+    /// Where the part lies.
+    private var disk: Disk?
     /// Once writing has been slow: what writes in the loop's place.
     private var slowWriter: SlowWriter?
     /// Blocks that it has not written yet; they count as written here, and not in the part.
@@ -202,8 +206,7 @@ final class DownloadFile {
     /// Called when every block is written.
     private var drained: (() -> Void)?
 
-    /// Milliseconds of one write that make a disk slow, and those that a quick one takes at most.
-    private static let slowWrite: Int64 = 100
+    /// Milliseconds that a quick write takes at most.
     private static let quickWrite: Int64 = 10
     /// So many quick writes in a row, and the loop writes by itself again.
     private static let recovery = 256
@@ -216,12 +219,17 @@ final class DownloadFile {
     /// Whether no block is on its way to the disk.
     var isAtRest: Bool { inFlight == 0 }
 
-    var isSlow: Bool { slowWriter != nil }
+    /// Whether blocks are handed over: this download's disk is slow, as a write of this or of another one showed.
+    func handsOver() -> Bool {
+        if slowWriter == nil, disk?.isSlow == true { becomeSlow() }
+        return slowWriter != nil
+    }
 
     private func becomeSlow() {
+        guard let disk else { return }
         let (session, task) = (session, task)
         quickWrites = 0
-        slowWriter = SlowWriter(on: session.diskThreads) { block, error, milliseconds in
+        slowWriter = SlowWriter(on: disk.threads) { block, error, milliseconds in
             session.loop(for: task).post { core in
                 core.buffers.give(block.buffer)
                 guard let run = core.client(task.identifier) as? any FileRun else { return }
@@ -242,6 +250,7 @@ final class DownloadFile {
 
     private func didWrite(_ block: SlowWriter.Block, _ error: TransferError?, _ milliseconds: Int64) {
         inFlight -= 1
+        disk?.note(write: milliseconds)
         guard error == nil else { return }
         quickWrites = milliseconds <= Self.quickWrite ? quickWrites + 1 : 0
         if inFlight == 0, quickWrites >= Self.recovery { slowWriter = nil }
@@ -276,7 +285,7 @@ final class DownloadFile {
         let start = run.end
         let begun = MonotonicTime.now()
         try part.write(bytes, to: run)
-        if MonotonicTime.now().milliseconds(since: begun) >= Self.slowWrite { becomeSlow() }
+        disk?.note(write: MonotonicTime.now().milliseconds(since: begun))
         note(start..<run.end)
         tellVerifier()
         if sinceCheckpoint == 0 { try checkSpace() }

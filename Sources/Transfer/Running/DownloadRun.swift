@@ -590,7 +590,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
                 destination = try file.place(worker.undecided ?? ResourceMetadata(nil, file.version), total: nil)
             }
             let size = file.version.total ?? max(worker.writer.position, file.front)
-            if file.isSlow { try worker.writer.flush() }
+            if file.handsOver() { try worker.writer.flush() }
             if file.waits({ [unowned self] in if !isEnded { finish(worker) } }) { return }
             let part = try file.complete(size: size, flushing: worker.writer)
             // However the counts came about: what has a hole gets no name.

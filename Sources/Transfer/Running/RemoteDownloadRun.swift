@@ -198,7 +198,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
                 destination = try file.place(ResourceMetadata(nil, file.version), total: nil)
             }
             let size = max(writer.position, file.front)
-            if file.isSlow { try writer.flush() }
+            if file.handsOver() { try writer.flush() }
             if file.waits({ [unowned self] in if case .ended = phase {} else { finish() } }) { return }
             let part = try file.complete(size: size, flushing: writer)
             guard let destination else { throw TransferError(.internal, "a file without a destination") }

@@ -19,13 +19,12 @@ public final class Session: Sendable {
     public let uploadLimiter: RateLimiter
 
     let resolver: Resolver
-    let diskThreads: WorkerThreads
+    private let disks = Disks()
     let spaceNeeds = SpaceNeeds()
     /// Read files for their digests.
     let digestThreads: WorkerThreads
     private let loops: [TransferLoop]
     private let remoteLoops = RemoteLoops()
-    private let publisher: Publisher
     private let running = Atomic<Int>(0)
 
     private struct State {
@@ -81,11 +80,9 @@ public final class Session: Sendable {
                 limit: configuration.maximumConnectionsPerHost ?? .max, limits: configuration.connectionLimits)
             state.withLock { $0.gate = gate }
         }
-        diskThreads = WorkerThreads(name: "dld-disk", limit: 4)
         digestThreads = WorkerThreads(name: "dld-digest", limit: 4, stack: SystemThread.largeStack)
         do {
             loops = try (0..<max(1, configuration.loops)).map { try TransferLoop(name: "dld-loop-\($0)") }
-            publisher = try Publisher()
         } catch let error as TransferError {
             throw error
         } catch {
@@ -99,8 +96,7 @@ public final class Session: Sendable {
     private func stop() {
         for loop in loops { loop.stop() }
         remoteLoops.stop()
-        publisher.stop()
-        diskThreads.stop()
+        disks.stop()
         digestThreads.stop()
     }
 
@@ -345,11 +341,16 @@ public final class Session: Sendable {
         }
     }
 
+    /// The disk that a part lies on, or would.
+    func disk(of part: PartFile?, or target: DownloadTarget? = nil) -> Disk {
+        disks.disk((part?.directory ?? target?.directory)?.device ?? 0)
+    }
+
     // MARK: The ends of tasks
 
     /// A task uses the network no longer.
     func networkEnded() {
-        if running.wrappingSubtract(1, ordering: .relaxed).newValue == 0 { publisher.hurry() }
+        if running.wrappingSubtract(1, ordering: .relaxed).newValue == 0 { disks.hurry() }
     }
 
     /// Every byte is here.
@@ -365,7 +366,7 @@ public final class Session: Sendable {
             try destination.check(size: size)
         } catch {
             verification?.abandon()
-            return diskThreads.perform { [self] in refuse(task, part, size, nil, error) }
+            return disk(of: part).threads.perform { [self] in refuse(task, part, size, nil, error) }
         }
         if let verification {
             verification.finish(size: size) { [self] error in
@@ -399,7 +400,7 @@ public final class Session: Sendable {
             case .failure(let error): keep(task, part, ranges: part.durable, error)
             }
         }
-        publisher.publish(item, isUrgent: running.load(ordering: .relaxed) == 0)
+        disk(of: part).publish(item, isUrgent: running.load(ordering: .relaxed) == 0)
     }
 
     /// The bytes are not those that they should be: those of right pieces are kept. Blocks.
@@ -461,12 +462,12 @@ public final class Session: Sendable {
             // Nothing was begun: what there was before is all there is, unless it turned out to be of no use.
             error.resumeData = task.response == nil && !task.leavesNothing ? task.resumeData : nil
             guard error.resumeData == nil, task.leavesNoLitter else { return complete(task, error) }
-            return diskThreads.perform { [self, error] in
+            return disk(of: nil, or: task.target).threads.perform { [self, error] in
                 task.removePart()
                 complete(task, error)
             }
         }
-        diskThreads.perform { [self, error] in
+        disk(of: part).threads.perform { [self, error] in
             var error = error
             if !task.leavesNothing {
                 if isAtRest { part.leave() }

@@ -128,16 +128,18 @@ public final class DownloadTask: LoopTask {
     /// Brings what is written so far to the disk; a large and fast file's bytes leave the page cache with that.
     ///
     /// - Returns: resume data for it; `nil` where nothing has been written.
-    /// - Throws: where the sync failed: then only earlier resume data count.
+    /// - Throws: where the sync failed: then only earlier resume data count; `volumeDetached` where the part's file
+    ///   system was taken off its place.
     public func checkpoint() async throws(TransferError) -> ResumeData? {
         guard let (part, version) = mutable.withLock({ state in state.part.map { ($0, state.version) } }) else {
             return nil
         }
         let outcome: Result<ByteRangeSet, TransferError> = await withCheckedContinuation { continuation in
-            session.diskThreads.perform {
+            session.disk(of: part).threads.perform {
                 let before = part.durable.count
                 do throws(TransferError) {
                     let ranges = try part.synchronize()
+                    _ = try part.directory.currentPath()
                     continuation.resume(returning: .success(ranges))
                     if ranges.count - before >= Self.cachedShare { part.leavePageCache() }
                 } catch {
