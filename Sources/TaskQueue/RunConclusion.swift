@@ -21,6 +21,8 @@ struct RunConclusion {
         var transferred: Int64
         /// Bytes of the file that are there after it.
         var bytesDone: Int64 = 0
+        /// What was there before the run was given up for them.
+        var beganAnew = false
         var isVerified = false
     }
 
@@ -82,9 +84,9 @@ struct RunConclusion {
     }
 
     /// Whether the run brought the task nearer to its end. What was fetched or sent all over again did not: else a
-    /// server that always breaks off at the same place would be asked for ever.
+    /// server that breaks off each time, and whose file cannot be gone on with, would be asked for ever.
     private func isFurther(_ report: Report) -> Bool {
-        record.specification.kind == .download && report.bytesDone > record.bytesDone
+        record.specification.kind == .download && !report.beganAnew && report.bytesDone > record.bytesDone
     }
 
     private func conclusion(

@@ -340,6 +340,7 @@ package actor Scheduler {
         if report.error == nil, ending.size == 0 { progress.bytesTotal = 0 }
         report.transferred = task.progress.transferredBytes
         report.bytesDone = progress.bytesDone
+        if report.error != nil { report.beganAnew = Self.beganAnew(task.work, ending) }
         detachedPlaces.note(report.error)
         let conclusion = RunConclusion(record: record, policy: settings.retry, now: clock.now())
         guard let outcome = conclusion.conclude(report, order: task.order, using: &generator) else {
@@ -347,6 +348,12 @@ package actor Scheduler {
         }
         log(record, outcome)
         return .concluded(record.id, progress, outcome)
+    }
+
+    /// Whether what earlier runs brought was given up.
+    private static func beganAnew(_ work: TaskWork, _ ending: Finished) -> Bool {
+        guard let before = work.resumeData.flatMap({ ResumeData(bytes: $0) }) else { return work.record.bytesFetched > 0 }
+        return before.generation != ending.resumeData?.generation
     }
 
     private func log(_ record: TaskRecord, _ outcome: TaskConclusion) {

@@ -22,12 +22,13 @@ struct RunConclusionTests {
 
     private static func conclude(
         _ error: TransferError?, order: RunConclusion.Order? = nil, record: TaskRecord = record(), attempts: Int = 1,
-        transferred: Int64 = 0, bytesDone: Int64 = 100, isVerified: Bool = false
+        transferred: Int64 = 0, bytesDone: Int64 = 100, beganAnew: Bool = false, isVerified: Bool = false
     ) -> TaskConclusion? {
         var generator = SeededGenerator(seed: 1)
         let policy = RetryPolicy(attempts: 10, baseDelay: 100, maximumDelay: 100_000)
         let report = RunConclusion.Report(
-            error: error, attempts: attempts, transferred: transferred, bytesDone: bytesDone, isVerified: isVerified)
+            error: error, attempts: attempts, transferred: transferred, bytesDone: bytesDone, beganAnew: beganAnew,
+            isVerified: isVerified)
         return RunConclusion(record: record, policy: policy, now: now)
             .conclude(report, order: order, using: &generator)
     }
@@ -156,6 +157,14 @@ struct RunConclusionTests {
         let error = TransferError(.httpStatus, "m", httpStatus: 500)
         let conclusion = Self.conclude(
             error, record: record, transferred: 100, bytesDone: kind == .upload ? 1_000 : 100)
+        #expect(conclusion?.standing.state == .failed)
+    }
+
+    @Test("more bytes than before are no progress where those before were given up for them")
+    func beganAnew() {
+        let error = TransferError(.truncated, "m")
+        let conclusion = Self.conclude(
+            error, record: Self.record(failures: 9), transferred: 500, bytesDone: 500, beganAnew: true)
         #expect(conclusion?.standing.state == .failed)
     }
 

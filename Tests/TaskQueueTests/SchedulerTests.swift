@@ -51,6 +51,17 @@ struct SchedulerTests {
         #expect(server.requests().count <= 6)
     }
 
+    @Test("a file that begins anew with each attempt ends as failed, even where each gets further than the last")
+    func anewAndFurther() async throws {
+        let answers = (1...40).map { ScriptedAnswer.claim(Resource(size: Int64($0) * 10_000), length: 500_000) }
+        let server = try ScriptedServer(["/a": answers])
+        let fixture = try await QueueFixture { $0.retry.attempts = 3 }
+        let id = try await fixture.add(server.url("/a"))
+        let failed = try await fixture.status(id, once: [.failed])
+        #expect(failed.error?.code == .truncated)
+        #expect(server.requests().count <= 12)
+    }
+
     @Test("a connection that is cut while it brings something is taken up again at once")
     func cut() async throws {
         let body = Resource(size: 2_000_000)

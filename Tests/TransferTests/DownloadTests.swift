@@ -43,6 +43,22 @@ struct DownloadTests {
     }
 
     @Test(
+        "over a disk that another download found slow, files arrive byte for byte",
+        arguments: [0, 1, 262_145, 5_000_000] as [Int64])
+    func slowDisk(size: Int64) async throws {
+        let disk = manager.session.disk(of: nil, or: place.target())
+        disk.note(write: Disk.slowWrite)
+        let resource = Resource(size: size)
+        let server = try ScriptedServer(["/f": [.serve(resource)], "/chunked": [.chunked(resource)]])
+        for path in ["/f", "/chunked"] {
+            let outcome = await download(server.url(path), place.target(String(path.dropFirst())))
+            #expect(resource.difference(fromFileAt: try outcome.result.get().path) == nil)
+        }
+        #expect(place.names == ["f", "chunked"])
+        #expect(disk.isSlow)
+    }
+
+    @Test(
         "a status that is no success leaves no file, and its body is nobody's",
         arguments: [401, 403, 404, 410, 500, 503])
     func refusals(status: Int) async throws {

@@ -262,15 +262,6 @@ final class DownloadFile {
         drained()
     }
 
-    /// Calls `action` once the disk has all that it was handed; not where it has already.
-    ///
-    /// - Returns: whether it is to be waited for.
-    func waits(_ action: @escaping () -> Void) -> Bool {
-        guard inFlight > 0 else { return false }
-        drained = action
-        return true
-    }
-
     // MARK: Bytes
 
     /// Where blocks that begin at `offset` are to be written.
@@ -329,10 +320,17 @@ final class DownloadFile {
 
     /// All `size` bytes are there, the last of them in `writer`: the part is cut to them.
     ///
+    /// - Returns: `nil` where a slow disk has yet to write some of them: `again` is called once it has.
     /// - Throws: `remoteChanged` where someone took the part away or cut it short: it is to be fetched anew.
-    func complete(size: Int64, flushing writer: BodyWriter? = nil) throws(TransferError) -> PartFile {
+    func complete(
+        size: Int64, flushing writer: BodyWriter, again: @escaping () -> Void
+    ) throws(TransferError) -> PartFile? {
         let before = part
-        try writer?.flush()
+        try writer.flush()
+        guard inFlight == 0 else {
+            drained = again
+            return nil
+        }
         let part = try partForWriting()
         try before?.checkName()
         // An earlier attempt may have gone further with a longer version.

@@ -590,9 +590,10 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
                 destination = try file.place(worker.undecided ?? ResourceMetadata(nil, file.version), total: nil)
             }
             let size = file.version.total ?? max(worker.writer.position, file.front)
-            if file.handsOver() { try worker.writer.flush() }
-            if file.waits({ [unowned self] in if !isEnded { finish(worker) } }) { return }
-            let part = try file.complete(size: size, flushing: worker.writer)
+            let part = try file.complete(size: size, flushing: worker.writer) { [unowned self] in
+                if !isEnded { finish(worker) }
+            }
+            guard let part else { return }
             // However the counts came about: what has a hole gets no name.
             guard file.front >= size else {
                 throw TransferError(.remoteChanged, "of \(size) bytes only the first \(file.front) are here in a row")

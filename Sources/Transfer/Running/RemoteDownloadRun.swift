@@ -198,9 +198,10 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
                 destination = try file.place(ResourceMetadata(nil, file.version), total: nil)
             }
             let size = max(writer.position, file.front)
-            if file.handsOver() { try writer.flush() }
-            if file.waits({ [unowned self] in if case .ended = phase {} else { finish() } }) { return }
-            let part = try file.complete(size: size, flushing: writer)
+            let part = try file.complete(size: size, flushing: writer) { [unowned self] in
+                if case .ended = phase {} else { finish() }
+            }
+            guard let part else { return }
             guard let destination else { throw TransferError(.internal, "a file without a destination") }
             end()
             task.progress.setTotal(size)
