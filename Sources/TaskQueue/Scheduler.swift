@@ -352,7 +352,9 @@ package actor Scheduler {
 
     /// Whether what earlier runs brought was given up.
     private static func beganAnew(_ work: TaskWork, _ ending: Finished) -> Bool {
-        guard let before = work.resumeData.flatMap({ ResumeData(bytes: $0) }) else { return work.record.bytesFetched > 0 }
+        guard let before = work.resumeData.flatMap({ ResumeData(bytes: $0) }) else {
+            return work.record.bytesFetched > 0
+        }
         return before.generation != ending.resumeData?.generation
     }
 
