@@ -57,8 +57,8 @@ public struct TaskAddress: Sendable, Equatable {
                 code: .protocolNotAllowed)
         }
         let rest = bytes[(colon + 1)...]
-        guard rest.starts(with: Array("//".utf8)) else { throw refuse("lacks // after \(scheme):") }
-        let authority = rest.dropFirst(2).prefix { !Array("/?#".utf8).contains($0) }
+        guard rest.starts(with: "//".utf8) else { throw refuse("lacks // after \(scheme):") }
+        let authority = rest.dropFirst(2).prefix { !"/?#".utf8.contains($0) }
         // Some end the host at a back-slash and some do not: what is judged here could be another than is asked.
         guard !authority.contains(UInt8(ascii: "\\")) else { throw refuse("holds a back-slash before its path") }
         let at = authority.lastIndex(of: UInt8(ascii: "@"))
@@ -95,12 +95,11 @@ public struct TaskAddress: Sendable, Equatable {
             }
             guard hostBytes.count <= 253 else { throw refuse("the host name is longer than 253 bytes") }
             // No percent sign: libcurl would decode it, and one host would go under many names.
-            let allowed = Array("-._~".utf8)
-            guard hostBytes.allSatisfy({ $0.isLetterOrDigit || $0 >= 0x80 || allowed.contains($0) }) else {
+            guard hostBytes.allSatisfy({ $0.isLetterOrDigit || $0 >= 0x80 || "-._~".utf8.contains($0) }) else {
                 throw refuse("the host name holds a character that no host name has")
             }
         }
-        guard !hostBytes.isEmpty, hostBytes != Array(".".utf8)[...] else {
+        guard !hostBytes.isEmpty, !hostBytes.elementsEqual(".".utf8) else {
             throw refuse("names no host; write it out, as in https://example.org/file")
         }
         let host = String(decoding: hostBytes, as: UTF8.self).lowercased()

@@ -221,7 +221,7 @@ struct RequestMaker {
 /// it, the end of the URL.
 struct DownloadNaming: Sendable {
     let specification: TaskSpecification
-    let settings: QueueSettings
+    let policy: ConflictPolicy
     /// What the file must hash to.
     var checksum: Checksum?
     var pieces: PieceDigests?
@@ -230,7 +230,7 @@ struct DownloadNaming: Sendable {
 
     init(specification: TaskSpecification, settings: QueueSettings) {
         self.specification = specification
-        self.settings = settings
+        policy = specification.onConflict ?? settings.onConflict
         checksum = specification.checksum.flatMap { try? Checksum(parsing: $0) }
     }
 
@@ -244,7 +244,7 @@ struct DownloadNaming: Sendable {
             specification.output ?? suggested ?? described ?? (resource.head == nil ? known : nil)
             ?? FileName.fromURL(specification.url)
         let conflict: FileDestination.Conflict =
-            switch specification.onConflict ?? settings.onConflict {
+            switch policy {
             case .rename: .rename { FileName.numbered($0, $1) }
             case .overwrite: .overwrite
             case .skip: .skip

@@ -359,6 +359,7 @@ package actor Scheduler {
     }
 
     private func log(_ record: TaskRecord, _ outcome: TaskConclusion) {
+        guard outcome.error != nil || logger.logLevel <= .debug else { return }
         var metadata: Logger.Metadata = ["task": "\(record.id)", "state": "\(outcome.standing.state.rawValue)"]
         if let reason = outcome.standing.reason { metadata["reason"] = "\(reason.rawValue)" }
         if let error = outcome.error {

@@ -1,17 +1,20 @@
 import Curl
 import Dispatch
+import Glibc
+import TestSupport
 import Testing
 
 @testable import Transfer
 
 @Suite("Disks")
 struct DiskTests {
-    @Test("a slow write is remembered for ten seconds, of its own disk alone; quick ones say nothing")
+    private static let begun = MonotonicTime(nanoseconds: 1_000_000_000)
+
+    @Test("a slow write is remembered for ten seconds; quick ones say nothing")
     func slowness() {
-        let disks = Disks()
-        defer { disks.stop() }
-        let (disk, other) = (disks.disk(1), disks.disk(2))
-        let begun = MonotonicTime(nanoseconds: 1_000_000_000)
+        let disk = Disk()
+        defer { disk.stop() }
+        let begun = Self.begun
         #expect(!disk.isSlow)
         disk.note(write: Disk.slowWrite - 1, at: begun)
         #expect(!disk.isSlow(at: begun))
@@ -20,19 +23,32 @@ struct DiskTests {
         disk.note(write: 1, at: begun.advanced(milliseconds: 5_000))
         #expect(disk.isSlow(at: begun.advanced(milliseconds: 9_999)))
         #expect(!disk.isSlow(at: begun.advanced(milliseconds: 10_000)))
-        #expect(!other.isSlow(at: begun))
-        #expect(disks.disk(1) === disk)
     }
 
-    @Test("a disk whose threads all wait holds up no other disk's")
-    func threads() async {
+    @Test("one that may hang is slow from the first write on, and stays so")
+    func remote() {
+        let disk = Disk(mayHang: true)
+        defer { disk.stop() }
+        #expect(disk.isSlow)
+        disk.note(write: Disk.slowWrite, at: Self.begun)
+        #expect(disk.isSlow)
+    }
+
+    @Test("a file system whose threads all wait holds up no other's", .enabled(if: geteuid() == 0, "only root can mount"))
+    func threads() async throws {
+        let place = try Place()
+        let mounted = try place.temporary.makeDirectory("mounted")
+        let mount = try await Mount.tmpfs(at: mounted, bytes: 1 << 20)
+        let other = try Directory.open(root: mounted)
         let disks = Disks()
         defer { disks.stop() }
+        #expect(disks.disk(of: try Directory.open(root: place.temporary.path)) === disks.disk(of: place.directory))
         let gate = DispatchSemaphore(value: 0)
-        for _ in 0..<8 { disks.disk(1).threads.perform { gate.wait() } }
+        for _ in 0..<8 { disks.disk(of: other).threads.perform { gate.wait() } }
         await withCheckedContinuation { continuation in
-            disks.disk(2).threads.perform { continuation.resume() }
+            disks.disk(of: place.directory).threads.perform { continuation.resume() }
         }
         for _ in 0..<8 { gate.signal() }
+        withExtendedLifetime(mount) {}
     }
 }

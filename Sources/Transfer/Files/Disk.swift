@@ -12,8 +12,15 @@ final class Disk: Sendable {
     /// Sync, write to a slow disk and clear away.
     let threads = WorkerThreads(name: "dld-disk", limit: 4)
     private let publisher = Mutex<Publisher?>(nil)
+    /// Slow in any case.
+    private let mayHang: Bool
     /// Nanoseconds of the monotonic clock; 0 for one that is not slow.
     private let slowUntil = Atomic<UInt64>(0)
+
+    /// - Parameter mayHang: no write is to be waited for, however quick the ones before it were.
+    init(mayHang: Bool = false) {
+        self.mayHang = mayHang
+    }
 
     /// A write took so many milliseconds.
     func note(write milliseconds: Int64, at now: MonotonicTime = .now()) {
@@ -23,6 +30,7 @@ final class Disk: Sendable {
 
     /// Whether a write of someone's was slow a short while ago: none is to be waited for where others wait too.
     var isSlow: Bool {
+        if mayHang { return true }
         let until = slowUntil.load(ordering: .relaxed)
         return until != 0 && isSlow(at: .now())
     }
@@ -60,11 +68,12 @@ final class Disk: Sendable {
 final class Disks: Sendable {
     private let disks = Mutex<[UInt64: Disk]>([:])
 
-    /// The one of a device number; that of 0 is for what has no place yet.
-    func disk(_ device: UInt64) -> Disk {
+    /// The one that `directory` is on; without one, that of what has no place yet.
+    func disk(of directory: Directory?) -> Disk {
         disks.withLock { disks in
+            let device = directory?.device ?? 0
             if let disk = disks[device] { return disk }
-            let disk = Disk()
+            let disk = Disk(mayHang: directory?.isOnAnotherMachine ?? false)
             disks[device] = disk
             return disk
         }

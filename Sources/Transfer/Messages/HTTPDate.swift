@@ -14,12 +14,12 @@ enum HTTPDate {
     }
 
     private static func parse(_ bytes: UnsafeBufferPointer<UInt8>) -> Int64? {
-        let words = bytes.split(separator: UInt8(ascii: " "))
+        let words = Words(of: bytes[...], separatedBy: UInt8(ascii: " "))
         switch words.count {
         case 6 where words[0].last == UInt8(ascii: ",") && words[5].elementsEqual("GMT".utf8):
             return seconds(number(words[3], in: 1970...9999), words[2], words[1], words[4])
         case 4 where words[0].last == UInt8(ascii: ",") && words[3].elementsEqual("GMT".utf8):
-            let date = words[1].split(separator: UInt8(ascii: "-"))
+            let date = Words(of: words[1], separatedBy: UInt8(ascii: "-"))
             guard date.count == 3, date[2].count == 2, let year = number(date[2], in: 0...99) else { return nil }
             // A year is of the past where it would lie more than 50 years ahead: up to 2069 there is none such.
             return seconds(year + (year < 70 ? 2000 : 1900), date[1], date[0], words[2])
@@ -29,12 +29,33 @@ enum HTTPDate {
         }
     }
 
+    /// The words of a date, in no memory of their own.
+    private struct Words {
+        private var words: InlineArray<6, Word>
+        /// One more than there may be where there are too many.
+        private(set) var count = 0
+
+        init(of text: Word, separatedBy separator: UInt8) {
+            words = InlineArray(repeating: text)
+            var rest = text
+            while let start = rest.firstIndex(where: { $0 != separator }) {
+                let end = rest[start...].firstIndex(of: separator) ?? rest.endIndex
+                if count < words.count { words[count] = rest[start..<end] }
+                count += 1
+                rest = rest[end...]
+                if count > words.count { return }
+            }
+        }
+
+        subscript(index: Int) -> Word { words[index] }
+    }
+
     private static func seconds(_ year: Int64?, _ month: Word, _ day: Word, _ time: Word) -> Int64? {
         guard let year, let month = months.firstIndex(where: { month.elementsEqual($0.utf8) }).map({ Int64($0 + 1) })
         else { return nil }
         let first = daysSince1970(year: year, month: month, day: 1)
         let next = month < 12 ? daysSince1970(year: year, month: month + 1, day: 1) : first + 31
-        let clock = time.split(separator: UInt8(ascii: ":"))
+        let clock = Words(of: time, separatedBy: UInt8(ascii: ":"))
         guard let day = number(day, in: 1...(next - first)), clock.count == 3, let hour = number(clock[0], in: 0...23),
             let minute = number(clock[1], in: 0...59), let second = number(clock[2], in: 0...60)
         else { return nil }

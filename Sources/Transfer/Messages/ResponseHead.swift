@@ -19,22 +19,47 @@ public struct ResponseHead: Sendable {
 
     /// The first value of a field; its name in any letter case.
     public func value(of name: StaticString) -> String? {
-        name.withUTF8Buffer { name in
-            var start = 0
-            while start < lines.count {
-                var index = 0
-                while index < name.count, start + index < lines.count,
-                    Self.folded(lines[start + index]) == Self.folded(name[index])
-                {
-                    index += 1
+        var first: String?
+        forEachValue(of: name) { value in
+            first = Self.text(value)
+            return false
+        }
+        return first
+    }
+
+    /// All values of a field, in order; its name in any letter case.
+    func values(of name: StaticString) -> [String] {
+        var all: [String] = []
+        forEachValue(of: name) { value in
+            all.append(Self.text(value))
+            return true
+        }
+        return all
+    }
+
+    /// Calls `body` for each line of a field until it returns `false`: with what follows the colon. Every answer is
+    /// asked for a dozen fields that it does not have, which costs no allocation.
+    private func forEachValue(of name: StaticString, _ body: (Slice<UnsafeRawBufferPointer>) -> Bool) {
+        lines.withUnsafeBytes { lines in
+            name.withUTF8Buffer { name in
+                var start = 0
+                while start < lines.count {
+                    var end = start
+                    while end < lines.count, lines[end] != UInt8(ascii: "\n") { end += 1 }
+                    var index = 0
+                    while index < name.count, start + index < end,
+                        Self.folded(lines[start + index]) == Self.folded(name[index])
+                    {
+                        index += 1
+                    }
+                    if index == name.count, start + index < end, lines[start + index] == UInt8(ascii: ":"),
+                        !body(lines[(start + index + 1)..<end])
+                    {
+                        return
+                    }
+                    start = end + 1
                 }
-                let end = lines[(start + index)...].firstIndex(of: UInt8(ascii: "\n")) ?? lines.count
-                if index == name.count, start + index < end, lines[start + index] == UInt8(ascii: ":") {
-                    return Self.text(lines[(start + index + 1)..<end])
-                }
-                start = end + 1
             }
-            return nil
         }
     }
 
@@ -48,14 +73,6 @@ public struct ResponseHead: Sendable {
             fields.append(HTTPField(name: name, value: Self.text(line[(colon + 1)...])))
         }
         return fields
-    }
-
-    /// All values of a field, in order; its name in any letter case.
-    func values(of name: String) -> [String] {
-        let name = name.utf8.map(Self.folded)
-        return lines.split(separator: UInt8(ascii: "\n")).compactMap { line in
-            Self.name(of: line) == name ? Self.text(line.dropFirst(name.count + 1)) : nil
-        }
     }
 
     /// This head without the fields of these names, in lower case.
@@ -97,8 +114,9 @@ public struct ResponseHead: Sendable {
     /// In lower case, and only if a letter: with that bit set, a carriage return would be a hyphen.
     private static func folded(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
 
-    private static func text(_ bytes: ArraySlice<UInt8>) -> String {
-        var bytes = bytes
+    private static func text<Bytes: BidirectionalCollection<UInt8>>(_ line: Bytes) -> String
+    where Bytes.SubSequence == Bytes {
+        var bytes = line
         while let first = bytes.first, first == 0x20 || first == 0x09 { bytes.removeFirst() }
         while let last = bytes.last, last == 0x20 || last == 0x09 || last == 0x0D { bytes.removeLast() }
         if let text = String(validating: bytes, as: UTF8.self) { return text }

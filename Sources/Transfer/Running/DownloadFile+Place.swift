@@ -58,13 +58,14 @@ extension DownloadFile {
         let needed = missing ?? 1
         guard needed > 0, let free = target.directory.freeSpace() else { return }
         let others = noteNeed(of: missing, on: target.directory.device)
+        let room = free - target.reservedSpace - others
+        if needed <= room { return }
         // A part of no use any more makes way.
-        let freed = part == nil ? target.directory.allocatedSpace(of: target.partName) : 0
-        guard needed > free + freed - target.reservedSpace - others else { return }
+        if part == nil, needed <= room + target.directory.allocatedSpace(of: target.partName) { return }
         forgetNeed()
-        let room = missing.map { "\($0) bytes more" } ?? "more"
+        let wanted = missing.map { "\($0) bytes more" } ?? "more"
         let reason = others > 0 ? ", with what other downloads have yet to write there" : ""
-        throw TransferError(.diskFull, "\(target.directory.path) has no room for \(room)\(reason)")
+        throw TransferError(.diskFull, "\(target.directory.path) has no room for \(wanted)\(reason)")
     }
 
     /// - Returns: bytes that are promised to others. Whoever is under way already does not wait for them, lest all wait

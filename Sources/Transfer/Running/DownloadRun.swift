@@ -157,7 +157,8 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
 
     /// What is known of the resource at this very URL.
     func version(at url: CurlURL) -> ResourceVersion? {
-        isVouched(by: url) ? file.version : versions[ResumeData.resource(of: url.text)]
+        if isVouched(by: url) { return file.version }
+        return versions.isEmpty ? nil : versions[ResumeData.resource(of: url.text)]
     }
 
     /// A source brings bytes of what it says is `version`.

@@ -46,7 +46,11 @@ enum SentFields {
         return configuration.additionalHeaders.filter { RedirectRule.isHarmless(name(of: $0)) }
     }
 
-    private static func name(of line: String) -> String { line.prefix { $0 != ":" && $0 != ";" }.lowercased() }
+    /// In lower case.
+    private static func name(of line: String) -> String {
+        let name = line.utf8.prefix { $0 != UInt8(ascii: ":") && $0 != UInt8(ascii: ";") }
+        return String(Substring(name)).lowercased()
+    }
 
     /// The value of `Authorization` where the request has a credential and nobody was asked for another.
     private static func ownAuthorization(of request: TransferRequest) -> String? {

@@ -343,7 +343,7 @@ public final class Session: Sendable {
 
     /// The disk that a part lies on, or would.
     func disk(of part: PartFile?, or target: DownloadTarget? = nil) -> Disk {
-        disks.disk((part?.directory ?? target?.directory)?.device ?? 0)
+        disks.disk(of: part?.directory ?? target?.directory)
     }
 
     // MARK: The ends of tasks
