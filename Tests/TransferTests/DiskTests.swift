@@ -34,7 +34,8 @@ struct DiskTests {
         #expect(disk.isSlow)
     }
 
-    @Test("a file system whose threads all wait holds up no other's", .enabled(if: geteuid() == 0, "only root can mount"))
+    @Test(
+        "a file system whose threads all wait holds up no other's", .enabled(if: geteuid() == 0, "only root can mount"))
     func threads() async throws {
         let place = try Place()
         let mounted = try place.temporary.makeDirectory("mounted")
