@@ -47,6 +47,9 @@ package final class TaskStore: Sendable {
                     try String.fetchOne(database, sql: "PRAGMA journal_mode") == "wal"
                 else { throw StoreError.other("SQLite does not sync its log") }
                 try database.execute(sql: "PRAGMA secure_delete = ON; PRAGMA journal_size_limit = \(Self.logLimit)")
+                // A statement of many rows keeps what it may have to take back; ``rowsInCommit`` bounds how much. In
+                // files, each of them would be made and deleted hundreds of times a second.
+                try database.execute(sql: "PRAGMA temp_store = MEMORY")
             }
             try Schema.migrator.migrate(pool)
             (identity, newestTaskAtOpening) = try pool.writeWithoutTransaction { database in
