@@ -154,6 +154,7 @@ struct RequestMaker {
         request.mirrors = specification.mirrors
         request.leavesFailingSource = record.failures >= max(2, settings.retry.attempts - Self.lastAttempts)
         request.maximumRate = specification.limit
+        request.provesPlace = record.error?.code == .io
         let target = DownloadTarget(
             directory: directory, partName: Self.partName(record.id, identity: identity), owner: owner,
             reservedSpace: directory.reserve(settings.minimumFree),
@@ -206,6 +207,7 @@ struct RequestMaker {
         try detachedPlaces.check(place.path)
         let directory = try Directory.open(
             root: place.root, subdirectory: place.subdirectory, makesRoot: place.makesRoot)
+        detachedPlaces.note(directory)
         directories[asked] = directory
         return directory
     }

@@ -58,7 +58,7 @@ struct RunConclusion {
         }
         switch RetryClass(error) {
         case .soon:
-            let failures = isFurther(report) ? 1 : record.failures + report.attempts
+            let failures = failures(after: report)
             guard failures < policy.attempts else { return conclusion(.fail, report, error: error) }
             let delay = policy.delay(failures: failures, retryAfter: error.retryAfter, using: &generator)
             return conclusion(.park(.retry, until: now + delay), report, error: error, failures: failures)
@@ -70,7 +70,7 @@ struct RunConclusion {
             return conclusion(.park(.diskFull, until: now + delay), report, error: error, burns: false)
         case .whenSystemRecovers:
             // For as long as it takes, at the pace that the failures before it have come to.
-            let failures = min(isFurther(report) ? 1 : record.failures + report.attempts, max(0, policy.attempts - 1))
+            let failures = min(failures(after: report), max(0, policy.attempts - 1))
             let delay = policy.delay(failures: failures, using: &generator)
             return conclusion(.park(.retry, until: now + delay), report, error: error, failures: failures)
         case .whenAuthorised:
@@ -87,6 +87,11 @@ struct RunConclusion {
     /// server that breaks off each time, and whose file cannot be gone on with, would be asked for ever.
     private func isFurther(_ report: Report) -> Bool {
         record.specification.kind == .download && !report.beganAnew && report.bytesDone > record.bytesDone
+    }
+
+    /// Failures in a row. Where a run began anew, what it brought after that is not held against it.
+    private func failures(after report: Report) -> Int {
+        isFurther(report) ? 1 : record.failures + (report.beganAnew ? 1 : report.attempts)
     }
 
     private func conclusion(

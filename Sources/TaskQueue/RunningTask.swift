@@ -2,8 +2,8 @@ import TaskModel
 import TaskStore
 import Transfer
 
-/// A task that runs, as the scheduler knows it.
-struct RunningTask {
+/// A task that runs, as the scheduler knows it. Never leaves the scheduler.
+final class RunningTask {
     let work: TaskWork
     /// `nil` where it never came to one: the task could not be begun, or had nothing left to do.
     var request: Request?
@@ -31,7 +31,28 @@ struct RunningTask {
     /// The network's part is over; the conclusion is being written.
     var isConcluding = false
 
+    init(
+        work: TaskWork, request: Request?, progress: TransferProgress, startedAt: Milliseconds,
+        monotonic: Milliseconds
+    ) {
+        self.work = work
+        self.request = request
+        self.progress = progress
+        self.startedAt = startedAt
+        lastMoved = monotonic
+        lastCheckpoint = monotonic
+    }
+
     var record: TaskRecord { work.record }
+
+    /// Notes what has come and gone.
+    func look(at now: Milliseconds) {
+        let transferred = progress.transferredBytes
+        meter.note(transferred, at: now)
+        guard transferred != lastTransferred else { return }
+        lastTransferred = transferred
+        lastMoved = now
+    }
 
     /// Bytes received or sent, over all runs.
     var bytesFetched: Int64 { record.bytesFetched + progress.transferredBytes }

@@ -96,9 +96,8 @@ package actor Scheduler {
         let now = clock.monotonic()
         return records.map { record in
             // What it came to is written down before it leaves here.
-            guard var task = running[record.id], record.standing.state == .queued else { return TaskStatus(record) }
+            guard let task = running[record.id], record.standing.state == .queued else { return TaskStatus(record) }
             task.meter.note(task.progress.transferredBytes, at: now)
-            running[record.id]?.meter = task.meter
             return task.status(over: record, at: now)
         }
     }
@@ -230,20 +229,19 @@ package actor Scheduler {
 
     /// - Parameter counts: the request's bytes are the file's.
     private func enter(_ work: TaskWork, _ request: Request?, counts: Bool = true) {
-        let now = clock.monotonic()
         let record = work.record
         let progress = counts ? request?.progress : nil
-        if running[record.id] != nil {
+        if let task = running[record.id] {
             // It goes on with another request.
-            running[record.id]?.request = request
-            if let progress { running[record.id]?.progress = progress }
+            task.request = request
+            if let progress { task.progress = progress }
             return
         }
         running[record.id] = RunningTask(
             work: work, request: request,
             progress: progress
                 ?? TransferProgress(completedBytes: record.bytesDone, totalBytes: record.bytesTotal),
-            startedAt: clock.now(), lastMoved: now, lastCheckpoint: now)
+            startedAt: clock.now(), monotonic: clock.monotonic())
         slots.start(record.host)
     }
 
@@ -291,9 +289,9 @@ package actor Scheduler {
 
     private func releaseSlot(of id: TaskID) {
         guard let task = running[id], task.holdsSlot else { return }
-        running[id]?.holdsSlot = false
-        running[id]?.isSilent = false
         slots.end(task.record.host, wasSilent: task.isSilent)
+        task.holdsSlot = false
+        task.isSilent = false
         isDrained = false
     }
 
@@ -305,7 +303,7 @@ package actor Scheduler {
         for ending in endings {
             releaseSlot(of: ending.id)
             guard let task = running[ending.id], !task.isConcluding else { continue }
-            running[ending.id]?.isConcluding = true
+            task.isConcluding = true
             ids.append(ending.id)
             if let checkpoint = task.checkpoint { checkpoints.append(checkpoint) }
             changes.append(change(for: task, ending, using: &generator))
@@ -341,7 +339,6 @@ package actor Scheduler {
         report.transferred = task.progress.transferredBytes
         report.bytesDone = progress.bytesDone
         if report.error != nil { report.beganAnew = Self.beganAnew(task.work, ending) }
-        detachedPlaces.note(report.error)
         let conclusion = RunConclusion(record: record, policy: settings.retry, now: clock.now())
         guard let outcome = conclusion.conclude(report, order: task.order, using: &generator) else {
             return .checkpoint(record.id, progress)
@@ -389,9 +386,10 @@ package actor Scheduler {
     }
 
     private func releaseWaiters(of id: TaskID) {
-        let waiters = running[id]?.waiters ?? []
-        running[id]?.waiters = []
-        running[id]?.cannotBeWritten = true
+        guard let task = running[id] else { return }
+        let waiters = task.waiters
+        task.waiters = []
+        task.cannotBeWritten = true
         for waiter in waiters { waiter.resume() }
     }
 
@@ -411,15 +409,10 @@ package actor Scheduler {
         let now = clock.monotonic()
         var hasLent = false
         for (id, task) in running where !task.isConcluding {
-            let transferred = task.progress.transferredBytes
-            running[id]?.meter.note(transferred, at: now)
-            if transferred != task.lastTransferred {
-                running[id]?.lastTransferred = transferred
-                running[id]?.lastMoved = now
-            }
+            task.look(at: now)
             let isSilent = task.holdsSlot && now - task.lastMoved >= Self.silence
             if isSilent != task.isSilent {
-                running[id]?.isSilent = isSilent
+                task.isSilent = isSilent
                 slots.setSilent(isSilent, task.record.host)
                 hasLent = hasLent || isSilent
             }
@@ -441,11 +434,11 @@ package actor Scheduler {
         guard let task = running[id], !task.isConcluding, task.checkpoint == nil,
             let request = task.request as? DownloadRequest, request.unsyncedBytes > 0 || task.owesCheckpoint
         else { return }
-        running[id]?.lastCheckpoint = clock.monotonic()
-        running[id]?.checkpoint = Task {
+        task.lastCheckpoint = clock.monotonic()
+        task.checkpoint = Task {
             let isWritten = await writeCheckpoint(id, task, request)
-            running[id]?.checkpoint = nil
-            running[id]?.owesCheckpoint = !isWritten
+            task.checkpoint = nil
+            task.owesCheckpoint = !isWritten
             // One that fell due meanwhile was passed over.
             if isWritten, request.unsyncedBytes >= Self.checkpointBytes { checkpoint(id) }
         }
@@ -460,8 +453,7 @@ package actor Scheduler {
             // What the kernel held may be gone: only what an earlier sync covered counts. Ended here, the task comes
             // back with that.
             logger.error("a checkpoint failed", metadata: ["task": "\(id)", "error": "\(error)"])
-            detachedPlaces.note(error)
-            if running[id]?.order == nil { running[id]?.order = .release }
+            task.order = task.order ?? .release
             request.cancel()
             return true
         }
@@ -561,7 +553,7 @@ package actor Scheduler {
             guard let task = running[id], owner == nil || task.record.owner == owner, !task.isConcluding else {
                 continue
             }
-            if task.order == nil || order == .remove || order == .cancel { running[id]?.order = order }
+            if task.order == nil || order == .remove || order == .cancel { task.order = order }
             task.request?.cancel()
             ended.insert(id)
         }

@@ -92,4 +92,62 @@ struct VanishingPlaceTests {
         try await daemon.terminate()
         try await again.unmount()
     }
+
+    @Test("F20: a volume taken off while its task is paused holds it up once resumed, and nothing lands beneath")
+    func detachedWhilePaused() async throws {
+        let scene = try await Scene()
+        let (daemon, id) = (scene.daemon, scene.id)
+        #expect(try await daemon.dlctl("pause", "\(id)").succeeded)
+        try scene.disk.detach()
+        try await eventually(that: "the volume is let go of", within: .seconds(20)) {
+            try await run(["losetup", "--associated", scene.image]).output.isEmpty
+        }
+        #expect(try await daemon.dlctl("resume", "\(id)").succeeded)
+        let stopped = try await daemon.state(of: id, "to wait") { $0.state != .active && $0.state != .queued }
+        #expect(stopped.state == .waiting && stopped.error?.message.contains("mount it again") == true)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: scene.path) == [])
+        #expect(scene.server.requests().count == 1)
+        let again = try await Mount.ext4(image: scene.image, at: scene.path)
+        #expect(try await daemon.settled(id).state == .completed)
+        #expect(Self.resource.difference(fromFileAt: "\(scene.path)/f") == nil)
+        daemon.expectTidy()
+        try await daemon.terminate()
+        try await again.unmount()
+    }
+
+    @Test("F20: a volume mounted over the directory of a task that runs gets the file, and nothing stays beneath")
+    func covered() async throws {
+        let scene = try await Scene()
+        let (daemon, id) = (scene.daemon, scene.id)
+        let cover = try await Mount.tmpfs(at: scene.path, bytes: 32 * mebibyte)
+        #expect(try await daemon.settled(id).state == .completed)
+        #expect(Self.resource.difference(fromFileAt: "\(scene.path)/f") == nil)
+        try await daemon.terminate()
+        try await cover.unmount()
+        #expect(try FileManager.default.contentsOfDirectory(atPath: scene.path) == ["lost+found"])
+        try await scene.disk.unmount()
+    }
+
+    @Test("F20: a bind mount taken away from under its task holds it up, until it is back")
+    func bound() async throws {
+        let server = try ScriptedServer([
+            "/f": [.drip(Self.resource, after: 2 * mebibyte, bytesPerSecond: 1 << 20), .serve(Self.resource)]
+        ])
+        let daemon = try await DaemonProcess.started(
+            oneConnection + "retry: {attempts: 4, base-delay: 100ms, max-delay: 300ms}\ndisk: {min-free: 0}\n")
+        let path = try daemon.directory.makeDirectory("downloads/bound")
+        let source = try daemon.directory.makeDirectory("source")
+        try #require(try await run(["mount", "--bind", source, path]).succeeded)
+        let id = try await daemon.add("--directory", "bound", server.url("/f"))
+        try await daemon.state(of: id, "to begin") { $0.bytesDone > 2 * mebibyte }
+        try #require(try await run(["umount", "-l", path]).succeeded)
+        let stopped = try await daemon.state(of: id, "to wait") { $0.state != .active && $0.state != .queued }
+        #expect(stopped.state == .waiting && stopped.error?.code == .io)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: path) == [])
+        try #require(try await run(["mount", "--bind", source, path]).succeeded)
+        #expect(try await daemon.settled(id).state == .completed)
+        #expect(Self.resource.difference(fromFileAt: "\(source)/f") == nil)
+        try await daemon.terminate()
+        #expect(try await run(["umount", path]).succeeded)
+    }
 }

@@ -107,6 +107,28 @@ struct SchedulerTests {
         #expect(try await fixture.status(id).startedAt.map { $0 >= startAt } == true)
     }
 
+    @Test("a task whose bytes move keeps its slot, however long it takes: those of other hosts wait for it")
+    func movingTask() async throws {
+        let body = Resource(size: 8_000_000)
+        let server = try ScriptedServer(["/a": [.drip(body, bytesPerSecond: 2 << 20)]])
+        let other = try ScriptedServer(["/b": [.status(200, body: "b")]])
+        let manual = ManualClock()
+        let fixture = try await QueueFixture(clock: manual.clock) { $0.activeTasks = 1 }
+        let id = try await fixture.add(server.url("/a"))
+        let next = try await fixture.add(other.url("/b"))
+        var fetched: Int64 = 0
+        // Four steps of the clock, each with bytes of its own, between two looks of the scheduler's.
+        for _ in 0..<24 {
+            try await eventually(that: "more bytes come", every: .milliseconds(2)) {
+                try await fixture.status(id).bytesFetched > fetched
+            }
+            fetched = try await fixture.status(id).bytesFetched
+            manual.advance(by: 250)
+        }
+        #expect(try await fixture.status(next).state == .queued)
+        #expect(other.requests().isEmpty)
+    }
+
     @Test("two hundred tasks of a host that never answers hold up nobody else", arguments: [4, 16])
     func silentHost(connectionsPerHost: Int) async throws {
         let silent = try ScriptedServer(["/a": [.hang]])

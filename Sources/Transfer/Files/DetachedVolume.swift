@@ -1,7 +1,23 @@
-/// A file system that was taken off its place, or covered by another, while a download wrote to it.
+/// A file system that was taken off its place while downloads went to a directory of it.
 public struct DetachedVolume: Error, Equatable {
-    /// Of the download's directory.
+    /// Of the directory.
     public let path: String
-    /// What the path led to then: nothing of the download's is to land there.
-    public let beneath: Directory.Entry
+    private let fileSystem: UInt64
+    /// What there was at the path then, or the nearest to it that there was.
+    private let beneath: Inode?
+
+    /// That of the directory at `path`, if that was on `mount` and `mount` is no longer there.
+    public init?(at path: String, on mount: Mount) {
+        guard !mount.isAttached else { return nil }
+        self.path = path
+        fileSystem = mount.fileSystem
+        beneath = Inode.nearest(to: path)
+    }
+
+    /// Whether the path still leads to what lies beneath: nothing of the downloads' is to land there.
+    public var isGone: Bool {
+        let found = Inode.nearest(to: path)
+        // A bind mount and what it is taken off from may be of one file system.
+        return beneath?.device == fileSystem ? found == beneath : found?.device == beneath?.device
+    }
 }

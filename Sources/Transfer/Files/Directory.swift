@@ -169,45 +169,32 @@ public final class Directory: Sendable {
         }
     }
 
-    /// What a path leads to.
-    public enum Entry: Equatable, Sendable {
-        case file(device: UInt64, inode: UInt64)
-        case nothing
-        /// The system did not say.
-        case unknown
-    }
-
-    /// What `path` leads to now; links are followed.
-    public static func entry(at path: String) -> Entry {
-        var information = stat()
-        if stat(path, &information) == 0 {
-            return .file(device: UInt64(information.st_dev), inode: UInt64(information.st_ino))
-        }
-        return errno == ENOENT || errno == ENOTDIR ? .nothing : .unknown
-    }
-
     /// Where the directory is now: it may have been moved since it was opened, and its files with it. Where it was
     /// removed, the path that it had.
     ///
-    /// - Throws: `volumeDetached` where its file system was taken off its place, or another was put over it: what is
-    ///   written here now, nobody sees under the path that it is to have.
+    /// - Throws: `volumeDetached` where its file system was taken off its place, and `io` where another was mounted over
+    ///   it: what is written here now, nobody sees under the path that it is to have.
     func currentPath() throws(TransferError) -> String {
-        let here = Entry.file(device: device, inode: inode)
-        let found = Self.entry(at: path)
+        let here = Inode(device: device, number: inode)
+        let found = Inode.at(path)
         if found == here { return path }
+        if let moved = movedPath, Inode.at(moved) == here { return moved }
+        guard let information = try? descriptor.status(), information.st_nlink > 0 else { return path }
+        if let mount, let volume = DetachedVolume(at: path, on: mount) { throw .detached(volume) }
+        guard let found, found.device != device else { return path }
+        throw TransferError(.io, "another file system was mounted over \(path); the download begins anew on that")
+    }
+
+    /// Where the kernel says that it is.
+    private var movedPath: String? {
         var text = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink("/proc/self/fd/\(descriptor.raw)", &text, text.count)
-        let moved = String(decoding: text.prefix(max(0, count)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        if Self.entry(at: moved) == here { return moved }
-        let isElsewhere =
-            switch found {
-            case .file(let device, _): device != self.device
-            case .nothing: true
-            case .unknown: false
-            }
-        guard isElsewhere, let information = try? descriptor.status(), information.st_nlink > 0 else { return path }
-        throw .detached(DetachedVolume(path: path, beneath: found))
+        guard count > 0 else { return nil }
+        return String(decoding: text[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
+
+    /// Where its file system is mounted; `nil` where the kernel does not say.
+    public var mount: Mount? { Mount(of: descriptor, on: device) }
 
     /// Where `name` is in this directory, as a path; makes and looks up nothing.
     public func path(of name: String) -> String { Self.path(of: name, in: path) }

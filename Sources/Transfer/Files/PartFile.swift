@@ -169,6 +169,19 @@ public final class PartFile: Sendable {
         }
     }
 
+    /// The path of its directory now.
+    ///
+    /// - Throws: as ``Directory/currentPath()``; beneath another file system nobody would find the part again, and it is
+    ///   gone.
+    func checkPlace() throws(TransferError) -> String {
+        do throws(TransferError) {
+            return try directory.currentPath()
+        } catch {
+            if error.code != .volumeDetached { try? directory.remove(name) }
+            throw error
+        }
+    }
+
     /// Begins a run of blocks whose first one goes to `offset`.
     func beginRun(at offset: Int64) -> WriteRun {
         let run = WriteRun(start: offset)

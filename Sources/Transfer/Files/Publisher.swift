@@ -154,7 +154,7 @@ final class Publisher: Sendable {
         if try part.check(holds: item.size).isMeddledWith {
             throw TransferError(.remoteChanged, "someone changed the part file")
         }
-        let path = try directory.currentPath()
+        let path = try part.checkPlace()
         if !item.destination.isPrivate { fchmod(part.descriptor.raw, permissions) }
         if let time = item.destination.modificationTime {
             _ = linux_set_modification_time(part.descriptor.raw, time)
@@ -202,11 +202,6 @@ final class Publisher: Sendable {
         return unlinkat(descriptor, old, 0) == 0 ? 0 : errno
     }
 
-    private struct Inode: Hashable {
-        var device: UInt64
-        var number: UInt64
-    }
-
     /// - Returns: the directories whose entries may not be on disk.
     private func synchronize(_ directories: [Directory]) -> [ObjectIdentifier: TransferError] {
         var failures: [ObjectIdentifier: TransferError] = [:]
@@ -228,12 +223,8 @@ final class Publisher: Sendable {
 
     /// The process's umask, from the kernel's own account: the call that reads it would change it for all threads.
     private static func umask() -> mode_t {
-        let descriptor = open("/proc/self/status", O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return 0o022 }
-        let owner = FileDescriptorOwner(descriptor)
-        var text = [UInt8](repeating: 0, count: 4096)
-        let count = text.withUnsafeMutableBytes { read(owner.raw, $0.baseAddress, $0.count) }
-        let lines = text[..<max(0, count)].split(separator: UInt8(ascii: "\n"))
+        guard let text = ProcessFile.read("status") else { return 0o022 }
+        let lines = text.utf8.split(separator: UInt8(ascii: "\n"))
         guard let line = lines.first(where: { $0.starts(with: "Umask:".utf8) }) else { return 0o022 }
         let digits = line.drop { !(0x30...0x37).contains($0) }
         return mode_t(String(decoding: digits, as: UTF8.self), radix: 8) ?? 0o022

@@ -48,6 +48,8 @@ public struct TransferRequest: Sendable {
     public var mirrors: [String] = []
     /// Where one fails again, what it brought makes way for a mirror that has the whole, however much that is.
     package var leavesFailingSource = false
+    /// The disk failed last time: that a file can be made there is seen before anyone is asked.
+    package var provesPlace = false
     /// Bytes a second, in each direction, within what the session allows.
     public var maximumRate: Int64?
     /// Whether a stored answer will do; absent: the session's. For data tasks alone: downloads and streams always ask

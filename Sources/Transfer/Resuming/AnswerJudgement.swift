@@ -66,6 +66,10 @@ struct AnswerJudgement {
         guard let range = Self.range(of: head), let bounds = range.bounds else {
             return .askAgain(reason: "the server sent a part without saying which")
         }
+        let tags = head.values(of: "etag")
+        guard tags.allSatisfy({ $0 == tags.first }) else {
+            return .askAgain(reason: "the server names two versions of the part")
+        }
         if let total, let theirs = range.total, theirs != total {
             return .askAgain(reason: "the file's size changed from \(total) to \(theirs) bytes")
         }

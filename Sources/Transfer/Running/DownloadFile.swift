@@ -63,6 +63,7 @@ final class DownloadFile {
             if let target, target.directory.isDirectory(target.partName) {
                 throw .file(EISDIR, doing: "make the part file \(target.directory.path(of: target.partName))")
             }
+            if target != nil, task.originalRequest.provesPlace { _ = try partForWriting() }
             return
         }
         guard resumeData.resource == ResumeData.resource(of: task.originalRequest.url),

@@ -570,12 +570,22 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     /// What is here is of no use: the whole is asked for once more, over one connection.
     private func restart(_ worker: SegmentWorker, _ reason: String) {
         if isShared { isSingle = true }
+        let worker = member(for: worker)
         letGo(allBut: worker)
         restarts += 1
         guard restarts <= Self.restartLimit else { return fail(TransferError(.remoteChanged, reason)) }
         startOver(worker, reason)
         worker.transaction.isQuiet = false
         worker.ask(from: 0, to: nil)
+    }
+
+    /// `worker`, or, where it has been let go meanwhile, one that asks in its place.
+    private func member(for worker: SegmentWorker) -> SegmentWorker {
+        guard worker.isStopped else { return worker }
+        lastNumber += 1
+        let other = SegmentWorker(self, beside: worker, at: worker.source, number: lastNumber)
+        workers.append(other)
+        return other
     }
 
     private func letGo(allBut worker: SegmentWorker?) {

@@ -60,6 +60,8 @@ final class SegmentWorker: TransactionClient {
     private var file: DownloadFile { run.file }
 
     private var phase = Phase.asking
+    /// It has left its run, and asks nobody any more.
+    private(set) var isStopped = false
     /// The bytes that it is to bring; without an end up to that of the file, wherever that is.
     private(set) var start: Int64 = 0
     private(set) var end: Int64?
@@ -168,6 +170,8 @@ final class SegmentWorker: TransactionClient {
 
     /// Asks for `range`; without one for all from `start` on.
     func ask(from start: Int64, to end: Int64?) {
+        // What led here may have let it go on the way: an answer would find nobody.
+        if isStopped { return }
         let isWhole = file.version.isDecoded
         if isWhole { startOver("a part of what was decoded cannot be asked for") }
         self.start = isWhole ? 0 : start
@@ -202,6 +206,7 @@ final class SegmentWorker: TransactionClient {
 
     /// Ends it without a word to the run. To be called from outside libcurl's callbacks.
     func stop() {
+        isStopped = true
         phase = .ended
         transaction.cancel()
         writer.release()
@@ -270,6 +275,13 @@ final class SegmentWorker: TransactionClient {
             isVouched: known != nil, isConditional: isConditional, total: file.version.total,
             digest: file.version.digest, pathSuffix: url.path)
         let verdict = judgement.judge(head, now: Int64(time(nil)))
+        if source.number > 0, let stated = task.stated?.digest, let theirs = head.representationDigest,
+            theirs.algorithm == stated.algorithm, theirs != stated, run.destination?.digest == nil
+        {
+            phase = .discarding(
+                .refused(TransferError(.checksumMismatch, "a mirror states another digest than the file's own server")))
+            return .discard
+        }
         if run.isShared || asksForShare { return takeShare(head, at: url, verdict, judgement) }
         switch verdict {
         case .accept(let offset, let length, let total):

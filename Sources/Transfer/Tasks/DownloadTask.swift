@@ -139,7 +139,7 @@ public final class DownloadTask: LoopTask {
                 let before = part.durable.count
                 do throws(TransferError) {
                     let ranges = try part.synchronize()
-                    _ = try part.directory.currentPath()
+                    _ = try part.checkPlace()
                     continuation.resume(returning: .success(ranges))
                     if ranges.count - before >= Self.cachedShare { part.leavePageCache() }
                 } catch {
