@@ -166,6 +166,10 @@ struct RunConclusionTests {
         let conclusion = Self.conclude(
             error, record: Self.record(failures: 9), transferred: 500, bytesDone: 500, beganAnew: true)
         #expect(conclusion?.standing.state == .failed)
+        // That it broke off several times after that says nothing: it may have got further each time.
+        let first = Self.conclude(
+            error, record: Self.record(failures: 0), attempts: 10, transferred: 500, bytesDone: 500, beganAnew: true)
+        #expect(first?.standing.state == .waiting && first?.failures == 1)
     }
 
     @Test("access that worked once has expired, access that never did is missing")

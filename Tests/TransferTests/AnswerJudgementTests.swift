@@ -47,6 +47,8 @@ struct AnswerJudgementTests {
         Row("206 of the rest", 206, good, accepted),
         Row("206, the unit in capitals", 206, ["Content-Range: BYTES 100-199/200", "ETag: \"v1\""], accepted),
         Row("206 without a tag", 206, ["Content-Range: bytes 100-199/200"], accepted),
+        Row("206 with two tags, ours first", 206, good + ["ETag: \"v2\""], .askAgain),
+        Row("206 with our tag twice", 206, good + ["ETag: \"v1\""], accepted),
         Row("206, identity coding", 206, good + ["Content-Encoding: identity"], accepted),
         Row("206, total not told", 206, ["Content-Range: bytes 100-199/*"], accepted),
         Row(

@@ -175,6 +175,24 @@ struct MirrorTests {
         #expect(!place.names.contains("file"))
     }
 
+    @Test("a mirror that states another digest than the file's own server does not bring the file")
+    func otherDigest() async throws {
+        let (resource, other) = (Resource(size: 3_000_000), Resource(size: 3_000_000, seed: 9))
+        func digest(of resource: Resource) -> String {
+            "Repr-Digest: sha-256=:\(Data(SHA256.hash(data: resource.bytes)).base64EncodedString()):"
+        }
+        let headers = ["ETag: \"g\"", digest(of: resource)]
+        let own = try ScriptedServer([
+            "/f": [.serveThenCut(resource, after: 400_000, headers: headers), .serve(resource, headers: headers)]
+        ])
+        let mirror = try ScriptedServer(["/f": [.serve(other, headers: ["ETag: \"h\"", digest(of: other)])]])
+        manager.retrier = CountingRetrier(limit: 4)
+        let file = try await manager.download(
+            request(own.url("/f"), mirrors: [mirror.url("/f")]), to: place.target()
+        ).value
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+    }
+
     @Test("a server whose file has another size than the one that is wanted makes way for the next")
     func otherSize() async throws {
         let servers = try servers([.serve(Resource(size: 20 << 20)), .serve(Self.shared)])
