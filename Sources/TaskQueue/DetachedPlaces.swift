@@ -7,7 +7,9 @@ import Transfer
 /// land there, so no download begins until the path leads elsewhere again. Known for as long as the daemon lives.
 final class DetachedPlaces: Sendable {
     private struct Place {
-        var mount: Mount
+        /// What its path led to.
+        let inode: Inode
+        let mount: Mount
         var volume: DetachedVolume?
     }
 
@@ -18,19 +20,22 @@ final class DetachedPlaces: Sendable {
 
     /// Downloads go to `directory`.
     func note(_ directory: Directory) {
+        let (path, inode) = (directory.path, directory.inode)
+        if places.withLock({ $0[path]?.inode }) == inode { return }
         guard let mount = directory.mount else { return }
         places.withLock { places in
-            if places.count >= Self.limit, places[directory.path] == nil { places.removeAll() }
-            places[directory.path] = Place(mount: mount)
+            if places.count >= Self.limit, places[path] == nil { places.removeAll() }
+            places[path] = Place(inode: inode, mount: mount)
         }
     }
 
     /// - Throws: `volumeDetached` while `path` leads to what it leads to without the file system that it was on.
     func check(_ path: String) throws(TransferError) {
-        guard let place = places.withLock({ $0[path] }),
-            let volume = place.volume ?? DetachedVolume(at: path, on: place.mount)
-        else { return }
-        guard volume.isGone else { return places.withLock { $0[path] = nil } }
+        // Nearly always it is where it was: more than that is looked at only where it is not.
+        guard let place = places.withLock({ $0[path] }), Inode.at(path) != place.inode else { return }
+        guard let volume = place.volume ?? DetachedVolume(at: path, on: place.mount), volume.isGone else {
+            return places.withLock { $0[path] = nil }
+        }
         places.withLock { $0[path]?.volume = volume }
         throw .detached(volume)
     }

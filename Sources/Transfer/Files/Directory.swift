@@ -8,16 +8,12 @@ public final class Directory: Sendable {
     let descriptor: FileDescriptorOwner
     /// As it was opened: for messages and for the paths of finished files.
     public let path: String
-    /// The file system that it is on.
-    let device: UInt64
-    let inode: UInt64
+    public let inode: Inode
 
     private init(descriptor: FileDescriptorOwner, path: String) throws(TransferError) {
         self.descriptor = descriptor
         self.path = path
-        let information = try descriptor.status()
-        device = UInt64(information.st_dev)
-        inode = UInt64(information.st_ino)
+        inode = Inode(try descriptor.status())
     }
 
     /// Opens `root`, and beneath it `subdirectory`, making what is missing of the latter.
@@ -90,7 +86,10 @@ public final class Directory: Sendable {
             .contains(linux_file_system_type(descriptor.raw))
     }
 
-    func isSame(as other: Directory) -> Bool { inode == other.inode && device == other.device }
+    /// The file system that it is on.
+    var device: UInt64 { inode.device }
+
+    func isSame(as other: Directory) -> Bool { inode == other.inode }
 
     /// Brings the directory's entries to the disk: a name that was given or taken away before survives a power cut.
     ///
@@ -175,10 +174,9 @@ public final class Directory: Sendable {
     /// - Throws: `volumeDetached` where its file system was taken off its place, and `io` where another was mounted over
     ///   it: what is written here now, nobody sees under the path that it is to have.
     func currentPath() throws(TransferError) -> String {
-        let here = Inode(device: device, number: inode)
         let found = Inode.at(path)
-        if found == here { return path }
-        if let moved = movedPath, Inode.at(moved) == here { return moved }
+        if found == inode { return path }
+        if let moved = movedPath, Inode.at(moved) == inode { return moved }
         guard let information = try? descriptor.status(), information.st_nlink > 0 else { return path }
         if let mount, let volume = DetachedVolume(at: path, on: mount) { throw .detached(volume) }
         guard let found, found.device != device else { return path }

@@ -1,15 +1,10 @@
 import Glibc
 
 /// What a path or a descriptor leads to, whatever it is called.
-struct Inode: Hashable {
+public struct Inode: Hashable, Sendable {
     /// The file system.
-    var device: UInt64
-    var number: UInt64
-
-    init(device: UInt64, number: UInt64) {
-        self.device = device
-        self.number = number
-    }
+    let device: UInt64
+    private let number: UInt64
 
     init(_ information: stat) {
         device = UInt64(information.st_dev)
@@ -17,7 +12,7 @@ struct Inode: Hashable {
     }
 
     /// What is at `path`, where links lead to; `nil` where nothing is, or the system does not say.
-    static func at(_ path: String) -> Inode? {
+    public static func at(_ path: String) -> Inode? {
         var information = stat()
         return stat(path, &information) == 0 ? Inode(information) : nil
     }

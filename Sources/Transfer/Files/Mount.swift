@@ -1,5 +1,3 @@
-import Glibc
-
 /// A place where a file system is mounted (mount_namespaces(7)).
 public struct Mount: Equatable, Sendable {
     /// The kernel's number for it; it may be another's once this is gone and nothing of it is open.
@@ -34,24 +32,5 @@ public struct Mount: Equatable, Sendable {
             if words.count == 4 { devices[String(words[0])] = String(words[2]) }
         }
         return devices
-    }
-}
-
-/// What the kernel says of this process.
-enum ProcessFile {
-    /// - Returns: the text of `/proc/self/NAME`; `nil` where it cannot be read.
-    static func read(_ name: String) -> String? {
-        let descriptor = open("/proc/self/\(name)", O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
-        let owner = FileDescriptorOwner(descriptor)
-        var text: [UInt8] = []
-        var space = [UInt8](repeating: 0, count: 65_536)
-        while true {
-            let count = Glibc.read(owner.raw, &space, space.count)
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { return nil }
-            if count == 0 { return String(decoding: text, as: UTF8.self) }
-            text += space[..<count]
-        }
     }
 }

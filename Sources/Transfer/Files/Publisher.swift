@@ -208,14 +208,13 @@ final class Publisher: Sendable {
         // Each run opens its own; those of one inode need one sync between them.
         var done: [Inode: TransferError?] = [:]
         for directory in directories {
-            let inode = Inode(device: directory.device, number: directory.inode)
-            if let known = done[inode] {
+            if let known = done[directory.inode] {
                 failures[ObjectIdentifier(directory)] = known
                 continue
             }
             var failure: TransferError?
             do throws(TransferError) { try directory.synchronize() } catch { failure = error }
-            done[inode] = .some(failure)
+            done[directory.inode] = .some(failure)
             failures[ObjectIdentifier(directory)] = failure
         }
         return failures

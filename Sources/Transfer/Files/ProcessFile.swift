@@ -1,0 +1,20 @@
+import Glibc
+
+/// What the kernel says of this process.
+enum ProcessFile {
+    /// - Returns: the text of `/proc/self/NAME`; `nil` where it cannot be read.
+    static func read(_ name: String) -> String? {
+        let descriptor = open("/proc/self/\(name)", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        let owner = FileDescriptorOwner(descriptor)
+        var text: [UInt8] = []
+        var space = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = Glibc.read(owner.raw, &space, space.count)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { return nil }
+            if count == 0 { return String(decoding: text, as: UTF8.self) }
+            text += space[..<count]
+        }
+    }
+}
