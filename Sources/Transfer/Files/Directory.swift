@@ -8,6 +8,7 @@ public final class Directory: Sendable {
     let descriptor: FileDescriptorOwner
     /// As it was opened: for messages and for the paths of finished files.
     public let path: String
+    /// What was opened, whatever it is called by now.
     public let inode: Inode
 
     private init(descriptor: FileDescriptorOwner, path: String) throws(TransferError) {
