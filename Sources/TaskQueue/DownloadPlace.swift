@@ -1,4 +1,5 @@
 import TaskModel
+import Transfer
 
 /// Where a download goes: a root, which is opened by its path, and what lies beneath it, which is not.
 struct DownloadPlace: Equatable {
@@ -43,13 +44,9 @@ struct DownloadPlace: Equatable {
 
     /// The path of a file of this name.
     func path(of name: String) -> String {
-        Self.child(name, of: path)
-    }
-
-    private static func child(_ name: String, of directory: String) -> String {
-        directory == "/" ? "/\(name)" : "\(directory)/\(name)"
+        Directory.path(of: name, in: path)
     }
 
     /// The directory's own.
-    var path: String { subdirectory.isEmpty ? root : Self.child(subdirectory, of: root) }
+    var path: String { subdirectory.isEmpty ? root : Directory.path(of: subdirectory, in: root) }
 }

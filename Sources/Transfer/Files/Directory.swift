@@ -198,7 +198,8 @@ public final class Directory: Sendable {
     /// Where `name` is in this directory, as a path; makes and looks up nothing.
     public func path(of name: String) -> String { Self.path(of: name, in: path) }
 
-    static func path(of name: String, in directory: String) -> String {
+    /// Where `name` is in the directory at a path.
+    public static func path(of name: String, in directory: String) -> String {
         directory + (directory.hasSuffix("/") ? "" : "/") + name
     }
 

@@ -29,6 +29,9 @@ public struct FileDigest: Sendable, Equatable, Codable {
         let text = bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
         self.init(algorithm: algorithm, hex: String(decoding: text, as: UTF8.self))
     }
+
+    /// Whether `other` is of other bytes; what two functions make cannot be compared.
+    func contradicts(_ other: FileDigest) -> Bool { algorithm == other.algorithm && hex != other.hex }
 }
 
 extension FileDigest.Algorithm {

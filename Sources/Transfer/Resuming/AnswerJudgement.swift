@@ -133,10 +133,10 @@ struct AnswerJudgement {
         return tag == head.validator.strongEntityTag && validator.agrees(with: head.validator)
     }
 
-    /// Whether a digest is of other bytes; two functions cannot be compared.
+    /// Whether a digest is of other bytes.
     private func isOther(_ theirs: FileDigest?) -> Bool {
-        guard let digest, let theirs, digest.algorithm == theirs.algorithm else { return false }
-        return digest.hex != theirs.hex
+        guard let digest, let theirs else { return false }
+        return digest.contradicts(theirs)
     }
 
     /// Whether a digest says that the bytes are the same.

@@ -153,7 +153,7 @@ final class DownloadFile {
     ///   - known: what a person says that the file hashes to; outranks what the server says.
     ///   - stated: what the server says.
     func expect(_ known: FileDigest?, stated: FileDigest?) {
-        if let known, let stated, known.algorithm == stated.algorithm, known != stated {
+        if let known, let stated, known.contradicts(stated) {
             session.delegate.downloadTask(task, didDoubt: "the server states another digest than the one expected")
         }
         guard (known ?? stated) != digest else { return }

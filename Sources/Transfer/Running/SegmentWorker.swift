@@ -276,7 +276,7 @@ final class SegmentWorker: TransactionClient {
             digest: file.version.digest, pathSuffix: url.path)
         let verdict = judgement.judge(head, now: Int64(time(nil)))
         if source.number > 0, let stated = task.stated?.digest, let theirs = head.representationDigest,
-            theirs.algorithm == stated.algorithm, theirs != stated, run.destination?.digest == nil
+            theirs.contradicts(stated), run.destination?.digest == nil
         {
             phase = .discarding(
                 .refused(TransferError(.checksumMismatch, "a mirror states another digest than the file's own server")))
