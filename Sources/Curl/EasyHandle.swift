@@ -8,6 +8,7 @@ package struct EasyHandle: ~Copyable {
     private var addresses = HeaderList()
     private var connectTo = HeaderList()
     private var commandsBefore = HeaderList()
+    private var commandsBetween = HeaderList()
     private var commandsAfter = HeaderList()
 
     package init() throws(CurlError) {
@@ -58,14 +59,17 @@ package struct EasyHandle: ~Copyable {
         try check(ccurl_set_list(raw, CURLOPT_CONNECT_TO, connectTo.head))
     }
 
-    /// Commands to a file server before and after the transfer; after it only where it succeeded. One that begins
-    /// with an asterisk may fail: see `CURLOPT_QUOTE` and `CURLOPT_POSTQUOTE`.
+    /// Commands to a file server before and after the transfer, and between the making of FTP's data connection and the
+    /// transfer; after it only where it succeeded. One that begins with an asterisk may fail: see `CURLOPT_QUOTE`,
+    /// `CURLOPT_PREQUOTE` and `CURLOPT_POSTQUOTE`.
     package mutating func setCommands(
-        before: consuming HeaderList, after: consuming HeaderList
+        before: consuming HeaderList, between: consuming HeaderList, after: consuming HeaderList
     ) throws(CurlError) {
         commandsBefore = before
+        commandsBetween = between
         commandsAfter = after
         try check(ccurl_set_list(raw, CURLOPT_QUOTE, commandsBefore.head))
+        try check(ccurl_set_list(raw, CURLOPT_PREQUOTE, commandsBetween.head))
         try check(ccurl_set_list(raw, CURLOPT_POSTQUOTE, commandsAfter.head))
     }
 

@@ -105,8 +105,12 @@ struct AnswerJudgementTests {
         // 416.
         Row("416 and all is there", 416, ["Content-Range: bytes */100", "ETag: \"v1\""], .complete) { $0.total = 100 },
         Row(
-            "416 and all is there, size unknown before", 416, ["Content-Range: bytes */100", "ETag: \"v1\""], .complete
+            "416 and all is there, size unknown before", 416, ["Content-Range: bytes */100", "ETag: \"v1\""], .askAgain
         ) { $0.total = nil },
+        Row(
+            "the same tag and another length", 200, ["Content-Length: 300", "ETag: \"v1\""], .fail("truncated", nil)),
+        Row("the same tag and no byte", 200, ["Content-Length: 0", "ETag: \"v1\""], .fail("truncated", nil)),
+        Row("another tag and another length", 200, ["Content-Length: 300", "ETag: \"v2\""], .restart(length: 300)),
         Row("416 without the tag", 416, ["Content-Range: bytes */100"], .askAgain) { $0.total = 100 },
         Row("416 with another tag", 416, ["Content-Range: bytes */100", "ETag: \"v2\""], .askAgain) { $0.total = 100 },
         Row("416 with another size", 416, ["Content-Range: bytes */90", "ETag: \"v1\""], .askAgain) { $0.total = nil },
@@ -134,6 +138,20 @@ struct AnswerJudgementTests {
         #expect(judgement.judge(same, now: 0) == .restart(length: 200))
         judgement.isVouched = false
         #expect(judgement.judge(same, now: 0) == .restart(length: nil))
+    }
+
+    @Test("who says that nothing is left where nobody knew the end is asked for the last bytes")
+    func unknownEnd() {
+        var judgement = AnswerJudgement(
+            askedFrom: 100, have: 100, validator: ResourceValidator(entityTag: "\"v1\""), isConditional: true,
+            pathSuffix: "/a")
+        let nothing = head(416, ["Content-Range: bytes */100", "ETag: \"v1\""])
+        #expect(judgement.judge(nothing, now: 0) == .confirmEnd)
+        judgement.isConfirming = true
+        #expect(judgement.judge(nothing, now: 0) == .complete)
+        judgement.isConfirming = false
+        judgement.total = 100
+        #expect(judgement.judge(nothing, now: 0) == .complete)
     }
 
     @Test("a part that says nothing of its version is not taken on the strength of If-Range alone")
@@ -169,7 +187,7 @@ struct AnswerJudgementTests {
             case .restart(let length): .restart(length: length)
             case .complete: .complete
             case .decode: .decode
-            case .askAgain, .askUnconditionally: .askAgain
+            case .askAgain, .askUnconditionally, .confirmEnd: .askAgain
             case .fail(let error): .fail(error.code.rawValue, error.httpStatus)
             }
         #expect(outcome == row.outcome)

@@ -81,12 +81,49 @@ struct FTPServerTests {
         #expect(!server.commands.contains { $0.hasPrefix("REST") })
     }
 
-    @Test("a server that lies about the size is not believed", arguments: ["213 1000001", "213 2000000"])
+    @Test(
+        "a server that lies about the size is not believed",
+        arguments: ["213 1000001", "213 2000000", "213 999999", "213 262144", "213 1", "213 0"])
     func wrongSize(reply: String) async throws {
         let server = try scripted { $0.replies["SIZE"] = reply }
         let error = await fixture.outcome(TransferRequest(url: server.url("/file"))).result.error
         #expect(error?.code == .truncated || error?.code == .remoteChanged)
         #expect(!place.names.contains("file"))
+    }
+
+    @Test("a size that is none is not told", arguments: ["213 lots", "213 -5", "213 99999999999999999999999"])
+    func noSize(reply: String) async throws {
+        let server = try scripted { $0.replies["SIZE"] = reply }
+        let file = try await fixture.outcome(TransferRequest(url: server.url("/file"))).result.get()
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+        #expect(fixture.restarts.all.isEmpty)
+    }
+
+    @Test("where SIZE is unknown the word that begins the file may say how long it is")
+    func announcedSize() async throws {
+        let server = try scripted {
+            $0.tellsSizes = false
+            $0.opening = "150 here it comes (1000000 bytes)."
+            $0.cuts = [700_000]
+            $0.replyAfterCut = "226 that was it"
+        }
+        let first = await fixture.outcome(TransferRequest(url: server.url("/file")))
+        #expect(first.result.error?.code == .truncated && first.resumeData?.version.total == 1_000_000)
+    }
+
+    @Test(
+        "F62: a server that knows no REST sends the file from its beginning",
+        arguments: ["500 what?", "501 no", "502 no REST", "504 no", "550 no"])
+    func noRest(reply: String) async throws {
+        let server = try scripted {
+            $0.cuts = [700_000]
+            $0.replies["REST"] = reply
+        }
+        let request = TransferRequest(url: server.url("/file"))
+        let first = await fixture.outcome(request)
+        let file = try await fixture.outcome(request, first.resumeData).result.get()
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+        #expect(fixture.restarts.all == ["127.0.0.1 sends files from their first byte on alone"])
     }
 
     @Test("a server that says more is left of a file than a number holds does not end the process")

@@ -177,6 +177,20 @@ struct ResumingTests {
         #expect(server.requests().count < 6)
     }
 
+    @Test("at another place that shows the same version, what lies behind a gap counts too", arguments: [true, false])
+    func gapElsewhere(isSame: Bool) async throws {
+        let resource = Resource(size: 1_000_000)
+        var (_, resumeData) = try await interrupted(resource, after: 700_000, then: [.hang])
+        resumeData.ranges = ByteRangeSet([0..<400_000, 500_000..<700_000])
+        var there = resource
+        if !isSame { there.entityTag = nil }
+        let server = try ScriptedServer(["/f": [.serve(there)]])
+        let file = try await download(server.url("/f"), resumeData.moved(to: server.url("/f"))).result.get()
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+        let asked = server.requests().map { $0.header("range") }
+        #expect(asked == (isSame ? ["bytes=137856-", "bytes=700000-"] : ["bytes=137856-", nil]))
+    }
+
     @Test("a part whose body goes on past its range is not believed")
     func partTooLong() async throws {
         let resource = Resource(size: 1000)
@@ -299,7 +313,7 @@ struct ResumingTests {
         #expect(first.result.error?.code == .truncated)
         let file = try await download(server.url(), first.resumeData).result.get()
         #expect(resource.difference(fromFileAt: file.path) == nil)
-        #expect(server.requests.count == 4 && restarts.all.isEmpty)
+        #expect(server.requests.count == 5 && restarts.all.isEmpty)
     }
 
     @Test(
@@ -358,6 +372,27 @@ struct ResumingTests {
         let first = await download(server.url())
         let file = try await download(server.url(), first.resumeData).result.get()
         #expect(resource.difference(fromFileAt: file.path) == nil)
+    }
+
+    @Test("F43: a 416 that puts the end of the file where its body was cut is not believed by itself")
+    func lyingEnd() async throws {
+        let resource = Resource(size: 1000)
+        let tag = try #require(resource.entityTag)
+        let server = try RawServer([
+            answer(
+                "200 OK", ["ETag: \(tag)", "Transfer-Encoding: chunked"],
+                Array("190\r\n".utf8) + resource.bytes(0..<400)),
+            answer(
+                "416 Range Not Satisfiable",
+                ["ETag: \(tag)", "Content-Length: 0", "Content-Range: bytes */400"]),
+            answer(
+                "206 Partial Content",
+                ["ETag: \(tag)", "Content-Length: 1000", "Content-Range: bytes 0-999/1000"], resource.bytes),
+        ])
+        let first = await download(server.url())
+        let file = try await download(server.url(), first.resumeData).result.get()
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+        #expect(server.requests[2].contains("Range: bytes=0-\r\n") && restarts.all.isEmpty)
     }
 
     @Test("no content in answer to a range says nothing of the file: what is here stays for another attempt")

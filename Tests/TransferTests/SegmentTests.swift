@@ -84,4 +84,36 @@ struct SegmentTests {
         #expect(restarts.all.isEmpty)
         #expect(server.requests().contains { $0.path == "/2" })
     }
+
+    @Test("a part cut short is noticed by the connection whose work another takes over: that one goes no further")
+    func cutShortAtTakeOver() async throws {
+        // Claims of whole mebibytes, and so of whole blocks: nothing is left to write when the last of them ends.
+        let resource = Resource(size: 4 << 20)
+        let server = try Liar { question in
+            var answer = LiarAnswer(honest: resource, to: question)
+            guard question.number > 0 else {
+                // It begins when the other one is at work, and is so slow that none of it comes to the disk.
+                answer.body = [.pause(milliseconds: 150), .content(resource, 0..<resource.size, rate: 100_000)]
+                return answer
+            }
+            guard let range = question.range(of: resource.size), range.lowerBound > 0, range.upperBound == resource.size
+            else { return answer }
+            // The last byte is on the disk long before the answer's end is known.
+            answer.body.append(.pause(milliseconds: 400))
+            return answer.chunked()
+        }
+        let path = place.temporary.file(Place.partName)
+        let manager = try manager()
+        var request = TransferRequest(url: server.url("/f"))
+        request.segments = .fixed(2)
+        let download = manager.download(request, to: place.target())
+        download.resume()
+        try await eventually(that: "the last byte is on the disk", every: .milliseconds(2)) {
+            var status = stat()
+            return stat(path, &status) == 0 && status.st_size == resource.size
+        }
+        truncate(path, 1000)
+        #expect(resource.difference(fromFileAt: try await download.value.path) == nil)
+        #expect(restarts.all == ["someone cut the part file short"])
+    }
 }

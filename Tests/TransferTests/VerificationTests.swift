@@ -147,6 +147,32 @@ struct VerificationTests {
         #expect(server.requests()[1].header("range") == "bytes=400000-499999")
     }
 
+    @Test(
+        "F47: the wrong pieces alone are fetched also from a mirror, or where nothing tells versions apart",
+        arguments: [nil, "\"a\"", "\"b\""] as [String?], [false, true])
+    func wrongPiecesElsewhere(tag: String?, hasMirror: Bool) async throws {
+        var resource = Resource(size: 8 << 20)
+        resource.entityTag = tag
+        var wrong = resource
+        wrong.wrongByte = 2_450_000
+        wrong.entityTag = tag == nil ? nil : "\"a\""
+        let server = try ScriptedServer([
+            "/f": hasMirror ? [.serve(wrong)] : [.serve(wrong), .serve(wrong), .serve(resource)]
+        ])
+        let mirror = try ScriptedServer(["/f": [.serve(resource)]])
+        let pieces = try pieces(resource, length: 1_000_000)
+        var request = TransferRequest(url: server.url("/f"))
+        request.segments = .one
+        if hasMirror { request.mirrors = [mirror.url("/f")] }
+        manager.retrier = CountingRetrier(limit: 3)
+        let file = try await manager.download(
+            request, to: place.target(digest: digest(resource), pieces: pieces)
+        ).value
+        #expect(file.isVerified && resource.difference(fromFileAt: file.path) == nil)
+        let asked = (server.requests() + mirror.requests()).compactMap { $0.header("range") }
+        #expect(asked == ["bytes=2000000-2999999", "bytes=2000000-2999999"])
+    }
+
     @Test("digests of pieces alone verify a file too, and what they do not fit is refused")
     func piecesAlone() async throws {
         let resource = Resource(size: 1_000_000)

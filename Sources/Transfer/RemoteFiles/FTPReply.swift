@@ -28,5 +28,17 @@ struct FTPReply: Sendable, Equatable {
     }
 
     /// The number that an answer to SIZE holds (213; RFC 3659, section 4).
-    var size: Int64? { code == 213 && text.utf8.count <= 19 ? Int64(text) : nil }
+    var size: Int64? { code == 213 ? Self.number(text.utf8[...]) : nil }
+
+    /// The bytes that a transfer which now begins is to bring, where the server says so in the common form: `(1234 bytes`.
+    var announcedSize: Int64? {
+        guard (100..<200).contains(code), let words = text.firstRange(of: " bytes"),
+            let opening = text[..<words.lowerBound].utf8.lastIndex(of: UInt8(ascii: "("))
+        else { return nil }
+        return Self.number(text[..<words.lowerBound].utf8[opening...].dropFirst())
+    }
+
+    private static func number(_ digits: Substring.UTF8View) -> Int64? {
+        digits.allSatisfy { (0x30...0x39).contains($0) } ? Int64(Substring(digits)) : nil
+    }
 }

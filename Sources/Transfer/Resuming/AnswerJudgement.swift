@@ -11,6 +11,8 @@ struct AnswerJudgement {
     var isVouched = true
     /// Whether the server was asked with `If-Range`.
     var isConditional = false
+    /// Whether the server was asked for the last bytes that are here, since it said that nothing follows them.
+    var isConfirming = false
     var total: Int64?
     /// Of the whole resource, as the server stated it before.
     var digest: FileDigest?
@@ -32,6 +34,9 @@ struct AnswerJudgement {
         /// Take nothing, keep the part, and ask without `If-Range`, comparing an overlap: the server sends the whole
         /// though it says that nothing has changed, or a part that nothing ties to what is here.
         case askUnconditionally
+        /// Take nothing, keep the part, and ask for its last bytes: the server says that nothing follows them, and nobody
+        /// said before how long the file is.
+        case confirmEnd
         case fail(TransferError)
     }
 
@@ -114,15 +119,23 @@ struct AnswerJudgement {
         }
         let isSame = isSame(head)
         if isSame, isConditional, askedFrom ?? 0 > 0 { return .askUnconditionally }
+        if isSame, askedFrom != nil, let total, let theirs = head.contentLength, theirs != total {
+            return .fail(
+                TransferError(
+                    .truncated,
+                    "the server says that the file has \(theirs) bytes and, under the same entity tag, \(total)"))
+        }
         // Of one version the length is known, whether this answer says it or not.
         return .restart(length: head.contentLength ?? (isSame ? total : nil))
     }
 
     private func unsatisfiable(_ head: ResponseHead) -> Verdict {
         if isSame(head), let range = Self.range(of: head),
-            range.bounds == nil, let theirs = range.total, theirs == have, total == nil || total == have
+            range.bounds == nil, let theirs = range.total, theirs == have
         {
-            return .complete
+            if total == have { return .complete }
+            // Nobody said so before: the body broke off, and that it did so at the end would be an accident.
+            if total == nil { return isConfirming ? .complete : .confirmEnd }
         }
         return .askAgain(reason: "the server has no such range (416)")
     }

@@ -9,7 +9,7 @@ struct Overlap {
     /// Where the time that the server tells says most of it.
     static let brief = Overlap(width: narrow, most: 1 << 20)
     /// What a server that never sends more than the overlap is asked with.
-    private static let narrow = 64 * 1024
+    static let narrow = 64 * 1024
     /// Bytes after which what repeats itself says nothing: other versions are likely to have the same.
     private static let longestPeriod = 4096
 

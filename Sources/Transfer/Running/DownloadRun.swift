@@ -107,7 +107,23 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         // Every byte came in an earlier life.
         if let total = file.version.total, file.count == total, total > 0 { return finish(worker) }
         task.progress.setConnections(1)
+        do throws(TransferError) {
+            try joinChecked(worker)
+        } catch {
+            return broke(worker, error)
+        }
         askForRest(worker)
+    }
+
+    /// Where pieces are checked one by one, what is missing may come from another source than what is here.
+    private func joinChecked(_ worker: SegmentWorker) throws(TransferError) {
+        guard file.count > 0, file.target != nil, !task.mismatches.isEmpty,
+            file.version.validator.ifRange == nil
+                || file.version.origin != ResumeData.resource(of: worker.source.request.url)
+        else { return }
+        destination = try file.place(
+            ResourceMetadata(nil, file.version), total: file.version.total, ofMirror: worker.source.number > 0)
+        if file.isChecked { file.join() }
     }
 
     /// Has a worker fetch the first bytes that are missing.
@@ -216,6 +232,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         case .askUnconditionally:
             isConditionUseless = true
             worker.ask(from: worker.start, to: worker.end)
+        case .confirmEnd: worker.confirmEnd()
         case .changed where isShared:
             // What the others bring is all of one version, and the answer may be a page that says no more than that
             // there are too many of us.
@@ -572,6 +589,8 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         if isShared { isSingle = true }
         let worker = member(for: worker)
         letGo(allBut: worker)
+        // What it is being sent must not come to what is begun anew; its end leads here again.
+        if worker.isUnderWay { return worker.breakOff(.askAgain(reason: reason)) }
         restarts += 1
         guard restarts <= Self.restartLimit else { return fail(TransferError(.remoteChanged, reason)) }
         startOver(worker, reason)

@@ -23,6 +23,8 @@ final class RemoteExchange: ExchangeHandler {
     private var pauses: Transaction.Pauses = []
     private var begunAt = MonotonicTime.now()
     private var lastReply: FTPReply?
+    /// What an FTP server says that the file has, in bytes.
+    private var toldSize: Int64?
     /// An FTP server has said that it takes nobody in without TLS.
     private var needsTLS = false
     /// Bytes of the file came or went in this step.
@@ -68,6 +70,7 @@ final class RemoteExchange: ExchangeHandler {
         bodyBegun = false
         hasPaused = pauses.contains(.suspended)
         lastReply = nil
+        toldSize = nil
         check = nil
         pauses.formIntersection(.suspended)
         if !isTidyingUp { task.progress.setPhase(.connecting) }
@@ -198,12 +201,15 @@ final class RemoteExchange: ExchangeHandler {
     private func facts(_ exchange: Exchange) -> RemoteFacts {
         guard let step else { return RemoteFacts() }
         var facts = RemoteFacts(size: exchange.easy.expectedBodySize(), time: exchange.easy.fileTime())
-        if case .fetch(let offset) = step.work, let rest = facts.size {
-            // The server may have said any number of what is left.
-            let (size, isNone) = rest.addingReportingOverflow(offset)
-            facts.size = isNone ? nil : size
-        }
+        guard case .fetch(let offset) = step.work else { return facts }
+        facts.size = file.scheme.isFTP ? toldSize : facts.size.flatMap { Self.sum($0, offset) }
         return facts
+    }
+
+    /// The server may say any number of what is left.
+    private static func sum(_ rest: Int64, _ offset: Int64) -> Int64? {
+        let (size, isNone) = rest.addingReportingOverflow(offset)
+        return isNone ? nil : size
     }
 
     private var isBody: Bool {
@@ -218,9 +224,16 @@ final class RemoteExchange: ExchangeHandler {
         guard let reply = FTPReply(line) else { return true }
         // The answer to QUIT says nothing of why it was said.
         if reply.code != 221 { lastReply = reply }
+        if case .fetch(let offset) = step?.work { noteSize(reply, offset) }
         followDataConnection(reply)
         guard case .store = step?.work, let size = reply.size else { return true }
         return client.judge(storedSize: size)
+    }
+
+    /// The answer to MDTM has the code of that to SIZE, and comes before there is a data connection.
+    private func noteSize(_ reply: FTPReply, _ offset: Int64) {
+        if dataConnectionSince != nil, let size = reply.size { toldSize = size }
+        if toldSize ?? 0 == 0, let rest = reply.announcedSize { toldSize = Self.sum(rest, offset) }
     }
 
     /// Between the server's word where it listens for a data connection and its word that a transfer begins, libcurl
@@ -343,6 +356,10 @@ final class RemoteExchange: ExchangeHandler {
     private func error(_ error: CurlError, _ exchange: Exchange) -> TransferError {
         // CURLE_ABORTED_BY_CALLBACK
         if error.code == 42 { return exchange.hasExpired ? stalled : .cancelled }
+        // CURLE_QUOTE_ERROR, and of what is said before a file comes REST alone may not fail.
+        if error.code == 21, !isTransient, case .fetch = step?.work {
+            return TransferError(.remoteChanged, "\(file.host) sends files from their first byte on alone")
+        }
         if [60, 2].contains(error.code), let refusal = check?.refusal { return refusal }
         // CURLE_COULDNT_CONNECT
         if error.code == 7 {

@@ -55,7 +55,12 @@ struct RemoteOptions {
         switch step.work {
         case .fetch(let offset):
             try exchange.easy.set(.fileTime, to: true)
-            if offset > 0 { try exchange.easy.set(.resumeFrom, to: offset) }
+            if file.scheme.isFTP {
+                // libcurl would stop where the server says that the file ends, and a longer one would pass for whole.
+                try exchange.easy.set(.ignoresSize, to: true)
+            } else if offset > 0 {
+                try exchange.easy.set(.resumeFrom, to: offset)
+            }
         case .look:
             try exchange.easy.set(.fileTime, to: true)
             try exchange.easy.set(.noBody, to: true)
@@ -67,10 +72,12 @@ struct RemoteOptions {
         case .command: try exchange.easy.set(.noBody, to: true)
         }
         var before = HeaderList()
+        var between = HeaderList()
         var after = HeaderList()
         for line in step.commandsBefore { try before.append(bytes: line) }
+        for line in step.commandsBetween { try between.append(bytes: line) }
         for line in step.commandsAfter { try after.append(bytes: line) }
-        try exchange.easy.setCommands(before: before, after: after)
+        try exchange.easy.setCommands(before: before, between: between, after: after)
     }
 
     // MARK: FTP
@@ -185,6 +192,11 @@ struct RemoteStep {
     /// `nil` where commands alone are to be carried out.
     var path: RemotePath?
     var commandsBefore: [[UInt8]] = []
+    /// libcurl asks an FTP server neither for the size of a file whose size it is to ignore, nor for a later beginning.
+    var commandsBetween: [[UInt8]] {
+        guard case .fetch(let offset) = work, let path, path.scheme.isFTP else { return [] }
+        return path.sizeQuestion + (offset > 0 ? [Array("REST \(offset)".utf8)] : [])
+    }
     /// Where all went well.
     var commandsAfter: [[UInt8]] = []
 }

@@ -28,6 +28,8 @@ final class SegmentWorker: TransactionClient {
         /// What is there is of no use any more: ask again for the whole.
         case askAgain(reason: String)
         case askUnconditionally
+        /// Nothing follows what is here, the server says: its last bytes are to show it.
+        case confirmEnd
         /// Nothing is left to fetch.
         case whole
         /// The server has another version than the other connections bring.
@@ -75,6 +77,8 @@ final class SegmentWorker: TransactionClient {
     private var isConditional = false
     /// Why what is here is not to be gone on with; `nil` where it is.
     private var reasonForWhole: String?
+    /// It was asked for the last bytes that are here.
+    private var confirmsEnd = false
     /// What it had reached when it was asked.
     private(set) var haveBefore: Int64 = 0
     /// The body is a part of the resource and not the whole.
@@ -190,6 +194,12 @@ final class SegmentWorker: TransactionClient {
         ask(from: 0, to: nil)
     }
 
+    /// Asks for the last bytes that are here.
+    func confirmEnd() {
+        confirmsEnd = true
+        ask(from: start, to: end)
+    }
+
     /// Whether it was refused where a redirect once led to: what that leads to now may be another place.
     func isLedAstray(by error: TransferError) -> Bool {
         transaction.isShortcut && error.httpStatus.map { [400, 401, 403, 404, 410].contains($0) } ?? false
@@ -212,6 +222,9 @@ final class SegmentWorker: TransactionClient {
         writer.release()
     }
 
+    /// Whether an exchange is under way: it is to be broken off before something else is asked for.
+    var isUnderWay: Bool { transaction.isUnderWay }
+
     /// Breaks off what is under way; ``DownloadRun/worker(_:did:)`` follows. To be called from outside libcurl's
     /// callbacks.
     func breakOff(_ ending: Ending) {
@@ -232,10 +245,19 @@ final class SegmentWorker: TransactionClient {
         isPart = false
         isWriting = false
         haveBefore = start
-        asksForShare =
-            reasonForWhole == nil && (run.isShared || (file.version.isJoined && !run.isVouched(by: url)))
-        guard reasonForWhole == nil, file.count > 0 || asksForShare else { return contribution }
+        if confirmsEnd {
+            asksForShare = false
+            haveBefore = file.front
+            let from = max(0, haveBefore - Int64(Overlap.narrow))
+            askedFrom = from
+            contribution.fields.append("Range: bytes=\(from)-")
+            return contribution
+        }
         let ifRange = run.isConditionUseless ? nil : run.version(at: url)?.validator.ifRange
+        asksForShare =
+            reasonForWhole == nil
+            && (run.isShared || (file.version.isJoined && (ifRange == nil || !run.isVouched(by: url))))
+        guard reasonForWhole == nil, file.count > 0 || asksForShare else { return contribution }
         if ifRange != nil || asksForShare {
             askedFrom = start
             let last = end.flatMap { $0 < file.version.total ?? .max ? "\($0 - 1)" : nil } ?? ""
@@ -272,7 +294,7 @@ final class SegmentWorker: TransactionClient {
         let judgement = AnswerJudgement(
             askedFrom: askedFrom, have: haveBefore,
             validator: !hasBytes ? nil : known?.validator ?? (asksForShare ? nil : file.version.validator),
-            isVouched: known != nil, isConditional: isConditional, total: file.version.total,
+            isVouched: known != nil, isConditional: isConditional, isConfirming: confirmsEnd, total: file.version.total,
             digest: file.version.digest, pathSuffix: url.path)
         let verdict = judgement.judge(head, now: Int64(time(nil)))
         if source.number > 0, let stated = task.stated?.digest, let theirs = head.representationDigest,
@@ -287,9 +309,14 @@ final class SegmentWorker: TransactionClient {
         case .accept(let offset, let length, let total):
             isPart = true
             if !isConditional {
-                file.keepFront()
+                // What lies behind a gap is the file's too where its very version answers, at whatever place.
+                let isSame =
+                    file.version.validator.strongEntityTag.map { $0 == head.validator.strongEntityTag } ?? false
+                if !isSame { file.keepFront() }
                 start = haveBefore
-                end = nil
+                end = file.version.total.flatMap {
+                    file.written.gaps(in: haveBefore..<max(haveBefore, $0)).first?.upperBound
+                }
             }
             return receive(head, at: url, from: offset, end: length.map { offset + $0 }, total: total)
         case .restart(let length):
@@ -303,6 +330,7 @@ final class SegmentWorker: TransactionClient {
         case .complete: phase = .discarding(.whole)
         case .askAgain(let reason): phase = .discarding(.askAgain(reason: reason))
         case .askUnconditionally: phase = .discarding(.askUnconditionally)
+        case .confirmEnd: phase = .discarding(.confirmEnd)
         case .fail(let error): phase = .discarding(.failed(error))
         }
         return .discard
@@ -354,7 +382,7 @@ final class SegmentWorker: TransactionClient {
             isWriting = true
             phase = .receiving(end: offset + length)
             return .receive
-        case .accept, .complete, .decode:
+        case .accept, .complete, .confirmEnd, .decode:
             phase = .discarding(.useless(reason: "the server sent something else than a range"))
         case .restart, .askAgain:
             let reason = judgement.contradiction(in: head)
@@ -494,6 +522,7 @@ final class SegmentWorker: TransactionClient {
         // What it reached counts from here on.
         start = position
         isWriting = false
+        confirmsEnd = false
         phase = .asking
         let undecoded = decoder?.failureAtEnd()
         decoder = nil

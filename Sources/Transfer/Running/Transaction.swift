@@ -73,6 +73,8 @@ final class Transaction: ExchangeHandler {
     }
 
     enum Phase {
+        /// Nothing was asked for yet.
+        case idle
         /// Before the head of the answer is whole.
         case asking
         /// The body is the client's.
@@ -105,7 +107,7 @@ final class Transaction: ExchangeHandler {
     private(set) var url: CurlURL?
     /// A redirect of an earlier exchange led to ``url``, which was asked at once this time.
     private(set) var isShortcut = false
-    var phase = Phase.asking
+    var phase = Phase.idle
     private var parser = ResponseHeadParser()
     /// Whether the final answer came in HTTP/1.1, once there was one.
     private var isHTTP1: Bool?
@@ -205,6 +207,14 @@ final class Transaction: ExchangeHandler {
         self.request = request
         url = nil
         redirects = 0
+    }
+
+    /// Whether something was asked for, and its end has not been told.
+    var isUnderWay: Bool {
+        switch phase {
+        case .idle, .ended: false
+        case .asking, .receiving, .discarding, .deciding: true
+        }
     }
 
     /// Forgets the exchange before.
@@ -318,7 +328,7 @@ final class Transaction: ExchangeHandler {
         case .discarding:
             discarded += bytes.count
             return discarded <= Self.discardLimit ? .accepted : .refused
-        case .asking, .deciding, .ended: return .refused
+        case .idle, .asking, .deciding, .ended: return .refused
         }
     }
 
