@@ -1,3 +1,4 @@
+import Glibc
 import TestSupport
 import Testing
 
@@ -136,6 +137,26 @@ struct FTPServerTests {
         #expect(first.resumeData != nil)
         #expect(await fixture.outcome(request, first.resumeData).result.error != nil)
         #expect(server.commands.contains("REST 234464") && fixture.resumes.all.isEmpty)
+    }
+
+    @Test(
+        "F9: a disk that fails while others write to it in the loop's place ends the download with its error",
+        .enabled(if: geteuid() == 0, "only root can mount"))
+    func slowDiskFails() async throws {
+        let mounted = try place.temporary.makeDirectory("mounted")
+        let mount = try await Mount.tmpfs(at: mounted, bytes: 2 << 20)
+        let directory = try Directory.open(root: mounted)
+        let server = try scripted {
+            $0.files["file"] = Resource(size: 32 << 20).bytes
+            $0.tellsSizes = false
+        }
+        let target = DownloadTarget(directory: directory, partName: Place.partName, owner: "test-1") {
+            (_: ResourceMetadata) throws(TransferError) in FileDestination(name: "file", conflict: .fail)
+        }
+        manager.session.disk(of: nil, or: target).note(write: Disk.slowWrite)
+        let outcome = await manager.download(TransferRequest(url: server.url("/file")), to: target).outcome
+        #expect(outcome.result.error?.code == .diskFull)
+        withExtendedLifetime(mount) {}
     }
 
     @Test("the data connection goes to the server's own address, wherever it points")

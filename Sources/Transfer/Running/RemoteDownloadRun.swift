@@ -81,7 +81,8 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
 
     func diskDidMove(_ error: TransferError?) {
         if case .ended = phase { return }
-        if let error { return broke(error) }
+        // What is under way is broken off first: its end leads on.
+        if let error { return exchange.isUnderWay ? exchange.cancel(error) : broke(error) }
         if !writer.isBlocked { exchange.resume(.disk) }
     }
 

@@ -172,6 +172,9 @@ final class RemoteExchange: ExchangeHandler {
 
     // MARK: From outside
 
+    /// Whether a step has begun, and its end has not been told.
+    var isUnderWay: Bool { step != nil }
+
     /// Ends what is under way with `reason`; the client is told.
     func cancel(_ reason: TransferError = .cancelled) {
         guard !isTidyingUp, step != nil || !hasBegun else { return }
