@@ -139,7 +139,7 @@ struct RequestMaker {
                     return .done(path: directory.path(of: output), size: size, isVerified: false)
                 }
             case .fail where directory.contains(output):
-                throw TransferError(.nameConflict, "there is a file \(directory.path(of: output)) already")
+                throw TransferError.taken(output, in: directory)
             default: break
             }
         }
@@ -253,7 +253,7 @@ struct DownloadNaming: Sendable {
             case .fail: .fail
             }
         if case .fail = conflict, directory.contains(name) {
-            throw TransferError(.nameConflict, "there is a file \(directory.path(of: name)) already")
+            throw TransferError.taken(name, in: directory)
         }
         var destination = FileDestination(name: name, conflict: conflict)
         if let checksum,

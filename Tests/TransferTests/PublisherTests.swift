@@ -91,6 +91,14 @@ struct PublisherTests {
         #expect(try place.content(of: Place.partName) == Array("new".utf8))
     }
 
+    @Test("fail: a directory that has the name is called one")
+    func failAtDirectory() async throws {
+        defer { publisher.stop() }
+        let path = try place.temporary.makeDirectory("f")
+        let result = try await publish("new", as: FileDestination(name: "f", conflict: .fail))
+        #expect(result.error?.message == "there is a directory \(path) already")
+    }
+
     @Test("skip: what has the name keeps it, and the error says which file that is")
     func skip() async throws {
         defer { publisher.stop() }

@@ -106,7 +106,7 @@ struct DownloadDecision: Sendable, Equatable, Codable {
         }
         // One that this very download brought, in a life that ended before it could say so, is no other's.
         guard directory.publishedSize(of: name, by: owner) == nil else { return }
-        throw TransferError(.nameConflict, "there is a file \(directory.path(of: name)) already")
+        throw .taken(name, in: directory)
     }
 
     func target(in directory: Directory) -> DownloadTarget {

@@ -186,7 +186,7 @@ final class Publisher: Sendable {
             case .rename(let next): name = next(wanted, number)
             case .skip: throw .taken(item.destination, in: directory)
             case .fail, .overwrite:
-                throw TransferError(.nameConflict, "there is a file \(directory.path(of: wanted)) already")
+                throw .taken(wanted, in: directory)
             }
         }
         throw TransferError(.nameConflict, "there are too many files like \(directory.path(of: wanted))")

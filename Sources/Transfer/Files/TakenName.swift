@@ -34,8 +34,15 @@ struct TakenName: Error {
 
 extension TransferError {
     static func taken(_ destination: FileDestination, in directory: Directory) -> TransferError {
-        TransferError(
-            .nameConflict, "there is a file \(directory.path(of: destination.name)) already",
-            underlying: TakenName(destination: destination, directory: directory))
+        .taken(destination.name, in: directory, underlying: TakenName(destination: destination, directory: directory))
+    }
+
+    /// Something has the name already.
+    package static func taken(
+        _ name: String, in directory: Directory, underlying: (any Error)? = nil
+    ) -> TransferError {
+        let what = directory.isDirectory(name) ? "directory" : "file"
+        return TransferError(
+            .nameConflict, "there is a \(what) \(directory.path(of: name)) already", underlying: underlying)
     }
 }
