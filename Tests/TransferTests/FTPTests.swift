@@ -171,13 +171,8 @@ struct FTPTests {
             written.add(total)
         }
         download.resume()
-        try await eventually(that: "the download stands still") { !written.all.isEmpty }
-        // What the loop was busy with is taken still.
-        try await Task.sleep(for: .milliseconds(100))
-        let count = download.progress.transferredBytes
-        try await Task.sleep(for: .milliseconds(100))
-        #expect(download.progress.transferredBytes == count)
-        #expect(download.progress.transferredBytes < resource.size)
+        try await eventually(that: "bytes come") { !written.all.isEmpty }
+        #expect(try await fixture.standstill(of: download) < resource.size)
         download.resume()
         #expect(resource.difference(fromFileAt: try await download.value.path) == nil)
     }

@@ -26,6 +26,17 @@ struct RemoteFixture {
         await download(request, resumeData).outcome
     }
 
+    /// The bytes at which a download stops that was suspended: what its loop was busy with is taken still. One that goes on
+    /// stops at its end alone.
+    func standstill(of download: DownloadRequest) async throws -> Int64 {
+        var last: Int64 = -1
+        return try await eventually(have: "the download stands still", every: .milliseconds(100)) {
+            let count = download.progress.transferredBytes
+            defer { last = count }
+            return count == last ? count : nil
+        }
+    }
+
     func upload(_ resource: Resource, _ request: TransferRequest) async throws -> TransferError? {
         await manager.upload(try source(resource), with: request).outcome.result.error
     }
