@@ -5,7 +5,9 @@ struct ExchangeWatch {
     /// The loop's time of the turn in which the exchange was last asked; while a call waits, it stands still.
     var turn: MonotonicTime?
     var begun = MonotonicTime.now()
-    /// It was ended since a call waited for longer than the stall timeout.
+    /// Milliseconds that a call may wait.
+    var limit: Int64 = 0
+    /// It was ended since a call waited for longer than that.
     var hasExpired = false
 }
 
@@ -18,16 +20,17 @@ extension Exchange {
     }
 
     /// Has the handler asked within calls that wait (``ExchangeHandler/goesOn(_:)``), and ends those that wait for
-    /// longer than the stall timeout.
+    /// longer than `limit` milliseconds; 0: for ever.
     ///
     /// At the end of a transfer libcurl's FTP and SSH wait for the server's last words within a call, and the loop
     /// with them: no timer of ours runs meanwhile.
-    package func watches() throws(CurlError) {
+    package func watches(_ limit: Int64) throws(CurlError) {
+        watch.limit = limit
         let code = ccurl_set_progress_callback(easy.raw, Self.progress, Unmanaged.passUnretained(self).toOpaque())
         guard code == CURLE_OK else { throw CurlError(code) }
     }
 
-    /// It was ended by ``watches()``.
+    /// It was ended by ``watches(_:)``.
     package var hasExpired: Bool { watch.hasExpired }
 
     /// Has libcurl look after the exchange at the loop's next turn, though no socket of it is ready; from outside its
@@ -51,7 +54,7 @@ extension Exchange {
             watch.begun = now
             return false
         }
-        guard stallTimeout > 0, now.milliseconds(since: watch.begun) > stallTimeout else { return false }
+        guard watch.limit > 0, now.milliseconds(since: watch.begun) > watch.limit else { return false }
         watch.hasExpired = true
         return true
     }

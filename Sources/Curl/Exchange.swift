@@ -18,7 +18,7 @@ package final class Exchange {
     /// Paused by us: no byte is expected.
     var pausedDirections: Int32 = 0
     unowned let loop: LoopCore
-    /// See ``watches()``.
+    /// See ``watches(_:)``.
     var watch = ExchangeWatch()
     private let errorText = ErrorText()
 
@@ -63,6 +63,12 @@ package final class Exchange {
         guard loop.now.milliseconds(since: window.begun) >= stallTimeout else { return false }
         self.window = (loop.now, 0)
         return window.bytes < leastBytes
+    }
+
+    /// The loop was busy elsewhere for so many milliseconds.
+    func forgive(_ milliseconds: Int64) {
+        lastActivity = lastActivity.advanced(milliseconds: milliseconds)
+        if let begun = window?.begun { window?.begun = begun.advanced(milliseconds: milliseconds) }
     }
 
     private func count(_ bytes: Int) {
@@ -161,7 +167,7 @@ package protocol ExchangeHandler: AnyObject {
     /// Whether to trust the SSH server that proved itself by this key; asked where ``Exchange/judgesHostKey()`` was
     /// called.
     func judge(hostKey: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool
-    /// Whether to go on, within a call of libcurl's that may wait; asked where ``Exchange/watches()`` was called.
+    /// Whether to go on, within a call of libcurl's that may wait; asked where ``Exchange/watches(_:)`` was called.
     func goesOn(_ exchange: Exchange) -> Bool
     /// The exchange has ended and has left the loop.
     func exchangeDidEnd(_ exchange: Exchange, _ ending: ExchangeEnding)

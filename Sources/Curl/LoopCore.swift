@@ -161,7 +161,9 @@ package final class LoopCore {
         if let stallCheck { earliest = min(earliest ?? stallCheck, stallCheck) }
         if let timer = timers.next() { earliest = min(earliest ?? timer, timer) }
         guard let earliest else { return -1 }
-        return Int32(clamping: MonotonicTime.now().milliseconds(until: earliest))
+        let end = MonotonicTime.now()
+        forgive(now.milliseconds(until: end))
+        return Int32(clamping: end.milliseconds(until: earliest))
     }
 
     private func dispatch(_ event: linux_event) {
@@ -197,6 +199,15 @@ package final class LoopCore {
     }
 
     // MARK: Stalls
+
+    /// Milliseconds of a turn that count as silence of those who were not looked after meanwhile.
+    private static let longTurn: Int64 = 100
+
+    /// A turn took so many milliseconds, in which nobody's bytes were read: that is no one's stall.
+    private func forgive(_ milliseconds: Int64) {
+        guard milliseconds > Self.longTurn else { return }
+        for exchange in exchanges.values { exchange.forgive(milliseconds) }
+    }
 
     /// Looks often enough to notice a stall within an eighth of its timeout, and no more often than that.
     private func scheduleStallCheck(within timeout: Int64) {

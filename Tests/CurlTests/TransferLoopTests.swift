@@ -188,6 +188,19 @@ struct TransferLoopTests {
         #expect(MonotonicTime.now().milliseconds(since: begin) >= 99)
     }
 
+    @Test("time in which the loop was held up elsewhere is no stall")
+    func heldUp() async throws {
+        let line = NetworkLine(roundTrip: 700, rate: 1_000_000)
+        let server = try ScriptedServer(line: line, ["/f": [.serve(Resource(size: 1000))]])
+        let loop = try TransferLoop(name: "test-held-up")
+        defer { loop.stop() }
+        async let record = loop.fetch(server.url("/f"), stallTimeout: 1000)
+        try await eventually(that: "the server is thinking") { line.connections == 1 }
+        // As a call of libcurl's that waits for another server.
+        loop.post { _ in usleep(900_000) }
+        #expect(await record.ending == "finished")
+    }
+
     @Test("time that we paused for ourselves is no stall, and every byte comes after it")
     func pause() async throws {
         let resource = Resource(size: 200_000)

@@ -17,6 +17,8 @@ package final class ScriptedFTPServer: Sendable {
         package var replies: [String: String] = [:]
         /// The reply that begins a file.
         package var opening = "150 here it comes"
+        /// The reply that ends one that was sent whole; empty: none.
+        package var closing = "226 that was it"
         /// Bytes after which each further RETR's data ends; those after the last one are whole.
         package var cuts: [Int] = []
         /// What follows such an end.
@@ -190,7 +192,8 @@ package final class ScriptedFTPServer: Sendable {
                 rest = rest.dropFirst(65_536)
             }
             close(consume connection)
-            say(cut == nil ? "226 that was it" : server.manner.replyAfterCut)
+            let reply = cut == nil ? server.manner.closing : server.manner.replyAfterCut
+            if !reply.isEmpty { say(reply) }
         }
 
         private func close(_ connection: consuming StreamSocket) {}

@@ -206,6 +206,15 @@ struct FTPServerTests {
         #expect(await upload.outcome.result.error?.code == .cancelled)
     }
 
+    @Test("a file is whole by its count of bytes, whatever follows the last one", arguments: ["", "426 sorry", "551 no"])
+    func lastWords(reply: String) async throws {
+        let fixture = try RemoteFixture { $0.stallTimeout = 1000 }
+        let server = try scripted { $0.closing = reply }
+        let file = try await fixture.outcome(TransferRequest(url: server.url("/file"))).result.get()
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+        #expect(server.commands.count { $0.hasPrefix("RETR") } == 1)
+    }
+
     @Test("the reply tells whether it is worth another try")
     func replies() async throws {
         func error(_ word: String, _ reply: String) async throws -> TransferError? {

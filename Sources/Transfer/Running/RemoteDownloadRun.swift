@@ -145,7 +145,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
         case .confirming(let facts): confirmed(ending, facts)
         case .asking, .receiving:
             do throws(TransferError) {
-                if let error = ending.error { throw error }
+                if let error = ending.error, !isWhole(in: error) { throw error }
                 // No byte came: the file may be empty.
                 if case .asking = phase { try begin(ending.facts) }
                 guard case .receiving(let facts) = phase else { return }
@@ -154,6 +154,13 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
                 broke(error)
             }
         }
+    }
+
+    /// Whether a step that failed after its last byte brought all the same what was to come: our count says so, and not the
+    /// server's last words.
+    private func isWhole(in error: TransferError) -> Bool {
+        guard case .receiving(let facts) = phase, [.truncated, .stalled].contains(error.code) else { return false }
+        return facts.size == writer.position
     }
 
     /// libcurl saw a complete body; whether it is, our own count says.

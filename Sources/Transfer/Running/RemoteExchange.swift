@@ -358,7 +358,10 @@ final class RemoteExchange: ExchangeHandler {
 
     private func error(_ error: CurlError, _ exchange: Exchange) -> TransferError {
         // CURLE_ABORTED_BY_CALLBACK
-        if error.code == 42 { return exchange.hasExpired ? stalled : .cancelled }
+        if error.code == 42 {
+            guard exchange.hasExpired else { return .cancelled }
+            return TransferError(.stalled, "\(file.host) did not say in time whether all went well")
+        }
         // CURLE_QUOTE_ERROR, and of what is said before a file comes REST alone may not fail.
         if error.code == 21, !isTransient, case .fetch = step?.work {
             return TransferError(.remoteChanged, "\(file.host) sends files from their first byte on alone")

@@ -7,7 +7,7 @@ import Synchronization
 /// file, renaming), and with it the loop. So these transfers have loops apart from HTTP's, and a server always the
 /// same one: who is slow there holds up few others. These loops may read small local files too.
 final class RemoteLoops: Sendable {
-    static let count = 4
+    static let count = 16
 
     private let loops = Mutex<[Int: TransferLoop]>([:])
 

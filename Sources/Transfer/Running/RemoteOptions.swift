@@ -26,7 +26,7 @@ struct RemoteOptions {
         // an old one (CVE-2023-27535, CVE-2023-27538): each exchange has its own.
         try exchange.easy.set(.freshConnection, to: true)
         try exchange.easy.set(.forbidReuse, to: true)
-        try setTimes(on: exchange)
+        try setTimes(on: exchange, step)
         try ProxyOptions(configuration: configuration, request: request).apply(to: exchange.easy)
         // One that spoke FTP itself would answer in HTTP.
         try exchange.easy.set(.httpProxyTunnel, to: true)
@@ -39,7 +39,10 @@ struct RemoteOptions {
         try set(step, on: exchange)
     }
 
-    private func setTimes(on exchange: Exchange) throws(CurlError) {
+    /// Milliseconds that a server may take for its last words on what it has sent, while others on the loop wait.
+    private static let longestFarewell: Int64 = 10_000
+
+    private func setTimes(on exchange: Exchange, _ step: RemoteStep) throws(CurlError) {
         try exchange.easy.set(.connectTimeout, to: Int(configuration.connectTimeout))
         exchange.stallTimeout = configuration.stallTimeout
         // In seconds, at most what libcurl takes, and above ours, which says more about what happened.
@@ -48,7 +51,13 @@ struct RemoteOptions {
             .responseTimeout, to: configuration.stallTimeout > 0 ? Int(min(stall, 2_000_000)) : 2_000_000)
         // The longest there is, 49 days: without one, libcurl's waiting calls do not sleep while they wait.
         try exchange.easy.set(.timeout, to: Int(UInt32.max))
-        try exchange.watches()
+        let patience = configuration.stallTimeout
+        switch step.work {
+        case .fetch, .look:
+            try exchange.watches(patience > 0 ? min(patience, Self.longestFarewell) : Self.longestFarewell)
+        // What was sent may take long to be put in its place.
+        case .store, .command: try exchange.watches(patience)
+        }
     }
 
     private func set(_ step: RemoteStep, on exchange: Exchange) throws(CurlError) {
