@@ -206,7 +206,8 @@ struct FTPServerTests {
         #expect(await upload.outcome.result.error?.code == .cancelled)
     }
 
-    @Test("a file is whole by its count of bytes, whatever follows the last one", arguments: ["", "426 sorry", "551 no"])
+    @Test(
+        "a file is whole by its count of bytes, whatever follows the last one", arguments: ["", "426 sorry", "551 no"])
     func lastWords(reply: String) async throws {
         let fixture = try RemoteFixture { $0.stallTimeout = 1000 }
         let server = try scripted { $0.closing = reply }
