@@ -5,6 +5,8 @@ struct ExchangeWatch {
     /// The loop's time of the turn in which the exchange was last asked; while a call waits, it stands still.
     var turn: MonotonicTime?
     var begun = MonotonicTime.now()
+    /// When it was last asked.
+    var asked = MonotonicTime.now()
     /// Milliseconds that a call may wait.
     var limit: Int64 = 0
     /// It was ended since a call waited for longer than that.
@@ -49,7 +51,9 @@ extension Exchange {
     /// Whether a call of libcurl's has been waiting for the server for longer than it may.
     private func isHeldUp() -> Bool {
         let now = MonotonicTime.now()
-        guard watch.turn == loop.now else {
+        defer { watch.asked = now }
+        // A call that waits asks once a second: where longer passed, it was another exchange's that waited.
+        guard watch.turn == loop.now, now.milliseconds(since: watch.asked) < 3_000 else {
             watch.turn = loop.now
             watch.begun = now
             return false

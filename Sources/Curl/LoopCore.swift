@@ -203,7 +203,7 @@ package final class LoopCore {
     /// Milliseconds of a turn that count as silence of those who were not looked after meanwhile.
     private static let longTurn: Int64 = 100
 
-    /// A turn took so many milliseconds, in which nobody's bytes were read: that is no one's stall.
+    /// A turn took so many milliseconds: those who were not looked after meanwhile have not stalled for it.
     private func forgive(_ milliseconds: Int64) {
         guard milliseconds > Self.longTurn else { return }
         for exchange in exchanges.values { exchange.forgive(milliseconds) }

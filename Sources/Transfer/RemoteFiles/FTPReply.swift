@@ -32,7 +32,7 @@ struct FTPReply: Sendable, Equatable {
 
     /// The bytes that a transfer which now begins is to bring, where the server says so in the common form: `(1234 bytes`.
     var announcedSize: Int64? {
-        guard (100..<200).contains(code), let words = text.firstRange(of: " bytes"),
+        guard (100..<200).contains(code), let words = text.ranges(of: " bytes").last,
             let opening = text[..<words.lowerBound].utf8.lastIndex(of: UInt8(ascii: "("))
         else { return nil }
         return Self.number(text[..<words.lowerBound].utf8[opening...].dropFirst())

@@ -79,6 +79,8 @@ final class SegmentWorker: TransactionClient {
     private var reasonForWhole: String?
     /// It was asked for the last bytes that are here.
     private var confirmsEnd = false
+    /// ... at some time: once is enough.
+    private var hasConfirmed = false
     /// What it had reached when it was asked.
     private(set) var haveBefore: Int64 = 0
     /// The body is a part of the resource and not the whole.
@@ -197,6 +199,7 @@ final class SegmentWorker: TransactionClient {
     /// Asks for the last bytes that are here.
     func confirmEnd() {
         confirmsEnd = true
+        hasConfirmed = true
         ask(from: start, to: end)
     }
 
@@ -330,6 +333,8 @@ final class SegmentWorker: TransactionClient {
         case .complete: phase = .discarding(.whole)
         case .askAgain(let reason): phase = .discarding(.askAgain(reason: reason))
         case .askUnconditionally: phase = .discarding(.askUnconditionally)
+        case .confirmEnd where hasConfirmed:
+            phase = .discarding(.askAgain(reason: "the server has no such range (416)"))
         case .confirmEnd: phase = .discarding(.confirmEnd)
         case .fail(let error): phase = .discarding(.failed(error))
         }
