@@ -28,9 +28,8 @@ struct ContentRange: Equatable {
     }
 
     private static func number(_ text: Substring) -> Int64? {
-        guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
         // The greatest number would leave no room for the count of bytes up to it.
-        guard let number = Int64(text), number < .max else { return nil }
+        guard let number = Int64(digits: text), number < .max else { return nil }
         return number
     }
 }

@@ -26,3 +26,11 @@ enum FieldText {
         return text
     }
 }
+
+extension Int64 {
+    /// A number as protocols write lengths and positions: digits alone, without a sign.
+    init?(digits text: some StringProtocol) {
+        guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int64(text) else { return nil }
+        self = number
+    }
+}

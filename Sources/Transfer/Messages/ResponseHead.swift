@@ -126,10 +126,7 @@ public struct ResponseHead: Sendable {
 
     /// RFC 9110, section 8.6; `nil` where absent or not a number.
     public var contentLength: Int64? {
-        guard let text = value(of: "content-length"), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
-            return nil
-        }
-        return Int64(text)
+        value(of: "content-length").flatMap { Int64(digits: $0) }
     }
 
     /// A coding other than `identity` (RFC 9110, section 8.4).

@@ -28,17 +28,13 @@ struct FTPReply: Sendable, Equatable {
     }
 
     /// The number that an answer to SIZE holds (213; RFC 3659, section 4).
-    var size: Int64? { code == 213 ? Self.number(text.utf8[...]) : nil }
+    var size: Int64? { code == 213 ? Int64(digits: text) : nil }
 
     /// The bytes that a transfer which now begins is to bring, where the server says so in the common form: `(1234 bytes`.
     var announcedSize: Int64? {
         guard (100..<200).contains(code), let words = text.ranges(of: " bytes").last,
             let opening = text[..<words.lowerBound].utf8.lastIndex(of: UInt8(ascii: "("))
         else { return nil }
-        return Self.number(text[..<words.lowerBound].utf8[opening...].dropFirst())
-    }
-
-    private static func number(_ digits: Substring.UTF8View) -> Int64? {
-        digits.allSatisfy { (0x30...0x39).contains($0) } ? Int64(Substring(digits)) : nil
+        return Int64(digits: text[opening..<words.lowerBound].dropFirst())
     }
 }

@@ -44,6 +44,9 @@ final class SegmentWorker: TransactionClient {
         case replaced
     }
 
+    /// Whether the last bytes that are here were asked for, to see whether something follows them: once is enough.
+    private enum EndCheck { case none, underWay, done }
+
     private enum Origin {
         case new
         case takingOver(Transaction)
@@ -77,10 +80,7 @@ final class SegmentWorker: TransactionClient {
     private var isConditional = false
     /// Why what is here is not to be gone on with; `nil` where it is.
     private var reasonForWhole: String?
-    /// It was asked for the last bytes that are here.
-    private var confirmsEnd = false
-    /// ... at some time: once is enough.
-    private var hasConfirmed = false
+    private var endCheck = EndCheck.none
     /// What it had reached when it was asked.
     private(set) var haveBefore: Int64 = 0
     /// The body is a part of the resource and not the whole.
@@ -198,8 +198,7 @@ final class SegmentWorker: TransactionClient {
 
     /// Asks for the last bytes that are here.
     func confirmEnd() {
-        confirmsEnd = true
-        hasConfirmed = true
+        endCheck = .underWay
         ask(from: start, to: end)
     }
 
@@ -248,7 +247,7 @@ final class SegmentWorker: TransactionClient {
         isPart = false
         isWriting = false
         haveBefore = start
-        if confirmsEnd {
+        if endCheck == .underWay {
             asksForShare = false
             haveBefore = file.front
             let from = max(0, haveBefore - Int64(Overlap.narrow))
@@ -297,7 +296,8 @@ final class SegmentWorker: TransactionClient {
         let judgement = AnswerJudgement(
             askedFrom: askedFrom, have: haveBefore,
             validator: !hasBytes ? nil : known?.validator ?? (asksForShare ? nil : file.version.validator),
-            isVouched: known != nil, isConditional: isConditional, isConfirming: confirmsEnd, total: file.version.total,
+            isVouched: known != nil, isConditional: isConditional, isConfirming: endCheck == .underWay,
+            total: file.version.total,
             digest: file.version.digest, pathSuffix: url.path)
         let verdict = judgement.judge(head, now: Int64(time(nil)))
         if source.number > 0, let stated = task.stated?.digest, let theirs = head.representationDigest,
@@ -333,7 +333,7 @@ final class SegmentWorker: TransactionClient {
         case .complete: phase = .discarding(.whole)
         case .askAgain(let reason): phase = .discarding(.askAgain(reason: reason))
         case .askUnconditionally: phase = .discarding(.askUnconditionally)
-        case .confirmEnd where hasConfirmed:
+        case .confirmEnd where endCheck == .done:
             phase = .discarding(.askAgain(reason: "the server has no such range (416)"))
         case .confirmEnd: phase = .discarding(.confirmEnd)
         case .fail(let error): phase = .discarding(.failed(error))
@@ -527,7 +527,7 @@ final class SegmentWorker: TransactionClient {
         // What it reached counts from here on.
         start = position
         isWriting = false
-        confirmsEnd = false
+        if endCheck == .underWay { endCheck = .done }
         phase = .asking
         let undecoded = decoder?.failureAtEnd()
         decoder = nil
