@@ -14,6 +14,7 @@ extension Target.Dependency {
     static let argumentParser = product(name: "ArgumentParser", package: "swift-argument-parser")
     static let crypto = product(name: "Crypto", package: "swift-crypto")
     static let grdb = product(name: "GRDB", package: "GRDB.swift")
+    static let grdbSQLite = product(name: "GRDBSQLite", package: "GRDB.swift")
     static let httpTypes = product(name: "HTTPTypes", package: "swift-http-types")
     static let logging = product(name: "Logging", package: "swift-log")
     static let nioCore = product(name: "NIOCore", package: "swift-nio")
@@ -62,7 +63,7 @@ let package = Package(
         // The queue.
         .target(name: "TaskModel", swiftSettings: strict),
         .target(name: "TaskFiles", dependencies: ["TaskModel", .yams], swiftSettings: strict),
-        .target(name: "TaskStore", dependencies: ["TaskModel", .grdb], swiftSettings: strict),
+        .target(name: "TaskStore", dependencies: ["TaskModel", .grdb, .grdbSQLite], swiftSettings: strict),
         .target(
             name: "TaskQueue",
             dependencies: ["TaskModel", "TaskFiles", "TaskStore", "Transfer", .logging],

@@ -5,8 +5,6 @@ public struct TaskRecord: Sendable, Equatable {
     public var specification: TaskSpecification
     /// The uid of whoever asked.
     public var owner: UInt32
-    /// Scheme, name and port of the URL.
-    public var host: String
     public var standing: TaskStanding
     /// Absolute: where the finished file is or will be; the source of an upload.
     public var path: String?
@@ -26,13 +24,11 @@ public struct TaskRecord: Sendable, Equatable {
     public var verified: Bool = false
 
     public init(
-        id: TaskID, specification: TaskSpecification, owner: UInt32, host: String, standing: TaskStanding,
-        createdAt: Milliseconds
+        id: TaskID, specification: TaskSpecification, owner: UInt32, standing: TaskStanding, createdAt: Milliseconds
     ) {
         self.id = id
         self.specification = specification
         self.owner = owner
-        self.host = host
         self.standing = standing
         self.createdAt = createdAt
     }

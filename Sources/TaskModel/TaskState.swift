@@ -48,9 +48,11 @@ public enum TaskKind: String, Codable, Sendable, CaseIterable {
     case download, upload
 }
 
-/// Which ready task goes first; within one priority the older goes first.
+/// Which ready task goes first; within one priority the older goes first, unless it was moved.
 public enum TaskPriority: String, Codable, Sendable, CaseIterable {
     case low, normal, high
+    /// Before all others, and without waiting for a slot.
+    case now
 
     /// Larger goes first.
     package var rank: Int {
@@ -58,6 +60,7 @@ public enum TaskPriority: String, Codable, Sendable, CaseIterable {
         case .low: 0
         case .normal: 1
         case .high: 2
+        case .now: 3
         }
     }
 }

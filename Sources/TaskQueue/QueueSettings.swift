@@ -21,6 +21,8 @@ package struct QueueSettings: Sendable, Equatable {
     package var httpVersions: HostTable<HTTPVersion>
     package var tasksPerOwner: Int
     package var retry: RetryPolicy
+    /// Milliseconds without a byte after which an attempt has stalled.
+    package var stallTimeout: Milliseconds
     /// Bytes.
     package var minimumFree: Int64
     /// Bytes; a larger download fails.
@@ -43,9 +45,17 @@ package struct QueueSettings: Sendable, Equatable {
         retry = RetryPolicy(
             attempts: configuration.retry.attempts, baseDelay: configuration.retry.baseDelay,
             maximumDelay: configuration.retry.maxDelay)
+        stallTimeout = configuration.timeouts.stall
         minimumFree = configuration.disk.minFree
         maximumSize = configuration.disk.maxSize
         self.daemonUser = daemonUser
+    }
+
+    /// Connections that a host may have at a time.
+    ///
+    /// - Parameter host: scheme, name and port.
+    func connections(ofHost host: String) -> Int {
+        hostConnections.value(forOrigin: host) ?? connectionsPerHost
     }
 
     private static func version(_ asked: Configuration.HTTPVersion) -> HTTPVersion {

@@ -5,6 +5,7 @@ import Transfer
 /// A task that runs, as the scheduler knows it. Never leaves the scheduler.
 final class RunningTask {
     let work: TaskWork
+    let place: TaskChooser.Place
     /// `nil` where it never came to one: the task could not be begun, or had nothing left to do.
     var request: Request?
     var progress: TransferProgress
@@ -32,10 +33,12 @@ final class RunningTask {
     var isConcluding = false
 
     init(
-        work: TaskWork, request: Request?, progress: TransferProgress, startedAt: Milliseconds,
+        work: TaskWork, place: TaskChooser.Place, request: Request?, progress: TransferProgress,
+        startedAt: Milliseconds,
         monotonic: Milliseconds
     ) {
         self.work = work
+        self.place = place
         self.request = request
         self.progress = progress
         self.startedAt = startedAt
@@ -46,12 +49,16 @@ final class RunningTask {
     var record: TaskRecord { work.record }
 
     /// Notes what has come and gone.
-    func look(at now: Milliseconds) {
+    ///
+    /// - Returns: whether these are the first bytes.
+    func look(at now: Milliseconds) -> Bool {
         let transferred = progress.transferredBytes
         meter.note(transferred, at: now)
-        guard transferred != lastTransferred else { return }
+        guard transferred != lastTransferred else { return false }
+        let isFirst = lastTransferred == 0
         lastTransferred = transferred
         lastMoved = now
+        return isFirst
     }
 
     /// Bytes received or sent, over all runs.

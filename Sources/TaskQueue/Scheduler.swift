@@ -17,12 +17,8 @@ package actor Scheduler {
     /// Called when the store has new events.
     private let eventsWritten: @Sendable () -> Void
 
-    private var slots: SlotTable
+    private var chooser: TaskChooser
     private var running: [TaskID: RunningTask] = [:]
-    /// Ready tasks read ahead, the first of them last; those of a busy host stay until it has room.
-    private var window: [TaskWork] = []
-    /// The last reading of ready tasks under the present circumstances found none.
-    private var isDrained = false
     /// Tasks that a command is about: not to be started under its hands.
     private var held: [TaskID: Int] = [:]
     private let detachedPlaces = DetachedPlaces()
@@ -49,13 +45,9 @@ package actor Scheduler {
         var resumeData: ResumeData?
     }
 
-    /// Ready tasks read at a time.
-    private static let windowSize = 512
     /// Tasks under way at most, those included whose bytes are all here and whose end is being written down: where the
     /// disk cannot follow the network, the network waits.
     private static let runningLimit = 4_096
-    /// Ready tasks kept at most; more are read again when their turn comes.
-    private static let windowLimit = 1_024
     /// Milliseconds between looks at what runs.
     private static let tickInterval: Milliseconds = 1_000
     /// Bytes after which what was written is checkpointed.
@@ -64,7 +56,8 @@ package actor Scheduler {
     static let checkpointLimit: Int64 = 64 << 20
     /// Milliseconds after which what was written is checkpointed.
     private static let checkpointInterval: Milliseconds = 2_000
-    /// Milliseconds without a first byte after which a task lends its slot.
+    /// Milliseconds without a first byte after which a task lends its slot; one that had some lends it after a third of
+    /// the time after which it has stalled.
     private static let silence: Milliseconds = 1_000
 
     package init(
@@ -77,9 +70,7 @@ package actor Scheduler {
         self.clock = clock
         self.logger = logger
         self.eventsWritten = eventsWritten
-        slots = SlotTable(
-            activeTasks: settings.activeTasks, connectionsPerHost: settings.connectionsPerHost,
-            hostConnections: settings.hostConnections)
+        chooser = TaskChooser(store: store, settings: settings)
     }
 
     // MARK: What runs, told
@@ -117,54 +108,46 @@ package actor Scheduler {
 
     /// Something may have become ready.
     package func wake() {
-        isDrained = false
-        window.removeAll(keepingCapacity: true)
+        chooser.invalidate()
         fill()
     }
 
     private func fill() {
         guard !isStopping else { return }
         var maker = makeRequests()
-        while slots.hasRoom, running.count < Self.runningLimit, let work = nextReady() { start(work, &maker) }
+        while running.count < Self.runningLimit {
+            let chosen = choose()
+            if chosen.isEmpty { break }
+            for (work, place) in chosen { start(work, in: place, &maker) }
+        }
         if ticker == nil, !running.isEmpty { startTicker() }
-        if running.isEmpty || isDrained { setAlarm() }
+        if chooser.slots.hasRoom { setAlarm() }
     }
 
     private func makeRequests() -> RequestMaker {
         RequestMaker(manager: manager, settings: settings, store: store, detachedPlaces: detachedPlaces)
     }
 
-    private func nextReady() -> TaskWork? {
-        if let work = takeStartable() { return work }
-        guard !isDrained else { return nil }
+    private func choose() -> [(work: TaskWork, place: TaskChooser.Place)] {
         do throws(StoreError) {
-            let more = try store.ready(
-                limit: Self.windowSize, excludingHosts: slots.closedHosts,
-                excluding: Set(running.keys).union(held.keys).union(window.map(\.record.id)))
-            isDrained = more.isEmpty
-            window = more.reversed() + window
-            if window.count > Self.windowLimit { window.removeLast(window.count - Self.windowLimit) }
+            return try chooser.choose(
+                limit: Self.runningLimit - running.count, busy: .init(running: running, held: held),
+                now: clock.monotonic())
         } catch {
             logger.error("cannot read ready tasks", metadata: ["error": "\(error)"])
-            isDrained = true
+            return []
         }
-        return takeStartable()
     }
 
-    private func takeStartable() -> TaskWork? {
-        let index = window.lastIndex { work in
-            running[work.record.id] == nil && held[work.record.id] == nil && slots.mayStart(work.record.host)
-        }
-        return index.map { window.remove(at: $0) }
-    }
-
-    private func start(_ work: TaskWork, _ maker: inout RequestMaker, found: Lookup.Answer? = nil) {
+    private func start(
+        _ work: TaskWork, in place: TaskChooser.Place, _ maker: inout RequestMaker, found: Lookup.Answer? = nil
+    ) {
         let record = work.record
         let made: RequestMaker.Made
         do throws(TransferError) {
             made = try maker.make(work, found: found)
         } catch {
-            enter(work, nil)
+            enter(work, in: place, nil)
             // What an earlier run left counts still.
             let ending = Finished(
                 id: record.id, report: .init(error: error, attempts: 1, transferred: 0),
@@ -173,13 +156,13 @@ package actor Scheduler {
         }
         switch made {
         case .done(let path, let size, let isVerified):
-            enter(work, nil)
+            enter(work, in: place, nil)
             let ending = Finished(
                 id: record.id, report: .init(attempts: 1, transferred: 0, isVerified: isVerified), path: path,
                 size: max(size, record.bytesTotal ?? 0))
             post(.finished(ending))
         case .lookup(let lookup):
-            enter(work, lookup.request, counts: false)
+            enter(work, in: place, lookup.request, counts: false)
             lookup.start { [weak self] result in
                 switch result {
                 case .success(let answer): self?.post(.found(record.id, answer))
@@ -192,7 +175,7 @@ package actor Scheduler {
                 }
             }
         case .download(let request):
-            enter(work, request)
+            enter(work, in: place, request)
             request.onReceived { [weak self] in self?.post(.received(record.id)) }
             request.onCheckpointDue { [weak self] in
                 Task { await self?.checkpoint(record.id) }
@@ -212,7 +195,7 @@ package actor Scheduler {
             }
             request.resume()
         case .upload(let request):
-            enter(work, request)
+            enter(work, in: place, request)
             request.response(queue: .inline) { [weak self] response in
                 var ending = Finished(id: record.id, report: Self.report(request))
                 ending.report.error = response.error
@@ -228,7 +211,7 @@ package actor Scheduler {
     }
 
     /// - Parameter counts: the request's bytes are the file's.
-    private func enter(_ work: TaskWork, _ request: Request?, counts: Bool = true) {
+    private func enter(_ work: TaskWork, in place: TaskChooser.Place, _ request: Request?, counts: Bool = true) {
         let record = work.record
         let progress = counts ? request?.progress : nil
         if let task = running[record.id] {
@@ -238,11 +221,10 @@ package actor Scheduler {
             return
         }
         running[record.id] = RunningTask(
-            work: work, request: request,
+            work: work, place: place, request: request,
             progress: progress
                 ?? TransferProgress(completedBytes: record.bytesDone, totalBytes: record.bytesTotal),
             startedAt: clock.now(), monotonic: clock.monotonic())
-        slots.start(record.host)
     }
 
     // MARK: Ends
@@ -284,15 +266,14 @@ package actor Scheduler {
                         resumeData: task.work.resumeData.flatMap { ResumeData(bytes: $0) })))
         }
         var maker = makeRequests()
-        start(task.work, &maker, found: found)
+        start(task.work, in: task.place, &maker, found: found)
     }
 
     private func releaseSlot(of id: TaskID) {
         guard let task = running[id], task.holdsSlot else { return }
-        slots.end(task.record.host, wasSilent: task.isSilent)
+        chooser.give(back: task.place, wasSilent: task.isSilent)
         task.holdsSlot = false
         task.isSilent = false
-        isDrained = false
     }
 
     private func conclude(_ endings: [Finished]) async {
@@ -304,6 +285,7 @@ package actor Scheduler {
             releaseSlot(of: ending.id)
             guard let task = running[ending.id], !task.isConcluding else { continue }
             task.isConcluding = true
+            chooser.note(ending.report.error, of: task.work, now: clock.monotonic())
             ids.append(ending.id)
             if let checkpoint = task.checkpoint { checkpoints.append(checkpoint) }
             changes.append(change(for: task, ending, using: &generator))
@@ -319,7 +301,7 @@ package actor Scheduler {
             for waiter in task.waiters { waiter.resume() }
         }
         eventsWritten()
-        if becomesReady { isDrained = false }
+        if becomesReady { chooser.invalidate() }
         fill()
         setAlarm()
     }
@@ -407,21 +389,22 @@ package actor Scheduler {
     /// - Returns: whether to go on.
     private func tick() -> Bool {
         let now = clock.monotonic()
-        var hasLent = false
+        var hasRoom = false
         for (id, task) in running where !task.isConcluding {
-            task.look(at: now)
-            let isSilent = task.holdsSlot && now - task.lastMoved >= Self.silence
+            if task.look(at: now), task.holdsSlot {
+                chooser.noteAnswer(of: task.place)
+                hasRoom = true
+            }
+            let patience = task.lastTransferred > 0 ? settings.stallTimeout / 3 : Self.silence
+            let isSilent = task.holdsSlot && now - task.lastMoved >= min(patience, settings.stallTimeout / 3)
             if isSilent != task.isSilent {
                 task.isSilent = isSilent
-                slots.setSilent(isSilent, task.record.host)
-                hasLent = hasLent || isSilent
+                chooser.setSilent(isSilent, task.place)
+                hasRoom = true
             }
             if now - task.lastCheckpoint >= Self.checkpointInterval { checkpoint(id) }
         }
-        if hasLent {
-            isDrained = false
-            fill()
-        }
+        if hasRoom { fill() }
         if running.isEmpty {
             ticker = nil
             return false
@@ -472,14 +455,17 @@ package actor Scheduler {
         return true
     }
 
-    /// Wakes up when the first waiting task becomes ready.
+    /// Wakes up when the first waiting task becomes ready, or the first host that was left alone may be asked again.
     private func setAlarm() {
-        guard !isStopping, let next = try? store.nextWake() else {
+        let monotonic = clock.monotonic()
+        let opening = chooser.gate.nextOpening(now: monotonic).map { self.clock.now() + $0 - monotonic }
+        guard !isStopping, let next = [(try? store.nextWake()) ?? nil, opening].compactMap(\.self).min() else {
             alarm?.task.cancel()
             alarm = nil
             return
         }
-        if let alarm, alarm.at == next { return }
+        // Two clocks were read for it, each to the millisecond.
+        if let alarm, abs(alarm.at - next) <= 2 { return }
         alarm?.task.cancel()
         let clock = clock
         let task = Task { [weak self] in
@@ -520,15 +506,15 @@ package actor Scheduler {
         for id in ids { held[id, default: 0] += 1 }
         let stopped = end(ids, order, owner: owner)
         // Counted twice until their runs have ended: nobody takes their places.
-        let places = goesOnAtOnce ? stopped.compactMap { running[$0]?.record.host } : []
-        for host in places { slots.start(host) }
+        let places = goesOnAtOnce ? stopped.compactMap { running[$0]?.place } : []
+        for place in places { chooser.take(place, now: clock.monotonic()) }
         for id in ids { await concluded(id) }
         let value = await body(stopped)
         for id in ids {
             held[id, default: 1] -= 1
             if held[id] == 0 { held[id] = nil }
         }
-        for host in places { slots.end(host, wasSilent: false) }
+        for place in places { chooser.give(back: place) }
         if goesOnAtOnce { startAgain(stopped) }
         wake()
         setAlarm()
@@ -540,9 +526,9 @@ package actor Scheduler {
         var maker = makeRequests()
         for id in ids where running[id] == nil && held[id] == nil {
             guard let work = try? store.work(for: id), work.record.standing.state == .queued,
-                slots.mayStart(work.record.host)
+                let place = chooser.place(of: work, now: clock.monotonic())
             else { continue }
-            start(work, &maker)
+            start(work, in: place, &maker)
         }
     }
 

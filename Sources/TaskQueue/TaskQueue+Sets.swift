@@ -1,3 +1,4 @@
+import Synchronization
 import TaskModel
 import TaskStore
 
@@ -21,6 +22,7 @@ extension TaskQueue {
             probe.batch = batch
             do throws(FieldError) { try probe.check() } catch { throw .field(error) }
         }
+        defer { sweep() }
         return try await stored { () async throws(StoreError) in
             try await store.beginSet(owner: caller.uid, batch: batch)
         }
@@ -28,15 +30,17 @@ extension TaskQueue {
 
     /// - Returns: the entries in the set so far.
     package func put(_ set: Int64, _ entries: [TaskSpecification], by caller: Caller) async throws(QueueError) -> Int {
-        let tasks = try admit(entries, by: caller, list: "entries", now: clock.now())
+        let now = clock.now()
+        let tasks = try admit(entries, by: caller, list: "entries", now: now)
         let count = try await inSet { () async throws(StoreError) in
-            try await store.put(set, tasks, owner: caller.uid)
+            try await store.put(set, tasks, owner: caller.uid, now: now)
         }
         do throws(QueueError) {
             try checkQuota(of: caller, adding: count)
         } catch {
             // What is refused must not be there to be committed.
             try? await store.abortSet(set, owner: caller.uid)
+            sweep()
             throw error
         }
         return count
@@ -51,6 +55,7 @@ extension TaskQueue {
             added: outcome.added, updated: outcome.updated, unchanged: outcome.unchanged, pruned: outcome.pruned,
             ids: outcome.idRanges)
         guard !dryRun else { return changes }
+        sweep()
         note(added: outcome.added, by: caller.uid)
         for part in Self.parts(of: outcome.cancelled) { try await stop(pruned: part, owner: caller.uid, now: now) }
         // What began to run just before begins again with what the entry says now.
@@ -147,6 +152,22 @@ extension TaskQueue {
 
     package func abortSet(_ set: Int64, by caller: Caller) async throws(QueueError) {
         try await inSet { () async throws(StoreError) in try await store.abortSet(set, owner: caller.uid) }
+        sweep()
+    }
+
+    /// Begins to delete what sets have left.
+    func sweep() {
+        guard
+            isSweeping.withLock({ isSweeping in
+                defer { isSweeping = true }
+                return !isSweeping
+            })
+        else { return }
+        Task {
+            // A disk that is full or fails is tried again with the next set.
+            while (try? await store.sweep()) == true {}
+            isSweeping.withLock { $0 = false }
+        }
     }
 
     private func inSet<Value: Sendable>(

@@ -14,6 +14,8 @@ package final class TaskQueue: Sendable {
     private let manager: SessionManager
     /// How many tasks each owner has, once it was asked for.
     private let counts = Mutex<[UInt32: Int]>([:])
+    /// What sets have left is being deleted.
+    let isSweeping = Mutex(false)
 
     /// - Parameter agent: the `User-Agent` of tasks that name none.
     package init(
@@ -47,6 +49,7 @@ package final class TaskQueue: Sendable {
 
     /// Begins to carry out tasks.
     package func start() async {
+        sweep()
         await scheduler.wake()
     }
 

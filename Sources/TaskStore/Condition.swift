@@ -1,7 +1,7 @@
 import GRDB
 import TaskModel
 
-/// A filter as SQL, with the scheduler's knowledge of what runs laid over the stored states.
+/// A filter as SQL on ``FlowSQL/tasks``, with the scheduler's knowledge of what runs laid over the stored states.
 struct Condition {
     private var clauses: [String] = []
     private(set) var arguments: [(any DatabaseValueConvertible)?] = []
@@ -10,11 +10,16 @@ struct Condition {
     var sql: String { clauses.isEmpty ? "TRUE" : clauses.joined(separator: " AND ") }
 
     init(_ filter: TaskFilter, owner: UInt32?, running: Set<TaskID>) {
-        if let owner { add("owner = ?", owner) }
-        if let owner = filter.owner { add("owner = ?", owner) }
+        if let owner { add("task.owner = ?", owner) }
+        if let owner = filter.owner { add("task.owner = ?", owner) }
         if let batch = filter.batch { add("batch = ?", batch) }
         if let states = filter.states, !states.isEmpty { add(states: Set(states), running: running) }
         if let search = filter.search, !search.isEmpty { add(search: search) }
+    }
+
+    /// What the texts of a task must hold, and nothing else.
+    init(search: String?) {
+        if let search, !search.isEmpty { add(search: search) }
     }
 
     mutating func add(_ clause: String, _ values: (any DatabaseValueConvertible)?...) {
@@ -30,11 +35,11 @@ struct Condition {
         var choices: [String] = []
         if let running {
             if states.contains(.active) {
-                choices.append("(state = 'queued' AND id IN (SELECT value FROM json_each(?)))")
+                choices.append("(state = 'queued' AND task.id IN (SELECT value FROM json_each(?)))")
                 arguments.append(running)
             }
             if stored.remove(.queued) != nil {
-                choices.append("(state = 'queued' AND id NOT IN (SELECT value FROM json_each(?)))")
+                choices.append("(state = 'queued' AND task.id NOT IN (SELECT value FROM json_each(?)))")
                 arguments.append(running)
             }
         }

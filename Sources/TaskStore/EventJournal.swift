@@ -21,13 +21,18 @@ extension Database {
             state: standing.state == .active ? .queued : standing.state, reason: standing.reason, error: error)
     }
 
-    /// As ``journal(_:of:error:at:)`` for tasks that this transaction added.
-    func journalAdded(_ ids: ClosedRange<Int64>, at now: Milliseconds) throws {
+    /// As ``journal(_:of:error:at:)`` for tasks that were added: one row with as many numbers as there are tasks.
+    func journalAdded(_ tasks: TaskRange, owner: UInt32, at now: Milliseconds) throws {
         try run(
             """
-            INSERT INTO event (at, type, task_id, owner, state, reason)
-            SELECT ?, ?, id, owner, state, reason FROM task WHERE id BETWEEN ? AND ? ORDER BY id
-            """, [now, TaskEvent.Kind.added.rawValue, ids.lowerBound, ids.upperBound])
+            INSERT INTO event (sequence, at, type, task_id, owner, state, reason, count)
+            VALUES (
+                ?7 + coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'event'), 0), ?1, ?2, ?3, ?4, ?5, ?6, ?7)
+            """,
+            [
+                now, TaskEvent.Kind.added.rawValue, tasks.ids.lowerBound, owner, tasks.state.rawValue,
+                tasks.reason?.rawValue, tasks.ids.count,
+            ])
     }
 }
 
@@ -42,7 +47,9 @@ extension TaskStore {
     /// The number of the oldest event that is still in the journal.
     package func oldestEvent() throws(StoreError) -> Int64? {
         try read { database in
-            try database.firstRow("SELECT min(sequence) FROM event") { try $0.integerOrNil(0) } ?? nil
+            try database.firstRow("SELECT sequence - count + 1 FROM event ORDER BY sequence LIMIT 1") {
+                try $0.integer(0)
+            }
         }
     }
 
@@ -55,19 +62,40 @@ extension TaskStore {
         after sequence: Int64, limit: Int, types: Set<TaskEvent.Kind>? = nil, owner: UInt32? = nil
     ) throws(StoreError) -> [TaskEvent] {
         let types = try types.map { types throws(StoreError) in try StoredJSON.encode(types.map(\.rawValue)) }
-        return try read { database in
+        let rows = try read { database in
             try database.rows(
                 """
-                SELECT sequence, at, type, task_id, state, reason, error_code, error_message, http_status
+                SELECT sequence, at, type, task_id, state, reason, error_code, error_message, http_status, count
                 FROM event WHERE sequence > ?1 AND (?2 IS NULL OR owner = ?2)
                     AND (?3 IS NULL OR type IN (SELECT value FROM json_each(?3)))
                 ORDER BY sequence LIMIT ?4
                 """, [sequence, owner, types, limit]
             ) { row in
-                TaskEvent(
-                    sequence: try row.integer(0), at: try row.integer(1), type: try row.word(2), id: try row.id(3),
-                    state: try row.word(4), reason: try row.wordOrNil(5), error: try row.failure(6))
+                (
+                    last: TaskEvent(
+                        sequence: try row.integer(0), at: try row.integer(1), type: try row.word(2),
+                        id: try row.id(3), state: try row.word(4), reason: try row.wordOrNil(5),
+                        error: try row.failure(6)),
+                    count: try row.integer(9)
+                )
             }
         }
+        guard limit > 0 else { return [] }
+        var events: [TaskEvent] = []
+        events.reserveCapacity(rows.count)
+        for (last, count) in rows {
+            var event = last
+            guard (1...last.sequence).contains(count) else { throw .corrupt("an event has numbers that there are not") }
+            let before = last.sequence - count
+            // The row may begin before what was asked for.
+            let wanted = max(before, sequence)
+            for number in 1...min(last.sequence - wanted, Int64(limit - events.count)) {
+                event.sequence = wanted + number
+                event.id = last.id.map { TaskID($0.rawValue &+ (event.sequence - before - 1)) }
+                events.append(event)
+            }
+            if events.count >= limit { break }
+        }
+        return events
     }
 }

@@ -56,25 +56,6 @@ extension Database {
             """, [id.rawValue, entry])
     }
 
-    /// As ``takePieceHashes(of:fromEntry:)`` for tasks that took their numbers, from `first` on, in the order of a
-    /// set's entries.
-    func takePieceHashes(from first: Int64, ofSet set: Int64) throws {
-        let has = try firstRow(
-            """
-            SELECT EXISTS (
-                SELECT 1 FROM staged_piece_hashes CROSS JOIN staged_entry ON id = entry_id WHERE set_id = ?)
-            """, [set]
-        ) { try $0.integer(0) != 0 }
-        guard has == true else { return }
-        try run(
-            """
-            INSERT INTO task_piece_hashes (task_id, \(PieceHashes.columns))
-            SELECT number, \(PieceHashes.columns) FROM (
-                SELECT id, ? - 1 + row_number() OVER (ORDER BY id) AS number FROM staged_entry WHERE set_id = ?)
-            JOIN staged_piece_hashes ON entry_id = id
-            """, [first, set])
-    }
-
     /// Whether a task, which has some, has the same as a staged entry.
     func hasPieceHashes(_ id: TaskID, ofEntry entry: Int64) throws -> Bool {
         try firstRow(

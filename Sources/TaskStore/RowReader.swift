@@ -31,6 +31,14 @@ struct RowReader {
         return int
     }
 
+    /// A sum, which SQLite's `total` gives as a number with a fraction: none where there is nothing to add up.
+    func whole(_ index: Int) throws(StoreError) -> Int {
+        guard case .double(let double) = try value(index).storage, let whole = Int(exactly: double) else {
+            throw damaged(index)
+        }
+        return whole
+    }
+
     func textOrNil(_ index: Int) throws(StoreError) -> String? {
         let value = try value(index)
         if value.isNull { return nil }

@@ -12,6 +12,7 @@ enum Schema {
         // Checks at once, and so without the full check of every foreign key at the end.
         migrator.registerMigration("v1", foreignKeyChecks: .immediate, migrate: createFirstTables)
         migrator.registerMigration("v2", foreignKeyChecks: .immediate, migrate: createPieceHashes)
+        migrator.registerMigration("v3", foreignKeyChecks: .immediate, migrate: createFlows)
         return migrator
     }
 

@@ -16,6 +16,15 @@ package struct SetOutcome: Sendable, Equatable {
     /// Those of the updated tasks that belong in another directory now, with what was asked before: what they have
     /// fetched lies in the old one.
     package var moved: [TaskID: TaskSpecification] = [:]
+
+    mutating func add(_ ids: ClosedRange<Int64>) {
+        added += ids.count
+        if let last = idRanges.last, last.upperBound + 1 == ids.lowerBound {
+            idRanges[idRanges.count - 1] = last.lowerBound...ids.upperBound
+        } else {
+            idRanges.append(ids)
+        }
+    }
 }
 
 /// One set of staged entries as it meets the tasks that are there.
@@ -56,9 +65,9 @@ struct SetApplication {
         var hasPieceHashes: Bool
 
         static let query = """
-            SELECT \(StoredEntry.columns), id, owner, state, reason, not_before, json, started_at,
-                EXISTS (SELECT 1 FROM task_piece_hashes WHERE task_piece_hashes.task_id = id) FROM task
-            LEFT JOIN task_secret ON task_secret.task_id = id
+            SELECT \(StoredEntry.columnsWithBatch), task.id, task.owner, state, reason, not_before, json, started_at,
+                EXISTS (SELECT 1 FROM task_piece_hashes WHERE task_piece_hashes.task_id = task.id)
+            FROM \(FlowSQL.tasks) LEFT JOIN task_secret ON task_secret.task_id = task.id
             """
 
         init(_ row: RowReader) throws(StoreError) {
@@ -73,13 +82,13 @@ struct SetApplication {
     }
 
     func run(in database: Database, prune: Bool) throws -> SetOutcome {
-        if batch == nil, let outcome = try addAll(in: database) { return outcome }
         var outcome = SetOutcome()
+        try takeInPlace(in: database, to: &outcome)
         var last: Int64 = 0
         while true {
             let entries = try database.rows(
                 """
-                SELECT \(StoredEntry.columns), id, path, state, reason, not_before, secrets,
+                SELECT \(StoredEntry.columnsWithBatch), id, path, state, reason, not_before, secrets,
                     EXISTS (SELECT 1 FROM staged_piece_hashes WHERE entry_id = id) FROM staged_entry
                 WHERE set_id = ? AND id > ? ORDER BY id LIMIT ?
                 """, [set, last, Self.chunk], Entry.init)
@@ -96,47 +105,28 @@ struct SetApplication {
         return outcome
     }
 
-    /// Adds every entry as a new task, without a look at any of them.
-    ///
-    /// - Returns: `nil` where an entry has a key, by which it may be known.
-    private func addAll(in database: Database) throws -> SetOutcome? {
-        let (count, keys) =
-            try database.firstRow(
-                "SELECT count(*), count(key) FROM staged_entry WHERE set_id = ?", [set]
-            ) { (try $0.int(0), try $0.int(1)) } ?? (0, 0)
-        guard keys == 0 else { return nil }
-        guard count > 0 else { return SetOutcome() }
-        try database.run(
-            """
-            INSERT INTO task (\(StoredEntry.columns), path, state, reason, not_before, owner, created_at)
-            SELECT \(StoredEntry.columns), path, state, reason, not_before, ?, ? FROM staged_entry
-            WHERE set_id = ? ORDER BY id
-            """, [owner, now, set])
-        // One transaction writes at a time: its tasks have consecutive numbers.
-        let last = database.lastInsertedRowID
-        let first = last - Int64(count) + 1
-        try database.run(
-            """
-            INSERT INTO task_secret (task_id, json)
-            SELECT task_id, secrets FROM (
-                SELECT ? - 1 + row_number() OVER (ORDER BY id) AS task_id, secrets FROM staged_entry WHERE set_id = ?)
-            WHERE secrets IS NOT NULL
-            """, [first, set])
-        try database.takePieceHashes(from: first, ofSet: set)
-        try database.journalAdded(first...last, at: now)
-        return SetOutcome(added: count, idRanges: [first...last])
+    /// The tasks that are in their places already are seen from now on.
+    private func takeInPlace(in database: Database, to outcome: inout SetOutcome) throws {
+        let ranges = try database.rows(
+            "SELECT first, last, state, reason FROM staged_range WHERE set_id = ? ORDER BY first", [set]
+        ) { row in
+            let (first, last) = (try row.integer(0), try row.integer(1))
+            guard first <= last else { throw StoreError.corrupt("a set has tasks that there are not") }
+            return TaskRange(ids: first...last, state: try row.word(2), reason: try row.wordOrNil(3))
+        }
+        guard !ranges.isEmpty else { return }
+        try database.run("UPDATE flow SET set_id = NULL WHERE set_id = ?", [set])
+        for range in ranges {
+            try database.journalAdded(range, owner: owner, at: now)
+            outcome.add(range.ids)
+        }
     }
 
     /// - Returns: the task that the entry names from now on.
     private func apply(_ entry: Entry, in database: Database, to outcome: inout SetOutcome) throws -> TaskID {
         guard let known = try known(entry.stored, in: database) else {
             let id = try add(entry, in: database)
-            outcome.added += 1
-            if let range = outcome.idRanges.last, range.upperBound + 1 == id.rawValue {
-                outcome.idRanges[outcome.idRanges.count - 1] = range.lowerBound...id.rawValue
-            } else {
-                outcome.idRanges.append(id.rawValue...id.rawValue)
-            }
+            outcome.add(id.rawValue...id.rawValue)
             return id
         }
         if try batch == nil || known.head.standing.state == .completed || isSame(known, entry, in: database) {
@@ -159,21 +149,27 @@ struct SetApplication {
 
     private func known(_ entry: StoredEntry, in database: Database) throws -> Known? {
         if let key = entry.key {
-            return try database.firstRow(Known.query + " WHERE owner = ? AND key = ?", [owner, key], Known.init)
+            return try database.firstRow(Known.query + " WHERE task.owner = ? AND key = ?", [owner, key], Known.init)
         }
         guard let batch else { return nil }
         // A task with a key belongs to the entry with that key, and to no other with its URL.
         return try database.firstRow(
             Known.query + """
-                 WHERE batch = ? AND owner = ? AND url = ? AND kind = ? AND output IS ? AND url_mark IS ?
-                    AND key IS NULL
-                ORDER BY id LIMIT 1
-                """, [batch, owner, entry.url, entry.kind, entry.output, entry.urlMark], Known.init)
+                 WHERE task.flow IN (SELECT id FROM flow WHERE owner = ? AND batch = ?) AND entry_mark = ?
+                    AND url = ? AND kind = ? AND output IS ? AND url_mark IS ? AND key IS NULL
+                ORDER BY task.id LIMIT 1
+                """,
+            [owner, batch, entry.entryMark, entry.url, entry.kind, entry.output, entry.urlMark], Known.init)
     }
 
     private func add(_ entry: Entry, in database: Database) throws -> TaskID {
-        let id = try database.insert(
-            entry.stored, path: entry.path, standing: entry.standing, secrets: entry.secrets, owner: owner, now: now)
+        let task = FreshTask(
+            entry: entry.stored, path: entry.path, standing: entry.standing, secrets: entry.secrets)
+        guard let added = try database.insert([task], owner: owner, now: now).first else {
+            throw StoreError.other("nothing was added")
+        }
+        try database.journalAdded(added, owner: owner, at: now)
+        let id = TaskID(added.ids.lowerBound)
         if entry.hasPieceHashes { try database.takePieceHashes(of: id, fromEntry: entry.id) }
         return id
     }
@@ -188,9 +184,13 @@ struct SetApplication {
         let after = try entry.stored.decoded()
         let leavesDirectory = before.kind != after.kind || before.directory != after.directory
         let isMoved = leavesDirectory || before.output != after.output || before.file != after.file
-        let columns = StoredEntry.columns.split(separator: ", ").map { "\($0) = ?" }.joined(separator: ", ")
         try database.run(
-            "UPDATE task SET \(columns) WHERE id = ?", StatementArguments(entry.stored.arguments + [id.rawValue]))
+            "UPDATE task SET \(StoredEntry.assignments) WHERE id = ?",
+            StatementArguments(entry.stored.arguments + [id.rawValue]))
+        if known.stored.batch != entry.stored.batch {
+            let flow = try database.flow(owner: owner, batch: entry.stored.batch)
+            try database.run("UPDATE task SET flow = ? WHERE id = ?", [flow, id.rawValue])
+        }
         if isMoved { try database.run("UPDATE task SET path = ? WHERE id = ?", [entry.path, id.rawValue]) }
         if leavesDirectory { try database.forgetBytes(of: id) }
         try database.setSecrets(of: id, to: entry.secrets)
@@ -230,11 +230,12 @@ struct SetApplication {
     private func prune(_ batch: String, in database: Database, to outcome: inout SetOutcome) throws {
         let unnamed = try database.rows(
             """
-            SELECT \(TaskHead.columns) FROM task
-            WHERE batch = ? AND owner = ? AND state NOT IN ('completed', 'failed', 'cancelled')
-                AND id NOT IN (SELECT task_id FROM staged_entry WHERE set_id = ? AND task_id IS NOT NULL)
-            ORDER BY id
-            """, [batch, owner, set], TaskHead.init)
+            SELECT \(TaskHead.columns) FROM \(FlowSQL.tasks)
+            WHERE task.flow IN (SELECT id FROM flow WHERE owner = ? AND batch = ?)
+                AND state NOT IN ('completed', 'failed', 'cancelled')
+                AND task.id NOT IN (SELECT task_id FROM staged_entry WHERE set_id = ? AND task_id IS NOT NULL)
+            ORDER BY task.id
+            """, [owner, batch, set], TaskHead.init)
         for head in unnamed {
             try database.apply(.cancel, to: head, now: now)
             outcome.pruned += 1

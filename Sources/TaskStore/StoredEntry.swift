@@ -10,27 +10,47 @@ struct StoredEntry: Equatable {
     var output: String?
     var directory: String?
     var priority: Int
-    var batch: String?
     var key: String?
     /// The rest as JSON; `nil` where everything else is as it is by default.
     var specification: String?
-    var host: String
+    /// ``Mark/ofHost(_:)``
+    var hostMark: Int64
+    /// ``Mark/ofEntry(kind:url:urlMark:output:)`` of an entry that belongs to a batch and has no key.
+    var entryMark: Int64?
+    /// A task has it from its flow.
+    var batch: String?
 
-    /// The columns, in the order of ``arguments`` and ``init(_:at:)``.
-    static let columns = "kind, url, url_mark, output, directory, priority, batch, key, specification, host"
-    static let columnCount = 10
+    /// The columns, in the order of ``arguments``.
+    static let columns =
+        "kind, url, url_mark, output, directory, priority, key, specification, host_mark, entry_mark"
+    /// The columns and the batch, in the order of ``init(_:at:)``.
+    static let columnsWithBatch = columns + ", batch"
+    static let columnCount = 11
+    /// What sets the columns.
+    static let assignments = columns.split(separator: ", ").map { "\($0) = ?" }.joined(separator: ", ")
 
     /// - Parameter identity: the store's, which salts the mark.
     init(_ task: NewTask, identity: String) throws(StoreError) {
-        var rest = task.specification
-        kind = rest.kind.rawValue
-        url = rest.url
-        urlMark = task.secrets.url.map { Self.mark(of: $0, identity: identity) }
-        output = rest.output
-        directory = rest.directory
-        priority = rest.priority.rank
-        batch = rest.batch
-        key = rest.key
+        let asked = task.specification
+        kind = asked.kind.rawValue
+        url = asked.url
+        urlMark = task.secrets.url.map { Mark.ofSecretURL($0, identity: identity) }
+        output = asked.output
+        directory = asked.directory
+        priority = asked.priority.rank
+        batch = asked.batch
+        key = asked.key
+        // Most tasks ask for nothing else, and their rows are then read without decoding any JSON.
+        specification = try Self.rest(of: asked)
+        hostMark = Mark.ofHost(task.host)
+        if batch != nil, key == nil {
+            entryMark = Mark.ofEntry(kind: kind, url: url, urlMark: urlMark, output: output)
+        }
+    }
+
+    /// What has no column, and is not kept in a table of its own as the digests of pieces are.
+    private static func rest(of asked: TaskSpecification) throws(StoreError) -> String? {
+        var rest = asked
         rest.kind = .download
         rest.url = ""
         rest.output = nil
@@ -38,12 +58,11 @@ struct StoredEntry: Equatable {
         rest.priority = .normal
         rest.batch = nil
         rest.key = nil
-        // In a table of their own.
         rest.pieceHashes = nil
-        // Most tasks ask for nothing else, and their rows are then read without decoding any JSON.
-        specification = rest == TaskSpecification(url: "") ? nil : try StoredJSON.encode(rest)
-        host = task.host
+        return rest == plain ? nil : try StoredJSON.encode(rest)
     }
+
+    private static let plain = TaskSpecification(url: "")
 
     /// Reads the columns that begin with the `first` of `row`.
     init(_ row: RowReader, at first: Int) throws(StoreError) {
@@ -53,14 +72,16 @@ struct StoredEntry: Equatable {
         output = try row.textOrNil(first + 3)
         directory = try row.textOrNil(first + 4)
         priority = try row.int(first + 5)
-        batch = try row.textOrNil(first + 6)
-        key = try row.textOrNil(first + 7)
-        specification = try row.textOrNil(first + 8)
-        host = try row.text(first + 9)
+        key = try row.textOrNil(first + 6)
+        specification = try row.textOrNil(first + 7)
+        hostMark = try row.integer(first + 8)
+        entryMark = try row.integerOrNil(first + 9)
+        batch = try row.textOrNil(first + 10)
     }
 
+    /// All but the batch.
     var arguments: [(any DatabaseValueConvertible)?] {
-        [kind, url, urlMark, output, directory, priority, batch, key, specification, host]
+        [kind, url, urlMark, output, directory, priority, key, specification, hostMark, entryMark]
     }
 
     /// The specification put together again, without the digests of pieces.
@@ -69,7 +90,7 @@ struct StoredEntry: Equatable {
             if let specification {
                 try StoredJSON.decode(TaskSpecification.self, from: specification)
             } else {
-                TaskSpecification(url: "")
+                Self.plain
             }
         guard let kind = TaskKind(rawValue: kind),
             let priority = TaskPriority.allCases.first(where: { $0.rank == priority })
@@ -82,14 +103,5 @@ struct StoredEntry: Equatable {
         whole.batch = batch
         whole.key = key
         return whole
-    }
-
-    /// FNV-1a, folded to 32 bits: enough to tell the entries of one file apart, too little to find a secret by,
-    /// since the mark outlives the secret that it was made from.
-    private static func mark(of url: String, identity: String) -> Int64 {
-        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-        for byte in identity.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
-        for byte in url.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
-        return Int64((hash >> 32) ^ (hash & 0xFFFF_FFFF))
     }
 }

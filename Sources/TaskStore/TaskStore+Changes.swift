@@ -67,7 +67,7 @@ extension TaskStore {
     package func add(_ tasks: [NewTask], now: Milliseconds) async throws(StoreError) -> [AddOutcome] {
         let identity = identity
         return try await writes.perform(weight: tasks.count) { database in
-            try tasks.map { try database.insert($0, identity: identity, now: now) }
+            try database.add(tasks, identity: identity, now: now)
         }
     }
 

@@ -91,7 +91,7 @@ extension Database {
 
     func record(_ id: TaskID, owner: UInt32?) throws -> TaskRecord? {
         let record = try firstRow(
-            "SELECT \(TaskRecord.columns) FROM task WHERE id = ?", [id.rawValue], TaskRecord.init)
+            "SELECT \(TaskRecord.columns) FROM \(FlowSQL.tasks) WHERE task.id = ?", [id.rawValue], TaskRecord.init)
         return owner == nil || record?.owner == owner ? record : nil
     }
 }

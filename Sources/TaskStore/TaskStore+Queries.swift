@@ -42,20 +42,12 @@ extension TaskStore {
     /// A page of records as they are stored: the running ones are `queued` among them.
     package func page(_ query: PageQuery) throws(StoreError) -> [TaskRecord] {
         try read { database in
-            var condition = Condition(query.filter, owner: query.owner, running: query.running)
-            if let newest = query.newest {
-                // The whole set decides where it begins, wherever the page does.
-                let first = try database.firstRow(
-                    "SELECT min(id) FROM (SELECT id FROM task WHERE \(condition.sql) ORDER BY id DESC LIMIT ?)",
-                    StatementArguments(condition.arguments + [newest])
-                ) { try $0.integerOrNil(0) }
-                guard let first, let first else { return [] }
-                condition.add("id >= ?", first)
-            }
-            if let after = query.after { condition.add("id > ?", after.rawValue) }
+            let ids = try TaskSelection(query, in: database).ids()
             return try database.rows(
-                "SELECT \(TaskRecord.columns) FROM task WHERE \(condition.sql) ORDER BY id LIMIT ?",
-                StatementArguments(condition.arguments + [query.limit]), TaskRecord.init)
+                """
+                SELECT \(TaskRecord.columns) FROM \(FlowSQL.tasks)
+                WHERE task.id IN (SELECT value FROM json_each(?)) ORDER BY task.id
+                """, [Self.list(ids)], TaskRecord.init)
         }
     }
 
@@ -63,41 +55,7 @@ extension TaskStore {
     package func ids(
         matching filter: TaskFilter, owner: UInt32?, running: Set<TaskID>, after: TaskID?, limit: Int
     ) throws(StoreError) -> [TaskID] {
-        try read { database in
-            var condition = Condition(filter, owner: owner, running: running)
-            if let after { condition.add("id > ?", after.rawValue) }
-            return try database.rows(
-                "SELECT id FROM task WHERE \(condition.sql) ORDER BY id LIMIT ?",
-                StatementArguments(condition.arguments + [limit])
-            ) { try $0.id(0) }
-        }
-    }
-
-    /// Tasks by stored state; states without a task are absent.
-    package func counts(owner: UInt32?) throws(StoreError) -> [TaskState: Int] {
-        try read { database in
-            let counts: [(TaskState, Int)] = try database.rows(
-                "SELECT state, count(*) FROM task WHERE ?1 IS NULL OR owner = ?1 GROUP BY state", [owner]
-            ) { (try $0.word(0), try $0.int(1)) }
-            return Dictionary(counts) { $0 + $1 }
-        }
-    }
-
-    /// The batches that have tasks, by name.
-    package func batches(owner: UInt32?) throws(StoreError) -> [BatchCounts] {
-        try read { database in
-            let rows: [(batch: String, state: TaskState, count: Int)] = try database.rows(
-                """
-                SELECT batch, state, count(*) FROM task WHERE batch IS NOT NULL AND (?1 IS NULL OR owner = ?1)
-                GROUP BY batch, state ORDER BY batch
-                """, [owner]
-            ) { (try $0.text(0), try $0.word(1), try $0.int(2)) }
-            var batches: [BatchCounts] = []
-            for row in rows {
-                if batches.last?.batch != row.batch { batches.append(BatchCounts(batch: row.batch, counts: [:])) }
-                batches[batches.count - 1].counts[row.state] = row.count
-            }
-            return batches
-        }
+        let query = PageQuery(filter: filter, owner: owner, after: after, limit: limit, running: running)
+        return try read { try TaskSelection(query, in: $0).ids() }
     }
 }

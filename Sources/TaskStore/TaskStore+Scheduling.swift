@@ -6,37 +6,36 @@ import TaskModel
 /// An object, for it is wide and handed on many times, and never changes.
 package final class TaskWork: Sendable {
     package let record: TaskRecord
+    /// The host's, in ``ReadyTask``.
+    package let hostMark: Int64
     package let secrets: TaskSecrets
     package let resumeData: [UInt8]?
     /// ``TaskStore/pieceHashes(of:)`` has some: too many to be kept for all that wait.
     package let hasPieceHashes: Bool
 
-    fileprivate static let columns = """
-        \(TaskRecord.columns), json, data,
-        EXISTS (SELECT 1 FROM task_piece_hashes WHERE task_piece_hashes.task_id = id)
-        """
-    fileprivate static let joins = """
-        LEFT JOIN task_secret ON task_secret.task_id = id LEFT JOIN task_resume ON task_resume.task_id = id
+    static let query = """
+        SELECT \(TaskRecord.columns), json, data,
+            EXISTS (SELECT 1 FROM task_piece_hashes WHERE task_piece_hashes.task_id = task.id), host_mark
+        FROM \(FlowSQL.tasks)
+        LEFT JOIN task_secret ON task_secret.task_id = task.id LEFT JOIN task_resume ON task_resume.task_id = task.id
         """
 
-    fileprivate init(_ row: RowReader) throws {
+    init(_ row: RowReader) throws {
         let json = try row.textOrNil(TaskRecord.columnCount)
         record = try TaskRecord(row)
         secrets = try json.map { try StoredJSON.decode(TaskSecrets.self, from: $0) } ?? TaskSecrets()
         resumeData = try row.bytesOrNil(TaskRecord.columnCount + 1)
         hasPieceHashes = try row.integer(TaskRecord.columnCount + 2) as Int64 != 0
+        hostMark = try row.integer(TaskRecord.columnCount + 3)
     }
+
+    /// Scheme, name and port of the URL.
+    package var host: String { (try? TaskAddress(parsing: record.specification.url))?.hostKey ?? "" }
 }
 
-/// The statements that run all the time. Each names its index: SQLite, which knows nothing of how many tasks are in
-/// which state, would otherwise go through all that wait, or all that are queued.
+/// The statements that go by the time. Each names its index: SQLite, which knows nothing of how many tasks are in which
+/// state, would otherwise go through all that wait.
 enum SchedulingSQL {
-    static let ready = """
-        SELECT \(TaskWork.columns) FROM task INDEXED BY task_ready \(TaskWork.joins)
-        WHERE state = 'queued' AND id NOT IN (SELECT value FROM json_each(?))
-            AND host NOT IN (SELECT value FROM json_each(?))
-        ORDER BY priority DESC, position, id LIMIT ?
-        """
     static let nextWake = """
         SELECT min(not_before) FROM task INDEXED BY task_waiting WHERE state = 'waiting' AND not_before IS NOT NULL
         """
@@ -49,20 +48,6 @@ enum SchedulingSQL {
 }
 
 extension TaskStore {
-    /// Tasks that may start, with all that it takes: higher priority first, then by place, then the older.
-    ///
-    /// - Parameters:
-    ///   - excludingHosts: as in ``TaskRecord/host``.
-    ///   - excluding: the tasks that run, since they are stored as ready.
-    package func ready(
-        limit: Int, excludingHosts: Set<String>, excluding: Set<TaskID>
-    ) throws(StoreError) -> [TaskWork] {
-        let hosts = try StoredJSON.encode(excludingHosts.sorted())
-        return try read { database in
-            try database.rows(SchedulingSQL.ready, [Self.list(excluding), hosts, limit], TaskWork.init)
-        }
-    }
-
     /// The moment at which the first waiting task becomes ready.
     package func nextWake() throws(StoreError) -> Milliseconds? {
         try read { database in
@@ -89,7 +74,7 @@ extension TaskStore {
     package func work(for id: TaskID) throws(StoreError) -> TaskWork? {
         try read { database in
             try database.firstRow(
-                "SELECT \(TaskWork.columns) FROM task \(TaskWork.joins) WHERE id = ?", [id.rawValue], TaskWork.init)
+                TaskWork.query + " WHERE task.id = ?", [id.rawValue], TaskWork.init)
         }
     }
 

@@ -16,8 +16,8 @@ extension TaskStore {
             // What clients that went away have left.
             try database.run(
                 """
-                DELETE FROM staged_set WHERE owner = ?1 AND id NOT IN (
-                    SELECT id FROM staged_set WHERE owner = ?1 ORDER BY id DESC LIMIT ?2)
+                UPDATE staged_set SET is_dropped = 1 WHERE owner = ?1 AND is_dropped = 0 AND id NOT IN (
+                    SELECT id FROM staged_set WHERE owner = ?1 AND is_dropped = 0 ORDER BY id DESC LIMIT ?2)
                 """, [owner, Self.setsPerOwner])
             return number
         }
@@ -25,21 +25,37 @@ extension TaskStore {
 
     /// Adds entries to a set. They take the set's batch, where it has one.
     ///
+    /// What can only become new tasks, having neither a batch to be compared with nor a key, is put in its place among
+    /// the tasks at once, hidden: a commit then takes no longer for a million than for one.
+    ///
     /// - Parameter owner: whose set it must be; `nil`: anyone's.
     /// - Returns: the number of entries in the set so far.
     /// - Throws: ``StoreError/unknownSet(_:)``.
-    package func put(_ set: Int64, _ entries: [NewTask], owner: UInt32? = nil) async throws(StoreError) -> Int {
+    package func put(
+        _ set: Int64, _ entries: [NewTask], owner: UInt32? = nil, now: Milliseconds
+    ) async throws(StoreError) -> Int {
         try checkRoom()
         let identity = identity
         return try await writes.perform(weight: entries.count) { database in
             let staged = try database.stagedSet(set, owner: owner)
-            for var entry in entries {
+            // Entries keep their order: behind one that is staged all are.
+            var rest = entries[...]
+            if staged.batch == nil, try !database.hasStagedEntries(set) {
+                let free = entries.prefix { $0.specification.key == nil }
+                rest = rest[free.endIndex...]
+                let tasks = try free.map { try FreshTask($0, identity: identity) }
+                for range in try database.insert(tasks, owner: staged.owner, set: set, now: now) {
+                    try database.stage(range, set: set)
+                }
+            }
+            for var entry in rest {
                 if let batch = staged.batch { entry.specification.batch = batch }
-                let columns = try StoredEntry(entry, identity: identity).arguments
+                let stored = try StoredEntry(entry, identity: identity)
                 let secrets = try StoredJSON.encode(secrets: entry.secrets)
                 try database.run(
                     Self.stageEntry,
-                    StatementArguments(columns + [entry.path] + entry.standing.arguments + [secrets, set]))
+                    StatementArguments(
+                        stored.arguments + [stored.batch, entry.path] + entry.standing.arguments + [secrets, set]))
                 if let hashes = entry.specification.pieceHashes {
                     try database.stagePieceHashes(ofEntry: database.lastInsertedRowID, hashes)
                 }
@@ -50,14 +66,16 @@ extension TaskStore {
     }
 
     private static let stageEntry = """
-        INSERT INTO staged_entry (\(StoredEntry.columns), path, state, reason, not_before, secrets, set_id)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        INSERT INTO staged_entry (\(StoredEntry.columnsWithBatch), path, state, reason, not_before, secrets, set_id)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """
 
     /// - Returns: the batch that a set is to be brought in line with; `nil`: none, or no such set.
     package func batch(ofSet set: Int64, owner: UInt32) throws(StoreError) -> String? {
         try read { database in
-            try database.firstRow("SELECT batch FROM staged_set WHERE id = ? AND owner = ?", [set, owner]) {
+            try database.firstRow(
+                "SELECT batch FROM staged_set WHERE id = ? AND owner = ? AND is_dropped = 0", [set, owner]
+            ) {
                 try $0.textOrNil(0)
             } ?? nil
         }
@@ -89,7 +107,8 @@ extension TaskStore {
                 return outcome
             }
             let outcome = try application.run(in: database, prune: prune)
-            try database.run("DELETE FROM staged_set WHERE id = ?", [set])
+            try database.run("DELETE FROM staged_range WHERE set_id = ?", [set])
+            try database.drop(set)
             if !outcome.moved.isEmpty { leaving(outcome.moved) }
             return outcome
         }
@@ -109,17 +128,84 @@ extension TaskStore {
     package func abortSet(_ set: Int64, owner: UInt32? = nil) async throws(StoreError) {
         try await writes.perform { database in
             _ = try database.stagedSet(set, owner: owner)
-            try database.run("DELETE FROM staged_set WHERE id = ?", [set])
+            try database.drop(set)
         }
+    }
+
+    /// Deletes a part of what sets have left that were committed or dropped.
+    ///
+    /// - Returns: whether there may be more.
+    package func sweep() async throws(StoreError) -> Bool {
+        let hasSome = try read { database in
+            try database.firstRow("SELECT EXISTS (SELECT 1 FROM staged_set WHERE is_dropped)") {
+                try $0.integer(0) != 0
+            }
+        }
+        guard hasSome == true else { return false }
+        return try await writes.perform(weight: Self.rowsInCommit) { try $0.sweep(limit: Self.rowsInCommit) }
     }
 }
 
 extension Database {
-    fileprivate func stagedSet(_ set: Int64, owner: UInt32?) throws -> (batch: String?, entries: Int) {
-        let found = try firstRow("SELECT owner, batch, entries FROM staged_set WHERE id = ?", [set]) { row in
+    fileprivate func stagedSet(
+        _ set: Int64, owner: UInt32?
+    ) throws -> (owner: UInt32, batch: String?, entries: Int) {
+        let found = try firstRow(
+            "SELECT owner, batch, entries FROM staged_set WHERE id = ? AND is_dropped = 0", [set]
+        ) { row in
             (owner: try row.owner(0), batch: try row.textOrNil(1), entries: try row.int(2))
         }
         guard let found, owner == nil || found.owner == owner else { throw StoreError.unknownSet(set) }
-        return (found.batch, found.entries)
+        return found
+    }
+
+    fileprivate func hasStagedEntries(_ set: Int64) throws -> Bool {
+        try firstRow("SELECT EXISTS (SELECT 1 FROM staged_entry WHERE set_id = ?)", [set]) {
+            try $0.integer(0) != 0
+        } ?? false
+    }
+
+    /// Notes that tasks of a set are in their places.
+    fileprivate func stage(_ range: TaskRange, set: Int64) throws {
+        let (state, reason) = (range.state.rawValue, range.reason?.rawValue)
+        try run(
+            """
+            UPDATE staged_range SET last = ?1 WHERE set_id = ?2 AND last = ?3 - 1 AND state = ?4 AND reason IS ?5
+                AND first = (SELECT max(first) FROM staged_range WHERE set_id = ?2)
+            """, [range.ids.upperBound, set, range.ids.lowerBound, state, reason])
+        guard changesCount == 0 else { return }
+        try run(
+            "INSERT INTO staged_range (set_id, first, last, state, reason) VALUES (?, ?, ?, ?, ?)",
+            [set, range.ids.lowerBound, range.ids.upperBound, state, reason])
+    }
+
+    /// What a set has left is swept up later, a part at a time.
+    fileprivate func drop(_ set: Int64) throws {
+        try run("UPDATE staged_set SET is_dropped = 1 WHERE id = ?", [set])
+    }
+
+    /// - Parameter limit: rows to delete at most.
+    fileprivate func sweep(limit: Int) throws -> Bool {
+        let set = try firstRow("SELECT id FROM staged_set WHERE is_dropped ORDER BY id LIMIT 1") { try $0.integer(0) }
+        guard let set else { return false }
+        try run(
+            "DELETE FROM staged_entry WHERE id IN (SELECT id FROM staged_entry WHERE set_id = ? LIMIT ?)", [set, limit])
+        guard changesCount == 0 else { return true }
+        let range = try firstRow(
+            "SELECT first, last FROM staged_range WHERE set_id = ? ORDER BY first LIMIT 1", [set]
+        ) { (first: try $0.integer(0), last: try $0.integer(1)) }
+        if let range {
+            let end = min(range.last, range.first + Int64(limit) - 1)
+            try run("DELETE FROM task WHERE id BETWEEN ? AND ?", [range.first, end])
+            try run("DELETE FROM staged_range WHERE set_id = ? AND first = ?", [set, range.first])
+            if end < range.last {
+                try run(
+                    "INSERT INTO staged_range (set_id, first, last, state) VALUES (?, ?, ?, '')",
+                    [set, end + 1, range.last])
+            }
+            return true
+        }
+        try run("DELETE FROM staged_set WHERE id = ?", [set])
+        return true
     }
 }

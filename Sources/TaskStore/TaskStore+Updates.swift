@@ -80,8 +80,8 @@ extension Database {
     ) throws -> Result<UpdatePlan, NoPlan> {
         let found = try firstRow(
             """
-            SELECT \(StoredEntry.columns), owner, state, reason, not_before, json FROM task
-            LEFT JOIN task_secret ON task_secret.task_id = id WHERE id = ?
+            SELECT \(StoredEntry.columnsWithBatch), task.owner, state, reason, not_before, json FROM \(FlowSQL.tasks)
+            LEFT JOIN task_secret ON task_secret.task_id = task.id WHERE task.id = ?
             """, [id.rawValue]
         ) { row in
             let first = StoredEntry.columnCount
@@ -114,9 +114,8 @@ extension Database {
 
     fileprivate func carryOut(_ plan: UpdatePlan, now: Milliseconds) throws {
         let id = plan.head.id
-        let columns = StoredEntry.columns.split(separator: ", ").map { "\($0) = ?" }.joined(separator: ", ")
         try run(
-            "UPDATE task SET \(columns), path = coalesce(?, path) WHERE id = ?",
+            "UPDATE task SET \(StoredEntry.assignments), path = coalesce(?, path) WHERE id = ?",
             StatementArguments(plan.after.arguments + [plan.path, id.rawValue]))
         if plan.secretsBefore != plan.secretsAfter { try setSecrets(of: id, to: plan.secretsAfter) }
         var head = plan.head

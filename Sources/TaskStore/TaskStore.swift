@@ -54,7 +54,7 @@ package final class TaskStore: Sendable {
             try Schema.migrator.migrate(pool)
             (identity, newestTaskAtOpening) = try pool.writeWithoutTransaction { database in
                 // Nobody can commit a set that was begun before the daemon's last end.
-                try database.execute(sql: "DELETE FROM staged_set")
+                try database.execute(sql: "UPDATE staged_set SET is_dropped = 1")
                 let sql = "SELECT value FROM meta WHERE name = 'identity'"
                 guard let identity = try String.fetchOne(database, sql: sql), identity.utf8.count == 8 else {
                     throw StoreError.corrupt("it has no identity")

@@ -3,10 +3,11 @@ import GRDB
 import TaskModel
 
 extension TaskRecord {
-    /// The columns of `task`, in the order of ``init(_:)``.
+    /// The columns of ``FlowSQL/tasks``, in the order of ``init(_:)``.
     static let columns =
-        "\(StoredEntry.columns), id, path, state, reason, not_before, owner, bytes_done, bytes_total, bytes_fetched, "
-        + "attempts, failures, created_at, started_at, finished_at, error_code, error_message, http_status, verified"
+        "\(StoredEntry.columnsWithBatch), task.id, path, state, reason, not_before, task.owner, bytes_done, "
+        + "bytes_total, bytes_fetched, attempts, failures, created_at, started_at, finished_at, error_code, "
+        + "error_message, http_status, verified"
     static let columnCount = StoredEntry.columnCount + 18
 
     init(_ row: RowReader) throws(StoreError) {
@@ -14,7 +15,7 @@ extension TaskRecord {
         let first = StoredEntry.columnCount
         self.init(
             id: try row.id(first), specification: try entry.decoded(), owner: try row.owner(first + 5),
-            host: entry.host, standing: try row.standing(first + 2), createdAt: try row.integer(first + 11))
+            standing: try row.standing(first + 2), createdAt: try row.integer(first + 11))
         path = try row.textOrNil(first + 1)
         bytesDone = try row.integer(first + 6)
         bytesTotal = try row.integerOrNil(first + 7)
@@ -34,7 +35,8 @@ struct TaskHead {
     var owner: UInt32
     var standing: TaskStanding
 
-    static let columns = "id, owner, state, reason, not_before"
+    /// Of ``FlowSQL/tasks``.
+    static let columns = "task.id, task.owner, state, reason, not_before"
 
     init(id: TaskID, owner: UInt32, standing: TaskStanding) {
         self.id = id
@@ -50,41 +52,10 @@ struct TaskHead {
 }
 
 extension Database {
-    /// Adds a task unless its owner has one with its key.
-    func insert(_ task: NewTask, identity: String, now: Milliseconds) throws -> AddOutcome {
-        let entry = try StoredEntry(task, identity: identity)
-        if let key = entry.key, let id = try taskID(owner: task.owner, key: key) { return .existing(id) }
-        let secrets = try StoredJSON.encode(secrets: task.secrets)
-        let id = try insert(
-            entry, path: task.path, standing: task.standing, secrets: secrets, owner: task.owner, now: now)
-        if let hashes = task.specification.pieceHashes { try setPieceHashes(of: id, to: hashes) }
-        return .added(id)
-    }
-
-    /// Adds a task, with an event.
-    func insert(
-        _ entry: StoredEntry, path: String?, standing: TaskStanding, secrets: String?, owner: UInt32,
-        now: Milliseconds
-    ) throws -> TaskID {
-        try run(
-            """
-            INSERT INTO task (\(StoredEntry.columns), path, state, reason, not_before, owner, created_at)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """,
-            StatementArguments(entry.arguments + [path] + standing.arguments + [owner, now]))
-        let id = TaskID(lastInsertedRowID)
-        if let secrets { try setSecrets(of: id, to: secrets) }
-        try journal(.added, of: TaskHead(id: id, owner: owner, standing: standing), at: now)
-        return id
-    }
-
-    func taskID(owner: UInt32, key: String) throws -> TaskID? {
-        try firstRow("SELECT id FROM task WHERE owner = ? AND key = ?", [owner, key]) { try $0.id(0) }
-    }
-
     /// - Parameter owner: `nil` finds a task of anyone.
     func head(of id: TaskID, owner: UInt32?) throws -> TaskHead? {
-        let head = try firstRow("SELECT \(TaskHead.columns) FROM task WHERE id = ?", [id.rawValue], TaskHead.init)
+        let head = try firstRow(
+            "SELECT \(TaskHead.columns) FROM \(FlowSQL.tasks) WHERE task.id = ?", [id.rawValue], TaskHead.init)
         return owner == nil || head?.owner == owner ? head : nil
     }
 

@@ -68,7 +68,7 @@ struct MessagesTests {
     func taskStatus() throws {
         let record = TaskRecord(
             id: TaskID(1), specification: TaskSpecification(url: "https://a.example/f"), owner: 1000,
-            host: "https://a.example:443", standing: TaskStanding(), createdAt: 9)
+            standing: TaskStanding(), createdAt: 9)
         #expect(
             try encode(TaskStatus(record))
                 == #"{"attempts":0,"batch":null,"bytesDone":0,"bytesFetched":0,"bytesTotal":null,"checksum":null,"#

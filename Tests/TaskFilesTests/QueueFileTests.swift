@@ -372,7 +372,10 @@ struct QueueFileTests {
             ("downloads: [{header: ['A: b', \"C: d\\r\\nE: f\"], url: 'http://h/'}]", 31, "`header`: holds a control"),
             ("downloads: [{header: {A: b}, url: 'http://h/'}]", 22, "`header` must be 'Name: value'"),
             ("downloads: [{checksum: sha256:0, url: 'http://h/'}]", 24, "`checksum`: a sha-256 digest has 64"),
-            ("downloads: [{priority: urgent, url: 'http://h/'}]", 24, "`priority` must be one of low, normal, high"),
+            (
+                "downloads: [{priority: urgent, url: 'http://h/'}]", 24,
+                "`priority` must be one of low, normal, high, now"
+            ),
             ("downloads: [{max-size: big, url: 'http://h/'}]", 24, "`max-size` must be a size"),
             ("downloads: [{start-at: soon, url: 'http://h/'}]", 24, "`start-at` must be a time"),
             ("downloads: [{paused: 1, url: 'http://h/'}]", 22, "`paused` must be true or false"),

@@ -56,7 +56,7 @@ struct TaskChangesTests {
             (#"{"connections":"many"}"#, "connections", "must be auto or a whole number from 1 to 16, or null"),
             (#"{"headers":"A: b"}"#, "headers", "must be an array of strings, or null"),
             (#"{"headers":[null]}"#, "headers", "must be an array of strings, or null"),
-            (#"{"priority":"urgent"}"#, "priority", "must be one of low, normal, high, or null"),
+            (#"{"priority":"urgent"}"#, "priority", "must be one of low, normal, high, now, or null"),
             (#"{"startAt":"22:00"}"#, "startAt", "must be a whole number of milliseconds since 1970, or null"),
             (#"{"output":[]}"#, "output", "must be a string, or null"),
             (

@@ -83,7 +83,7 @@ struct TaskSpecificationCodableTests {
 
     @Test("a word that is not one lists those that are")
     func words() {
-        #expect(Self.error(#"{"url":"http://h","priority":"top"}"#)?.message == "must be one of low, normal, high")
+        #expect(Self.error(#"{"url":"http://h","priority":"top"}"#)?.message == "must be one of low, normal, high, now")
     }
 
     @Test("connections are a number or auto")

@@ -157,6 +157,6 @@ struct TaskStandingTests {
     func ends() {
         #expect(TaskState.allCases.filter(\.isEnded) == [.completed, .failed, .cancelled])
         #expect(TaskReason.allCases.filter(\.needsPerson) == [.urlExpired, .auth, .sourceChanged])
-        #expect(TaskPriority.allCases.map(\.rank) == [0, 1, 2])
+        #expect(TaskPriority.allCases.map(\.rank) == [0, 1, 2, 3])
     }
 }

@@ -37,8 +37,8 @@ struct TaskStatusTests {
 
     private static func record(path: String? = nil) -> TaskRecord {
         var record = TaskRecord(
-            id: TaskID(7), specification: TaskSpecification(url: "http://h/a"), owner: 1000, host: "http://h:80",
-            standing: TaskStanding(), createdAt: 5)
+            id: TaskID(7), specification: TaskSpecification(url: "http://h/a"), owner: 1000, standing: TaskStanding(),
+            createdAt: 5)
         record.path = path
         return record
     }

@@ -12,7 +12,7 @@ struct RunConclusionTests {
 
     private static func record(kind: TaskKind = .download, attempts: Int = 4, failures: Int = 2) -> TaskRecord {
         var record = TaskRecord(
-            id: TaskID(1), specification: TaskSpecification(kind: kind, url: "http://h/a"), owner: 1, host: "h",
+            id: TaskID(1), specification: TaskSpecification(kind: kind, url: "http://h/a"), owner: 1,
             standing: TaskStanding(), createdAt: 0)
         record.attempts = attempts
         record.failures = failures

@@ -1,108 +1,109 @@
-import TestSupport
 import Testing
-import Transfer
 
 @testable import TaskQueue
 
 @Suite("Slots")
 struct SlotTableTests {
-    @Test("a host has no more than its share, all together no more than all")
-    func limits() {
-        var slots = SlotTable(activeTasks: 3, connectionsPerHost: 2)
-        for _ in 0..<2 {
-            #expect(slots.mayStart("a"))
-            slots.start("a")
-        }
-        #expect(!slots.mayStart("a") && slots.closedHosts == ["a"] && slots.hasRoom)
-        slots.start("b")
-        #expect(!slots.hasRoom && !slots.mayStart("b") && !slots.mayStart("c"))
-        slots.end("a", wasSilent: false)
-        #expect(slots.mayStart("a") && slots.mayStart("c") && slots.closedHosts.isEmpty)
+    /// Hosts 1 to 9 have answered.
+    private func slots(_ activeTasks: Int) -> SlotTable {
+        var slots = SlotTable(activeTasks: activeTasks)
+        for host in Int64(1)...9 { slots.set(host, isAnswering: true) }
+        return slots
     }
 
-    @Test("a host may have a share of its own")
-    func ownLimit() {
-        let own = HostTable(["a": 1, "*.b": 3])
-        var slots = SlotTable(activeTasks: 9, connectionsPerHost: 2, hostConnections: own)
-        for (host, share) in [("http://a:80", 1), ("http://x.b:80", 3), ("http://c:80", 2)] {
-            for _ in 0..<share {
-                #expect(slots.mayStart(host))
-                slots.start(host)
-            }
-            #expect(!slots.mayStart(host))
+    @Test("a host has no more than its share, all together no more than all")
+    func limits() {
+        var slots = slots(3)
+        for _ in 0..<2 {
+            #expect(slots.hasRoom && slots.mayStart(1))
+            slots.start(1)
+            slots.know(1) { 2 }
         }
-        #expect(slots.closedHosts.count == 3)
+        #expect(!slots.mayStart(1) && slots.closedHosts == [1] && slots.hasRoom)
+        slots.start(2)
+        #expect(!slots.hasRoom)
+        slots.end(1, wasSilent: false)
+        #expect(slots.hasRoom && slots.mayStart(1) && slots.mayStart(3) && !slots.closedHosts.contains(1))
+    }
+
+    @Test("until it is known what a host may have, it has one; it is asked for once")
+    func unknown() {
+        var slots = slots(9)
+        slots.start(1)
+        #expect(!slots.mayStart(1) && slots.mayStart(2))
+        slots.know(1) { 3 }
+        #expect(slots.mayStart(1))
+        slots.know(1) {
+            Issue.record("asked again")
+            return 1
+        }
+        slots.end(1, wasSilent: false)
+        slots.start(1)
+        #expect(!slots.mayStart(1), "forgotten with its last task: it may be configured otherwise by now")
+    }
+
+    @Test("a host that never answered has half of the slots; one that fails has so again")
+    func unproven() {
+        var slots = SlotTable(activeTasks: 8)
+        for number in 1...4 {
+            #expect(slots.mayStart(1))
+            slots.start(1)
+            if number == 1 { slots.know(1) { 16 } }
+        }
+        #expect(!slots.mayStart(1) && slots.mayStart(2))
+        slots.set(1, isAnswering: true)
+        #expect(slots.mayStart(1))
+        slots.set(1, isAnswering: false)
+        #expect(!slots.mayStart(1))
+        var single = SlotTable(activeTasks: 1)
+        #expect(single.mayStart(1))
+        single.start(1)
+        #expect(!single.hasRoom)
     }
 
     @Test("a silent task lends its slot to other hosts only")
     func lending() {
-        var slots = SlotTable(activeTasks: 2, connectionsPerHost: 9)
-        slots.start("a")
-        slots.start("a")
+        var slots = slots(2)
+        for _ in 0..<2 {
+            slots.start(1)
+            slots.know(1) { 9 }
+        }
         #expect(!slots.hasRoom)
-        slots.setSilent(true, "a")
-        #expect(slots.hasRoom && !slots.mayStart("a") && slots.mayStart("b"))
-        #expect(slots.closedHosts == ["a"])
-        slots.start("b")
-        #expect(!slots.mayStart("c"), "one silent task lends one slot")
-        slots.setSilent(false, "a")
+        slots.setSilent(true, 1)
+        #expect(slots.hasRoom && !slots.mayStart(1) && slots.mayStart(2))
+        #expect(slots.closedHosts == [1])
+        slots.start(2)
+        #expect(!slots.hasRoom, "one silent task lends one slot")
+        slots.setSilent(false, 1)
         #expect(!slots.hasRoom, "it speaks again and has its slot")
-        slots.end("b", wasSilent: false)
-        slots.end("a", wasSilent: false)
-        #expect(slots.mayStart("a"))
+        slots.end(2, wasSilent: false)
+        slots.end(1, wasSilent: false)
+        #expect(slots.hasRoom && slots.mayStart(1))
     }
 
-    @Test("however many are silent, four times the slots is the end")
+    @Test("however many are silent, sixteen times the slots is the end")
     func cap() {
-        var slots = SlotTable(activeTasks: 2, connectionsPerHost: 1)
-        for host in 0..<SlotTable.lendingFactor * 2 {
-            #expect(slots.mayStart("\(host)"))
-            slots.start("\(host)")
-            slots.setSilent(true, "\(host)")
+        var slots = SlotTable(activeTasks: 2)
+        for host in 0..<Int64(SlotTable.lendingFactor * 2) {
+            #expect(slots.hasRoom && slots.mayStart(host))
+            slots.start(host)
+            slots.setSilent(true, host)
         }
-        #expect(!slots.hasRoom && !slots.mayStart("z"))
-        slots.end("0", wasSilent: true)
-        #expect(slots.mayStart("z"))
+        #expect(!slots.hasRoom)
+        slots.end(0, wasSilent: true)
+        #expect(slots.hasRoom)
     }
 
-    @Test("a random walk agrees with a list of what runs")
-    func randomWalk() {
-        var generator = SeededGenerator(seed: 3)
-        var slots = SlotTable(activeTasks: 5, connectionsPerHost: 3)
-        var running: [(host: String, isSilent: Bool)] = []
-        let hosts = ["a", "b", "c", "d"]
-        for step in 0..<50_000 {
-            let host = hosts[Int.random(in: 0..<hosts.count, using: &generator)]
-            switch Int.random(in: 0..<4, using: &generator) {
-            case 0, 1:
-                if slots.mayStart(host) {
-                    slots.start(host)
-                    running.append((host, false))
-                }
-            case 2:
-                guard let index = running.indices.randomElement(using: &generator) else { continue }
-                running[index].isSilent.toggle()
-                slots.setSilent(running[index].isSilent, running[index].host)
-            default:
-                guard let index = running.indices.randomElement(using: &generator) else { continue }
-                let task = running.remove(at: index)
-                slots.end(task.host, wasSilent: task.isSilent)
-            }
-            let silent = running.count { $0.isSilent }
-            let hasRoom = running.count - silent < 5 && running.count < 20
-            guard slots.running == running.count, slots.hasRoom == hasRoom else {
-                Issue.record("step \(step): \(slots) but \(running)")
-                return
-            }
-            for host in hosts {
-                let own = running.filter { $0.host == host }
-                let isClosed = own.count >= 3 || (running.count >= 5 && own.contains { $0.isSilent })
-                guard slots.mayStart(host) == (hasRoom && !isClosed), slots.closedHosts.contains(host) == isClosed
-                else {
-                    Issue.record("step \(step), \(host): \(slots) but \(running)")
-                    return
-                }
-            }
-        }
+    @Test("what waits for no slot takes none; as many again as there are slots")
+    func beyond() {
+        var slots = slots(2)
+        for _ in 0..<2 { slots.start(1) }
+        #expect(!slots.hasRoom && slots.hasRoomBeyond)
+        for host in Int64(2)...3 { slots.start(host, beyond: true) }
+        #expect(!slots.hasRoomBeyond)
+        slots.end(1, wasSilent: false)
+        #expect(slots.hasRoom, "the one that ended had a slot")
+        slots.end(2, wasSilent: false, beyond: true)
+        #expect(slots.hasRoomBeyond)
     }
 }

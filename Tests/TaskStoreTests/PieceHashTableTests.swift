@@ -29,7 +29,7 @@ struct PieceHashTableTests {
         _ tasks: [NewTask], to fixture: StoreFixture, batch: String? = nil, dryRun: Bool = false
     ) async throws -> SetOutcome {
         let set = try await fixture.store.beginSet(owner: 1000, batch: batch)
-        _ = try await fixture.store.put(set, tasks)
+        _ = try await fixture.store.put(set, tasks, now: 1_000)
         let outcome = try await fixture.store.commitSet(set, owner: 1000, prune: false, dryRun: dryRun, now: 5_000)
         if dryRun { try await fixture.store.abortSet(set) }
         return outcome
@@ -100,6 +100,7 @@ struct PieceHashTableTests {
         #expect(try await apply(Self.pieces(3)).updated == 1)
         try await fixture.conclude(TaskID(1), .inState(.completed))
         #expect(try await apply(Self.pieces(3)).unchanged == 1, "what is completed stays")
+        while try await fixture.store.sweep() {}
         #expect(try rows(fixture) == 0)
     }
 
@@ -107,9 +108,10 @@ struct PieceHashTableTests {
     func abandoned() async throws {
         let fixture = try StoreFixture()
         let set = try await fixture.store.beginSet(owner: 1000, batch: nil)
-        _ = try await fixture.store.put(set, [Self.task("https://example.org/a", Self.pieces(1))])
+        _ = try await fixture.store.put(set, [Self.task("https://example.org/a", Self.pieces(1))], now: 1_000)
         #expect(try rows(fixture) == 1)
         try await fixture.store.abortSet(set)
+        while try await fixture.store.sweep() {}
         #expect(try rows(fixture) == 0)
     }
 

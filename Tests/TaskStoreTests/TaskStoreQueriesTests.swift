@@ -129,4 +129,24 @@ struct TaskStoreQueriesTests {
             ])
         #expect(try fixture.store.batches(owner: 2) == [BatchCounts(batch: "a", counts: [.queued: 1])])
     }
+
+    @Test("where flows are many, pages are the same")
+    func manyFlows() async throws {
+        let fixture = try StoreFixture()
+        let ids = try await fixture.store.add(
+            (0..<150).map { .sample("https://example.org/\($0)", owner: 1 + UInt32($0 % 2), batch: "b\($0 % 75)") },
+            now: 1
+        ).map(\.id)
+        #expect(try page(fixture, limit: 200) == ids)
+        #expect(try page(fixture, after: ids[9], limit: 5) == Array(ids[10..<15]))
+        #expect(try page(fixture, newest: 3) == Array(ids.suffix(3)))
+        #expect(try page(fixture, owner: 2, limit: 200) == ids.enumerated().filter { $0.0 % 2 == 1 }.map(\.1))
+        #expect(
+            try page(fixture, TaskFilter(states: [.active]), limit: 200, running: [ids[3], ids[80]]) == [
+                ids[3], ids[80],
+            ])
+        #expect(try page(fixture, TaskFilter(batch: "b7"), running: [ids[7]]) == [ids[7], ids[82]])
+        #expect(try page(fixture, TaskFilter(states: [.queued], batch: "b7"), running: [ids[7]]) == [ids[82]])
+        #expect(try page(fixture, TaskFilter(search: "/14"), limit: 200) == [ids[14]] + ids[140...149])
+    }
 }

@@ -6,27 +6,6 @@ import Testing
 
 @Suite("What the scheduler reads")
 struct TaskStoreSchedulingTests {
-    @Test("ready tasks come by priority, then by age; only queued ones, without excluded hosts and tasks")
-    func ready() async throws {
-        let fixture = try StoreFixture()
-        let ids = try await fixture.add(
-            .sample("https://example.org/0", priority: .low), .sample("https://example.org/1"),
-            .sample("https://example.org/2", priority: .high), .sample("https://example.org/3"),
-            .sample("https://busy.example/4", host: "https://busy.example:443", priority: .high),
-            .sample("https://example.org/5", priority: .high, standing: TaskStanding(paused: true)))
-        let store = fixture.store
-        func ready(_ limit: Int, hosts: Set<String> = [], tasks: Set<TaskID> = []) throws -> [TaskID] {
-            try store.ready(limit: limit, excludingHosts: hosts, excluding: tasks).map(\.record.id)
-        }
-        #expect(try ready(10) == [ids[2], ids[4], ids[1], ids[3], ids[0]])
-        #expect(try ready(2) == [ids[2], ids[4]])
-        #expect(try ready(10, hosts: ["https://busy.example:443"]) == [ids[2], ids[1], ids[3], ids[0]])
-        #expect(
-            try ready(10, hosts: ["https://busy.example:443", "x\"y"], tasks: [ids[2], ids[3]]) == [ids[1], ids[0]])
-        try await fixture.execute("UPDATE task SET position = -1 WHERE id = \(ids[3])")
-        #expect(try ready(10) == [ids[2], ids[4], ids[3], ids[1], ids[0]])
-    }
-
     @Test("waiting tasks are released when their time has come, and not before")
     func release() async throws {
         let fixture = try StoreFixture()
@@ -78,15 +57,9 @@ struct TaskStoreSchedulingTests {
                 try database.rows("EXPLAIN QUERY PLAN " + sql, arguments) { try $0.text(3) }.joined(separator: "\n")
             }
         }
-        let ready = try plan(SchedulingSQL.ready, ["[]", "[]", 10])
-        #expect(ready.contains("task_ready") && !ready.contains("TEMP B-TREE"), "\(ready)")
         let wake = try plan(SchedulingSQL.nextWake)
         #expect(wake.contains("task_waiting (not_before>?)"), "\(wake)")
         let due = try plan(SchedulingSQL.releaseDue, [5, 10])
         #expect(due.contains("task_waiting (not_before>? AND not_before<?)") && !due.contains("TEMP B-TREE"), "\(due)")
-        let page = try plan("SELECT * FROM task WHERE state = 'failed' AND id > 5 ORDER BY id LIMIT 10")
-        #expect(page.contains("task_state (state=? AND id>?)") && !page.contains("TEMP B-TREE"), "\(page)")
-        let counts = try plan("SELECT state, count(*) FROM task WHERE NULL IS NULL OR owner = NULL GROUP BY state")
-        #expect(counts.contains("COVERING INDEX task_state") && !counts.contains("TEMP B-TREE"), "\(counts)")
     }
 }

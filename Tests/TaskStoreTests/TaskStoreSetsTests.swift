@@ -12,7 +12,7 @@ struct TaskStoreSetsTests {
         prune: Bool = false, dryRun: Bool = false
     ) async throws -> SetOutcome {
         let set = try await fixture.store.beginSet(owner: owner, batch: batch)
-        #expect(try await fixture.store.put(set, entries) == entries.count)
+        #expect(try await fixture.store.put(set, entries, now: 1_000) == entries.count)
         return try await fixture.store.commitSet(set, owner: owner, prune: prune, dryRun: dryRun, now: 5_000)
     }
 
@@ -38,8 +38,8 @@ struct TaskStoreSetsTests {
     func parts() async throws {
         let fixture = try StoreFixture()
         let set = try await fixture.store.beginSet(owner: 1000, batch: nil)
-        #expect(try await fixture.store.put(set, [three[0]]) == 1)
-        #expect(try await fixture.store.put(set, [three[1], three[2]]) == 3)
+        #expect(try await fixture.store.put(set, [three[0]], now: 1_000) == 1)
+        #expect(try await fixture.store.put(set, [three[1], three[2]], now: 1_000) == 3)
         #expect(try records(fixture).isEmpty)
         let outcome = try await fixture.store.commitSet(set, owner: 1000, prune: false, dryRun: false, now: 1)
         #expect(outcome.idRanges == [1...3])
@@ -65,6 +65,7 @@ struct TaskStoreSetsTests {
         var entries = three
         entries[0].specification.priority = .high
         entries[0].specification.checksum = "md5:00112233445566778899aabbccddeeff"
+        let before = try fixture.store.work(for: TaskID(1))?.hostMark
         entries[0].host = "https://example.org:8443"
         entries[1].secrets.password = "new"
         let outcome = try await apply(entries, to: fixture)
@@ -72,7 +73,7 @@ struct TaskStoreSetsTests {
         let work = try #require(try fixture.store.work(for: TaskID(1)))
         #expect(work.record.specification.priority == .high)
         #expect(work.record.specification.checksum == "md5:00112233445566778899aabbccddeeff")
-        #expect(work.record.host == "https://example.org:8443")
+        #expect(work.hostMark != before)
         #expect(work.record.standing.state == .paused)
         #expect(work.record.bytesDone == 10)
         #expect(work.resumeData == [1])
@@ -215,7 +216,7 @@ struct TaskStoreSetsTests {
         var changed = three[0]
         changed.specification.priority = .high
         let set = try await fixture.store.beginSet(owner: 1000, batch: "nightly")
-        _ = try await fixture.store.put(set, [changed, .sample("https://example.org/new")])
+        _ = try await fixture.store.put(set, [changed, .sample("https://example.org/new")], now: 1_000)
         let told = try await fixture.store.commitSet(set, owner: 1000, prune: true, dryRun: true, now: 5_000)
         #expect(try records(fixture) == before)
         #expect(try fixture.store.lastEvent() == 3)
@@ -260,13 +261,13 @@ struct TaskStoreSetsTests {
         let fixture = try StoreFixture()
         let store = fixture.store
         let set = try await store.beginSet(owner: 1000, batch: "b")
-        await #expect(throws: StoreError.unknownSet(set)) { try await store.put(set, three, owner: 7) }
+        await #expect(throws: StoreError.unknownSet(set)) { try await store.put(set, three, owner: 7, now: 1_000) }
         await #expect(throws: StoreError.unknownSet(set)) {
             try await store.commitSet(set, owner: 7, prune: true, dryRun: false, now: 1)
         }
         await #expect(throws: StoreError.unknownSet(set)) { try await store.abortSet(set, owner: 7) }
         try await store.abortSet(set, owner: 1000)
-        await #expect(throws: StoreError.unknownSet(set)) { try await store.put(set, three) }
+        await #expect(throws: StoreError.unknownSet(set)) { try await store.put(set, three, now: 1_000) }
         #expect(try records(fixture).isEmpty)
     }
 
@@ -275,31 +276,105 @@ struct TaskStoreSetsTests {
         let directory = try TemporaryDirectory()
         let first = try TaskStore(directory: directory.path)
         let set = try await first.beginSet(owner: 1000, batch: "b")
-        _ = try await first.put(set, three)
+        _ = try await first.put(set, three, now: 1_000)
         try first.close()
         let second = try StoreFixture(in: directory)
-        await #expect(throws: StoreError.unknownSet(set)) { try await second.store.put(set, three) }
-        let left = try second.store.read { database in
-            try database.rows("SELECT count(*) FROM staged_entry") { try $0.integer(0) }
-        }
-        #expect(left == [0])
+        await #expect(throws: StoreError.unknownSet(set)) { try await second.store.put(set, three, now: 1_000) }
+        while try await second.store.sweep() {}
+        #expect(try Self.rows("staged_entry", second) == 0)
+        #expect(try Self.rows("staged_set", second) == 0)
         #expect(try await second.store.beginSet(owner: 1000, batch: "b") != set)
+    }
+
+    private static func rows(_ table: String, _ fixture: StoreFixture) throws -> Int64? {
+        try fixture.store.read { database in
+            try database.firstRow("SELECT count(*) FROM \(table)") { try $0.integer(0) }
+        }
     }
 
     @Test("sets that nobody commits are forgotten when their owner has begun some others")
     func abandoned() async throws {
         let fixture = try StoreFixture()
         let first = try await fixture.store.beginSet(owner: 1000, batch: nil)
-        _ = try await fixture.store.put(first, three)
+        _ = try await fixture.store.put(first, three, now: 1_000)
         let foreign = try await fixture.store.beginSet(owner: 1001, batch: nil)
         for _ in 1..<TaskStore.setsPerOwner { _ = try await fixture.store.beginSet(owner: 1000, batch: nil) }
-        #expect(try await fixture.store.put(first, three) == 6)
+        #expect(try await fixture.store.put(first, three, now: 1_000) == 6)
         _ = try await fixture.store.beginSet(owner: 1000, batch: nil)
-        await #expect(throws: StoreError.unknownSet(first)) { try await fixture.store.put(first, three) }
-        #expect(try await fixture.store.put(foreign, three) == 3)
-        let left = try fixture.store.read { database in
-            try database.rows("SELECT count(*) FROM staged_entry") { try $0.integer(0) }
+        await #expect(throws: StoreError.unknownSet(first)) { try await fixture.store.put(first, three, now: 1_000) }
+        #expect(try await fixture.store.put(foreign, three, now: 1_000) == 3)
+        while try await fixture.store.sweep() {}
+        #expect(try Self.rows("task", fixture) == 3)
+        #expect(try Self.rows("staged_set", fixture) == Int64(TaskStore.setsPerOwner + 1))
+    }
+
+    @Test("entries without batch and key are in their places before the commit, and nobody sees them")
+    func hidden() async throws {
+        let fixture = try StoreFixture()
+        let store = fixture.store
+        let set = try await store.beginSet(owner: 1000, batch: nil)
+        let entries = (0..<100).map { NewTask.sample("https://example.org/\($0)", batch: $0 < 50 ? "own" : nil) }
+        _ = try await store.put(set, entries, now: 1_000)
+        let other = try await fixture.add("https://example.org/other")
+        _ = try await store.put(set, entries, now: 1_000)
+        #expect(try Self.rows("task", fixture) == 201)
+
+        #expect(try records(fixture).map(\.id) == [other])
+        #expect(try store.record(TaskID(1), owner: nil) == nil)
+        #expect(try store.work(for: TaskID(1)) == nil)
+        #expect(try store.counts(owner: nil) == [.queued: 1])
+        #expect(try store.batches(owner: nil).isEmpty)
+        #expect(try store.readyFlows(of: 1000, limit: 10).count == 1)
+        #expect(try store.ids(matching: TaskFilter(), owner: nil, running: [], after: nil, limit: 500) == [other])
+        #expect(try await store.apply(.pause, to: [TaskID(1)], owner: nil, now: 1).unknown == [TaskID(1)])
+        #expect(try await store.remove([TaskID(1)], owner: nil, now: 1).isEmpty)
+        #expect(try store.lastEvent() == 1)
+
+        let outcome = try await store.commitSet(set, owner: 1000, prune: false, dryRun: false, now: 5_000)
+        #expect(outcome == SetOutcome(added: 200, idRanges: [1...100, 102...201]))
+        #expect(try records(fixture).count == 201)
+        #expect(try records(fixture)[49].specification.batch == "own")
+        #expect(try store.counts(owner: nil) == [.queued: 201])
+        #expect(try store.batches(owner: nil) == [BatchCounts(batch: "own", counts: [.queued: 100])])
+        let events = try store.events(after: 0, limit: 1_000)
+        #expect(events.map(\.sequence) == Array(1...201))
+        #expect(events.map(\.id) == [other] + (1...100).map { TaskID($0) } + (102...201).map { TaskID($0) })
+        #expect(try store.events(after: 150, limit: 2).map(\.id) == [TaskID(151), TaskID(152)])
+        while try await store.sweep() {}
+        #expect(try records(fixture).count == 201)
+        #expect(try Self.rows("staged_set", fixture) == 0)
+    }
+
+    @Test("a dropped set's hidden tasks are deleted a part at a time, and its flows with them")
+    func sweep() async throws {
+        let fixture = try StoreFixture()
+        let store = fixture.store
+        let set = try await store.beginSet(owner: 1000, batch: nil)
+        for _ in 0..<3 {
+            _ = try await store.put(
+                set, Array(repeating: .sample(standing: TaskStanding(paused: true)), count: 4_000), now: 1)
         }
-        #expect(left == [3])
+        _ = try await store.put(set, [.sample(key: "k"), .sample()], now: 1)
+        try await store.abortSet(set)
+        var parts = 0
+        while try await store.sweep() { parts += 1 }
+        #expect(parts == 5, "one for the staged, three of 5,000 at most, one for the set")
+        for table in ["task", "flow", "staged_set", "staged_range", "staged_entry"] {
+            #expect(try Self.rows(table, fixture) == 0, "\(table)")
+        }
+        #expect(try await store.add([.sample(key: "k")], now: 1) == [.added(TaskID(12_001))])
+    }
+
+    @Test("behind an entry with a key all keep their order")
+    func keysAmong() async throws {
+        let fixture = try StoreFixture()
+        let set = try await fixture.store.beginSet(owner: 1000, batch: nil)
+        let names = (0..<6).map { "https://example.org/\($0)" }
+        _ = try await fixture.store.put(
+            set, [.sample(names[0]), .sample(names[1]), .sample(names[2], key: "k"), .sample(names[3])], now: 1)
+        _ = try await fixture.store.put(set, [.sample(names[4]), .sample(names[5])], now: 1)
+        let outcome = try await fixture.store.commitSet(set, owner: 1000, prune: false, dryRun: false, now: 1)
+        #expect(outcome == SetOutcome(added: 6, idRanges: [1...6]))
+        #expect(try records(fixture).map(\.specification.url) == names)
     }
 }

@@ -67,7 +67,7 @@ struct TaskStoreTests {
         let work = try #require(try second.work(for: id))
         #expect(work.record.specification == specification)
         #expect(work.record.owner == 4_000_000_000)
-        #expect(work.record.host == "https://example.org:443")
+        #expect(work.host == "https://example.org:443")
         #expect(work.record.standing == task.standing)
         #expect(work.record.path == "/srv/report.tar")
         #expect(work.record.createdAt == 1_000)

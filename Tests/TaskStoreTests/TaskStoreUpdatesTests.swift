@@ -50,7 +50,7 @@ struct TaskStoreUpdatesTests {
         let work = try #require(try fixture.store.work(for: id))
         let record = work.record
         #expect(record.specification.url == "https://example.net:444/b?sig=REDACTED")
-        #expect(record.host == "https://example.net:444" && record.path == "/d/o")
+        #expect(work.host == "https://example.net:444" && record.path == "/d/o")
         #expect(record.specification.output == "o" && record.specification.connections == .exactly(3))
         #expect(record.specification.limit == 500 && record.specification.priority == .high)
         #expect(record.specification.headers.isEmpty && record.specification.batch == "b")
@@ -163,7 +163,7 @@ struct TaskStoreUpdatesTests {
         for name in ["a", "b", "c"] { ids.append(try await fixture.add("https://example.org/\(name)")) }
         #expect(try await Self.update(fixture, ids[2]) { $0.priority = .set(.high) } == .updated)
         #expect(try await Self.update(fixture, ids[0]) { $0.priority = .set(.low) } == .updated)
-        let ready = try fixture.store.ready(limit: 9, excludingHosts: [], excluding: [])
-        #expect(ready.map(\.record.id) == [ids[2], ids[1], ids[0]])
+        let flow = try #require(try fixture.store.readyFlows(of: 1000, limit: 1).first)
+        #expect(try fixture.store.readyTasks(of: flow.id, limit: 9).map(\.id) == [ids[2], ids[1], ids[0]])
     }
 }

@@ -51,7 +51,7 @@ struct WriteQueueTests {
     }
 
     @Sendable private static func insert(_ number: Int, _ database: Database) throws {
-        _ = try database.insert(.sample("https://example.org/\(number)"), identity: "00000000", now: 1)
+        _ = try database.add([.sample("https://example.org/\(number)")], identity: "00000000", now: 1)
     }
 
     @Test("200 callers in line share one commit")

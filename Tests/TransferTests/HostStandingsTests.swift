@@ -1,4 +1,3 @@
-import Curl
 import Testing
 
 @testable import Transfer
@@ -10,7 +9,7 @@ struct HostStandingsTests {
 
     private func opened(at now: Int64 = 0) -> HostStandings {
         var standings = HostStandings(policy: policy)
-        for _ in 0..<HostStandings.failureLimit { _ = standings.note(.failed, of: host, now: MonotonicTime(now)) }
+        for _ in 0..<HostStandings.failureLimit { _ = standings.note(.failed, of: host, now: now) }
         return standings
     }
 
@@ -18,14 +17,14 @@ struct HostStandingsTests {
     func opens() {
         var standings = HostStandings(policy: policy)
         for _ in 0..<4 {
-            #expect(standings.note(.failed, of: host, now: MonotonicTime(0)) == false)
-            #expect(standings.admit(to: host, now: MonotonicTime(0)) == .go)
+            #expect(standings.note(.failed, of: host, now: 0) == false)
+            #expect(standings.admit(to: host, now: 0) == .go)
         }
-        #expect(standings.note(.failed, of: host, now: MonotonicTime(0)) == true)
-        #expect(standings.admit(to: host, now: MonotonicTime(0)) == .wait(milliseconds: 1000))
-        #expect(standings.admit(to: host, now: MonotonicTime(999)) == .wait(milliseconds: 1))
-        #expect(standings.hold(of: host, now: MonotonicTime(400)) == 600)
-        #expect(standings.admit(to: "http://b:80", now: MonotonicTime(0)) == .go)
+        #expect(standings.note(.failed, of: host, now: 0) == true)
+        #expect(standings.admit(to: host, now: 0) == .wait(milliseconds: 1000))
+        #expect(standings.admit(to: host, now: 999) == .wait(milliseconds: 1))
+        #expect(standings.hold(of: host, now: 400) == 600)
+        #expect(standings.admit(to: "http://b:80", now: 0) == .go)
     }
 
     @Test("an answer between failures starts the count anew")
@@ -33,24 +32,24 @@ struct HostStandingsTests {
         var standings = HostStandings(policy: policy)
         for number in 0..<20 {
             let outcome: HostStandings.Outcome = number % 5 == 4 ? .alive : .failed
-            _ = standings.note(outcome, of: host, now: MonotonicTime(0))
+            _ = standings.note(outcome, of: host, now: 0)
         }
-        #expect(standings.admit(to: host, now: MonotonicTime(0)) == .go)
+        #expect(standings.admit(to: host, now: 0) == .go)
         #expect(standings.count == 0)
     }
 
     @Test("after the delay one request probes, the others wait for it")
     func probes() {
         var standings = opened()
-        #expect(standings.admit(to: host, now: MonotonicTime(1000)) == .go)
+        #expect(standings.admit(to: host, now: 1000) == .go)
         for _ in 0..<3 {
             #expect(
-                standings.admit(to: host, now: MonotonicTime(1000))
+                standings.admit(to: host, now: 1000)
                     == .wait(milliseconds: HostStandings.probeTime))
         }
-        #expect(standings.note(.alive, of: host, now: MonotonicTime(1200)) == true)
-        #expect(standings.admit(to: host, now: MonotonicTime(1200)) == .go)
-        #expect(standings.admit(to: host, now: MonotonicTime(1200)) == .go)
+        #expect(standings.note(.alive, of: host, now: 1200) == true)
+        #expect(standings.admit(to: host, now: 1200) == .go)
+        #expect(standings.admit(to: host, now: 1200) == .go)
     }
 
     @Test("each probe that fails doubles the delay, up to the longest")
@@ -58,38 +57,38 @@ struct HostStandingsTests {
         var standings = opened()
         var now: Int64 = 0
         for delay in [1000, 2000, 4000, 8000, 8000] as [Int64] {
-            #expect(standings.admit(to: host, now: MonotonicTime(now)) == .wait(milliseconds: delay))
+            #expect(standings.admit(to: host, now: now) == .wait(milliseconds: delay))
             now += delay
-            #expect(standings.admit(to: host, now: MonotonicTime(now)) == .go)
-            #expect(standings.note(.failed, of: host, now: MonotonicTime(now)) == true)
+            #expect(standings.admit(to: host, now: now) == .go)
+            #expect(standings.note(.failed, of: host, now: now) == true)
         }
-        #expect(standings.note(.alive, of: host, now: MonotonicTime(now)) == true)
+        #expect(standings.note(.alive, of: host, now: now) == true)
         #expect(standings.count == 0)
     }
 
     @Test("failures of requests that were on their way already do not lengthen the delay")
     func late() {
         var standings = opened()
-        for _ in 0..<100 { #expect(standings.note(.failed, of: host, now: MonotonicTime(500)) == false) }
-        #expect(standings.admit(to: host, now: MonotonicTime(500)) == .wait(milliseconds: 500))
-        for _ in 0..<100 { #expect(standings.note(.failed, of: host, now: MonotonicTime(1500)) == false) }
-        #expect(standings.admit(to: host, now: MonotonicTime(1500)) == .go)
+        for _ in 0..<100 { #expect(standings.note(.failed, of: host, now: 500) == false) }
+        #expect(standings.admit(to: host, now: 500) == .wait(milliseconds: 500))
+        for _ in 0..<100 { #expect(standings.note(.failed, of: host, now: 1500) == false) }
+        #expect(standings.admit(to: host, now: 1500) == .go)
     }
 
     @Test("a probe that ends without a word leaves its place to another")
     func unknown() {
         var standings = opened()
-        #expect(standings.admit(to: host, now: MonotonicTime(1000)) == .go)
-        #expect(standings.note(.unknown, of: host, now: MonotonicTime(1100)) == true)
-        #expect(standings.admit(to: host, now: MonotonicTime(1100)) == .go)
-        #expect(standings.note(.unknown, of: "http://b:80", now: MonotonicTime(1100)) == false)
+        #expect(standings.admit(to: host, now: 1000) == .go)
+        #expect(standings.note(.unknown, of: host, now: 1100) == true)
+        #expect(standings.admit(to: host, now: 1100) == .go)
+        #expect(standings.note(.unknown, of: "http://b:80", now: 1100) == false)
     }
 
     @Test("a probe that goes on and on lets others follow, and one failure opens the breaker again, for longer")
     func longProbe() {
         var standings = opened()
-        #expect(standings.admit(to: host, now: MonotonicTime(1000)) == .go)
-        let later = MonotonicTime(1000 + HostStandings.probeTime)
+        #expect(standings.admit(to: host, now: 1000) == .go)
+        let later = 1000 + HostStandings.probeTime
         #expect(standings.admit(to: host, now: later) == .go)
         #expect(standings.admit(to: host, now: later) == .go)
         #expect(standings.note(.failed, of: host, now: later) == true)
@@ -99,36 +98,36 @@ struct HostStandingsTests {
     @Test("Retry-After holds the whole host, alive or not, for a day at most")
     func retryAfter() {
         var standings = HostStandings(policy: policy)
-        _ = standings.note(.alive, of: host, retryAfter: 7, now: MonotonicTime(0))
-        #expect(standings.admit(to: host, now: MonotonicTime(1)) == .wait(milliseconds: 6999))
-        _ = standings.note(.failed, of: host, retryAfter: 3, now: MonotonicTime(0))
-        #expect(standings.hold(of: host, now: MonotonicTime(0)) == 7000)
-        #expect(standings.admit(to: host, now: MonotonicTime(7000)) == .go)
-        _ = standings.note(.failed, of: host, retryAfter: .max, now: MonotonicTime(0))
-        #expect(standings.hold(of: host, now: MonotonicTime(0)) == 86_400_000)
-        _ = standings.note(.failed, of: "http://c:80", retryAfter: .min, now: MonotonicTime(0))
-        #expect(standings.hold(of: "http://c:80", now: MonotonicTime(0)) == 0)
+        _ = standings.note(.alive, of: host, retryAfter: 7, now: 0)
+        #expect(standings.admit(to: host, now: 1) == .wait(milliseconds: 6999))
+        _ = standings.note(.failed, of: host, retryAfter: 3, now: 0)
+        #expect(standings.hold(of: host, now: 0) == 7000)
+        #expect(standings.admit(to: host, now: 7000) == .go)
+        _ = standings.note(.failed, of: host, retryAfter: .max, now: 0)
+        #expect(standings.hold(of: host, now: 0) == 86_400_000)
+        _ = standings.note(.failed, of: "http://c:80", retryAfter: .min, now: 0)
+        #expect(standings.hold(of: "http://c:80", now: 0) == 0)
     }
 
     @Test("an answer from elsewhere on the host does not end a hold that the server asked for")
     func heldOn() {
         var standings = HostStandings(policy: policy)
-        _ = standings.note(.failed, of: host, retryAfter: 5, now: MonotonicTime(0))
-        _ = standings.note(.alive, of: host, now: MonotonicTime(1000))
-        #expect(standings.admit(to: host, now: MonotonicTime(1000)) == .wait(milliseconds: 4000))
+        _ = standings.note(.failed, of: host, retryAfter: 5, now: 0)
+        _ = standings.note(.alive, of: host, now: 1000)
+        #expect(standings.admit(to: host, now: 1000) == .wait(milliseconds: 4000))
     }
 
     @Test("however many hosts fail, no more than the limit are remembered, and those that are free go first")
     func bounded() {
         var standings = opened(at: 1_000_000)
         for number in 0..<(3 * HostStandings.maximumHosts) {
-            _ = standings.note(.failed, of: "http://h\(number):80", now: MonotonicTime(1_000_000))
+            _ = standings.note(.failed, of: "http://h\(number):80", now: 1_000_000)
             #expect(standings.count <= HostStandings.maximumHosts)
         }
-        #expect(standings.admit(to: host, now: MonotonicTime(1_000_000)) == .wait(milliseconds: 1000))
+        #expect(standings.admit(to: host, now: 1_000_000) == .wait(milliseconds: 1000))
         for number in 0..<(2 * HostStandings.maximumHosts) {
             _ = standings.note(
-                .failed, of: "http://k\(number):80", retryAfter: Int64(1000 + number), now: MonotonicTime(1_000_000))
+                .failed, of: "http://k\(number):80", retryAfter: Int64(1000 + number), now: 1_000_000)
         }
         #expect(standings.count <= HostStandings.maximumHosts)
     }
@@ -138,8 +137,8 @@ struct HostStandingsTests {
         for maximum in [Int64.min, -1, 0, .max] {
             var standings = HostStandings(policy: RetryPolicy(baseDelay: delay, maximumDelay: maximum))
             for now in 0..<100 as Range<Int64> {
-                _ = standings.note(.failed, of: host, now: MonotonicTime(now))
-                _ = standings.admit(to: host, now: MonotonicTime(now))
+                _ = standings.note(.failed, of: host, now: now)
+                _ = standings.admit(to: host, now: now)
             }
         }
     }

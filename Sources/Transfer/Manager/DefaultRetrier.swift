@@ -79,7 +79,7 @@ public final class DefaultRetrier: RequestInterceptor {
         let failure = error ?? Self.unvalidatedFailure(of: request)
         guard let answered else { return }
         let retryAfter = failure.flatMap { RetryClass($0) == .soon ? $0.retryAfter : nil }
-        hosts.note(Self.outcome(of: failure), of: answered, retryAfter: retryAfter)
+        hosts.note(HostStandings.Outcome(failure), of: answered, retryAfter: retryAfter)
         // Whoever redirects, answers.
         if let asked, asked != answered { hosts.note(.alive, of: asked) }
     }
@@ -120,17 +120,21 @@ public final class DefaultRetrier: RequestInterceptor {
         guard let head = request.response, head.status >= 400 else { return nil }
         return AnswerJudgement.failure(head, now: Int64(time(nil)))
     }
+}
 
-    private static func outcome(of error: TransferError?) -> HostStandings.Outcome {
-        switch error?.code {
-        case nil: .alive
-        case .httpStatus?: error?.httpStatus ?? 0 >= 500 ? .failed : .alive
-        case .cannotConnect?, .timedOut?, .unknownHost?: .failed
-        case .truncated?, .remoteChanged?, .checksumMismatch?, .tooLarge?, .tooManyRedirects?,
-            .unacceptableContentType?, .validationFailed?:
-            .alive
-        // What happened on this machine.
-        default: .unknown
-        }
+extension HostStandings.Outcome {
+    /// What the end of an attempt says of its host.
+    package init(_ error: TransferError?) {
+        self =
+            switch error?.code {
+            case nil: .alive
+            case .httpStatus?: error?.httpStatus ?? 0 >= 500 ? .failed : .alive
+            case .cannotConnect?, .timedOut?, .unknownHost?: .failed
+            case .truncated?, .remoteChanged?, .checksumMismatch?, .tooLarge?, .tooManyRedirects?,
+                .unacceptableContentType?, .validationFailed?:
+                .alive
+            // What happened on this machine.
+            default: .unknown
+            }
     }
 }

@@ -1,20 +1,19 @@
-import Curl
-
 /// How the hosts stand that gave trouble: which are left alone, and until when.
 ///
 /// A host is scheme, name and port. After ``failureLimit`` failures in a row its breaker opens: nobody asks it until the
 /// base delay has passed, then one request probes it; where that fails, the time doubles, up to the longest. A
-/// `Retry-After` holds the whole host too. A value without a clock: times are handed in.
-struct HostStandings {
+/// `Retry-After` holds the whole host too. A value without a clock: times are handed in, milliseconds of one that no one
+/// sets.
+package struct HostStandings: Sendable {
     /// Failures in a row that open a host's breaker.
-    static let failureLimit = 5
+    package static let failureLimit = 5
     /// Hosts that are remembered; past that the one that would be free first is forgotten.
-    static let maximumHosts = 1024
+    package static let maximumHosts = 1024
     /// Milliseconds after which a probe that has not failed counts as well under way: others may follow it.
-    static let probeTime: Int64 = 60_000
+    package static let probeTime: Int64 = 60_000
 
     /// What the end of an attempt says of the host.
-    enum Outcome {
+    package enum Outcome {
         /// It answers.
         case alive
         /// No connection, or a failure of the server's own.
@@ -23,7 +22,7 @@ struct HostStandings {
         case unknown
     }
 
-    enum Admission: Equatable {
+    package enum Admission: Equatable {
         case go
         /// Ask again after so many milliseconds, or when something has become known of the host.
         case wait(milliseconds: Int64)
@@ -34,59 +33,73 @@ struct HostStandings {
         /// Milliseconds that the breaker stays open this time; 0: it was not open.
         var pause: Int64 = 0
         /// The breaker is open until then, and from then on for all but one.
-        var opensAt: MonotonicTime?
+        var opensAt: Int64?
         /// A request is on its way to find out, and has until then.
-        var probedUntil: MonotonicTime?
+        var probedUntil: Int64?
         /// Asked by the server not to come before.
-        var heldUntil: MonotonicTime?
+        var heldUntil: Int64?
 
         /// Nothing is to be waited for from then on.
-        var freeAt: MonotonicTime { max(opensAt ?? .zero, max(probedUntil ?? .zero, heldUntil ?? .zero)) }
+        var freeAt: Int64 { max(opensAt ?? .min, max(probedUntil ?? .min, heldUntil ?? .min)) }
     }
 
     private let policy: RetryPolicy
     private var hosts: [String: Standing] = [:]
 
-    init(policy: RetryPolicy) {
+    package init(policy: RetryPolicy) {
         self.policy = policy
     }
 
     var count: Int { hosts.count }
 
     /// A request wants to ask `host`.
-    mutating func admit(to host: String, now: MonotonicTime) -> Admission {
+    package mutating func admit(to host: String, now: Int64) -> Admission {
         guard var standing = hosts[host] else { return .go }
         defer { hosts[host] = standing }
         if let held = standing.heldUntil {
-            if held > now { return .wait(milliseconds: now.milliseconds(until: held)) }
+            if held > now { return .wait(milliseconds: held - now) }
             standing.heldUntil = nil
         }
         guard let opensAt = standing.opensAt else { return .go }
-        if opensAt > now { return .wait(milliseconds: now.milliseconds(until: opensAt)) }
+        if opensAt > now { return .wait(milliseconds: opensAt - now) }
         if let probed = standing.probedUntil {
-            if probed > now { return .wait(milliseconds: now.milliseconds(until: probed)) }
+            if probed > now { return .wait(milliseconds: probed - now) }
             // It goes on, and so may others; one more failure and the breaker is open again.
             standing.opensAt = nil
             standing.probedUntil = nil
             standing.failures = Self.failureLimit - 1
             return .go
         }
-        standing.probedUntil = now.advanced(milliseconds: Self.probeTime)
+        standing.probedUntil = Self.after(Self.probeTime, now)
         return .go
     }
 
     /// Milliseconds until `host` may be asked again, 0 where it may be now.
-    func hold(of host: String, now: MonotonicTime) -> Int64 {
+    package func hold(of host: String, now: Int64) -> Int64 {
         guard let standing = hosts[host] else { return 0 }
-        return now.milliseconds(until: max(standing.opensAt ?? .zero, standing.heldUntil ?? .zero))
+        let until = max(standing.opensAt ?? .min, standing.heldUntil ?? .min)
+        return until > now ? until - now : 0
+    }
+
+    /// Something is remembered of `host`.
+    package func knows(_ host: String) -> Bool { hosts[host] != nil }
+
+    /// Milliseconds until ``admit(to:now:)`` would let a request go, 0 where it would now.
+    package func wait(of host: String, now: Int64) -> Int64 {
+        guard let standing = hosts[host] else { return 0 }
+        if let held = standing.heldUntil, held > now { return held - now }
+        guard let opensAt = standing.opensAt else { return 0 }
+        if opensAt > now { return opensAt - now }
+        if let probed = standing.probedUntil, probed > now { return probed - now }
+        return 0
     }
 
     /// An attempt at `host` ended.
     ///
     /// - Parameter retryAfter: seconds that the server wants to be left alone.
     /// - Returns: whether those who wait for the host should ask again.
-    mutating func note(
-        _ outcome: Outcome, of host: String, retryAfter: Int64? = nil, now: MonotonicTime
+    package mutating func note(
+        _ outcome: Outcome, of host: String, retryAfter: Int64? = nil, now: Int64
     ) -> Bool {
         if let retryAfter { hold(host, seconds: retryAfter, now: now) }
         switch outcome {
@@ -104,7 +117,7 @@ struct HostStandings {
         }
     }
 
-    private mutating func fail(_ host: String, now: MonotonicTime) -> Bool {
+    private mutating func fail(_ host: String, now: Int64) -> Bool {
         if hosts[host] == nil { makeRoom(now: now) }
         var standing = hosts[host] ?? Standing()
         defer { hosts[host] = standing }
@@ -117,22 +130,22 @@ struct HostStandings {
         standing.pause =
             standing.pause == 0
             ? min(longest, max(1, policy.baseDelay)) : isTooLong ? longest : min(longest, doubled)
-        standing.opensAt = now.advanced(milliseconds: standing.pause)
+        standing.opensAt = Self.after(standing.pause, now)
         standing.probedUntil = nil
         return true
     }
 
-    private mutating func hold(_ host: String, seconds: Int64, now: MonotonicTime) {
+    private mutating func hold(_ host: String, seconds: Int64, now: Int64) {
         let milliseconds = min(max(0, seconds), RetryPolicy.longestHold / 1000) * 1000
         guard milliseconds > 0 else { return }
         if hosts[host] == nil { makeRoom(now: now) }
         var standing = hosts[host] ?? Standing()
-        let until = now.advanced(milliseconds: milliseconds)
-        standing.heldUntil = max(standing.heldUntil ?? .zero, until)
+        let until = Self.after(milliseconds, now)
+        standing.heldUntil = max(standing.heldUntil ?? .min, until)
         hosts[host] = standing
     }
 
-    private mutating func makeRoom(now: MonotonicTime) {
+    private mutating func makeRoom(now: Int64) {
         guard hosts.count >= Self.maximumHosts else { return }
         // Counts of a few failures go first: they hold nobody.
         hosts = hosts.filter { $0.value.freeAt > now }
@@ -140,8 +153,10 @@ struct HostStandings {
             hosts[first] = nil
         }
     }
-}
 
-extension MonotonicTime {
-    fileprivate static let zero = MonotonicTime(nanoseconds: 0)
+    /// What lies beyond the end of the clock is its end.
+    private static func after(_ milliseconds: Int64, _ now: Int64) -> Int64 {
+        let (sum, isBeyond) = now.addingReportingOverflow(milliseconds)
+        return isBeyond ? .max : sum
+    }
 }

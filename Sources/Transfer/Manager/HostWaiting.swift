@@ -20,7 +20,7 @@ final class HostWaiting: Sendable {
 
     /// Milliseconds until `host` may be asked again.
     func hold(of host: String) -> Int64 {
-        let now = clock.now()
+        let now = clock.now().milliseconds
         return state.withLock { $0.standings.hold(of: host, now: now) }
     }
 
@@ -45,7 +45,7 @@ final class HostWaiting: Sendable {
     }
 
     private func sleepIfHeld(_ host: String) -> (Int, Task<Void, Never>)? {
-        let (now, clock) = (clock.now(), clock)
+        let (now, clock) = (clock.now().milliseconds, clock)
         return state.withLock { state in
             guard case .wait(let milliseconds) = state.standings.admit(to: host, now: now) else { return nil }
             state.last += 1
@@ -57,7 +57,7 @@ final class HostWaiting: Sendable {
     }
 
     func note(_ outcome: HostStandings.Outcome, of host: String, retryAfter: Int64? = nil) {
-        let now = clock.now()
+        let now = clock.now().milliseconds
         let sleepers = state.withLock { state -> [Task<Void, Never>] in
             guard state.standings.note(outcome, of: host, retryAfter: retryAfter, now: now) else { return [] }
             return (state.sleepers[host] ?? [:]).values.map(\.self)

@@ -1,0 +1,52 @@
+import TaskModel
+import TaskStore
+import Transfer
+
+/// Which hosts no task is started of now, since they gave trouble or asked to be left alone; what waits behind them burns
+/// no attempt. A value without a clock: times are of one that no one sets.
+struct HostGate {
+    private var standings: HostStandings
+    /// Names of the hosts that are left alone, by ``TaskStore/ReadyTask/hostMark``.
+    private var names: [Int64: String] = [:]
+
+    init(policy: RetryPolicy) {
+        standings = HostStandings(policy: policy)
+    }
+
+    /// A task's run ended.
+    ///
+    /// - Parameter error: `nil` where it succeeded.
+    mutating func note(_ error: TransferError?, of work: TaskWork, now: Milliseconds) {
+        let mark = work.hostMark
+        // Of most hosts nothing needs to be remembered.
+        if error == nil, names[mark] == nil { return }
+        let host = names[mark] ?? work.host
+        let retryAfter = error.flatMap { RetryClass($0) == .soon ? $0.retryAfter : nil }
+        _ = standings.note(HostStandings.Outcome(error), of: host, retryAfter: retryAfter, now: now)
+        names[mark] = standings.knows(host) ? host : nil
+    }
+
+    /// Nothing is remembered of any host.
+    var isEmpty: Bool { names.isEmpty }
+
+    /// Whether nothing of the host may start now.
+    func isClosed(_ mark: Int64, now: Milliseconds) -> Bool {
+        guard let host = names[mark] else { return false }
+        return standings.wait(of: host, now: now) > 0
+    }
+
+    /// Those of which nothing may start now.
+    func closed(now: Milliseconds) -> Set<Int64> {
+        Set(names.lazy.filter { standings.wait(of: $0.value, now: now) > 0 }.map(\.key))
+    }
+
+    /// A task of the host starts: where it is the one to find out how the host is, all others wait for what it finds.
+    mutating func enter(_ mark: Int64, now: Milliseconds) {
+        if let host = names[mark] { _ = standings.admit(to: host, now: now) }
+    }
+
+    /// When the first of the closed hosts opens by itself.
+    func nextOpening(now: Milliseconds) -> Milliseconds? {
+        names.values.map { standings.wait(of: $0, now: now) }.filter { $0 > 0 }.min().map { $0 + now }
+    }
+}

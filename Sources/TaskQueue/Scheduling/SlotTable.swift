@@ -1,0 +1,96 @@
+import TaskModel
+import Transfer
+
+/// Who may start: counts what runs by host, without knowing tasks or engine. Hosts go by their marks
+/// (``TaskStore/ReadyTask/hostMark``).
+///
+/// A slot is for a task that receives or sends. One that no byte has come from or gone to for a while lends its slot
+/// to tasks of other hosts, so that a host that accepts and never answers holds up nobody else; it goes on waiting all
+/// the same. Nor has a host that never answered yet more than half of the slots.
+struct SlotTable {
+    var activeTasks: Int
+    /// Silent tasks are many at most: so many times the slots may run in all.
+    static let lendingFactor = 16
+    /// Hosts that are remembered as having answered.
+    static let answeringLimit = 4_096
+
+    private struct Host {
+        var running = 0
+        var silent = 0
+        /// `nil`: what it is called, and so how many it may have, is not known yet.
+        var limit: Int?
+    }
+
+    private var hosts: [Int64: Host] = [:]
+    private var answering: Set<Int64> = []
+    private(set) var running = 0
+    private var silent = 0
+    /// Those of them that did not wait for a slot.
+    private var beyond = 0
+
+    init(activeTasks: Int) {
+        self.activeTasks = activeTasks
+    }
+
+    /// Whether a task of some host may start.
+    var hasRoom: Bool { running - silent - beyond < activeTasks && isBounded }
+
+    /// Whether a task may start that waits for no slot: as many again as there are slots.
+    var hasRoomBeyond: Bool { beyond < activeTasks && isBounded }
+
+    private var isBounded: Bool { running < activeTasks * Self.lendingFactor }
+
+    private var isLending: Bool { running - beyond >= activeTasks }
+
+    /// Hosts of which no task may start now.
+    var closedHosts: Set<Int64> {
+        Set(hosts.lazy.filter { isClosed($0.key, $0.value) }.map(\.key))
+    }
+
+    func mayStart(_ host: Int64) -> Bool {
+        guard let entry = hosts[host] else { return true }
+        return !isClosed(host, entry)
+    }
+
+    private func isClosed(_ host: Int64, _ entry: Host) -> Bool {
+        if isLending && entry.silent > 0 { return true }
+        let unproven = answering.contains(host) ? Int.max : max(1, activeTasks / 2)
+        return entry.running >= min(entry.limit ?? 1, unproven)
+    }
+
+    /// - Parameter beyond: it waits for no slot.
+    mutating func start(_ host: Int64, beyond isBeyond: Bool = false) {
+        running += 1
+        if isBeyond { beyond += 1 }
+        hosts[host, default: Host()].running += 1
+    }
+
+    /// - Parameter connections: that the host may have at a time.
+    mutating func know(_ host: Int64, connections: () -> Int) {
+        guard let entry = hosts[host], entry.limit == nil else { return }
+        hosts[host]?.limit = connections()
+    }
+
+    /// Whether the host answers, as far as is known.
+    mutating func set(_ host: Int64, isAnswering: Bool) {
+        if !isAnswering {
+            answering.remove(host)
+        } else if !answering.contains(host) {
+            if answering.count >= Self.answeringLimit { answering.removeAll() }
+            answering.insert(host)
+        }
+    }
+
+    mutating func setSilent(_ isSilent: Bool, _ host: Int64) {
+        silent += isSilent ? 1 : -1
+        hosts[host, default: Host()].silent += isSilent ? 1 : -1
+    }
+
+    mutating func end(_ host: Int64, wasSilent: Bool, beyond wasBeyond: Bool = false) {
+        if wasSilent { setSilent(false, host) }
+        running -= 1
+        if wasBeyond { beyond -= 1 }
+        hosts[host]?.running -= 1
+        if let entry = hosts[host], entry.running <= 0 { hosts[host] = nil }
+    }
+}

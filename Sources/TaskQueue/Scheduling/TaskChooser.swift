@@ -1,0 +1,231 @@
+import TaskModel
+import TaskStore
+import Transfer
+
+/// Chooses what starts next, and keeps count of the places that are taken. What it lacks it reads from the store, by
+/// index: its cost does not grow with what is queued.
+struct TaskChooser {
+    /// What a task that runs holds of what others wait for.
+    struct Place: Sendable, Equatable {
+        var group: ReadyWindow.Group
+        var hostMark: Int64
+        /// It did not wait for a slot.
+        var isBeyond: Bool
+    }
+
+    /// Tasks that run or are not to be started, though they are stored as ready.
+    struct Busy {
+        var running: [TaskID: RunningTask]
+        var held: [TaskID: Int]
+
+        func contains(_ id: TaskID) -> Bool { running[id] != nil || held[id] != nil }
+
+        var all: Set<TaskID> { Set(running.keys).union(held.keys) }
+    }
+
+    /// Tasks read of one flow at a time, where there are not many flows.
+    private static let readLimit = 512
+    /// And where there are, or where only what waits for no slot is looked for.
+    private static let shortReadLimit = 64
+    private static let urgentReadLimit = 8
+    /// Owners, and flows of each, that are looked at together; where there are more they take turns.
+    private static let ownersTogether = 64
+    private static let flowsTogether = 64
+    /// Tasks whose records are read at a time, those included that are likely next.
+    private static let recordsTogether = 64
+    /// Times that flows are read for one choice, where all that was found so far must wait.
+    private static let turnsPerChoice = 16
+
+    private let store: TaskStore
+    private let settings: QueueSettings
+    private var window = ReadyWindow()
+    private var owners: FairShare<UInt32>
+    private var groups: FairShare<ReadyWindow.Group>
+    private(set) var slots: SlotTable
+    private(set) var gate: HostGate
+    /// Records that were read ahead.
+    private var works: [TaskID: TaskWork] = [:]
+    /// What is known of ready tasks may not be so any more.
+    private var isStale = true
+    /// Where the next reading of flows goes on, where there are more than are looked at together.
+    private var nextOwner: UInt32?
+    private var nextFlow: [UInt32: Int64] = [:]
+    /// Flows were left out of the last reading.
+    private var hasMoreFlows = false
+
+    init(store: TaskStore, settings: QueueSettings) {
+        self.store = store
+        self.settings = settings
+        slots = SlotTable(activeTasks: settings.activeTasks)
+        gate = HostGate(policy: settings.retry)
+        owners = FairShare(credit: settings.activeTasks)
+        groups = FairShare(credit: settings.activeTasks)
+    }
+
+    /// Something became ready, or is ready no longer, or is now something else.
+    mutating func invalidate() {
+        isStale = true
+        works.removeAll(keepingCapacity: true)
+    }
+
+    // MARK: Choosing
+
+    /// The tasks that start now, with the places that they have taken.
+    ///
+    /// - Parameters:
+    ///   - limit: at most so many.
+    ///   - now: of a clock that no one sets.
+    mutating func choose(
+        limit: Int, busy: Busy, now: Milliseconds
+    ) throws(StoreError) -> [(work: TaskWork, place: Place)] {
+        var chosen: [(task: ReadyTask, place: Place)] = []
+        while chosen.count < min(limit, Self.recordsTogether), slots.hasRoom || slots.hasRoomBeyond {
+            guard let choice = try next(busy: busy, chosen: chosen.map(\.task.id), now: now) else { break }
+            let place = Place(
+                group: .init(choice.flow), hostMark: choice.task.hostMark, isBeyond: !slots.hasRoom)
+            take(place, now: now)
+            chosen.append((choice.task, place))
+        }
+        guard !chosen.isEmpty else { return [] }
+        do throws(StoreError) {
+            try readRecords(of: chosen.map(\.task.id))
+        } catch {
+            for choice in chosen { give(back: choice.place) }
+            isStale = true
+            throw error
+        }
+        var started: [(work: TaskWork, place: Place)] = []
+        for choice in chosen {
+            // It may have come to something else since the window was read.
+            guard let work = works.removeValue(forKey: choice.task.id) else {
+                give(back: choice.place)
+                continue
+            }
+            know(work)
+            started.append((work, choice.place))
+        }
+        // Those that were gone made room for others.
+        return started.isEmpty ? try choose(limit: limit, busy: busy, now: now) : started
+    }
+
+    private mutating func next(
+        busy: Busy, chosen: [TaskID], now: Milliseconds
+    ) throws(StoreError) -> ReadyWindow.Choice? {
+        if isStale { try readFlows() }
+        for turn in 0..<Self.turnsPerChoice {
+            if turn > 0 {
+                guard hasMoreFlows else { return nil }
+                try readFlows()
+            }
+            let (slots, gate, hasRoom) = (slots, gate, slots.hasRoom)
+            let urgent = TaskPriority.now.rank
+            let mayStart = { (task: ReadyTask) in
+                (hasRoom || task.priority == urgent) && !busy.contains(task.id) && slots.mayStart(task.hostMark)
+                    && !gate.isClosed(task.hostMark, now: now)
+            }
+            try readTasks(excluding: { busy.all.union(chosen) }, now: now, mayStart)
+            if let choice = window.take(owners: owners, groups: groups, mayStart) { return choice }
+            if !hasRoom { return nil }
+        }
+        return nil
+    }
+
+    private mutating func readFlows() throws(StoreError) {
+        var found = try store.readyOwners(after: nextOwner, limit: Self.ownersTogether)
+        hasMoreFlows = found.count == Self.ownersTogether || nextOwner != nil
+        let last = found.count == Self.ownersTogether ? found.last : nil
+        if found.count < Self.ownersTogether, let before = nextOwner {
+            found += try store.readyOwners(limit: Self.ownersTogether - found.count).filter { $0 <= before }
+        }
+        nextOwner = last
+        var flows: [Flow] = []
+        for owner in found {
+            let after = nextFlow[owner] ?? 0
+            var own = try store.readyFlows(of: owner, after: after, limit: Self.flowsTogether)
+            let isFull = own.count == Self.flowsTogether
+            let last = isFull ? own.last?.id : nil
+            if isFull || after > 0 { hasMoreFlows = true }
+            if !isFull, after > 0 {
+                own += try store.readyFlows(of: owner, limit: Self.flowsTogether - own.count).filter { $0.id <= after }
+            }
+            nextFlow[owner] = last
+            flows += own
+        }
+        if nextFlow.count > Self.ownersTogether { nextFlow = nextFlow.filter { found.contains($0.key) } }
+        window.set(flows)
+        owners.forgetIdle(but: window.owners)
+        groups.forgetIdle(but: window.groups)
+        isStale = false
+    }
+
+    private mutating func readTasks(
+        excluding: () -> Set<TaskID>, now: Milliseconds, _ mayStart: (ReadyTask) -> Bool
+    ) throws(StoreError) {
+        let closed = slots.closedHosts.union(gate.closed(now: now))
+        let lacking = window.lacking(closed: closed, isUrgentOnly: !slots.hasRoom, mayStart)
+        guard !lacking.isEmpty else { return }
+        let excluded = excluding()
+        let limit =
+            !slots.hasRoom ? Self.urgentReadLimit : window.count > 8 ? Self.shortReadLimit : Self.readLimit
+        for flow in lacking {
+            let tasks = try store.readyTasks(
+                of: flow.id, limit: limit, excludingHosts: closed, excluding: excluded.union(window.ids(of: flow.id)))
+            window.add(tasks, to: flow.id, limit: limit, excludingHosts: closed)
+        }
+    }
+
+    private mutating func readRecords(of ids: [TaskID]) throws(StoreError) {
+        let missing = ids.filter { works[$0] == nil }
+        guard !missing.isEmpty else { return }
+        let ahead = window.upcoming(Self.recordsTogether - missing.count).filter { works[$0] == nil }
+        for work in try store.work(for: missing + ahead) { works[work.record.id] = work }
+    }
+
+    // MARK: Places
+
+    /// The place of a task that goes on where it was, whatever else is to start.
+    mutating func place(of work: TaskWork, now: Milliseconds) -> Place? {
+        guard slots.hasRoom, slots.mayStart(work.hostMark), !gate.isClosed(work.hostMark, now: now) else { return nil }
+        let place = Place(group: .init(work.record), hostMark: work.hostMark, isBeyond: false)
+        take(place, now: now)
+        know(work)
+        return place
+    }
+
+    mutating func take(_ place: Place, now: Milliseconds) {
+        slots.start(place.hostMark, beyond: place.isBeyond)
+        owners.start(place.group.owner)
+        groups.start(place.group)
+        gate.enter(place.hostMark, now: now)
+    }
+
+    mutating func give(back place: Place, wasSilent: Bool = false) {
+        slots.end(place.hostMark, wasSilent: wasSilent, beyond: place.isBeyond)
+        owners.end(place.group.owner)
+        groups.end(place.group)
+    }
+
+    private mutating func know(_ work: TaskWork) {
+        slots.know(work.hostMark) { settings.connections(ofHost: work.host) }
+    }
+
+    /// No byte came or went for a while, or one does again.
+    mutating func setSilent(_ isSilent: Bool, _ place: Place) {
+        slots.setSilent(isSilent, place.hostMark)
+    }
+
+    /// The host sends.
+    mutating func noteAnswer(of place: Place) {
+        slots.set(place.hostMark, isAnswering: true)
+    }
+
+    /// A run ended.
+    mutating func note(_ error: TransferError?, of work: TaskWork, now: Milliseconds) {
+        gate.note(error, of: work, now: now)
+        switch HostStandings.Outcome(error) {
+        case .alive: slots.set(work.hostMark, isAnswering: true)
+        case .failed: slots.set(work.hostMark, isAnswering: false)
+        case .unknown: break
+        }
+    }
+}

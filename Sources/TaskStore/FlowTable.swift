@@ -1,0 +1,88 @@
+import GRDB
+import TaskModel
+
+/// A task's owner and batch: what the scheduler is fair between.
+package struct Flow: Sendable, Equatable {
+    package var id: Int64
+    /// A uid.
+    package var owner: UInt32
+    package var batch: String?
+
+    package init(id: Int64, owner: UInt32, batch: String?) {
+        self.id = id
+        self.owner = owner
+        self.batch = batch
+    }
+}
+
+/// Ends of queries. A flow of a set that is not committed is hidden, with its tasks.
+enum FlowSQL {
+    static let visible = "flow.set_id IS NULL"
+    /// Every task that may be seen, with its flow; the task is looked for first.
+    static let tasks = "task CROSS JOIN flow ON flow.id = task.flow AND \(visible)"
+    /// Tasks by state, in columns.
+    static let counts = TaskState.stored.map { "total(\($0.rawValue))" }.joined(separator: ", ")
+}
+
+extension TaskState {
+    /// Those that are ever stored, in the order of the columns of `flow`.
+    static let stored = allCases.filter { $0 != .active }
+}
+
+extension Database {
+    /// The flow of an owner's batch, made where there is none.
+    ///
+    /// - Parameter set: the flow is one of this set's, and hidden.
+    func flow(owner: UInt32, batch: String?, set: Int64? = nil) throws -> Int64 {
+        let found = try firstRow(
+            "SELECT id FROM flow WHERE owner = ? AND batch IS ? AND set_id IS ? ORDER BY id LIMIT 1",
+            [owner, batch, set]
+        ) { try $0.integer(0) }
+        if let found { return found }
+        try run("INSERT INTO flow (owner, batch, set_id) VALUES (?, ?, ?)", [owner, batch, set])
+        return lastInsertedRowID
+    }
+
+    /// Counts tasks that were added to a flow. What becomes of them later, triggers count.
+    func count(_ counts: [TaskState: Int], into flow: Int64) throws {
+        for (state, count) in counts where count > 0 && state != .active {
+            try run("UPDATE flow SET \(state.rawValue) = \(state.rawValue) + ? WHERE id = ?", [count, flow])
+        }
+    }
+}
+
+extension RowReader {
+    /// ``FlowSQL/counts`` from the column `first` on; states without a task are absent.
+    func counts(_ first: Int) throws(StoreError) -> [TaskState: Int] {
+        var counts: [TaskState: Int] = [:]
+        for (index, state) in TaskState.stored.enumerated() {
+            let count = try whole(first + index)
+            if count > 0 { counts[state] = count }
+        }
+        return counts
+    }
+}
+
+extension TaskStore {
+    /// Tasks by stored state; states without a task are absent. Costs the same however many there are.
+    package func counts(owner: UInt32?) throws(StoreError) -> [TaskState: Int] {
+        try read { database in
+            try database.firstRow(
+                "SELECT \(FlowSQL.counts) FROM flow WHERE \(FlowSQL.visible) AND (?1 IS NULL OR owner = ?1)", [owner]
+            ) { try $0.counts(0) } ?? [:]
+        }
+    }
+
+    /// The batches that have tasks, by name.
+    package func batches(owner: UInt32?) throws(StoreError) -> [BatchCounts] {
+        try read { database in
+            try database.rows(
+                """
+                SELECT batch, \(FlowSQL.counts) FROM flow
+                WHERE batch IS NOT NULL AND \(FlowSQL.visible) AND (?1 IS NULL OR owner = ?1)
+                GROUP BY batch ORDER BY batch
+                """, [owner]
+            ) { BatchCounts(batch: try $0.text(0), counts: try $0.counts(1)) }
+        }
+    }
+}

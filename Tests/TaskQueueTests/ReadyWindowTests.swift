@@ -1,0 +1,117 @@
+import TaskModel
+import TaskStore
+import Testing
+
+@testable import TaskQueue
+
+@Suite("Which of the ready tasks is next")
+struct ReadyWindowTests {
+    private func flow(_ id: Int64, owner: UInt32 = 1, batch: String? = nil) -> Flow {
+        Flow(id: id, owner: owner, batch: batch)
+    }
+
+    private func task(_ id: Int64, _ priority: TaskPriority = .normal, host: Int64 = 1) -> ReadyTask {
+        ReadyTask(id: TaskID(id), priority: priority.rank, position: id, hostMark: host)
+    }
+
+    /// Takes everything, as it would be taken while nothing ends.
+    private func order(
+        _ flows: [(Flow, [ReadyTask])], credit: Int = 0, running: [(UInt32, Int)] = [], mayStart: Set<Int64>? = nil
+    ) -> [Int64] {
+        var window = ReadyWindow()
+        window.set(flows.map(\.0))
+        for (flow, tasks) in flows { window.add(tasks, to: flow.id, limit: 99, excludingHosts: []) }
+        var owners = FairShare<UInt32>(credit: credit)
+        var groups = FairShare<ReadyWindow.Group>(credit: credit)
+        for (owner, count) in running { for _ in 0..<count { owners.start(owner) } }
+        var taken: [Int64] = []
+        while let choice = window.take(
+            owners: owners, groups: groups, { mayStart?.contains($0.id.rawValue) ?? true })
+        {
+            taken.append(choice.task.id.rawValue)
+            owners.start(choice.flow.owner)
+            groups.start(.init(choice.flow))
+        }
+        return taken
+    }
+
+    @Test("of one owner, higher priorities first; flows without a batch are one queue")
+    func oneOwner() {
+        let flows = [
+            (flow(1), [task(5, .high), task(1), task(4)]), (flow(2), [task(6, .high), task(2), task(3, .low)]),
+        ]
+        #expect(order(flows) == [5, 6, 1, 2, 4, 3])
+    }
+
+    @Test("batches of one owner take turns within a priority")
+    func batches() {
+        let flows = [
+            (flow(1, batch: "a"), (1...6).map { task($0) }),
+            (flow(2, batch: "b"), [task(7), task(8), task(9, .low)]), (flow(3), [task(10)]),
+        ]
+        #expect(order(flows) == [1, 7, 10, 2, 8, 3, 4, 5, 6, 9])
+    }
+
+    @Test("owners take turns, whatever their priorities; one who is behind catches up")
+    func owners() {
+        let flows = [
+            (flow(1, owner: 1), [task(1, .high), task(2, .high), task(3, .high)]),
+            (flow(2, owner: 2), [task(4, .low), task(5, .low), task(6, .low)]),
+        ]
+        #expect(order(flows) == [1, 4, 2, 5, 3, 6])
+        #expect(order(flows, running: [(1, 2)]) == [4, 5, 1, 6, 2, 3])
+    }
+
+    @Test("what is to start now goes before all of everybody's")
+    func now() {
+        let flows = [
+            (flow(1, owner: 1), [task(1, .high), task(2)]), (flow(2, owner: 2), [task(3, .now), task(4)]),
+        ]
+        #expect(order(flows, running: [(2, 9)]) == [3, 1, 2, 4])
+    }
+
+    @Test("what may not start stays where it is")
+    func passedOver() {
+        let flows = [(flow(1), (1...4).map { task($0) })]
+        #expect(order(flows, mayStart: [2, 4]) == [2, 4])
+    }
+
+    @Test("a flow is read again where nothing of it may start, unless there was no more")
+    func lacking() {
+        var window = ReadyWindow()
+        window.set([flow(1), flow(2)])
+        let none: Set<Int64> = []
+        func lacking(_ closed: Set<Int64> = none, isUrgentOnly: Bool = false) -> [Int64] {
+            window.lacking(closed: closed, isUrgentOnly: isUrgentOnly) { !closed.contains($0.hostMark) }.map(\.id)
+        }
+        #expect(lacking() == [1, 2])
+        window.add([task(1), task(2)], to: 1, limit: 2, excludingHosts: [])
+        window.add([task(3)], to: 2, limit: 2, excludingHosts: [])
+        #expect(lacking() == [])
+        // Host 1 is full: flow 1 may have others behind, flow 2 has not.
+        #expect(lacking([1]) == [1])
+        #expect(lacking([1], isUrgentOnly: true) == [])
+        window.add([], to: 1, limit: 2, excludingHosts: [1])
+        #expect(lacking([1]) == [])
+        #expect(lacking([1, 2]) == [])
+        #expect(window.ids(of: 1) == [TaskID(1), TaskID(2)])
+        var (owners, groups) = (FairShare<UInt32>(credit: 0), FairShare<ReadyWindow.Group>(credit: 0))
+        for _ in 0..<3 { _ = window.take(owners: owners, groups: groups) { _ in true } }
+        owners.start(1)
+        groups.start(.init(flow(1)))
+        // Host 1 was left out when flow 1 was read last.
+        #expect(lacking() == [1])
+    }
+
+    @Test("more than is kept is read again later")
+    func kept() {
+        var window = ReadyWindow()
+        window.set([flow(1)])
+        let many = (1...Int64(ReadyWindow.tasksKept)).map { task($0 * 2) }
+        window.add(many, to: 1, limit: 9_999, excludingHosts: [])
+        window.add([task(3), task(99_999)], to: 1, limit: 9_999, excludingHosts: [])
+        let ids = window.ids(of: 1)
+        #expect(ids.count == ReadyWindow.tasksKept && ids[1] == TaskID(3) && !ids.contains(TaskID(99_999)))
+        #expect(window.lacking(closed: [1], isUrgentOnly: false) { _ in false }.map(\.id) == [1])
+    }
+}

@@ -1,0 +1,92 @@
+import GRDB
+import TaskModel
+import Testing
+
+@testable import TaskStore
+
+@Suite("What may start")
+struct ReadyTasksTests {
+    private func flow(_ fixture: StoreFixture, owner: UInt32 = 1000, batch: String? = nil) throws -> Int64 {
+        let flows = try fixture.store.readyFlows(of: owner, limit: 100)
+        return try #require(flows.first { $0.batch == batch }).id
+    }
+
+    private func mark(_ fixture: StoreFixture, _ id: TaskID) throws -> Int64 {
+        try #require(try fixture.store.work(for: id)).hostMark
+    }
+
+    @Test("a flow's tasks come by priority, then by position; only queued ones, without excluded hosts and tasks")
+    func order() async throws {
+        let fixture = try StoreFixture()
+        let ids = try await fixture.add(
+            .sample("https://example.org/0", priority: .low), .sample("https://example.org/1"),
+            .sample("https://example.org/2", priority: .high), .sample("https://example.org/3"),
+            .sample("https://busy.example/4", host: "https://busy.example:443", priority: .now),
+            .sample("https://example.org/5", priority: .high, standing: TaskStanding(paused: true)),
+            .sample("https://example.org/6", batch: "b"))
+        let (flow, busy) = (try flow(fixture), try mark(fixture, ids[4]))
+        func ready(_ limit: Int, hosts: Set<Int64> = [], tasks: Set<TaskID> = []) throws -> [TaskID] {
+            try fixture.store.readyTasks(of: flow, limit: limit, excludingHosts: hosts, excluding: tasks).map(\.id)
+        }
+        #expect(try ready(10) == [ids[4], ids[2], ids[1], ids[3], ids[0]])
+        #expect(try ready(2) == [ids[4], ids[2]])
+        #expect(try ready(10, hosts: [busy]) == [ids[2], ids[1], ids[3], ids[0]])
+        #expect(try ready(10, hosts: [busy, 5], tasks: [ids[2], ids[3]]) == [ids[1], ids[0]])
+        try await fixture.execute("UPDATE task SET position = -1 WHERE id = \(ids[3])")
+        #expect(try ready(10) == [ids[4], ids[2], ids[3], ids[1], ids[0]])
+    }
+
+    @Test("owners and flows with something to start, in the order of their numbers; others are passed over")
+    func flows() async throws {
+        let fixture = try StoreFixture()
+        _ = try await fixture.add(
+            .sample(owner: 7, batch: "a"), .sample(owner: 7), .sample(owner: 7, batch: "c"),
+            .sample(owner: 3, standing: TaskStanding(paused: true)), .sample(owner: 0), .sample(owner: .max))
+        let store = fixture.store
+        #expect(try store.readyOwners(limit: 10) == [0, 7, .max])
+        #expect(try store.readyOwners(limit: 2) == [0, 7])
+        #expect(try store.readyOwners(after: 0, limit: 10) == [7, .max])
+        let flows = try store.readyFlows(of: 7, limit: 10)
+        #expect(flows.map(\.batch) == ["a", nil, "c"])
+        #expect(try store.readyFlows(of: 7, after: flows[0].id, limit: 1) == [flows[1]])
+        try await fixture.conclude(TaskID(1), .inState(.completed))
+        #expect(try store.readyFlows(of: 7, limit: 10).map(\.batch) == [nil, "c"])
+        #expect(try store.readyFlows(of: 3, limit: 10).isEmpty)
+    }
+
+    @Test("behind thousands of tasks of excluded hosts those of others are found, each host's first ones first")
+    func behind() async throws {
+        let fixture = try StoreFixture()
+        for _ in 0..<3 {
+            _ = try await fixture.store.add(
+                Array(repeating: .sample(host: "http://full:80"), count: 2_000)
+                    + Array(repeating: .sample(host: "http://hung:80"), count: 1_000), now: 1)
+        }
+        let others = try await fixture.store.add(
+            (0..<40).map { .sample("http://h\($0 % 20)/\($0)", host: "http://h\($0 % 20):80") }, now: 1
+        ).map(\.id)
+        let excluded: Set<Int64> = [try mark(fixture, TaskID(1)), try mark(fixture, TaskID(2_001))]
+        let found = try fixture.store.readyTasks(of: try flow(fixture), limit: 64, excludingHosts: excluded)
+        #expect(found.map(\.id) == others)
+        // As many as there are hosts, where two of each would be too many.
+        let few = try fixture.store.readyTasks(of: try flow(fixture), limit: 20, excludingHosts: excluded)
+        #expect(few.map(\.id) == Array(others.prefix(20)))
+    }
+
+    @Test("no reading goes through the whole table or sorts")
+    func plans() throws {
+        let fixture = try StoreFixture()
+        for (sql, arguments, index) in [
+            (ReadySQL.owners, [1], "flow_ready (owner>?)"),
+            (ReadySQL.flows, [1, 2, 3], "flow_ready (owner=? AND id>?)"),
+            (ReadySQL.inOrder, [1, 2, "[]", "[]", 3], "COVERING INDEX task_ready (flow=?)"),
+            (ReadySQL.hosts, [1, 2], "COVERING INDEX task_host (flow=? AND host_mark>?)"),
+            (ReadySQL.ofHost, [1, 2, "[]", 3], "COVERING INDEX task_host (flow=? AND host_mark=?)"),
+        ] as [(String, StatementArguments, String)] {
+            let plan = try fixture.store.read { database in
+                try database.rows("EXPLAIN QUERY PLAN " + sql, arguments) { try $0.text(3) }.joined(separator: "\n")
+            }
+            #expect(plan.contains(index) && !plan.contains("TEMP B-TREE"), "\(plan)")
+        }
+    }
+}

@@ -1,0 +1,61 @@
+import GRDB
+import TaskModel
+import TestSupport
+import Testing
+
+@testable import TaskStore
+
+@Suite("Databases of earlier versions")
+struct SchemaTests {
+    @Test("tasks of the second schema keep what they are, their secrets, their order and their names in queue files")
+    func fromSecond() async throws {
+        let directory = try TemporaryDirectory()
+        let pool = try DatabasePool(path: directory.file("dld.db"))
+        try Schema.migrator.migrate(pool, upTo: "v2")
+        try await pool.write { database in
+            try database.execute(
+                sql: """
+                    INSERT INTO task (kind, url, url_mark, output, priority, batch, key, host, path, state, reason,
+                        owner, bytes_done, created_at) VALUES
+                    ('download', 'https://a.example/1', NULL, 'one', 1, 'b', NULL, 'https://a.example:443', '/d/one',
+                        'completed', NULL, 1000, 5, 1),
+                    ('download', 'https://a.example/2', NULL, NULL, 1, 'b', NULL, 'https://a.example:443', '/d/2',
+                        'queued', NULL, 1000, 0, 2),
+                    ('download', 'https://b.example/3', NULL, NULL, 2, NULL, 'k', 'https://b.example:443', '/d/3',
+                        'queued', NULL, 1000, 7, 3),
+                    ('download', 'https://b.example/4', NULL, NULL, 1, NULL, NULL, 'https://b.example:443', '/d/4',
+                        'paused', 'user', 1001, 0, 4);
+                    INSERT INTO task_secret (task_id, json) VALUES (2, '{"user":"u"}');
+                    INSERT INTO task_resume (task_id, data) VALUES (3, x'01');
+                    INSERT INTO event (at, type, task_id, owner, state) VALUES (1, 'added', 1, 1000, 'queued');
+                    INSERT INTO staged_set (owner, batch) VALUES (1000, 'b');
+                    """)
+        }
+        try pool.close()
+
+        let fixture = try StoreFixture(in: directory)
+        let store = fixture.store
+        let records = try store.page(PageQuery(limit: 10))
+        #expect(records.map(\.specification.url).map { $0.suffix(1) } == ["1", "2", "3", "4"])
+        #expect(records.map(\.specification.batch) == ["b", "b", nil, nil])
+        #expect(records.map(\.owner) == [1000, 1000, 1000, 1001])
+        #expect(records.map(\.bytesDone) == [5, 0, 7, 0])
+        #expect(try store.counts(owner: nil) == [.completed: 1, .queued: 2, .paused: 1])
+        #expect(try store.batches(owner: nil) == [BatchCounts(batch: "b", counts: [.completed: 1, .queued: 1])])
+        #expect(try store.work(for: TaskID(2))?.secrets.user == "u")
+        #expect(try store.work(for: TaskID(3))?.resumeData == [1])
+        #expect(try store.events(after: 0, limit: 9).map(\.id) == [TaskID(1)])
+        let fresh = try await fixture.add("https://b.example/5")
+        let flow = try #require(try store.readyFlows(of: 1000, limit: 9).first { $0.batch == nil })
+        let ready = try store.readyTasks(of: flow.id, limit: 9)
+        #expect(ready.map(\.id) == [TaskID(3), fresh])
+        #expect(ready[0].hostMark == Mark.ofHost("https://b.example:443"))
+
+        while try await store.sweep() {}
+        let set = try await store.beginSet(owner: 1000, batch: "b")
+        let entries = [NewTask.sample("https://a.example/1", output: "one"), .sample("https://a.example/2")]
+        _ = try await store.put(set, entries, now: 9)
+        let outcome = try await store.commitSet(set, owner: 1000, prune: true, dryRun: true, now: 9)
+        #expect(outcome.added == 0 && outcome.pruned == 0)
+    }
+}
