@@ -17,20 +17,12 @@ public struct TaskAddParameters: MethodParameters {
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         guard container.contains(.tasks) else { throw FieldError(field: "tasks", message: "is missing") }
-        guard var list = try? container.nestedUnkeyedContainer(forKey: .tasks) else {
-            throw FieldError(field: "tasks", message: "must be an array of tasks")
-        }
-        tasks = []
-        while !list.isAtEnd {
-            do {
-                tasks.append(try list.decode(TaskSpecification.self))
-            } catch let error as FieldError {
-                throw FieldError(
-                    field: "tasks[\(list.currentIndex)].\(error.field)", code: error.code, message: error.message)
-            } catch {
-                throw FieldError(field: "tasks[\(list.currentIndex)]", message: "must be an object")
-            }
-        }
+        tasks = try SpecificationList.decode(from: container, .tasks)
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try SpecificationList.encode(tasks, to: &container, .tasks)
     }
 }
 
@@ -130,20 +122,13 @@ public struct QueuePutParameters: MethodParameters {
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         queue = try container.decode(Int64.self, forKey: .queue)
-        guard var list = try? container.nestedUnkeyedContainer(forKey: .entries) else {
-            throw FieldError(field: "entries", message: "must be an array of tasks")
-        }
-        entries = []
-        while !list.isAtEnd {
-            do {
-                entries.append(try list.decode(TaskSpecification.self))
-            } catch let error as FieldError {
-                throw FieldError(
-                    field: "entries[\(list.currentIndex)].\(error.field)", code: error.code, message: error.message)
-            } catch {
-                throw FieldError(field: "entries[\(list.currentIndex)]", message: "must be an object")
-            }
-        }
+        entries = try SpecificationList.decode(from: container, .entries)
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(queue, forKey: .queue)
+        try SpecificationList.encode(entries, to: &container, .entries)
     }
 }
 

@@ -14,6 +14,12 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
     /// Bytes that may wait behind a complete line before reading pauses.
     private static let readAhead = 65_536
 
+    private enum Step {
+        case line(ByteBuffer)
+        case decoding(Task<Result<RequestProcessor.Message, RPCError>, Never>)
+        case tooLong
+    }
+
     let peer: Peer
     private let processor: RequestProcessor
     private let table: ConnectionTable
@@ -24,6 +30,8 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
     private var lastActivity: NIODeadline
     /// A request is being carried out.
     private var isBusy = false
+    /// What comes after it, taken already.
+    private var ahead: Step?
     /// The client will send nothing more; it may still read.
     private var isInputClosed = false
     /// No further line is taken; it ends with the request under way.
@@ -121,17 +129,18 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
     /// Takes the next step that can be taken.
     private func advance() {
         guard let context else { return }
-        while !isBusy, !isEnding, !isDraining, context.channel.isWritable, let item = decoder.next() {
-            switch item {
-            case .line(let line):
-                let blank = Array(" \t\r".utf8)
-                if !line.readableBytesView.allSatisfy(blank.contains) { begin(line, context) }
+        while !isBusy, !isEnding, !isDraining, context.channel.isWritable, let step = ahead ?? nextStep() {
+            ahead = nil
+            switch step {
+            case .line(let line): begin(context) { RequestProcessor.decode(line) }
+            case .decoding(let message): begin(context) { await message.value }
             case .tooLong:
                 let error = RPCError.invalidRequest("a line is longer than \(MessageLimits.lineLength) bytes")
                 send(RequestProcessor.errorLine(error), context)
                 end()
             }
         }
+        decodeAhead()
         watchHalfLine(context)
         if isReadHeld, mayRead {
             isReadHeld = false
@@ -140,14 +149,39 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         if isInputClosed, !isBusy, !decoder.hasItem, pump == nil { end() }
     }
 
-    private func begin(_ line: ByteBuffer, _ context: ChannelHandlerContext) {
+    private func nextStep() -> Step? {
+        while let item = decoder.next() {
+            switch item {
+            case .line(let line):
+                let blank = Array(" \t\r".utf8)
+                if !line.readableBytesView.allSatisfy(blank.contains) { return .line(line) }
+            case .tooLong: return .tooLong
+            }
+        }
+        return nil
+    }
+
+    /// While one line is carried out the next is decoded; it is carried out after it all the same.
+    private func decodeAhead() {
+        guard isBusy, ahead == nil, !isEnding, !isDraining, let step = nextStep() else { return }
+        if case .line(let line) = step {
+            ahead = .decoding(Task { RequestProcessor.decode(line) })
+        } else {
+            ahead = step
+        }
+    }
+
+    private func begin(
+        _ context: ChannelHandlerContext,
+        decoding: @escaping @Sendable () async -> Result<RequestProcessor.Message, RPCError>
+    ) {
         isBusy = true
         table.taskBegan()
         let eventLoop = context.eventLoop
         let connection = NIOLoopBound(self, eventLoop: eventLoop)
         // The decoding, too, happens away from the event loop: a line of 1 MiB must delay nobody else.
         Task { [processor, isSubscribed = pump != nil] in
-            let reply = await processor.reply(to: line, isSubscribed: isSubscribed)
+            let reply = await processor.reply(to: await decoding(), isSubscribed: isSubscribed)
             eventLoop.execute { connection.value.finish(reply) }
         }
     }
@@ -168,7 +202,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
 
     /// The deadline stands only while half a line waits, so that an idle connection wakes nobody.
     private func watchHalfLine(_ context: ChannelHandlerContext) {
-        let line = isEnding || isInputClosed ? nil : decoder.growingLine
+        let line = isEnding || isInputClosed || ahead != nil ? nil : decoder.growingLine
         guard line != lineOfDeadline else { return }
         lineOfDeadline = line
         halfLineDeadline?.cancel()

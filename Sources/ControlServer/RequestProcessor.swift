@@ -16,12 +16,10 @@ struct RequestProcessor: Sendable {
         var subscription: EventSubscription?
     }
 
-    /// - Parameters:
-    ///   - line: not empty, without its LF.
-    ///   - isSubscribed: the connection has its stream of events already.
-    func reply(to line: ByteBuffer, isSubscribed: Bool) async -> Reply {
+    /// - Parameter isSubscribed: the connection has its stream of events already.
+    func reply(to message: Result<Message, RPCError>, isSubscribed: Bool) async -> Reply {
         var reply = Reply()
-        switch Self.decode(line) {
+        switch message {
         case .failure(let error):
             reply.answer = Self.errorLine(error)
         case .success(.single(let request)):
@@ -55,7 +53,8 @@ struct RequestProcessor: Sendable {
 
     // MARK: - Decoding
 
-    private enum Message: Sendable {
+    /// What stands in a line.
+    enum Message: Sendable {
         case single(IncomingRequest)
         case batch([IncomingRequest])
     }
@@ -72,7 +71,8 @@ struct RequestProcessor: Sendable {
         }
     }
 
-    private static func decode(_ line: ByteBuffer) -> Result<Message, RPCError> {
+    /// - Parameter line: not empty, without its LF.
+    static func decode(_ line: ByteBuffer) -> Result<Message, RPCError> {
         let bytes = line.readableBytesView
         if let fault = JSONScan.fault(in: bytes) { return .failure(RPCError(fault)) }
         let blank = Array(" \t\r".utf8)

@@ -51,14 +51,14 @@ public struct TaskAddress: Sendable, Equatable {
             throw refuse("has no scheme; write it out, as in https://example.org/file")
         }
         let scheme = String(decoding: bytes[..<colon], as: UTF8.self).lowercased()
-        guard Self.schemes.contains(scheme) else {
+        guard scheme == "http" || scheme == "https" || Self.schemes.contains(scheme) else {
             throw refuse(
                 "the protocol \(scheme) is not allowed; use http, https, ftp, ftps or sftp",
                 code: .protocolNotAllowed)
         }
         let rest = bytes[(colon + 1)...]
         guard rest.starts(with: "//".utf8) else { throw refuse("lacks // after \(scheme):") }
-        let authority = rest.dropFirst(2).prefix { !"/?#".utf8.contains($0) }
+        let authority = rest.dropFirst(2).prefix { !$0.endsAuthority }
         // Some end the host at a back-slash and some do not: what is judged here could be another than is asked.
         guard !authority.contains(UInt8(ascii: "\\")) else { throw refuse("holds a back-slash before its path") }
         let at = authority.lastIndex(of: UInt8(ascii: "@"))
@@ -68,7 +68,9 @@ public struct TaskAddress: Sendable, Equatable {
         self.host = host
         self.port = port ?? Self.defaultPort(of: scheme)
         self.url = url
-        redacted = Self.redact(bytes, userInfo: at.map { authority.startIndex..<$0 })
+        redacted =
+            at == nil && !bytes.contains(UInt8(ascii: "?"))
+            ? url : Self.redact(bytes, userInfo: at.map { authority.startIndex..<$0 })
     }
 
     private static func split(
@@ -95,7 +97,7 @@ public struct TaskAddress: Sendable, Equatable {
             }
             guard hostBytes.count <= 253 else { throw refuse("the host name is longer than 253 bytes") }
             // No percent sign: libcurl would decode it, and one host would go under many names.
-            guard hostBytes.allSatisfy({ $0.isLetterOrDigit || $0 >= 0x80 || "-._~".utf8.contains($0) }) else {
+            guard hostBytes.allSatisfy({ $0.isLetterOrDigit || $0 >= 0x80 || $0.isUnreservedMark }) else {
                 throw refuse("the host name holds a character that no host name has")
             }
         }
@@ -161,5 +163,15 @@ public struct TaskAddress: Sendable, Equatable {
 extension UInt8 {
     package var isDigit: Bool { (0x30...0x39).contains(self) }
     package var isHexDigit: Bool { isDigit || (0x41...0x46).contains(self & 0xDF) }
+    /// RFC 3986, section 3.2
+    fileprivate var endsAuthority: Bool {
+        self == UInt8(ascii: "/") || self == UInt8(ascii: "?") || self == UInt8(ascii: "#")
+    }
+
+    /// RFC 3986, section 2.3
+    fileprivate var isUnreservedMark: Bool {
+        self == UInt8(ascii: "-") || self == UInt8(ascii: ".") || self == UInt8(ascii: "_") || self == UInt8(ascii: "~")
+    }
+
     package var isLetterOrDigit: Bool { isDigit || (0x41...0x5A).contains(self & 0xDF) }
 }

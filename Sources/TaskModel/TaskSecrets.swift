@@ -12,7 +12,11 @@ public struct TaskSecrets: Codable, Sendable, Equatable {
     public var password: String?
     public var proxy: String?
 
-    public var isEmpty: Bool { self == TaskSecrets() }
+    public var isEmpty: Bool { url == nil && isOfURLAlone }
+
+    var isOfURLAlone: Bool {
+        mirrors == nil && checksumURL == nil && headers == nil && user == nil && password == nil && proxy == nil
+    }
 
     public init() {}
 }
@@ -25,6 +29,7 @@ extension TaskSpecification {
             secrets.url = url
             url = redactedURL
         }
+        if isPlain { return secrets }
         let shownMirrors = mirrors.map(Self.redact)
         if shownMirrors != mirrors {
             secrets.mirrors = mirrors
@@ -38,9 +43,11 @@ extension TaskSpecification {
             secrets.headers = headers
             headers = []
         }
-        swap(&secrets.user, &user)
-        swap(&secrets.password, &password)
-        swap(&secrets.proxy, &proxy)
+        change { details in
+            swap(&secrets.user, &details.user)
+            swap(&secrets.password, &details.password)
+            swap(&secrets.proxy, &details.proxy)
+        }
         return secrets
     }
 
@@ -52,6 +59,7 @@ extension TaskSpecification {
     /// Puts the secrets back, for carrying the task out.
     public mutating func restore(_ secrets: TaskSecrets) {
         if let full = secrets.url { url = full }
+        if isPlain, secrets.isOfURLAlone { return }
         if let full = secrets.mirrors { mirrors = full }
         if let full = secrets.checksumURL { checksumURL = full }
         if let kept = secrets.headers { headers = kept }

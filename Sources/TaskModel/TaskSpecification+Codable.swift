@@ -30,6 +30,7 @@ extension TaskSpecification: Codable {
         }
         self.init(url: "")
         var hasURL = false
+        var details = DetailValues.default
         // Most tasks have few of the fields.
         for key in container.allKeys {
             switch Field(rawValue: key.stringValue) {
@@ -38,34 +39,34 @@ extension TaskSpecification: Codable {
                 guard let text: String = try value(key, "a string") else { continue }
                 url = text
                 hasURL = true
-            case .metalink: metalink = try value(key, "true or false") ?? false
+            case .metalink: details.metalink = try value(key, "true or false") ?? false
             case .output: output = try value(key, "a string")
             case .directory: directory = try value(key, "a string")
-            case .file: file = try value(key, "a string")
-            case .method: method = try value(key, "a string")
-            case .contentType: contentType = try value(key, "a string")
-            case .checksum: checksum = try value(key, "a string")
-            case .mirrors: mirrors = try value(key, "an array of strings") ?? []
-            case .checksumURL: checksumURL = try value(key, "a string")
-            case .size: size = try value(key, "a whole number of bytes")
-            case .pieceHashes: pieceHashes = try pieces(key)
-            case .connections: connections = try value(key, ConnectionCount.expectation)
-            case .limit: limit = try value(key, "a whole number of bytes a second")
-            case .headers: headers = try value(key, "an array of strings") ?? []
-            case .user: user = try value(key, "a string")
-            case .password: password = try value(key, "a string")
-            case .userAgent: userAgent = try value(key, "a string")
-            case .referer: referer = try value(key, "a string")
-            case .proxy: proxy = try value(key, "a string")
-            case .caCertificates: caCertificates = try value(key, "a string")
+            case .file: details.file = try value(key, "a string")
+            case .method: details.method = try value(key, "a string")
+            case .contentType: details.contentType = try value(key, "a string")
+            case .checksum: details.checksum = try value(key, "a string")
+            case .mirrors: details.mirrors = try value(key, "an array of strings") ?? []
+            case .checksumURL: details.checksumURL = try value(key, "a string")
+            case .size: details.size = try value(key, "a whole number of bytes")
+            case .pieceHashes: details.pieceHashes = try pieces(key)
+            case .connections: details.connections = try value(key, ConnectionCount.expectation)
+            case .limit: details.limit = try value(key, "a whole number of bytes a second")
+            case .headers: details.headers = try value(key, "an array of strings") ?? []
+            case .user: details.user = try value(key, "a string")
+            case .password: details.password = try value(key, "a string")
+            case .userAgent: details.userAgent = try value(key, "a string")
+            case .referer: details.referer = try value(key, "a string")
+            case .proxy: details.proxy = try value(key, "a string")
+            case .caCertificates: details.caCertificates = try value(key, "a string")
             case .priority: priority = try word(key) ?? priority
-            case .maxSize: maxSize = try value(key, "a whole number of bytes")
-            case .startAt: startAt = try value(key, "a whole number of milliseconds since 1970")
-            case .onConflict: onConflict = try word(key)
-            case .noMtime: noMtime = try value(key, "true or false") ?? false
+            case .maxSize: details.maxSize = try value(key, "a whole number of bytes")
+            case .startAt: details.startAt = try value(key, "a whole number of milliseconds since 1970")
+            case .onConflict: details.onConflict = try word(key)
+            case .noMtime: details.noMtime = try value(key, "true or false") ?? false
             case .batch: batch = try value(key, "a string")
             case .key: self.key = try value(key, "a string")
-            case .paused: paused = try value(key, "true or false") ?? false
+            case .paused: details.paused = try value(key, "true or false") ?? false
             case nil:
                 let nearest = NearestWord.to(key.stringValue, among: Field.allCases.map(\.rawValue))
                 throw FieldError(
@@ -73,6 +74,7 @@ extension TaskSpecification: Codable {
                     message: "is not a field of a task" + (nearest.map { "; did you mean \($0)?" } ?? ""))
             }
         }
+        if details != .default { change { $0 = details } }
         guard hasURL else { throw FieldError(field: "url", message: "is missing") }
     }
 
@@ -81,10 +83,14 @@ extension TaskSpecification: Codable {
         var container = encoder.container(keyedBy: Field.self)
         if kind != .download { try container.encode(kind, forKey: .kind) }
         try container.encode(url, forKey: .url)
-        if metalink { try container.encode(metalink, forKey: .metalink) }
-        if !mirrors.isEmpty { try container.encode(mirrors, forKey: .mirrors) }
         try container.encodeIfPresent(output, forKey: .output)
         try container.encodeIfPresent(directory, forKey: .directory)
+        if priority != .normal { try container.encode(priority, forKey: .priority) }
+        try container.encodeIfPresent(batch, forKey: .batch)
+        try container.encodeIfPresent(key, forKey: .key)
+        if isPlain { return }
+        if metalink { try container.encode(metalink, forKey: .metalink) }
+        if !mirrors.isEmpty { try container.encode(mirrors, forKey: .mirrors) }
         try container.encodeIfPresent(file, forKey: .file)
         try container.encodeIfPresent(method, forKey: .method)
         try container.encodeIfPresent(contentType, forKey: .contentType)
@@ -101,13 +107,10 @@ extension TaskSpecification: Codable {
         try container.encodeIfPresent(referer, forKey: .referer)
         try container.encodeIfPresent(proxy, forKey: .proxy)
         try container.encodeIfPresent(caCertificates, forKey: .caCertificates)
-        if priority != .normal { try container.encode(priority, forKey: .priority) }
         try container.encodeIfPresent(maxSize, forKey: .maxSize)
         try container.encodeIfPresent(startAt, forKey: .startAt)
         try container.encodeIfPresent(onConflict, forKey: .onConflict)
         if noMtime { try container.encode(noMtime, forKey: .noMtime) }
-        try container.encodeIfPresent(batch, forKey: .batch)
-        try container.encodeIfPresent(key, forKey: .key)
         if paused { try container.encode(paused, forKey: .paused) }
     }
 }

@@ -4,62 +4,192 @@
 public struct TaskSpecification: Sendable, Equatable {
     public var kind: TaskKind = .download
     public var url: String
-    /// Download: at ``url`` lies a Metalink (RFC 5854), and the file that it describes is fetched. What is asked for here
-    /// goes before what the Metalink says.
-    public var metalink: Bool = false
-    /// Download: other URLs of the very same file, best first. Bytes of several sources are joined only under a hash
-    /// of the whole file; without one a mirror stands in for a URL that fails, and the file begins anew.
-    public var mirrors: [String] = []
     /// Download: the file's name. Absent: Content-Disposition, then the URL's last segment.
     public var output: String?
     /// Download: the place, relative to the configured directory or beneath one of the roots.
     public var directory: String?
-    /// Upload: the absolute path of the source.
-    public var file: String?
-    /// Upload: `PUT` or `POST`.
-    public var method: String?
-    /// Upload: the body's media type.
-    public var contentType: String?
-    /// `ALGORITHM:HEX`, see ``Checksum``.
-    public var checksum: String?
-    /// Download: the URL of a list of digests, such as a `SHA256SUMS` file, in place of ``checksum``.
-    public var checksumURL: String?
-    /// Download: the bytes that the file is known to have.
-    public var size: Int64?
-    /// Download: the digests of the file's pieces.
-    public var pieceHashes: PieceHashes?
-    /// Download: absent, what the configuration says.
-    public var connections: ConnectionCount?
-    /// Bytes a second at most; absent, as fast as the daemon lets it.
-    public var limit: Int64?
-    /// Header lines, `Name: value`.
-    public var headers: [String] = []
-    public var user: String?
-    public var password: String?
-    public var userAgent: String?
-    public var referer: String?
-    /// `http://`, `https://`, `socks5://` or `socks5h://` with host and port.
-    public var proxy: String?
-    /// Certificates to trust in place of the system's, PEM text.
-    public var caCertificates: String?
     public var priority: TaskPriority = .normal
-    /// Bytes; a larger answer fails with `too-large`.
-    public var maxSize: Int64?
-    /// Milliseconds since 1970; the task waits until then.
-    public var startAt: Milliseconds?
-    public var onConflict: ConflictPolicy?
-    /// Leave the file's time at the moment of its arrival.
-    public var noMtime: Bool = false
     /// The name that a group of tasks shares.
     public var batch: String?
     /// The caller's own name for the task; a second one with the same key is not added.
     public var key: String?
-    /// Add it without starting it.
-    public var paused: Bool = false
+    /// `nil` where everything that few tasks ask for is as it is by default: tasks come in millions.
+    private var details: Details?
 
     public init(kind: TaskKind = .download, url: String) {
         self.kind = kind
         self.url = url
+    }
+
+    /// A download of which nothing but the URL is said.
+    public var isURLAlone: Bool {
+        isPlain && kind == .download && priority == .normal && output == nil && directory == nil && batch == nil
+            && key == nil
+    }
+}
+
+/// What few tasks ask for, under the names of ``TaskSpecification``.
+struct DetailValues: Sendable, Equatable {
+    static let `default` = DetailValues()
+
+    var metalink: Bool = false
+    var mirrors: [String] = []
+    var file: String?
+    var method: String?
+    var contentType: String?
+    var checksum: String?
+    var checksumURL: String?
+    var size: Int64?
+    var pieceHashes: PieceHashes?
+    var connections: ConnectionCount?
+    var limit: Int64?
+    var headers: [String] = []
+    var user: String?
+    var password: String?
+    var userAgent: String?
+    var referer: String?
+    var proxy: String?
+    var caCertificates: String?
+    var maxSize: Int64?
+    var startAt: Milliseconds?
+    var onConflict: ConflictPolicy?
+    var noMtime: Bool = false
+    var paused: Bool = false
+}
+
+/// Shared by the copies of a specification.
+private final class Details: Sendable, Equatable {
+    let values: DetailValues
+
+    init(_ values: DetailValues) { self.values = values }
+
+    static func == (one: Details, other: Details) -> Bool { one === other || one.values == other.values }
+}
+
+// MARK: - What few tasks ask for
+
+extension TaskSpecification {
+    /// Everything but kind, URL, name, directory, priority, batch and key is as it is by default.
+    public var isPlain: Bool { details == nil }
+
+    /// Sets everything that ``isPlain`` is about at once.
+    mutating func change(_ body: (inout DetailValues) throws -> Void) rethrows {
+        var values = details?.values ?? .default
+        try body(&values)
+        details = values == .default ? nil : Details(values)
+    }
+
+    /// Download: at ``url`` lies a Metalink (RFC 5854), and the file that it describes is fetched. What is asked for here
+    /// goes before what the Metalink says.
+    public var metalink: Bool {
+        get { details?.values.metalink ?? false }
+        set { change { $0.metalink = newValue } }
+    }
+    /// Download: other URLs of the very same file, best first. Bytes of several sources are joined only under a hash
+    /// of the whole file; without one a mirror stands in for a URL that fails, and the file begins anew.
+    public var mirrors: [String] {
+        get { details?.values.mirrors ?? [] }
+        set { change { $0.mirrors = newValue } }
+    }
+    /// Upload: the absolute path of the source.
+    public var file: String? {
+        get { details?.values.file }
+        set { change { $0.file = newValue } }
+    }
+    /// Upload: `PUT` or `POST`.
+    public var method: String? {
+        get { details?.values.method }
+        set { change { $0.method = newValue } }
+    }
+    /// Upload: the body's media type.
+    public var contentType: String? {
+        get { details?.values.contentType }
+        set { change { $0.contentType = newValue } }
+    }
+    /// `ALGORITHM:HEX`, see ``Checksum``.
+    public var checksum: String? {
+        get { details?.values.checksum }
+        set { change { $0.checksum = newValue } }
+    }
+    /// Download: the URL of a list of digests, such as a `SHA256SUMS` file, in place of ``checksum``.
+    public var checksumURL: String? {
+        get { details?.values.checksumURL }
+        set { change { $0.checksumURL = newValue } }
+    }
+    /// Download: the bytes that the file is known to have.
+    public var size: Int64? {
+        get { details?.values.size }
+        set { change { $0.size = newValue } }
+    }
+    /// Download: the digests of the file's pieces.
+    public var pieceHashes: PieceHashes? {
+        get { details?.values.pieceHashes }
+        set { change { $0.pieceHashes = newValue } }
+    }
+    /// Download: absent, what the configuration says.
+    public var connections: ConnectionCount? {
+        get { details?.values.connections }
+        set { change { $0.connections = newValue } }
+    }
+    /// Bytes a second at most; absent, as fast as the daemon lets it.
+    public var limit: Int64? {
+        get { details?.values.limit }
+        set { change { $0.limit = newValue } }
+    }
+    /// Header lines, `Name: value`.
+    public var headers: [String] {
+        get { details?.values.headers ?? [] }
+        set { change { $0.headers = newValue } }
+    }
+    public var user: String? {
+        get { details?.values.user }
+        set { change { $0.user = newValue } }
+    }
+    public var password: String? {
+        get { details?.values.password }
+        set { change { $0.password = newValue } }
+    }
+    public var userAgent: String? {
+        get { details?.values.userAgent }
+        set { change { $0.userAgent = newValue } }
+    }
+    public var referer: String? {
+        get { details?.values.referer }
+        set { change { $0.referer = newValue } }
+    }
+    /// `http://`, `https://`, `socks5://` or `socks5h://` with host and port.
+    public var proxy: String? {
+        get { details?.values.proxy }
+        set { change { $0.proxy = newValue } }
+    }
+    /// Certificates to trust in place of the system's, PEM text.
+    public var caCertificates: String? {
+        get { details?.values.caCertificates }
+        set { change { $0.caCertificates = newValue } }
+    }
+    /// Bytes; a larger answer fails with `too-large`.
+    public var maxSize: Int64? {
+        get { details?.values.maxSize }
+        set { change { $0.maxSize = newValue } }
+    }
+    /// Milliseconds since 1970; the task waits until then.
+    public var startAt: Milliseconds? {
+        get { details?.values.startAt }
+        set { change { $0.startAt = newValue } }
+    }
+    public var onConflict: ConflictPolicy? {
+        get { details?.values.onConflict }
+        set { change { $0.onConflict = newValue } }
+    }
+    /// Leave the file's time at the moment of its arrival.
+    public var noMtime: Bool {
+        get { details?.values.noMtime ?? false }
+        set { change { $0.noMtime = newValue } }
+    }
+    /// Add it without starting it.
+    public var paused: Bool {
+        get { details?.values.paused ?? false }
+        set { change { $0.paused = newValue } }
     }
 }
 
@@ -98,6 +228,10 @@ extension TaskSpecification {
     @discardableResult
     public func check() throws(FieldError) -> TaskAddress {
         let address = try TaskAddress(parsing: url)
+        if isPlain, kind == .download {
+            try checkNames()
+            return address
+        }
         switch kind {
         case .download:
             try Self.refuse(file, "file", "belongs to uploads; a download takes --output")
@@ -128,8 +262,7 @@ extension TaskSpecification {
         if let limit, limit < 1 {
             throw FieldError(field: "limit", message: "must be at least 1 byte a second")
         }
-        if let output { try FileName.check(output) }
-        if let directory { try FileName.checkDirectory(directory) }
+        try checkNames()
         try checkSources()
         try checkHeaders()
         try Self.checkText(user, "user", limit: Limit.secretLength)
@@ -143,8 +276,6 @@ extension TaskSpecification {
         try Self.checkText(userAgent, "userAgent", limit: Limit.headerLength)
         try Self.checkText(referer, "referer", limit: Limit.headerLength)
         try Self.checkText(contentType, "contentType", limit: Limit.nameLength)
-        try Self.checkText(batch, "batch", limit: Limit.nameLength, empty: false)
-        try Self.checkText(key, "key", limit: Limit.nameLength, empty: false)
         try checkProxy()
         if let caCertificates {
             guard caCertificates.utf8.count <= Limit.certificatesLength else {
@@ -161,6 +292,13 @@ extension TaskSpecification {
             throw FieldError(field: "startAt", message: "must lie between 1970 and 9999, in milliseconds")
         }
         return address
+    }
+
+    private func checkNames() throws(FieldError) {
+        if let output { try FileName.check(output) }
+        if let directory { try FileName.checkDirectory(directory) }
+        try Self.checkText(batch, "batch", limit: Limit.nameLength, empty: false)
+        try Self.checkText(key, "key", limit: Limit.nameLength, empty: false)
     }
 
     private static func refuse<Value>(_ value: Value?, _ field: String, _ message: String) throws(FieldError) {

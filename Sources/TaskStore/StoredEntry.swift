@@ -43,13 +43,17 @@ struct StoredEntry: Equatable {
         // Most tasks ask for nothing else, and their rows are then read without decoding any JSON.
         specification = try Self.rest(of: asked)
         hostMark = Mark.ofHost(task.host)
-        if batch != nil, key == nil {
-            entryMark = Mark.ofEntry(kind: kind, url: url, urlMark: urlMark, output: output)
-        }
+        if let batch { setBatch(batch) }
+    }
+
+    mutating func setBatch(_ batch: String) {
+        self.batch = batch
+        entryMark = key == nil ? Mark.ofEntry(kind: kind, url: url, urlMark: urlMark, output: output) : nil
     }
 
     /// What has no column, and is not kept in a table of its own as the digests of pieces are.
     private static func rest(of asked: TaskSpecification) throws(StoreError) -> String? {
+        if asked.isPlain { return nil }
         var rest = asked
         rest.kind = .download
         rest.url = ""
@@ -59,10 +63,8 @@ struct StoredEntry: Equatable {
         rest.batch = nil
         rest.key = nil
         rest.pieceHashes = nil
-        return rest == plain ? nil : try StoredJSON.encode(rest)
+        return rest.isPlain ? nil : try StoredJSON.encode(rest)
     }
-
-    private static let plain = TaskSpecification(url: "")
 
     /// Reads the columns that begin with the `first` of `row`.
     init(_ row: RowReader, at first: Int) throws(StoreError) {
@@ -90,7 +92,7 @@ struct StoredEntry: Equatable {
             if let specification {
                 try StoredJSON.decode(TaskSpecification.self, from: specification)
             } else {
-                Self.plain
+                TaskSpecification(url: "")
             }
         guard let kind = TaskKind(rawValue: kind),
             let priority = TaskPriority.allCases.first(where: { $0.rank == priority })

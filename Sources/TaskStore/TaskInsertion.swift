@@ -55,7 +55,9 @@ extension Database {
     ///
     /// - Parameter set: they belong to this set and are hidden.
     /// - Returns: what was added, in order; empty where `tasks` is.
-    func insert(_ tasks: [FreshTask], owner: UInt32, set: Int64? = nil, now: Milliseconds) throws -> [TaskRange] {
+    func insert(
+        _ tasks: ArraySlice<FreshTask>, owner: UInt32, set: Int64? = nil, now: Milliseconds
+    ) throws -> [TaskRange] {
         guard !tasks.isEmpty else { return [] }
         let newest = try firstRow("SELECT seq FROM sqlite_sequence WHERE name = 'task'") { try $0.integer(0) } ?? 0
         let first = newest + 1
@@ -63,13 +65,13 @@ extension Database {
         var counts: [Int64: [TaskState: Int]] = [:]
         var ranges: [TaskRange] = []
         let (many, one) = (try cachedStatement(sql: Self.insertMany), try cachedStatement(sql: Self.insertOne))
-        var index = 0
-        while index < tasks.count {
-            let isFull = tasks.count - index >= Self.rowsInStatement
+        var index = tasks.startIndex
+        while index < tasks.endIndex {
+            let isFull = tasks.endIndex - index >= Self.rowsInStatement
             var row = RowBinding(statement: isFull ? many : one)
             for offset in 0..<(isFull ? Self.rowsInStatement : 1) {
                 let task = tasks[index + offset]
-                let id = first + Int64(index + offset)
+                let id = first + Int64(index - tasks.startIndex + offset)
                 let flow: Int64
                 if let known = flows[task.entry.batch] {
                     flow = known
@@ -115,7 +117,7 @@ extension Database {
         var fresh: [FreshTask] = []
         var owner: UInt32 = 0
         func flush() throws {
-            for range in try insert(fresh, owner: owner, now: now) {
+            for range in try insert(fresh[...], owner: owner, now: now) {
                 try journalAdded(range, owner: owner, at: now)
                 outcomes += range.ids.map { .added(TaskID($0)) }
             }

@@ -35,28 +35,29 @@ extension TaskStore {
         _ set: Int64, _ entries: [NewTask], owner: UInt32? = nil, now: Milliseconds
     ) async throws(StoreError) -> Int {
         try checkRoom()
-        let identity = identity
-        return try await writes.perform(weight: entries.count) { database in
+        // Not on the writer's thread, which others wait for.
+        var fresh: [FreshTask] = []
+        fresh.reserveCapacity(entries.count)
+        for entry in entries { fresh.append(try FreshTask(entry, identity: identity)) }
+        return try await writes.perform(weight: entries.count) { [fresh] database in
             let staged = try database.stagedSet(set, owner: owner)
             // Entries keep their order: behind one that is staged all are.
-            var rest = entries[...]
+            var rest = fresh[...]
             if staged.batch == nil, try !database.hasStagedEntries(set) {
-                let free = entries.prefix { $0.specification.key == nil }
+                let free = fresh.prefix { $0.entry.key == nil }
                 rest = rest[free.endIndex...]
-                let tasks = try free.map { try FreshTask($0, identity: identity) }
-                for range in try database.insert(tasks, owner: staged.owner, set: set, now: now) {
+                for range in try database.insert(free, owner: staged.owner, set: set, now: now) {
                     try database.stage(range, set: set)
                 }
             }
-            for var entry in rest {
-                if let batch = staged.batch { entry.specification.batch = batch }
-                let stored = try StoredEntry(entry, identity: identity)
-                let secrets = try StoredJSON.encode(secrets: entry.secrets)
+            for var task in rest {
+                if let batch = staged.batch { task.entry.setBatch(batch) }
                 try database.run(
                     Self.stageEntry,
                     StatementArguments(
-                        stored.arguments + [stored.batch, entry.path] + entry.standing.arguments + [secrets, set]))
-                if let hashes = entry.specification.pieceHashes {
+                        task.entry.arguments + [task.entry.batch, task.path] + task.standing.arguments
+                            + [task.secrets, set]))
+                if let hashes = task.pieceHashes {
                     try database.stagePieceHashes(ofEntry: database.lastInsertedRowID, hashes)
                 }
             }

@@ -106,6 +106,7 @@ struct QueueSubmission {
 
 extension TaskSpecification {
     fileprivate var estimatedSize: Int {
+        if isURLAlone { return 2 * url.utf8.count + 400 }
         let texts = [
             url, output, directory, file, method, contentType, checksum, checksumURL, user, password, userAgent,
             referer, proxy, caCertificates, batch, key,

@@ -91,6 +91,7 @@ extension TaskSpecification {
     ///
     /// - Parameter nestsDirectory: the entry's directory lies beneath that of `options`.
     func filled(from options: TaskSpecification, nestsDirectory: Bool = false) -> TaskSpecification {
+        if options.isURLAlone { return self }
         var task = self
         if task.headers.isEmpty { task.headers = options.headers }
         if task.user == nil {
