@@ -132,7 +132,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         while !isBusy, !isEnding, !isDraining, context.channel.isWritable, let step = ahead ?? nextStep() {
             ahead = nil
             switch step {
-            case .line(let line): begin(context) { RequestProcessor.decode(line) }
+            case .line(let line): begin(context) { [processor] in processor.read(line) }
             case .decoding(let message): begin(context) { await message.value }
             case .tooLong:
                 let error = RPCError.invalidRequest("a line is longer than \(MessageLimits.lineLength) bytes")
@@ -161,11 +161,11 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         return nil
     }
 
-    /// While one line is carried out the next is decoded; it is carried out after it all the same.
+    /// While one line is carried out the next is read; it is carried out after it all the same.
     private func decodeAhead() {
         guard isBusy, ahead == nil, !isEnding, !isDraining, let step = nextStep() else { return }
         if case .line(let line) = step {
-            ahead = .decoding(Task { RequestProcessor.decode(line) })
+            ahead = .decoding(Task { [processor] in processor.read(line) })
         } else {
             ahead = step
         }

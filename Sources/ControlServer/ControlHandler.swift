@@ -9,11 +9,24 @@ package protocol ControlHandler: Sendable {
     /// - Returns: a result, which is encoded as it is and keeps to ``MessageLimits/lineLength``, or what went wrong.
     func handle(_ command: Command, from peer: Peer) async -> Result<any Encodable & Sendable, RPCError>
 
+    /// As ``handle(_:from:)``, in two steps: what can be done of it before the connection's commands before it have been
+    /// carried out, and the rest, which is called once these have.
+    func prepare(_ command: Command, from peer: Peer) -> PreparedCommand
+
     /// `events.subscribe`: begins a stream for one subscriber.
     ///
     /// - Parameter parameters: where it begins (`after`: first replay what came after this number; `nil`: only what
     ///   comes from now on) and which `types` of event it has (`nil`: all).
     func events(_ parameters: EventsSubscribeParameters, for peer: Peer) async -> Result<EventSubscription, RPCError>
+}
+
+/// Carries out what was prepared.
+package typealias PreparedCommand = @Sendable () async -> Result<any Encodable & Sendable, RPCError>
+
+extension ControlHandler {
+    package func prepare(_ command: Command, from peer: Peer) -> PreparedCommand {
+        { await handle(command, from: peer) }
+    }
 }
 
 /// A stream of events for one subscriber.

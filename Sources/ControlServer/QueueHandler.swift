@@ -55,15 +55,41 @@ package struct QueueHandler: ControlHandler {
     package func handle(_ command: Command, from peer: Peer) async -> Result<any Encodable & Sendable, RPCError> {
         do {
             return .success(try await result(of: command, for: caller(peer)))
-        } catch let error as RPCError {
-            return .failure(error)
-        } catch let error as QueueError {
-            return .failure(Self.error(error))
         } catch {
-            return .failure(
-                RPCError(
-                    code: RPCError.Number.internal, message: "the daemon could not do that",
-                    data: .init(code: .internal)))
+            return .failure(Self.rpcError(error))
+        }
+    }
+
+    /// The entries of a long list are judged while those before them are being written.
+    package func prepare(_ command: Command, from peer: Peer) -> PreparedCommand {
+        guard case .queuePut(let parameters) = command else { return { await handle(command, from: peer) } }
+        let caller = caller(peer)
+        let prepared = Result { try prepare(parameters, caller) }
+        return {
+            do {
+                let count = try await queue.put(parameters.queue, try prepared.get(), by: caller)
+                return .success(QueuePutResult(entries: count))
+            } catch {
+                return .failure(Self.rpcError(error))
+            }
+        }
+    }
+
+    private func prepare(_ parameters: QueuePutParameters, _ caller: Caller) throws -> TaskQueue.PreparedEntries {
+        guard parameters.entries.count <= QueuePutParameters.maximumEntries else {
+            throw RPCError(
+                FieldError(field: "entries", message: "are more than \(QueuePutParameters.maximumEntries) in one call"))
+        }
+        return try queue.prepare(parameters.entries, by: caller)
+    }
+
+    private static func rpcError(_ error: any Error) -> RPCError {
+        switch error {
+        case let error as RPCError: error
+        case let error as QueueError: Self.error(error)
+        default:
+            RPCError(
+                code: RPCError.Number.internal, message: "the daemon could not do that", data: .init(code: .internal))
         }
     }
 
@@ -102,12 +128,7 @@ package struct QueueHandler: ControlHandler {
         case .queueBegin(let parameters):
             return QueueBeginResult(queue: try await queue.beginSet(batch: parameters.batch, by: caller))
         case .queuePut(let parameters):
-            guard parameters.entries.count <= QueuePutParameters.maximumEntries else {
-                throw RPCError(
-                    FieldError(
-                        field: "entries", message: "are more than \(QueuePutParameters.maximumEntries) in one call"))
-            }
-            let count = try await queue.put(parameters.queue, parameters.entries, by: caller)
+            let count = try await queue.put(parameters.queue, try prepare(parameters, caller), by: caller)
             return QueuePutResult(entries: count)
         case .queueCommit(let parameters):
             let changes = try await queue.commitSet(

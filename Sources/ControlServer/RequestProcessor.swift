@@ -22,8 +22,8 @@ struct RequestProcessor: Sendable {
         switch message {
         case .failure(let error):
             reply.answer = Self.errorLine(error)
-        case .success(.single(let request)):
-            let text = await carryOut(request, isSubscribed: isSubscribed, into: &reply)
+        case .success(.single(let request, let prepared)):
+            let text = await carryOut(request, prepared, isSubscribed: isSubscribed, into: &reply)
             reply.answer = text.map { Self.line([$0], isBatch: false) }
         case .success(.batch(let requests)):
             var texts: [Data] = []
@@ -55,7 +55,7 @@ struct RequestProcessor: Sendable {
 
     /// What stands in a line.
     enum Message: Sendable {
-        case single(IncomingRequest)
+        case single(IncomingRequest, PreparedCommand?)
         case batch([IncomingRequest])
     }
 
@@ -71,15 +71,20 @@ struct RequestProcessor: Sendable {
         }
     }
 
+    /// Decodes a line, and prepares what it asks.
+    ///
     /// - Parameter line: not empty, without its LF.
-    static func decode(_ line: ByteBuffer) -> Result<Message, RPCError> {
+    func read(_ line: ByteBuffer) -> Result<Message, RPCError> {
         let bytes = line.readableBytesView
         if let fault = JSONScan.fault(in: bytes) { return .failure(RPCError(fault)) }
         let blank = Array(" \t\r".utf8)
         let isBatch = bytes.first { !blank.contains($0) } == UInt8(ascii: "[")
         do {
             let data = Data(bytes)
-            guard isBatch else { return .success(.single(try JSONDecoder().decode(IncomingRequest.self, from: data))) }
+            guard isBatch else {
+                let request = try JSONDecoder().decode(IncomingRequest.self, from: data)
+                return .success(.single(request, prepare(request)))
+            }
             let requests = try JSONDecoder().decode(Batch.self, from: data).requests
             guard !requests.isEmpty else { return .failure(.invalidRequest("the batch is empty")) }
             guard requests.count <= MessageLimits.batch else {
@@ -91,10 +96,19 @@ struct RequestProcessor: Sendable {
         }
     }
 
+    private func prepare(_ request: IncomingRequest) -> PreparedCommand? {
+        switch request.command {
+        case .success(.eventsSubscribe), .failure: nil
+        case .success(let command): handler.prepare(command, from: peer)
+        }
+    }
+
     // MARK: - Carrying out
 
     /// - Returns: the answer, or `nil` for a notification.
-    private func carryOut(_ request: IncomingRequest, isSubscribed: Bool, into reply: inout Reply) async -> Data? {
+    private func carryOut(
+        _ request: IncomingRequest, _ prepared: PreparedCommand? = nil, isSubscribed: Bool, into reply: inout Reply
+    ) async -> Data? {
         switch request.command {
         case .failure(let error):
             return Self.failure(request.id, error)
@@ -110,7 +124,7 @@ struct RequestProcessor: Sendable {
                 return Self.failure(request.id, error)
             }
         case .success(let command):
-            switch await handler.handle(command, from: peer) {
+            switch await (prepared ?? handler.prepare(command, from: peer))() {
             case .success(let value): return Self.success(request.id, value)
             case .failure(let error): return Self.failure(request.id, error)
             }

@@ -28,12 +28,27 @@ extension TaskQueue {
         }
     }
 
-    /// - Returns: the entries in the set so far.
-    package func put(_ set: Int64, _ entries: [TaskSpecification], by caller: Caller) async throws(QueueError) -> Int {
+    /// Entries that were judged, on their way into a set.
+    package struct PreparedEntries: Sendable {
+        fileprivate var tasks: PreparedTasks
+        fileprivate var now: Milliseconds
+    }
+
+    package func prepare(_ entries: [TaskSpecification], by caller: Caller) throws(QueueError) -> PreparedEntries {
         let now = clock.now()
         let tasks = try admit(entries, by: caller, list: "entries", now: now)
+        return PreparedEntries(tasks: try stored { () throws(StoreError) in try store.prepare(tasks) }, now: now)
+    }
+
+    /// - Returns: the entries in the set so far.
+    package func put(_ set: Int64, _ entries: [TaskSpecification], by caller: Caller) async throws(QueueError) -> Int {
+        try await put(set, try prepare(entries, by: caller), by: caller)
+    }
+
+    /// - Returns: the entries in the set so far.
+    package func put(_ set: Int64, _ entries: PreparedEntries, by caller: Caller) async throws(QueueError) -> Int {
         let count = try await inSet { () async throws(StoreError) in
-            try await store.put(set, tasks, owner: caller.uid, now: now)
+            try await store.put(set, entries.tasks, owner: caller.uid, now: entries.now)
         }
         do throws(QueueError) {
             try checkQuota(of: caller, adding: count)

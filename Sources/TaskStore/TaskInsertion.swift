@@ -29,6 +29,11 @@ struct FreshTask {
     }
 }
 
+/// Tasks in the form in which they are written.
+package struct PreparedTasks: Sendable {
+    var tasks: [FreshTask] = []
+}
+
 /// Consecutive tasks that stand alike.
 struct TaskRange {
     var ids: ClosedRange<Int64>
@@ -62,7 +67,9 @@ extension Database {
         let newest = try firstRow("SELECT seq FROM sqlite_sequence WHERE name = 'task'") { try $0.integer(0) } ?? 0
         let first = newest + 1
         var flows: [String?: Int64] = [:]
-        var counts: [Int64: [TaskState: Int]] = [:]
+        var flow: Int64 = 0
+        // Tasks that are not counted yet.
+        var tally: (flow: Int64, state: TaskState, count: Int)?
         var ranges: [TaskRange] = []
         let (many, one) = (try cachedStatement(sql: Self.insertMany), try cachedStatement(sql: Self.insertOne))
         var index = tasks.startIndex
@@ -70,37 +77,40 @@ extension Database {
             let isFull = tasks.endIndex - index >= Self.rowsInStatement
             var row = RowBinding(statement: isFull ? many : one)
             for offset in 0..<(isFull ? Self.rowsInStatement : 1) {
-                let task = tasks[index + offset]
-                let id = first + Int64(index - tasks.startIndex + offset)
-                let flow: Int64
-                if let known = flows[task.entry.batch] {
-                    flow = known
-                } else {
-                    flow = try self.flow(owner: owner, batch: task.entry.batch, set: set)
-                    flows[task.entry.batch] = flow
+                let task = index + offset
+                let id = first + Int64(task - tasks.startIndex)
+                // Neighbours are mostly of one batch.
+                if task == tasks.startIndex || tasks[task].entry.batch != tasks[task - 1].entry.batch {
+                    let batch = tasks[task].entry.batch
+                    flow = try flows[batch] ?? self.flow(owner: owner, batch: batch, set: set)
+                    flows[batch] = flow
                 }
-                let standing = task.standing
-                counts[flow, default: [:]][standing.state, default: 0] += 1
-                row.bind(id)
-                row.bind(Position.ofNew(id))
-                row.bind(flow)
-                row.bind(Int64(owner))
-                row.bind(now)
-                row.bind(task.path)
-                row.bind(standing.state.rawValue)
-                row.bind(standing.reason?.rawValue)
-                row.bind(standing.notBefore)
-                row.bind(task.entry)
+                let standing = tasks[task].standing
                 if let last = ranges.last, last.state == standing.state, last.reason == standing.reason {
                     ranges[ranges.count - 1].ids = last.ids.lowerBound...id
                 } else {
                     ranges.append(TaskRange(ids: id...id, state: standing.state, reason: standing.reason))
                 }
+                if standing.state != tally?.state || flow != tally?.flow {
+                    if let tally { try count([tally.state: tally.count], into: tally.flow) }
+                    tally = (flow, standing.state, 0)
+                }
+                tally?.count += 1
+                row.bind(id)
+                row.bind(Position.ofNew(id))
+                row.bind(flow)
+                row.bind(Int64(owner))
+                row.bind(now)
+                row.bind(tasks[task].path)
+                row.bind(standing.state.rawValue)
+                row.bind(standing.reason?.rawValue)
+                row.bind(standing.notBefore)
+                row.bind(tasks[task].entry)
             }
             try row.run()
             index += isFull ? Self.rowsInStatement : 1
         }
-        for (flow, counts) in counts { try count(counts, into: flow) }
+        if let tally { try count([tally.state: tally.count], into: tally.flow) }
         for (index, task) in tasks.enumerated() {
             let id = TaskID(first + Int64(index))
             if let secrets = task.secrets { try setSecrets(of: id, to: secrets) }

@@ -23,6 +23,14 @@ extension TaskStore {
         }
     }
 
+    /// Brings tasks into the form in which they are written: not on the writer's thread, which others wait for.
+    package func prepare(_ tasks: [NewTask]) throws(StoreError) -> PreparedTasks {
+        var prepared = PreparedTasks()
+        prepared.tasks.reserveCapacity(tasks.count)
+        for task in tasks { prepared.tasks.append(try FreshTask(task, identity: identity)) }
+        return prepared
+    }
+
     /// Adds entries to a set. They take the set's batch, where it has one.
     ///
     /// What can only become new tasks, having neither a batch to be compared with nor a key, is put in its place among
@@ -32,14 +40,11 @@ extension TaskStore {
     /// - Returns: the number of entries in the set so far.
     /// - Throws: ``StoreError/unknownSet(_:)``.
     package func put(
-        _ set: Int64, _ entries: [NewTask], owner: UInt32? = nil, now: Milliseconds
+        _ set: Int64, _ entries: PreparedTasks, owner: UInt32? = nil, now: Milliseconds
     ) async throws(StoreError) -> Int {
         try checkRoom()
-        // Not on the writer's thread, which others wait for.
-        var fresh: [FreshTask] = []
-        fresh.reserveCapacity(entries.count)
-        for entry in entries { fresh.append(try FreshTask(entry, identity: identity)) }
-        return try await writes.perform(weight: entries.count) { [fresh] database in
+        let fresh = entries.tasks
+        return try await writes.perform(weight: fresh.count) { database in
             let staged = try database.stagedSet(set, owner: owner)
             // Entries keep their order: behind one that is staged all are.
             var rest = fresh[...]
@@ -61,8 +66,8 @@ extension TaskStore {
                     try database.stagePieceHashes(ofEntry: database.lastInsertedRowID, hashes)
                 }
             }
-            try database.run("UPDATE staged_set SET entries = entries + ? WHERE id = ?", [entries.count, set])
-            return staged.entries + entries.count
+            try database.run("UPDATE staged_set SET entries = entries + ? WHERE id = ?", [fresh.count, set])
+            return staged.entries + fresh.count
         }
     }
 

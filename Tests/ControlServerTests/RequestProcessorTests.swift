@@ -13,7 +13,9 @@ struct RequestProcessorTests {
         handler: ScriptedHandler(), peer: Peer(uid: 1, gid: 1, pid: 1))
 
     private func answer(_ line: [UInt8]) async -> String? {
-        await processor.reply(to: RequestProcessor.decode(ByteBuffer(bytes: line)), isSubscribed: false).answer.map { String(buffer: $0) }
+        await processor.reply(to: processor.read(ByteBuffer(bytes: line)), isSubscribed: false).answer.map {
+            String(buffer: $0)
+        }
     }
 
     private func answer(_ line: String) async -> String? { await answer(Array(line.utf8)) }
@@ -112,7 +114,8 @@ struct RequestProcessorTests {
                 Issue.record("was carried out")
                 return .success(Acknowledgement())
             }), peer: Peer(uid: 1, gid: 1, pid: 1))
-        let answer = await processor.reply(to: RequestProcessor.decode(ByteBuffer(string: line)), isSubscribed: false).answer
+        let answer = await processor.reply(to: processor.read(ByteBuffer(string: line)), isSubscribed: false)
+            .answer
         #expect(
             answer.map { String(buffer: $0) }
                 == #"{"error":{"code":-32600,"data":{"code":"invalid"},"#
@@ -153,7 +156,7 @@ struct RequestProcessorTests {
             }), peer: Peer(uid: 1, gid: 1, pid: 1))
         let line = "[" + [String](repeating: request(1), count: 100).joined(separator: ",") + "]"
         let answer = try #require(
-            await processor.reply(to: RequestProcessor.decode(ByteBuffer(string: line)), isSubscribed: false).answer)
+            await processor.reply(to: processor.read(ByteBuffer(string: line)), isSubscribed: false).answer)
         #expect(calls.withLock { $0 } == 2)
         #expect(answer.readableBytes < 2 << 20)
         #expect(String(buffer: answer).contains(#""code":"too-large""#))
@@ -166,7 +169,8 @@ struct RequestProcessorTests {
         let processor = RequestProcessor(
             handler: ScriptedHandler(commands: { _, _ in .success(Double.nan) }), peer: Peer(uid: 1, gid: 1, pid: 1))
         let answer = try #require(
-            await processor.reply(to: RequestProcessor.decode(ByteBuffer(string: request(3))), isSubscribed: false).answer)
+            await processor.reply(to: processor.read(ByteBuffer(string: request(3))), isSubscribed: false)
+                .answer)
         #expect(String(buffer: answer).contains(#""code":-32603"#))
         #expect(String(buffer: answer).contains(#""id":3"#))
     }
@@ -176,7 +180,9 @@ struct RequestProcessorTests {
         let processor = RequestProcessor(
             handler: ScriptedHandler(commands: { _, _ in .failure(.unknownTask(TaskID(9))) }),
             peer: Peer(uid: 1, gid: 1, pid: 1))
-        let answer = await processor.reply(to: RequestProcessor.decode(ByteBuffer(string: request(3))), isSubscribed: false).answer
+        let answer = await processor.reply(
+            to: processor.read(ByteBuffer(string: request(3))), isSubscribed: false
+        ).answer
         #expect(
             answer.map { String(buffer: $0) }
                 == #"{"error":{"code":-32001,"data":{"code":"invalid","field":"id"},"#

@@ -69,6 +69,14 @@ final class StoreFixture: Sendable {
     }
 }
 
+extension TaskStore {
+    func put(
+        _ set: Int64, _ tasks: [NewTask], owner: UInt32? = nil, now: Milliseconds
+    ) async throws(StoreError) -> Int {
+        try await put(set, try prepare(tasks), owner: owner, now: now)
+    }
+}
+
 extension NewTask {
     static func sample(
         _ url: String = "https://example.org/a", kind: TaskKind = .download, owner: UInt32 = 1000,
