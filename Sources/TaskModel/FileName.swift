@@ -61,10 +61,30 @@ public enum FileName {
 
     /// The name of a download that nobody named: the URL's last segment, made safe, otherwise `download`.
     public static func fromURL(_ url: String) -> String {
+        if let name = plainSegment(of: url) { return name }
         guard let bytes = pathBytes(of: url), let slash = bytes.lastIndex(of: UInt8(ascii: "/")) else {
             return "download"
         }
         return makeSafe(String(decoding: percentDecoded(bytes[(slash + 1)...]), as: UTF8.self)) ?? "download"
+    }
+
+    /// The last segment of a URL that holds nothing but a plain path behind its authority, as most do.
+    ///
+    /// - Returns: `nil` where a closer look is needed.
+    private static func plainSegment(of url: String) -> String? {
+        var url = url
+        return url.withUTF8 { bytes in
+            guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), bytes.count > colon + 3,
+                bytes[colon + 1] == UInt8(ascii: "/"), bytes[colon + 2] == UInt8(ascii: "/"),
+                let slash = bytes.lastIndex(of: UInt8(ascii: "/")), slash > colon + 3, slash + 1 < bytes.count
+            else { return nil }
+            for byte in bytes
+            where byte == UInt8(ascii: "%") || byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") || byte > 0x7E {
+                return nil
+            }
+            let segment = String(decoding: bytes[(slash + 1)...], as: UTF8.self)
+            return isPlain(segment) ? segment : nil
+        }
     }
 
     /// From the slash behind the authority on; `nil` where there is none.

@@ -25,6 +25,8 @@ struct Admission {
     let now: Milliseconds
     /// The place that the task before this one goes to: mostly they go to the same.
     private var last: (directory: String?, place: DownloadPlace)?
+    /// And the host that it comes from.
+    private var lastHost: (scheme: String, host: String, port: Int, key: String)?
 
     init(settings: QueueSettings, caller: Caller, now: Milliseconds) {
         self.settings = settings
@@ -33,7 +35,7 @@ struct Admission {
     }
 
     /// - Throws: ``FieldError`` under the JSON name of the field at fault.
-    mutating func admit(_ asked: TaskSpecification) throws(FieldError) -> NewTask {
+    mutating func admit(_ asked: consuming TaskSpecification) throws(FieldError) -> NewTask {
         var specification = asked
         let address = try Self.judge(specification)
         let path: String
@@ -46,8 +48,17 @@ struct Admission {
         let standing = TaskStanding(paused: specification.paused, startAt: specification.startAt, now: now)
         let secrets = specification.takeSecrets(redactedURL: address.redacted)
         return NewTask(
-            specification: specification, secrets: secrets, owner: caller.uid, host: address.hostKey,
+            specification: specification, secrets: secrets, owner: caller.uid, host: hostKey(of: address),
             standing: standing, path: path)
+    }
+
+    private mutating func hostKey(of address: TaskAddress) -> String {
+        if let last = lastHost, last.host == address.host, last.port == address.port, last.scheme == address.scheme {
+            return last.key
+        }
+        let key = address.hostKey
+        lastHost = (address.scheme, address.host, address.port, key)
+        return key
     }
 
     /// Judges what a task that is there asks for from now on.
