@@ -34,82 +34,121 @@ public struct TaskAddress: Sendable, Equatable {
 
     /// - Throws: ``FieldError`` for `field`.
     public init(parsing url: String, field: String = "url") throws(FieldError) {
-        func refuse(_ message: String, code: ErrorCode = .invalid) -> FieldError {
-            FieldError(field: field, code: code, message: message)
+        var text = url
+        let parsed: Result<Parts, Refusal> = text.withUTF8 { bytes in
+            do throws(Refusal) {
+                return .success(try Parts(bytes))
+            } catch {
+                return .failure(error)
+            }
         }
-        let bytes = Array(url.utf8)
-        guard !bytes.isEmpty else { throw refuse("is empty; write a URL such as https://example.org/file") }
-        guard bytes.count <= Self.maximumLength else {
-            throw refuse("is longer than \(Self.maximumLength) bytes")
+        let parts: Parts
+        do throws(Refusal) {
+            parts = try parsed.get()
+        } catch {
+            throw FieldError(field: field, code: error.code, message: error.message)
         }
-        guard !bytes.contains(where: { $0 <= 0x20 || $0 == 0x7F }) else {
-            throw refuse("holds a space or control character; percent-encode it")
-        }
-        guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), colon > 0,
-            bytes[..<colon].allSatisfy({ $0.isLetterOrDigit || $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "-") })
-        else {
-            throw refuse("has no scheme; write it out, as in https://example.org/file")
-        }
-        let scheme = String(decoding: bytes[..<colon], as: UTF8.self).lowercased()
-        guard scheme == "http" || scheme == "https" || Self.schemes.contains(scheme) else {
-            throw refuse(
-                "the protocol \(scheme) is not allowed; use http, https, ftp, ftps or sftp",
-                code: .protocolNotAllowed)
-        }
-        let rest = bytes[(colon + 1)...]
-        guard rest.starts(with: "//".utf8) else { throw refuse("lacks // after \(scheme):") }
-        let authority = rest.dropFirst(2).prefix { !$0.endsAuthority }
-        // Some end the host at a back-slash and some do not: what is judged here could be another than is asked.
-        guard !authority.contains(UInt8(ascii: "\\")) else { throw refuse("holds a back-slash before its path") }
-        let at = authority.lastIndex(of: UInt8(ascii: "@"))
-        let hostAndPort = at.map { authority[($0 + 1)...] } ?? authority
-        let (host, port) = try Self.split(hostAndPort, refuse: { refuse($0) })
-        self.scheme = scheme
-        self.host = host
-        self.port = port ?? Self.defaultPort(of: scheme)
+        scheme = parts.scheme
+        host = parts.host
+        port = parts.port ?? Self.defaultPort(of: scheme)
         self.url = url
         redacted =
-            at == nil && !bytes.contains(UInt8(ascii: "?"))
-            ? url : Self.redact(bytes, userInfo: at.map { authority.startIndex..<$0 })
+            parts.userInfo == nil && !parts.hasQuery ? url : Self.redact(Array(url.utf8), userInfo: parts.userInfo)
     }
 
-    private static func split(
-        _ hostAndPort: ArraySlice<UInt8>, refuse: (String) -> FieldError
-    ) throws(FieldError) -> (host: String, port: Int?) {
-        var hostBytes = hostAndPort
-        var portBytes: ArraySlice<UInt8> = []
-        if hostAndPort.first == UInt8(ascii: "[") {
-            guard let close = hostAndPort.firstIndex(of: UInt8(ascii: "]")) else {
-                throw refuse("the IPv6 address lacks its closing bracket")
-            }
-            hostBytes = hostAndPort[...close]
-            let inside = hostBytes.dropFirst().dropLast()
-            guard inside.contains(UInt8(ascii: ":")),
-                inside.allSatisfy({ $0.isHexDigit || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".") })
-            else { throw refuse("what stands in brackets is not an IPv6 address") }
-            let tail = hostAndPort[(close + 1)...]
-            guard tail.isEmpty || tail.first == UInt8(ascii: ":") else { throw refuse("the port is not a number") }
-            portBytes = tail.dropFirst()
-        } else {
-            if let colon = hostAndPort.firstIndex(of: UInt8(ascii: ":")) {
-                hostBytes = hostAndPort[..<colon]
-                portBytes = hostAndPort[(colon + 1)...]
-            }
-            guard hostBytes.count <= 253 else { throw refuse("the host name is longer than 253 bytes") }
-            // No percent sign: libcurl would decode it, and one host would go under many names.
-            guard hostBytes.allSatisfy({ $0.isLetterOrDigit || $0 >= 0x80 || $0.isUnreservedMark }) else {
-                throw refuse("the host name holds a character that no host name has")
-            }
+    private struct Refusal: Error {
+        var message: String
+        var code: ErrorCode = .invalid
+
+        init(_ message: String, code: ErrorCode = .invalid) {
+            self.message = message
+            self.code = code
         }
-        guard !hostBytes.isEmpty, !hostBytes.elementsEqual(".".utf8) else {
-            throw refuse("names no host; write it out, as in https://example.org/file")
+    }
+
+    /// A URL's bytes, told apart in one pass and without a copy: URLs come in millions.
+    private struct Parts {
+        var scheme: String
+        var host: String
+        var port: Int?
+        /// Without the `@`.
+        var userInfo: Range<Int>?
+        var hasQuery: Bool
+
+        init(_ bytes: UnsafeBufferPointer<UInt8>) throws(Refusal) {
+            guard !bytes.isEmpty else { throw Refusal("is empty; write a URL such as https://example.org/file") }
+            guard bytes.count <= maximumLength else { throw Refusal("is longer than \(maximumLength) bytes") }
+            guard !bytes.contains(where: { $0 <= 0x20 || $0 == 0x7F }) else {
+                throw Refusal("holds a space or control character; percent-encode it")
+            }
+            guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), colon > 0,
+                bytes[..<colon].allSatisfy({
+                    $0.isLetterOrDigit || $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "-")
+                })
+            else { throw Refusal("has no scheme; write it out, as in https://example.org/file") }
+            scheme = Self.lowercased(bytes[..<colon])
+            guard scheme == "http" || scheme == "https" || schemes.contains(scheme) else {
+                throw Refusal(
+                    "the protocol \(scheme) is not allowed; use http, https, ftp, ftps or sftp",
+                    code: .protocolNotAllowed)
+            }
+            let start = colon + 3
+            guard bytes.count >= start, bytes[colon + 1] == UInt8(ascii: "/"), bytes[colon + 2] == UInt8(ascii: "/")
+            else { throw Refusal("lacks // after \(scheme):") }
+            let end = bytes[start...].firstIndex { $0.endsAuthority } ?? bytes.count
+            let authority = bytes[start..<end]
+            // Some end the host at a back-slash and some do not: what is judged here could be another than is asked.
+            guard !authority.contains(UInt8(ascii: "\\")) else { throw Refusal("holds a back-slash before its path") }
+            let at = authority.lastIndex(of: UInt8(ascii: "@"))
+            userInfo = at.map { start..<$0 }
+            hasQuery = bytes[end...].contains(UInt8(ascii: "?"))
+            (host, port) = try Self.split(at.map { authority[($0 + 1)...] } ?? authority)
         }
-        let host = String(decoding: hostBytes, as: UTF8.self).lowercased()
-        if portBytes.isEmpty { return (host, nil) }
-        guard portBytes.count <= 5, portBytes.allSatisfy({ $0.isDigit }),
-            let port = Int(String(decoding: portBytes, as: UTF8.self)), (1...65535).contains(port)
-        else { throw refuse("the port is not a number from 1 to 65535") }
-        return (host, port)
+
+        private static func split(
+            _ hostAndPort: Slice<UnsafeBufferPointer<UInt8>>
+        ) throws(Refusal) -> (host: String, port: Int?) {
+            var hostBytes = hostAndPort
+            var portBytes = hostAndPort[hostAndPort.endIndex...]
+            if hostAndPort.first == UInt8(ascii: "[") {
+                guard let close = hostAndPort.firstIndex(of: UInt8(ascii: "]")) else {
+                    throw Refusal("the IPv6 address lacks its closing bracket")
+                }
+                hostBytes = hostAndPort[...close]
+                let inside = hostBytes.dropFirst().dropLast()
+                guard inside.contains(UInt8(ascii: ":")),
+                    inside.allSatisfy({ $0.isHexDigit || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".") })
+                else { throw Refusal("what stands in brackets is not an IPv6 address") }
+                let tail = hostAndPort[(close + 1)...]
+                guard tail.isEmpty || tail.first == UInt8(ascii: ":") else { throw Refusal("the port is not a number") }
+                portBytes = tail.dropFirst()
+            } else {
+                if let colon = hostAndPort.firstIndex(of: UInt8(ascii: ":")) {
+                    hostBytes = hostAndPort[..<colon]
+                    portBytes = hostAndPort[(colon + 1)...]
+                }
+                guard hostBytes.count <= 253 else { throw Refusal("the host name is longer than 253 bytes") }
+                // No percent sign: libcurl would decode it, and one host would go under many names.
+                guard hostBytes.allSatisfy({ $0.isLetterOrDigit || $0 >= 0x80 || $0.isUnreservedMark }) else {
+                    throw Refusal("the host name holds a character that no host name has")
+                }
+            }
+            guard !hostBytes.isEmpty, !hostBytes.elementsEqual(CollectionOfOne(UInt8(ascii: "."))) else {
+                throw Refusal("names no host; write it out, as in https://example.org/file")
+            }
+            let host = lowercased(hostBytes)
+            if portBytes.isEmpty { return (host, nil) }
+            guard portBytes.count <= 5, portBytes.allSatisfy({ $0.isDigit }),
+                case let port = portBytes.reduce(0, { $0 * 10 + Int($1 - 0x30) }), (1...65535).contains(port)
+            else { throw Refusal("the port is not a number from 1 to 65535") }
+            return (host, port)
+        }
+
+        private static func lowercased(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> String {
+            let text = String(decoding: bytes, as: UTF8.self)
+            let isLower = bytes.allSatisfy { $0 < 0x80 && !(0x41...0x5A).contains($0) }
+            return isLower ? text : text.lowercased()
+        }
     }
 
     private static func defaultPort(of scheme: String) -> Int {
