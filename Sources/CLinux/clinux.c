@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -51,6 +52,24 @@ int linux_epoll_wait(int epoll, struct linux_event *events, int capacity, int ti
 
 int linux_eventfd(int semaphore) {
     return eventfd(0, EFD_CLOEXEC | (semaphore ? EFD_SEMAPHORE : EFD_NONBLOCK));
+}
+
+int linux_clock_watch_arm(int fd) {
+    struct itimerspec setting = {0};
+    // A moment that never comes.
+    setting.it_value.tv_sec = (time_t)INT32_MAX * 64;
+    return timerfd_settime(fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &setting, NULL);
+}
+
+int linux_clock_watch(void) {
+    int fd = timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (fd >= 0 && linux_clock_watch_arm(fd) != 0) {
+        int error = errno;
+        close(fd);
+        errno = error;
+        return -1;
+    }
+    return fd;
 }
 
 int linux_syncfs(int fd) { return syncfs(fd); }

@@ -72,6 +72,13 @@ extension ControlClient {
         try call(.taskUpdate, TaskUpdateParameters(id: id, changes: changes), unlimited: true)
     }
 
+    /// `task.move`: changes a task's place among those of its owner with its priority.
+    ///
+    /// - Returns: the task; durable by now.
+    public func move(_ id: TaskID, _ placement: TaskPlacement) throws(ClientError) -> TaskStatus {
+        try call(.taskMove, TaskMoveParameters(id: id, placement: placement), unlimited: true)
+    }
+
     /// `queue.begin`
     ///
     /// - Returns: what ``put(_:into:refused:)``, ``commit(queue:prune:dryRun:)`` and ``abort(queue:)`` take.

@@ -11,6 +11,7 @@ public enum MethodName: String, CaseIterable, Sendable {
     case taskRemove = "task.remove"
     case taskRetry = "task.retry"
     case taskUpdate = "task.update"
+    case taskMove = "task.move"
     case queueBegin = "queue.begin"
     case queuePut = "queue.put"
     case queueCommit = "queue.commit"
@@ -32,6 +33,7 @@ public enum Command: Sendable {
     case taskRemove(TaskSelectionParameters)
     case taskRetry(TaskSelectionParameters)
     case taskUpdate(TaskUpdateParameters)
+    case taskMove(TaskMoveParameters)
     case queueBegin(QueueBeginParameters)
     case queuePut(QueuePutParameters)
     case queueCommit(QueueCommitParameters)

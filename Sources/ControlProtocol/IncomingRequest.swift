@@ -85,6 +85,7 @@ public struct IncomingRequest: Decodable, Sendable {
         case .taskRemove: return .taskRemove(try parameters())
         case .taskRetry: return .taskRetry(try parameters())
         case .taskUpdate: return .taskUpdate(try parameters())
+        case .taskMove: return .taskMove(try parameters())
         case .queueBegin: return .queueBegin(try parameters(or: QueueBeginParameters()))
         case .queuePut: return .queuePut(try parameters())
         case .queueCommit: return .queueCommit(try parameters())

@@ -96,6 +96,43 @@ public struct TaskUpdateParameters: MethodParameters {
     }
 }
 
+/// `task.move`: the task's place among those of its owner with its priority; one of `first`, `last` and `before`.
+public struct TaskMoveParameters: MethodParameters {
+    public static let keys = ["id", "first", "last", "before"]
+    public var id: TaskID
+    public var placement: TaskPlacement
+
+    public init(id: TaskID, placement: TaskPlacement) {
+        self.id = id
+        self.placement = placement
+    }
+
+    private enum CodingKeys: String, CodingKey { case id, first, last, before }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        id = try container.decode(TaskID.self, forKey: .id)
+        var placements: [TaskPlacement] = []
+        if try container.decodeIfPresent(Bool.self, forKey: .first) ?? false { placements.append(.first) }
+        if try container.decodeIfPresent(Bool.self, forKey: .last) ?? false { placements.append(.last) }
+        if let id = try container.decodeIfPresent(TaskID.self, forKey: .before) { placements.append(.before(id)) }
+        guard let placement = placements.first, placements.count == 1 else {
+            throw FieldError(field: "before", message: "give one of first, last and before")
+        }
+        self.placement = placement
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(id, forKey: .id)
+        switch placement {
+        case .first: try container.encode(true, forKey: .first)
+        case .last: try container.encode(true, forKey: .last)
+        case .before(let id): try container.encode(id, forKey: .before)
+        }
+    }
+}
+
 /// `queue.begin`: opens a set of entries that is applied whole by `queue.commit`.
 public struct QueueBeginParameters: MethodParameters {
     public static let keys = ["batch"]

@@ -124,6 +124,11 @@ package struct QueueHandler: ControlHandler {
                 throw RPCError.unknownTask(parameters.id)
             }
             return status
+        case .taskMove(let parameters):
+            guard let status = try await queue.move(parameters.id, parameters.placement, by: caller) else {
+                throw RPCError.unknownTask(parameters.id)
+            }
+            return status
         case .taskRemove(let selection): return try await remove(selection, caller)
         case .queueBegin(let parameters):
             return QueueBeginResult(queue: try await queue.beginSet(batch: parameters.batch, by: caller))

@@ -98,6 +98,7 @@ struct QueueEntryReader {
         case "cacert": task.caCertificates = content(value, limit: SecretText.Limit.certificates)
         case "limit": task.limit = value.rate()
         case "priority": task.priority = value.word() ?? .normal
+        case "now": if value.flag() ?? false { task.priority = .now }
         case "max-size": task.maxSize = value.size()
         case "start-at": task.startAt = startAt(value)
         case "on-conflict": task.onConflict = value.word()

@@ -16,13 +16,12 @@ enum QueueKeys {
     ]
     private static let ofUpload = ["file", "method", "content-type"]
     private static let ofBoth = [
-        "url", "header", "user", "password-file", "user-agent", "referer", "proxy", "cacert", "priority", "limit",
+        "url", "header", "user", "password-file", "user-agent", "referer", "proxy", "cacert", "priority", "now",
+        "limit",
         "start-at", "key", "paused",
     ]
     private static let ofOneEntry = ["url", "mirror", "mirrors", "output", "file", "checksum", "key"]
-    private static let notCarriedOut = [
-        "after-task", "cookies", "now", "form", "file-field",
-    ]
+    private static let notCarriedOut = ["after-task", "cookies", "form", "file-field"]
 
     private static func table(_ known: [String], elsewhere: [String], _ place: String) -> KeyTable {
         var places = Dictionary(uniqueKeysWithValues: elsewhere.map { ($0, place) })

@@ -4,6 +4,8 @@ extension TaskSpecification: Codable {
         case pieceHashes, connections, limit, headers, user, password
         case userAgent, referer, proxy, caCertificates, priority, maxSize, startAt, onConflict, noMtime
         case batch, key, paused
+        /// Read only: another way to write the priority of that name.
+        case now
     }
 
     /// - Throws: ``FieldError`` for a key that is not known or a value of another type.
@@ -67,6 +69,7 @@ extension TaskSpecification: Codable {
             case .batch: batch = try value(key, "a string")
             case .key: self.key = try value(key, "a string")
             case .paused: details.paused = try value(key, "true or false") ?? false
+            case .now: if try value(key, "true or false") ?? false { priority = .now }
             case nil:
                 let nearest = NearestWord.to(key.stringValue, among: Field.allCases.map(\.rawValue))
                 throw FieldError(

@@ -1,4 +1,5 @@
 import TaskModel
+import Transfer
 
 #if canImport(Glibc)
 import Glibc
@@ -12,20 +13,25 @@ package struct QueueClock: Sendable {
     package var monotonic: @Sendable () -> Milliseconds
     /// Returns after so many milliseconds, or when the Swift task is cancelled.
     package var sleep: @Sendable (Milliseconds) async -> Void
+    /// Says each time that someone set ``now``. A stream for each call.
+    package var settings: @Sendable () -> AsyncStream<Void>
 
     package init(
         now: @escaping @Sendable () -> Milliseconds, monotonic: @escaping @Sendable () -> Milliseconds,
-        sleep: @escaping @Sendable (Milliseconds) async -> Void
+        sleep: @escaping @Sendable (Milliseconds) async -> Void,
+        settings: @escaping @Sendable () -> AsyncStream<Void> = { AsyncStream { _ in } }
     ) {
         self.now = now
         self.monotonic = monotonic
         self.sleep = sleep
+        self.settings = settings
     }
 
     package static let system = QueueClock(
         now: { milliseconds(CLOCK_REALTIME) },
         monotonic: { milliseconds(CLOCK_MONOTONIC) },
-        sleep: { try? await Task.sleep(for: .milliseconds($0)) })
+        sleep: { try? await Task.sleep(for: .milliseconds($0)) },
+        settings: { ClockSettings.stream() })
 
     private static func milliseconds(_ clock: clockid_t) -> Milliseconds {
         var time = timespec()

@@ -23,6 +23,12 @@ package actor Scheduler {
     private var held: [TaskID: Int] = [:]
     private let detachedPlaces = DetachedPlaces()
     private var isStopping = false
+    /// Says each time that the network is there again, or is another.
+    private let networkChanges: @Sendable () -> AsyncStream<Void>
+    private var networkWatch: Task<Void, Never>?
+    private var clockWatch: Task<Void, Never>?
+    /// How far the clock that people set is ahead of the one that no one sets.
+    private var clockOffset: Milliseconds
     private var ticker: Task<Void, Never>?
     private var alarm: (at: Milliseconds, task: Task<Void, Never>)?
     private let reports = Mutex<[Report]>([])
@@ -62,8 +68,11 @@ package actor Scheduler {
 
     package init(
         store: TaskStore, manager: SessionManager, settings: QueueSettings, clock: QueueClock = .system,
-        logger: Logger, eventsWritten: @escaping @Sendable () -> Void
+        logger: Logger, networkChanges: @escaping @Sendable () -> AsyncStream<Void> = { NetworkSigns.stream() },
+        eventsWritten: @escaping @Sendable () -> Void
     ) {
+        self.networkChanges = networkChanges
+        clockOffset = clock.now() - clock.monotonic()
         self.store = store
         self.manager = manager
         self.settings = settings
@@ -105,6 +114,16 @@ package actor Scheduler {
     }
 
     // MARK: Starting
+
+    /// Begins to carry out tasks.
+    package func start() async {
+        clockWatch = Task { [weak self, clock] in
+            for await _ in clock.settings() { await self?.clockWasSet() }
+        }
+        // The clock may have been set back while no daemon ran.
+        await shiftWaits(by: 0)
+        wake()
+    }
 
     /// Something may have become ready.
     package func wake() {
@@ -326,6 +345,7 @@ package actor Scheduler {
             return .checkpoint(record.id, progress)
         }
         log(record, outcome)
+        if outcome.standing.reason == .network { watchNetwork() }
         return .concluded(record.id, progress, outcome)
     }
 
@@ -490,6 +510,49 @@ package actor Scheduler {
         setAlarm()
     }
 
+    // MARK: Network and clock
+
+    private func watchNetwork() {
+        guard networkWatch == nil, !isStopping else { return }
+        networkWatch = Task { [weak self, networkChanges] in
+            for await _ in networkChanges() { await self?.networkChanged() }
+        }
+    }
+
+    private func networkChanged() async {
+        do throws(StoreError) {
+            guard try await store.release(waitingFor: .network) > 0 else { return }
+        } catch {
+            // They look for it themselves, from time to time.
+            logger.error("cannot release tasks that wait for the network", metadata: ["error": "\(error)"])
+        }
+        wake()
+    }
+
+    /// A span of waiting is as long as it was; an hour that a person named comes at that hour.
+    private func clockWasSet() async {
+        let offset = clock.now() - clock.monotonic()
+        let change = offset - clockOffset
+        clockOffset = offset
+        // Small steps are the work of whoever keeps the clock right.
+        guard abs(change) >= 500 else { return }
+        logger.notice("the clock was set", metadata: ["milliseconds": "\(change)"])
+        await shiftWaits(by: change)
+        alarm?.task.cancel()
+        alarm = nil
+        wake()
+        setAlarm()
+    }
+
+    private func shiftWaits(by change: Milliseconds) async {
+        let longest = RetryPolicy.longestHold + settings.retry.maximumDelay
+        do throws(StoreError) {
+            try await store.shiftWaits(by: change, latest: clock.now() + longest)
+        } catch {
+            logger.error("cannot set waits right", metadata: ["error": "\(error)"])
+        }
+    }
+
     // MARK: Orders
 
     /// Ends what of `ids` runs, keeps all of them from starting, and runs `body`; what `body` wrote then counts.
@@ -562,6 +625,8 @@ package actor Scheduler {
         alarm?.task.cancel()
         alarm = nil
         ticker?.cancel()
+        networkWatch?.cancel()
+        clockWatch?.cancel()
         let ids = Array(running.keys)
         _ = end(ids, .release, owner: nil)
         for id in ids { await concluded(id) }

@@ -50,7 +50,7 @@ package final class TaskQueue: Sendable {
     /// Begins to carry out tasks.
     package func start() async {
         sweep()
-        await scheduler.wake()
+        await scheduler.start()
     }
 
     /// Ends what runs with its progress written down. Burns no attempt.

@@ -70,6 +70,57 @@ extension TaskStore {
         }
     }
 
+    /// Makes ready what waits for something that has happened now.
+    ///
+    /// - Returns: how many.
+    package func release(waitingFor reason: TaskReason) async throws(StoreError) -> Int {
+        try await changeWaiting(reasons: [reason]) { database, ids in
+            try database.run(
+                """
+                UPDATE task SET state = 'queued', reason = NULL, not_before = NULL
+                WHERE id IN (SELECT value FROM json_each(?)) AND state = 'waiting' AND reason = ?
+                """, [Self.list(ids), reason.rawValue])
+        }
+    }
+
+    /// The clock was set: spans of waiting stay as long as they were. Hours that a person named stay those hours.
+    ///
+    /// - Parameters:
+    ///   - milliseconds: by so much.
+    ///   - latest: none of these waits lasts longer than to this moment of the new time.
+    package func shiftWaits(by milliseconds: Milliseconds, latest: Milliseconds) async throws(StoreError) {
+        _ = try await changeWaiting(reasons: [.retry, .network, .diskFull]) { database, ids in
+            try database.run(
+                """
+                UPDATE task SET not_before = max(0, min(?, not_before + ?))
+                WHERE id IN (SELECT value FROM json_each(?)) AND state = 'waiting' AND not_before IS NOT NULL
+                """, [latest, milliseconds, Self.list(ids)])
+        }
+    }
+
+    /// - Returns: how many were changed.
+    private func changeWaiting(
+        reasons: Set<TaskReason>, _ change: @escaping @Sendable (Database, [TaskID]) throws -> Void
+    ) async throws(StoreError) -> Int {
+        let words = try StoredJSON.encode(reasons.map(\.rawValue).sorted())
+        let ids: [TaskID] = try read { database in
+            let flows = try database.rows("SELECT id FROM flow WHERE waiting > 0") { try $0.integer(0) }
+            return try flows.flatMap { flow in
+                try database.rows(
+                    """
+                    SELECT id FROM task INDEXED BY task_lane
+                    WHERE flow = ? AND state = 'waiting' AND reason IN (SELECT value FROM json_each(?))
+                    """, [flow, words]
+                ) { try $0.id(0) }
+            }
+        }
+        for start in stride(from: 0, to: ids.count, by: Self.rowsInCommit) {
+            let part = Array(ids[start..<min(start + Self.rowsInCommit, ids.count)])
+            try await writes.perform(weight: part.count) { try change($0, part) }
+        }
+        return ids.count
+    }
+
     /// A task with all that it takes to carry it out.
     package func work(for id: TaskID) throws(StoreError) -> TaskWork? {
         try read { database in

@@ -29,7 +29,9 @@ struct Dlctl: ParsableCommand {
             CommandGroup(name: "Looking", subcommands: [List.self, Show.self, Wait.self]),
             CommandGroup(
                 name: "Steering",
-                subcommands: [Pause.self, Resume.self, SetCommand.self, Cancel.self, Retry.self, Remove.self]),
+                subcommands: [
+                    Pause.self, Resume.self, SetCommand.self, Move.self, Cancel.self, Retry.self, Remove.self,
+                ]),
             CommandGroup(
                 name: "The daemon", subcommands: [Status.self, Shutdown.self, RPC.self, Completion.self]),
         ])

@@ -33,6 +33,9 @@ struct TransferOptions: ParsableArguments {
     @Option(help: "Which ready task goes first.")
     var priority: TaskPriority = .normal
 
+    @Flag(help: "Start before all others, without waiting for a slot; short for --priority now.")
+    var now = false
+
     @Option(help: ArgumentHelp("Bytes a second at most: 500K, 2M, 1.5G.", valueName: "rate"))
     var limit: RateArgument?
 
@@ -76,7 +79,11 @@ struct TransferOptions: ParsableArguments {
         if let cacert {
             task.caCertificates = try input.readText(cacert, for: "--cacert", limit: SecretText.Limit.certificates)
         }
-        task.priority = priority
+        guard !now || priority == .normal || priority == .now else {
+            throw .usage(
+                "--now goes before every priority; give --now or --priority \(priority.rawValue)", field: "--now")
+        }
+        task.priority = now ? .now : priority
         task.limit = limit?.bytesPerSecond
         task.startAt = try startAt.map { text throws(Failure) in try Clock.startAt(text) }
         task.batch = batch

@@ -38,6 +38,37 @@ struct TaskStoreSchedulingTests {
         #expect(try fixture.store.counts(owner: nil) == [.queued: 12_000])
     }
 
+    @Test("what waits for the network is released by its sign, and nothing else is")
+    func releaseByReason() async throws {
+        let fixture = try StoreFixture()
+        var ids: [TaskID] = []
+        for reason in [TaskReason.network, .retry, .network, .diskFull] {
+            ids.append(try await fixture.add("https://example.org/a"))
+            var standing = TaskStanding()
+            try standing.apply(.start)
+            try standing.apply(.park(reason, until: 5_000))
+            try await fixture.conclude(ids[ids.count - 1], standing)
+        }
+        #expect(try await fixture.store.release(waitingFor: .network) == 2)
+        #expect(try fixture.states(ids) == [.queued, .waiting, .queued, .waiting])
+        #expect(try await fixture.store.release(waitingFor: .network) == 0)
+    }
+
+    @Test("a clock that was set moves the ends of waits with it, not the hours that a person named")
+    func shift() async throws {
+        let fixture = try StoreFixture()
+        let scheduled = try await fixture.add("https://example.org/a", standing: TaskStanding(startAt: 9_000, now: 1))
+        let retry = try await fixture.add("https://example.org/a")
+        try await fixture.conclude(retry, .inState(.waiting, until: 6_000))
+        func ends() throws -> [Milliseconds?] {
+            try [scheduled, retry].map { try fixture.store.record($0, owner: nil)?.standing.notBefore }
+        }
+        try await fixture.store.shiftWaits(by: -4_000, latest: 99_000)
+        #expect(try ends() == [9_000, 2_000])
+        try await fixture.store.shiftWaits(by: 86_400_000, latest: 50_000_000)
+        #expect(try ends() == [9_000, 50_000_000])
+    }
+
     @Test("work for a task is its record, its secrets and its resume data; nothing for an unknown one")
     func work() async throws {
         let fixture = try StoreFixture()

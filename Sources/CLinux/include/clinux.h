@@ -26,6 +26,11 @@ int linux_epoll_wait(int epoll, struct linux_event *events, int capacity, int ti
 
 int linux_eventfd(int semaphore);
 
+// A timerfd that never expires, whose read fails with ECANCELED once CLOCK_REALTIME was set; it is armed again for the
+// next time.
+int linux_clock_watch(void);
+int linux_clock_watch_arm(int fd);
+
 int linux_syncfs(int fd);
 
 // f_type of statfs(2); 0 where it cannot be told.

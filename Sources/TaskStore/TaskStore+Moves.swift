@@ -1,0 +1,156 @@
+import GRDB
+import TaskModel
+
+/// What became of a move.
+package enum MoveOutcome: Sendable, Equatable {
+    case moved
+    /// No task has the id, or none that the caller may see.
+    case unknown
+    case wrong(FieldError)
+}
+
+extension TaskStore {
+    /// Moves a task among those of its owner with its priority, with an event.
+    ///
+    /// - Parameter owner: only this user's tasks are known; `nil`: everyone's.
+    package func move(
+        _ id: TaskID, _ placement: TaskPlacement, owner: UInt32?, now: Milliseconds
+    ) async throws(StoreError) -> MoveOutcome {
+        try await writes.perform { database in
+            guard let task = try database.place(of: id, owner: owner) else { return .unknown }
+            guard !task.head.standing.state.isEnded else {
+                let state = task.head.standing.state.rawValue
+                return .wrong(
+                    FieldError(
+                        field: "id", message: "task \(id) is \(state); only a task that has not ended has a place"))
+            }
+            let position: Int64
+            switch placement {
+            case .first: position = try database.firstPosition()
+            case .last: position = try database.lastPosition()
+            case .before(let other):
+                switch try database.before(other, task, id, owner: owner) {
+                case .success(let found): position = found
+                case .failure(let error): return .wrong(error)
+                }
+            }
+            try database.run("UPDATE task SET position = ? WHERE id = ?", [position, id.rawValue])
+            try database.journal(.updated, of: task.head, at: now)
+            return .moved
+        }
+    }
+}
+
+/// A task's place in the order.
+private struct Place {
+    var head: TaskHead
+    var flow: Int64
+    var priority: Int
+    var position: Int64
+}
+
+extension Database {
+    fileprivate func place(of id: TaskID, owner: UInt32?) throws -> Place? {
+        let place = try firstRow(
+            "SELECT \(TaskHead.columns), flow, priority, position FROM \(FlowSQL.tasks) WHERE task.id = ?",
+            [id.rawValue]
+        ) { row in
+            Place(
+                head: try TaskHead(row), flow: try row.integer(5), priority: try row.int(6),
+                position: try row.integer(7))
+        }
+        return owner == nil || place?.head.owner == owner ? place : nil
+    }
+
+    /// Before everything that is or was in any flow.
+    fileprivate func firstPosition() throws -> Int64 {
+        let last = try meta("first-position") ?? 0
+        let position = last - (1 << Position.shift)
+        try setMeta("first-position", position)
+        return position
+    }
+
+    /// Behind everything that is in any flow, and before what is added later.
+    fileprivate func lastPosition() throws -> Int64 {
+        let newest = try firstRow("SELECT seq FROM sqlite_sequence WHERE name = 'task'") { try $0.integer(0) } ?? 0
+        let position = max(Position.ofNew(newest), try meta("last-position") ?? 0) + 1
+        if position >= Position.ofNew(newest + 1) - 1 {
+            // A million moves since the last task was added: a number is left out.
+            try run("UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'task'")
+        }
+        try setMeta("last-position", position)
+        return position
+    }
+
+    fileprivate func before(
+        _ other: TaskID, _ task: Place, _ id: TaskID, owner: UInt32?
+    ) throws -> Result<Int64, FieldError> {
+        func wrong(_ message: String) -> Result<Int64, FieldError> {
+            .failure(FieldError(field: "before", message: message))
+        }
+        guard other != id else { return wrong("is the task itself") }
+        guard let next = try place(of: other, owner: owner) else { return wrong("there is no task \(other)") }
+        guard !next.head.standing.state.isEnded else {
+            return wrong("task \(other) is \(next.head.standing.state.rawValue), and has no place any more")
+        }
+        guard next.head.owner == task.head.owner else { return wrong("task \(other) has another owner") }
+        guard next.priority == task.priority else {
+            return wrong("task \(other) has another priority; the order is that within one (see set --priority)")
+        }
+        if let room = try room(before: next, leavingOut: id) { return .success(room) }
+        for limit in Self.respaced {
+            try respace(before: next, leavingOut: id, limit: limit)
+            if let room = try room(before: next, leavingOut: id) { return .success(room) }
+        }
+        return wrong("there is no room before task \(other); move that one first")
+    }
+
+    /// A position between `next` and what comes before it in its flow; `nil` where there is none left.
+    private func room(before next: Place, leavingOut id: TaskID) throws -> Int64? {
+        guard let previous = try positions(before: next, leavingOut: id, limit: 1).first else {
+            return next.position - (1 << Position.shift)
+        }
+        let middle = previous.position + (next.position - previous.position) / 2
+        return middle > previous.position && middle < next.position ? middle : nil
+    }
+
+    /// The nearest first.
+    private func positions(
+        before next: Place, leavingOut id: TaskID, limit: Int
+    ) throws -> [(id: Int64, position: Int64)] {
+        try rows(
+            """
+            SELECT id, position FROM task INDEXED BY task_ready
+            WHERE state = 'queued' AND flow = ? AND priority = ? AND position < ? AND id <> ?
+            ORDER BY position DESC LIMIT ?
+            """, [next.flow, next.priority, next.position, id.rawValue, limit]
+        ) { (try $0.integer(0), try $0.integer(1)) }
+    }
+
+    /// Spreads out those that stand close together before `next`.
+    private func respace(before next: Place, leavingOut id: TaskID, limit: Int) throws {
+        let crowd = try positions(before: next, leavingOut: id, limit: limit)
+        guard let farthest = crowd.last, crowd.count > 1 else { return }
+        let end =
+            crowd.count == limit ? farthest.position : next.position - Int64(crowd.count) << Position.shift
+        let step = (next.position - end) / Int64(crowd.count)
+        guard step > 1 else { return }
+        for (index, entry) in crowd.enumerated() {
+            try run(
+                "UPDATE task SET position = ? WHERE id = ?", [next.position - Int64(index + 1) * step, entry.id])
+        }
+    }
+
+    /// Tasks that are spread out at a time: more, where those few have no room.
+    private static let respaced = [64, 4_096]
+
+    private func meta(_ name: String) throws -> Int64? {
+        try firstRow("SELECT value FROM meta WHERE name = ?", [name]) { Int64(try $0.text(0)) } ?? nil
+    }
+
+    private func setMeta(_ name: String, _ value: Int64) throws {
+        try run(
+            "INSERT INTO meta (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = ?2",
+            [name, String(value)])
+    }
+}

@@ -1,0 +1,62 @@
+import ArgumentParser
+import ControlClient
+import ControlProtocol
+import TaskModel
+
+struct Move: DaemonCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Changes a task's place in the queue.",
+        discussion: """
+            The order is that of your tasks with the same priority; those of one batch take turns with those of \
+            another. A task that runs, runs on; its place counts when it has to wait again.
+
+            EXAMPLES:
+              dlctl move 7 --first
+              dlctl move 7 --last
+              dlctl move 7 --before 3
+            """)
+
+    @Argument(help: "The task's id.")
+    var id: TaskID
+
+    @Flag(help: "Before all others.")
+    var first = false
+
+    @Flag(help: "Behind all that are there now.")
+    var last = false
+
+    @Option(help: ArgumentHelp("Before this task.", valueName: "id"))
+    var before: TaskID?
+
+    @OptionGroup var global: GlobalOptions
+    @ParentCommand var root: Dlctl
+    var outer: [GlobalOptions] { [root.global] }
+
+    func validate() throws {
+        guard [first, last, before != nil].count(where: { $0 }) == 1 else {
+            throw ValidationError("Say where to: --first, --last or --before ID.")
+        }
+    }
+
+    private var placement: TaskPlacement {
+        if let before { return .before(before) }
+        return first ? .first : .last
+    }
+
+    func perform(_ context: Context) throws {
+        let client = try context.connect()
+        let task: TaskStatus
+        do throws(ClientError) {
+            task = try client.move(id, placement)
+        } catch .rpc(let answer) where answer.code == RPCError.Number.unknownTask {
+            throw Failure.unknown(id)
+        } catch {
+            throw Failure(error)
+        }
+        if context.json {
+            context.output.json(task)
+        } else {
+            context.output.line("task \(task.id) moved (\(Describe.state(task, now: Clock.now())))")
+        }
+    }
+}
