@@ -29,6 +29,8 @@ struct RunConclusion {
     let record: TaskRecord
     let policy: RetryPolicy
     let now: Milliseconds
+    /// Milliseconds for which the host is left alone.
+    var hold: Milliseconds = 0
 
     /// How often a task that waits for room looks for it, in milliseconds.
     static let diskProbe: Milliseconds = 5_000
@@ -60,7 +62,9 @@ struct RunConclusion {
         case .soon:
             let failures = failures(after: report)
             guard failures < policy.attempts else { return conclusion(.fail, report, error: error) }
-            let delay = policy.delay(failures: failures, retryAfter: error.retryAfter, using: &generator)
+            let own = policy.delay(failures: failures, retryAfter: error.retryAfter, using: &generator)
+            // Another is to find out how the host is: one that did would otherwise use up its attempts for all.
+            let delay = own > hold ? own : hold + own
             return conclusion(.park(.retry, until: now + delay), report, error: error, failures: failures)
         case .whenNetworkChanges:
             let delay = min(Self.networkProbe, policy.maximumDelay, max(policy.baseDelay, 1_000) * 4)

@@ -23,8 +23,6 @@ package actor Scheduler {
     private var held: [TaskID: Int] = [:]
     private let detachedPlaces = DetachedPlaces()
     private var isStopping = false
-    /// Says each time that the network is there again, or is another.
-    private let networkChanges: @Sendable () -> AsyncStream<Void>
     private var networkWatch: Task<Void, Never>?
     private var clockWatch: Task<Void, Never>?
     /// How far the clock that people set is ahead of the one that no one sets.
@@ -68,10 +66,8 @@ package actor Scheduler {
 
     package init(
         store: TaskStore, manager: SessionManager, settings: QueueSettings, clock: QueueClock = .system,
-        logger: Logger, networkChanges: @escaping @Sendable () -> AsyncStream<Void> = { NetworkSigns.stream() },
-        eventsWritten: @escaping @Sendable () -> Void
+        logger: Logger, eventsWritten: @escaping @Sendable () -> Void
     ) {
-        self.networkChanges = networkChanges
         clockOffset = clock.now() - clock.monotonic()
         self.store = store
         self.manager = manager
@@ -340,7 +336,9 @@ package actor Scheduler {
         report.transferred = task.progress.transferredBytes
         report.bytesDone = progress.bytesDone
         if report.error != nil { report.beganAnew = Self.beganAnew(task.work, ending) }
-        let conclusion = RunConclusion(record: record, policy: settings.retry, now: clock.now())
+        let conclusion = RunConclusion(
+            record: record, policy: settings.retry, now: clock.now(),
+            hold: chooser.gate.hold(of: task.place.hostMark, now: clock.monotonic()))
         guard let outcome = conclusion.conclude(report, order: task.order, using: &generator) else {
             return .checkpoint(record.id, progress)
         }
@@ -512,10 +510,11 @@ package actor Scheduler {
 
     // MARK: Network and clock
 
-    private func watchNetwork() {
+    /// - Parameter signs: says each time that the network is there again, or is another.
+    func watchNetwork(_ signs: @escaping @Sendable () -> AsyncStream<Void> = { NetworkSigns.stream() }) {
         guard networkWatch == nil, !isStopping else { return }
-        networkWatch = Task { [weak self, networkChanges] in
-            for await _ in networkChanges() { await self?.networkChanged() }
+        networkWatch = Task { [weak self] in
+            for await _ in signs() { await self?.networkChanged() }
         }
     }
 

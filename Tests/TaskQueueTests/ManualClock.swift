@@ -62,3 +62,13 @@ final class ManualClock: Sendable {
         }
     }
 }
+
+/// How far a clock is ahead of another.
+final class ManualOffset: Sendable {
+    private let milliseconds = Mutex<Milliseconds>(0)
+
+    var value: Milliseconds {
+        get { milliseconds.withLock { $0 } }
+        set { milliseconds.withLock { $0 = newValue } }
+    }
+}

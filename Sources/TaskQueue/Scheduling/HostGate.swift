@@ -26,8 +26,10 @@ struct HostGate {
         names[mark] = standings.knows(host) ? host : nil
     }
 
-    /// Nothing is remembered of any host.
-    var isEmpty: Bool { names.isEmpty }
+    /// Milliseconds until the host is asked again, by whomever.
+    func hold(of mark: Int64, now: Milliseconds) -> Milliseconds {
+        names[mark].map { standings.hold(of: $0, now: now) } ?? 0
+    }
 
     /// Whether nothing of the host may start now.
     func isClosed(_ mark: Int64, now: Milliseconds) -> Bool {

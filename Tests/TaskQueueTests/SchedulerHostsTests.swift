@@ -1,0 +1,188 @@
+import Logging
+import TaskModel
+import TaskStore
+import TestSupport
+import Testing
+import Transfer
+
+@testable import TaskQueue
+
+@Suite("Hosts, owners and batches in turn")
+struct SchedulerHostsTests {
+    private func tasks(_ server: ScriptedServer, _ count: Int, batch: String? = nil) -> [TaskSpecification] {
+        (0..<count).map { number in
+            var task = TaskSpecification(url: server.url("/a"))
+            task.output = "\(batch ?? "")\(number)"
+            task.batch = batch
+            return task
+        }
+    }
+
+    @Test("a thousand tasks of a host that answers 500 make few requests, and all complete once it recovers")
+    func storm() async throws {
+        let manual = ManualClock()
+        let broken = Array(repeating: ScriptedAnswer.status(500), count: 24)
+        let server = try ScriptedServer(["/a": broken + [.status(200, body: "x")]])
+        let fixture = try await QueueFixture(clock: manual.clock) {
+            $0.retry = RetryPolicy(attempts: 10, baseDelay: 1_000, maximumDelay: 60_000)
+        }
+        let ids = try await fixture.queue.add(tasks(server, 1_000), by: QueueFixture.me)
+        func settle() async throws {
+            try await eventually(that: "nothing runs", every: .milliseconds(2)) {
+                try await fixture.queue.counts(for: QueueFixture.me)[.active] == 0
+            }
+        }
+        try await settle()
+        for _ in 0..<100 {
+            manual.advance(by: 100)
+            try await settle()
+        }
+        #expect(server.requests().count <= 20, "\(server.requests().count) requests in ten seconds")
+        let counts = try await fixture.queue.counts(for: QueueFixture.me)
+        #expect((counts[.queued] ?? 0) + (counts[.waiting] ?? 0) == 1_000 && counts[.failed] == 0)
+        try await eventually(that: "all complete", within: .seconds(120), every: .milliseconds(5)) {
+            manual.advance(by: 1_000)
+            return try await fixture.queue.counts(for: QueueFixture.me)[.completed] == ids.count
+        }
+        #expect(try await fixture.status(ids[999]).attempts == 1, "what waits behind a host burns nothing")
+    }
+
+    @Test("Retry-After holds the whole host, and no other")
+    func retryAfter() async throws {
+        let manual = ManualClock()
+        let server = try ScriptedServer([
+            "/a": [.status(429, headers: ["Retry-After: 100"]), .status(200, body: "x")]
+        ])
+        let other = try ScriptedServer(["/a": [.status(200, body: "y")]])
+        let fixture = try await QueueFixture(clock: manual.clock) { $0.activeTasks = 1 }
+        let ids = try await fixture.queue.add(tasks(server, 10), by: QueueFixture.me)
+        let waiting = try await fixture.status(ids[0], once: [.waiting])
+        #expect(waiting.notBefore.map { $0 >= manual.now + 100_000 } == true)
+        let id = try await fixture.add(other.url("/a")) { $0.output = "y" }
+        _ = try await fixture.completed(id)
+        manual.advance(by: 99_000)
+        #expect(try await fixture.status(ids[1]).state == .queued)
+        #expect(server.requests().count == 1)
+        try await eventually(that: "all complete", every: .milliseconds(5)) {
+            manual.advance(by: 1_000)
+            return try await fixture.queue.counts(for: QueueFixture.me)[.completed] == 11
+        }
+    }
+
+    @Test("ten tasks beside hundreds of another batch, or owner, are next", arguments: [true, false])
+    func turns(isOfOtherOwner: Bool) async throws {
+        // Each is answered when the test says so: with the clock's help nothing is lent.
+        let server = try ScriptedServer(["/a": [.drip(Resource(size: 40_000), bytesPerSecond: 200_000)]])
+        let fixture = try await QueueFixture { $0.activeTasks = 4 }
+        let many = try await fixture.queue.add(tasks(server, 200, batch: "many"), by: QueueFixture.me)
+        _ = try await fixture.completed(many[0])
+        let other = isOfOtherOwner ? QueueFixture.administrator : QueueFixture.me
+        let ids = try await fixture.queue.add(tasks(server, 10, batch: "few"), by: other)
+        for id in ids { _ = try await fixture.completed(id) }
+        let done = try await fixture.queue.page(
+            TaskFilter(states: [.completed], batch: "many"), after: nil, limit: 500, newest: nil,
+            for: QueueFixture.administrator)
+        #expect(done.count < 60, "\(done.count) of the others were done first")
+        await fixture.queue.stop()
+    }
+
+    @Test("what is to start now waits for no slot")
+    func now() async throws {
+        let silent = try ScriptedServer(["/a": [.hang]])
+        let server = try ScriptedServer(["/a": [.status(200, body: "x")]])
+        let fixture = try await QueueFixture(clock: ManualClock().clock) { $0.activeTasks = 1 }
+        _ = try await fixture.queue.add(tasks(silent, 3), by: QueueFixture.me)
+        try await eventually(that: "the slot is taken", every: .milliseconds(2)) { silent.requests().count == 1 }
+        let high = try await fixture.add(server.url("/a")) { $0.priority = .high }
+        let now = try await fixture.add(server.url("/a")) {
+            $0.priority = .now
+            $0.output = "now"
+        }
+        _ = try await fixture.completed(now)
+        #expect(try await fixture.status(high).state == .queued)
+        _ = try await fixture.queue.update(high, by: priority(.now), for: QueueFixture.me)
+        _ = try await fixture.completed(high)
+    }
+
+    private func priority(_ priority: TaskPriority) -> TaskChanges {
+        var changes = TaskChanges()
+        changes.priority = .set(priority)
+        return changes
+    }
+
+    @Test("a task that is moved starts in its new place")
+    func move() async throws {
+        let server = try ScriptedServer(
+            Dictionary(uniqueKeysWithValues: ["/a", "/b", "/c", "/d"].map { ($0, [ScriptedAnswer.status(200)]) }))
+        let silent = try ScriptedServer(["/a": [.hang]])
+        let fixture = try await QueueFixture(clock: ManualClock().clock) { $0.activeTasks = 1 }
+        let blocker = try await fixture.add(silent.url("/a"))
+        try await eventually(that: "the slot is taken", every: .milliseconds(2)) { silent.requests().count == 1 }
+        var ids: [TaskID] = []
+        for path in ["/a", "/b", "/c", "/d"] { ids.append(try await fixture.add(server.url(path))) }
+        _ = try await fixture.queue.move(ids[3], .first, by: QueueFixture.me)
+        _ = try await fixture.queue.move(ids[0], .before(ids[2]), by: QueueFixture.me)
+        #expect(try await fixture.queue.move(TaskID(99), .first, by: QueueFixture.me) == nil)
+        _ = try await fixture.queue.change(.cancel, [blocker], by: QueueFixture.me)
+        for id in ids { _ = try await fixture.completed(id) }
+        #expect(server.requests().map(\.path) == ["/d", "/b", "/a", "/c"])
+    }
+}
+
+@Suite("Signs of the network and of the clock")
+struct SchedulerSignsTests {
+    /// A scheduler of its own over a task that waits for `reason`, and what tells it of the network.
+    private func scheduler(
+        _ reason: TaskReason, _ manual: ManualClock, clock: QueueClock? = nil, server: ScriptedServer
+    ) async throws -> (fixture: QueueFixture, id: TaskID) {
+        let fixture = try await QueueFixture(clock: clock ?? manual.clock)
+        let id = try await fixture.add(server.url("/a")) { $0.paused = true }
+        var standing = TaskStanding()
+        try standing.apply(.start)
+        try standing.apply(.park(reason, until: manual.now + 50_000))
+        _ = try await fixture.store.write(
+            [
+                .concluded(
+                    id, TaskProgress(bytesDone: 0, bytesTotal: nil, bytesFetched: 0),
+                    TaskConclusion(standing: standing, attempts: 1, failures: 1))
+            ], now: manual.now)
+        return (fixture, id)
+    }
+
+    @Test("what waits for the network goes on when the network says so, at once")
+    func network() async throws {
+        let manual = ManualClock()
+        let server = try ScriptedServer(["/a": [.status(200, body: "x")]])
+        let (fixture, id) = try await scheduler(.network, manual, server: server)
+        let (signs, sign) = AsyncStream.makeStream(of: Void.self)
+        let scheduler = fixture.queue.scheduler
+        await scheduler.watchNetwork { signs }
+        #expect(server.requests().isEmpty)
+        sign.yield()
+        _ = try await fixture.completed(id)
+    }
+
+    @Test("a clock that is set a day back or ahead leaves a wait of fifty seconds one of fifty", arguments: [-1, 1])
+    func clockIsSet(days: Int64) async throws {
+        let manual = ManualClock()
+        let (settings, set) = AsyncStream.makeStream(of: Void.self)
+        let offset = ManualOffset()
+        let clock = QueueClock(
+            now: { manual.now + offset.value }, monotonic: { manual.now }, sleep: manual.clock.sleep,
+            settings: { settings })
+        let server = try ScriptedServer(["/a": [.status(200, body: "x")]])
+        let (fixture, id) = try await scheduler(.retry, manual, clock: clock, server: server)
+        offset.value = days * 86_400_000
+        set.yield()
+        try await eventually(that: "the wait is moved", every: .milliseconds(2)) {
+            try await fixture.status(id).notBefore == manual.now + offset.value + 50_000
+        }
+        manual.advance(by: 49_000)
+        #expect(try await fixture.status(id).state == .waiting)
+        try await eventually(that: "it goes on", every: .milliseconds(5)) {
+            manual.advance(by: 500)
+            return try await fixture.status(id).state == .completed
+        }
+        #expect(manual.now - ManualClock().now < 120_000)
+    }
+}
