@@ -112,7 +112,7 @@ let package = Package(
         .testTarget(
             name: "TaskQueueTests",
             dependencies: [
-                "TaskQueue", "TaskStore", "TaskModel", "TaskFiles", "Transfer", "TestSupport", .logging,
+                "TaskQueue", "TaskStore", "TaskModel", "TaskFiles", "Transfer", "TestSupport", .grdb, .logging,
             ],
             swiftSettings: strict),
         .testTarget(

@@ -144,6 +144,12 @@ package actor Scheduler {
     }
 
     private func choose() -> [(work: TaskWork, place: TaskChooser.Place)] {
+        let damaged = chooser.unreadable.count
+        defer {
+            if chooser.unreadable.count > damaged {
+                logger.error("the records of tasks are damaged", metadata: ["tasks": "\(chooser.unreadable.sorted())"])
+            }
+        }
         do throws(StoreError) {
             return try chooser.choose(
                 limit: Self.runningLimit - running.count, busy: .init(running: running, held: held),

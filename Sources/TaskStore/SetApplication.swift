@@ -84,6 +84,7 @@ struct SetApplication {
     func run(in database: Database, prune: Bool) throws -> SetOutcome {
         var outcome = SetOutcome()
         try takeInPlace(in: database, to: &outcome)
+        var additions = Additions()
         var last: Int64 = 0
         while true {
             let entries = try database.rows(
@@ -95,11 +96,16 @@ struct SetApplication {
             guard let newest = entries.last else { break }
             last = newest.id
             for entry in entries {
-                let task = try apply(entry, in: database, to: &outcome)
-                if prune {
-                    try database.run("UPDATE staged_entry SET task_id = ? WHERE id = ?", [task.rawValue, entry.id])
+                // It may be the same task as one that is not added yet.
+                if additions.mayHold(entry.stored) { try add(&additions, in: database, to: &outcome, notes: prune) }
+                guard let known = try known(entry.stored, in: database) else {
+                    additions.append(entry)
+                    continue
                 }
+                try apply(entry, to: known, in: database, &outcome)
+                if prune { try database.note(known.head.id.rawValue, asTaskOf: entry.id) }
             }
+            try add(&additions, in: database, to: &outcome, notes: prune)
         }
         if prune, let batch { try self.prune(batch, in: database, to: &outcome) }
         return outcome
@@ -122,13 +128,9 @@ struct SetApplication {
         }
     }
 
-    /// - Returns: the task that the entry names from now on.
-    private func apply(_ entry: Entry, in database: Database, to outcome: inout SetOutcome) throws -> TaskID {
-        guard let known = try known(entry.stored, in: database) else {
-            let id = try add(entry, in: database)
-            outcome.add(id.rawValue...id.rawValue)
-            return id
-        }
+    private func apply(
+        _ entry: Entry, to known: Known, in database: Database, _ outcome: inout SetOutcome
+    ) throws {
         if try batch == nil || known.head.standing.state == .completed || isSame(known, entry, in: database) {
             outcome.unchanged += 1
         } else {
@@ -137,7 +139,6 @@ struct SetApplication {
             outcome.changed.append(known.head.id)
             if let before { outcome.moved[known.head.id] = before }
         }
-        return known.head.id
     }
 
     private func isSame(_ known: Known, _ entry: Entry, in database: Database) throws -> Bool {
@@ -162,16 +163,46 @@ struct SetApplication {
             [owner, batch, entry.entryMark, entry.url, entry.kind, entry.output, entry.urlMark], Known.init)
     }
 
-    private func add(_ entry: Entry, in database: Database) throws -> TaskID {
-        let task = FreshTask(
-            entry: entry.stored, path: entry.path, standing: entry.standing, secrets: entry.secrets)
-        guard let added = try database.insert([task], owner: owner, now: now).first else {
-            throw StoreError.other("nothing was added")
+    /// Entries that become new tasks together.
+    private struct Additions {
+        private(set) var entries: [Entry] = []
+        private var marks: Set<Int64> = []
+        private var keys: Set<String> = []
+
+        /// Whether an entry may name what one of these does.
+        func mayHold(_ entry: StoredEntry) -> Bool {
+            if let key = entry.key { return keys.contains(key) }
+            return entry.entryMark.map(marks.contains) ?? false
         }
-        try database.journalAdded(added, owner: owner, at: now)
-        let id = TaskID(added.ids.lowerBound)
-        if entry.hasPieceHashes { try database.takePieceHashes(of: id, fromEntry: entry.id) }
-        return id
+
+        mutating func append(_ entry: Entry) {
+            entries.append(entry)
+            if let key = entry.stored.key { keys.insert(key) }
+            if let mark = entry.stored.entryMark { marks.insert(mark) }
+        }
+    }
+
+    /// - Parameter notes: it is noted which task each entry became.
+    private func add(
+        _ additions: inout Additions, in database: Database, to outcome: inout SetOutcome, notes: Bool
+    ) throws {
+        let entries = additions.entries
+        additions = Additions()
+        let tasks = entries.map {
+            FreshTask(entry: $0.stored, path: $0.path, standing: $0.standing, secrets: $0.secrets)
+        }
+        var next = entries.startIndex
+        for range in try database.insert(tasks[...], owner: owner, now: now) {
+            try database.journalAdded(range, owner: owner, at: now)
+            outcome.add(range.ids)
+            for id in range.ids where entries.indices.contains(next) {
+                if entries[next].hasPieceHashes {
+                    try database.takePieceHashes(of: TaskID(id), fromEntry: entries[next].id)
+                }
+                if notes { try database.note(id, asTaskOf: entries[next].id) }
+                next += 1
+            }
+        }
     }
 
     /// - Returns: what was asked before, where what was fetched lies in another directory than from now on.
@@ -241,5 +272,11 @@ struct SetApplication {
             outcome.pruned += 1
             outcome.cancelled.append(head.id)
         }
+    }
+}
+
+extension Database {
+    fileprivate func note(_ task: Int64, asTaskOf entry: Int64) throws {
+        try run("UPDATE staged_entry SET task_id = ? WHERE id = ?", [task, entry])
     }
 }

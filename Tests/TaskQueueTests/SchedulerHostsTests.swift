@@ -1,11 +1,12 @@
+import GRDB
 import Logging
 import TaskModel
-import TaskStore
 import TestSupport
 import Testing
 import Transfer
 
 @testable import TaskQueue
+@testable import TaskStore
 
 @Suite("Hosts, owners and batches in turn")
 struct SchedulerHostsTests {
@@ -102,6 +103,21 @@ struct SchedulerHostsTests {
         #expect(try await fixture.status(high).state == .queued)
         _ = try await fixture.queue.update(high, by: priority(.now), for: QueueFixture.me)
         _ = try await fixture.completed(high)
+    }
+
+    @Test("a damaged record holds up no other task")
+    func damagedRecord() async throws {
+        let server = try ScriptedServer(["/a": [.status(200, body: "x")]])
+        let fixture = try await QueueFixture()
+        await fixture.queue.stop()
+        let ids = try await fixture.queue.add(tasks(server, 5), by: QueueFixture.me)
+        try await fixture.store.writes.perform {
+            try $0.execute(sql: "UPDATE task SET specification = '{' WHERE id = \(ids[0])")
+        }
+        let queue = try QueueFixture.queue(fixture.store, fixture.settings)
+        await queue.start()
+        for id in ids.dropFirst() { _ = try await fixture.status(id, once: [.completed], in: queue) }
+        await queue.stop()
     }
 
     private func priority(_ priority: TaskPriority) -> TaskChanges {

@@ -24,6 +24,8 @@ struct HostGate {
         let retryAfter = error.flatMap { RetryClass($0) == .soon ? $0.retryAfter : nil }
         _ = standings.note(HostStandings.Outcome(error), of: host, retryAfter: retryAfter, now: now)
         names[mark] = standings.knows(host) ? host : nil
+        // Of some hosts the standings have forgotten what they knew, to have room for others.
+        if names.count > 2 * HostStandings.maximumHosts { names = names.filter { standings.knows($0.value) } }
     }
 
     /// Milliseconds until the host is asked again, by whomever.

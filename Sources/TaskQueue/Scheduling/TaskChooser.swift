@@ -45,6 +45,8 @@ struct TaskChooser {
     private(set) var gate: HostGate
     /// Records that were read ahead.
     private var works: [TaskID: TaskWork] = [:]
+    /// Tasks whose records are damaged: they hold up no other.
+    private(set) var unreadable: Set<TaskID> = []
     /// What is known of ready tasks may not be so any more.
     private var isStale = true
     /// Where the next reading of flows goes on, where there are more than are looked at together.
@@ -117,10 +119,11 @@ struct TaskChooser {
                 guard hasMoreFlows else { return nil }
                 try readFlows()
             }
-            let (slots, gate, hasRoom) = (slots, gate, slots.hasRoom)
+            let (slots, gate, unreadable, hasRoom) = (slots, gate, unreadable, slots.hasRoom)
             let urgent = TaskPriority.now.rank
             let mayStart = { (task: ReadyTask) in
-                (hasRoom || task.priority == urgent) && !busy.contains(task.id) && slots.mayStart(task.hostMark)
+                (hasRoom || task.priority == urgent) && !busy.contains(task.id)
+                    && !unreadable.contains(task.id) && slots.mayStart(task.hostMark)
                     && !gate.isClosed(task.hostMark, now: now)
             }
             try readTasks(excluding: { busy.all.union(chosen) }, now: now, mayStart)
@@ -178,7 +181,19 @@ struct TaskChooser {
         let missing = ids.filter { works[$0] == nil }
         guard !missing.isEmpty else { return }
         let ahead = window.upcoming(Self.recordsTogether - missing.count).filter { works[$0] == nil }
-        for work in try store.work(for: missing + ahead) { works[work.record.id] = work }
+        do throws(StoreError) {
+            for work in try store.work(for: missing + ahead) { works[work.record.id] = work }
+        } catch {
+            guard case .corrupt = error else { throw error }
+            for id in missing {
+                do throws(StoreError) {
+                    works[id] = try store.work(for: [id]).first
+                } catch {
+                    guard case .corrupt = error else { throw error }
+                    unreadable.insert(id)
+                }
+            }
+        }
     }
 
     // MARK: Places
