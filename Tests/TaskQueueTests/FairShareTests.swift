@@ -6,7 +6,7 @@ import Testing
 struct FairShareTests {
     /// Whoever of `keys` is next.
     private func next(_ share: FairShare<String>, _ keys: String...) -> String? {
-        keys.min { share.weight(of: $0) < share.weight(of: $1) }
+        keys.min { share.claim(of: $0) < share.claim(of: $1) }
     }
 
     @Test("whoever comes anew may start so many before the others start again, then they take turns")
@@ -19,9 +19,12 @@ struct FairShareTests {
             share.end("old")
         }
         // 6 of the old and 4 of the new run.
-        #expect(share.weight(of: "old") == 6 && share.weight(of: "new") == 4)
-        for _ in 0..<2 { share.start("new") }
-        #expect(share.weight(of: "old") == share.weight(of: "new"))
+        for _ in 0..<2 {
+            #expect(next(share, "old", "new") == "new")
+            share.start("new")
+        }
+        // Six of each.
+        #expect(next(share, "old", "new") == "old")
     }
 
     @Test("whoever runs nothing and has nothing to start comes anew; others do not")
@@ -35,6 +38,21 @@ struct FairShareTests {
         }
         share.forgetIdle(but: ["waits"])
         #expect(share.count == 2)
-        #expect(share.weight(of: "gone") == -2 && share.weight(of: "waits") == 0 && share.weight(of: "runs") == 3)
+        #expect(next(share, "runs", "waits", "gone") == "gone")
+        #expect(next(share, "runs", "waits") == "waits")
+    }
+
+    @Test("where one place is taken in turns by many, each has it as often")
+    func onePlace() {
+        var share = FairShare<String>(credit: 1)
+        let keys = (0..<5).map { "\($0)" }
+        var order = ""
+        for _ in 0..<15 {
+            guard let next = keys.min(by: { share.claim(of: $0) < share.claim(of: $1) }) else { return }
+            share.start(next)
+            share.end(next)
+            order += next
+        }
+        #expect(order == "012340123401234")
     }
 }

@@ -112,14 +112,14 @@ struct ReadyWindow {
         let now = TaskPriority.now.rank
         if (one.task.priority == now) != (other.task.priority == now) { return one.task.priority == now }
         if one.flow.owner != other.flow.owner {
-            let (left, right) = (owners.weight(of: one.flow.owner), owners.weight(of: other.flow.owner))
+            let (left, right) = (owners.claim(of: one.flow.owner), owners.claim(of: other.flow.owner))
             if left != right { return left < right }
             // Who asked first.
             return (one.task.position, one.task.id.rawValue) < (other.task.position, other.task.id.rawValue)
         }
         if one.task.priority != other.task.priority { return one.task.priority > other.task.priority }
         if one.flow.batch != other.flow.batch {
-            let (left, right) = (groups.weight(of: Group(one.flow)), groups.weight(of: Group(other.flow)))
+            let (left, right) = (groups.claim(of: Group(one.flow)), groups.claim(of: Group(other.flow)))
             if left != right { return left < right }
         }
         return one.task < other.task

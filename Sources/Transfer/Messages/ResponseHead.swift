@@ -162,8 +162,9 @@ public struct ResponseHead: Sendable {
     /// - Parameter now: seconds since 1970.
     public func retryAfter(now: Int64) -> Int64? {
         guard let text = value(of: "retry-after") else { return nil }
-        if text.utf8.count <= 18, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let seconds = Int64(text) {
-            return seconds
+        if !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
+            // More than can be counted is a long time all the same.
+            return text.utf8.count <= 18 ? Int64(text) : .max
         }
         guard let date = HTTPDate.parse(text) else { return nil }
         return max(0, date - now)
