@@ -23,8 +23,32 @@ extension TaskQueue {
             do throws(FieldError) { try probe.check() } catch { throw .field(error) }
         }
         defer { sweep() }
-        return try await stored { () async throws(StoreError) in
+        let set = try await stored { () async throws(StoreError) in
             try await store.beginSet(owner: caller.uid, batch: batch)
+        }
+        openSets.withLock { $0[set] = clock.monotonic() }
+        watch(set)
+        return set
+    }
+
+    /// Milliseconds after which a set of which nothing is heard is forgotten: its client went away.
+    static let setPatience: Milliseconds = 600_000
+
+    private func watch(_ set: Int64) {
+        Task { [weak self, clock] in
+            while true {
+                let now = clock.monotonic()
+                guard let heard = self?.openSets.withLock({ $0[set] }) else { return }
+                guard now - heard >= Self.setPatience else {
+                    await clock.sleep(Self.setPatience - (now - heard))
+                    continue
+                }
+                self?.openSets.withLock { $0[set] = nil }
+                // What is not there any more need not be forgotten.
+                try? await self?.store.abortSet(set)
+                self?.sweep()
+                return
+            }
         }
     }
 
@@ -47,6 +71,7 @@ extension TaskQueue {
 
     /// - Returns: the entries in the set so far.
     package func put(_ set: Int64, _ entries: PreparedEntries, by caller: Caller) async throws(QueueError) -> Int {
+        openSets.withLock { if $0[set] != nil { $0[set] = clock.monotonic() } }
         let count = try await inSet { () async throws(StoreError) in
             try await store.put(set, entries.tasks, owner: caller.uid, now: entries.now)
         }
@@ -54,6 +79,7 @@ extension TaskQueue {
             try checkQuota(of: caller, adding: count)
         } catch {
             // What is refused must not be there to be committed.
+            openSets.withLock { $0[set] = nil }
             try? await store.abortSet(set, owner: caller.uid)
             sweep()
             throw error
@@ -70,6 +96,7 @@ extension TaskQueue {
             added: outcome.added, updated: outcome.updated, unchanged: outcome.unchanged, pruned: outcome.pruned,
             ids: outcome.idRanges)
         guard !dryRun else { return changes }
+        openSets.withLock { $0[set] = nil }
         sweep()
         note(added: outcome.added, by: caller.uid)
         for part in Self.parts(of: outcome.cancelled) { try await stop(pruned: part, owner: caller.uid, now: now) }
@@ -167,6 +194,7 @@ extension TaskQueue {
 
     package func abortSet(_ set: Int64, by caller: Caller) async throws(QueueError) {
         try await inSet { () async throws(StoreError) in try await store.abortSet(set, owner: caller.uid) }
+        openSets.withLock { $0[set] = nil }
         sweep()
     }
 

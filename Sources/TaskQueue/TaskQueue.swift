@@ -16,6 +16,8 @@ package final class TaskQueue: Sendable {
     private let counts = Mutex<[UInt32: Int]>([:])
     /// What sets have left is being deleted.
     let isSweeping = Mutex(false)
+    /// When something was last heard of each set that is being put together, of a clock that no one sets.
+    let openSets = Mutex<[Int64: Milliseconds]>([:])
 
     /// - Parameter agent: the `User-Agent` of tasks that name none.
     package init(

@@ -90,8 +90,12 @@ extension Schema {
                 -- Finds the task that an entry of a queue file names without a key.
                 CREATE INDEX task_entry ON task (flow, entry_mark) WHERE entry_mark IS NOT NULL;
 
-                CREATE TRIGGER task_moves AFTER UPDATE OF state, flow ON task
-                WHEN old.state <> new.state OR old.flow <> new.flow
+                CREATE TRIGGER task_moves AFTER UPDATE OF state ON task
+                WHEN old.state <> new.state AND old.flow = new.flow
+                BEGIN
+                    UPDATE flow SET \(counts { "- (old.state = '\($0)') + (new.state = '\($0)')" }) WHERE id = new.flow;
+                END;
+                CREATE TRIGGER task_changes_flow AFTER UPDATE OF flow ON task WHEN old.flow <> new.flow
                 BEGIN
                     UPDATE flow SET \(counts { "- (old.state = '\($0)')" }) WHERE id = old.flow;
                     UPDATE flow SET \(counts { "+ (new.state = '\($0)')" }) WHERE id = new.flow;

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Synchronization
 import TaskModel
 import TaskStore
 import TestSupport
@@ -186,5 +187,25 @@ struct TaskQueueSetsTests {
             try await fixture.queue.commitSet(set, prune: false, dryRun: false, by: QueueFixture.me)
         }
         #expect(try await fixture.queue.counts(for: QueueFixture.me)[.paused] == 0)
+    }
+
+    @Test("a set of which nothing is heard is forgotten with all that is in it; one that grows is not")
+    func goneClient() async throws {
+        let manual = ManualClock()
+        let fixture = try await QueueFixture(clock: manual.clock)
+        let entries = [TaskSpecification(url: "http://localhost:1/a")]
+        let gone = try await fixture.queue.beginSet(batch: nil, by: QueueFixture.me)
+        let grows = try await fixture.queue.beginSet(batch: nil, by: QueueFixture.me)
+        for set in [gone, grows] { _ = try await fixture.queue.put(set, entries, by: QueueFixture.me) }
+        manual.advance(by: TaskQueue.setPatience - 1_000)
+        #expect(try await fixture.queue.put(grows, entries, by: QueueFixture.me) == 2)
+        try await eventually(that: "the set is forgotten", every: .milliseconds(5)) {
+            manual.advance(by: 100)
+            return fixture.queue.openSets.withLock { Array($0.keys) } == [grows]
+        }
+        try await eventually(that: "nothing can be put into it", every: .milliseconds(5)) {
+            (try? await fixture.queue.put(gone, entries, by: QueueFixture.me)) == nil
+        }
+        #expect(try await fixture.queue.put(grows, entries, by: QueueFixture.me) == 3)
     }
 }
