@@ -59,10 +59,11 @@ public struct RPCError: Error, Codable, Sendable, Equatable, CustomStringConvert
         }
     }
 
-    public static func unknownTask(_ id: TaskID) -> RPCError {
+    /// - Parameter field: the parameter that names the task.
+    public static func unknownTask(_ id: TaskID, field: String = "id") -> RPCError {
         RPCError(
             code: Number.unknownTask, message: "no task has the id \(id)",
-            data: Detail(code: .invalid, field: "id"))
+            data: Detail(code: .invalid, field: field))
     }
 
     public static func refused(_ code: ErrorCode, _ message: String) -> RPCError {

@@ -125,10 +125,10 @@ package struct QueueHandler: ControlHandler {
             }
             return status
         case .taskMove(let parameters):
-            guard let status = try await queue.move(parameters.id, parameters.placement, by: caller) else {
-                throw RPCError.unknownTask(parameters.id)
+            switch try await queue.move(parameters.id, parameters.placement, by: caller) {
+            case .moved(let status): return status
+            case .unknown(let id): throw RPCError.unknownTask(id, field: id == parameters.id ? "id" : "before")
             }
-            return status
         case .taskRemove(let selection): return try await remove(selection, caller)
         case .queueBegin(let parameters):
             return QueueBeginResult(queue: try await queue.beginSet(batch: parameters.batch, by: caller))

@@ -1,22 +1,29 @@
 import TaskModel
 import TaskStore
 
+/// What became of a move.
+package enum Moved: Sendable, Equatable {
+    case moved(TaskStatus)
+    case unknown(TaskID)
+}
+
 extension TaskQueue {
     /// Moves a task among those of its owner with its priority; durable when it returns. One that runs, runs on.
     ///
-    /// - Returns: `nil` where no task has the id, or none that the caller may see.
+    /// - Returns: the task; of a task that is not there, or that the caller may not see, its id.
     package func move(
         _ id: TaskID, _ placement: TaskPlacement, by caller: Caller
-    ) async throws(QueueError) -> TaskStatus? {
+    ) async throws(QueueError) -> Moved {
         let now = clock.now()
         let outcome = try await stored { () async throws(StoreError) in
             try await store.move(id, placement, owner: caller.scope, now: now)
         }
         switch outcome {
         case .moved: await changed()
-        case .unknown: return nil
+        case .unknown(let unknown): return .unknown(unknown)
         case .wrong(let error): throw .field(error)
         }
-        return try await status(of: id, for: caller)
+        guard let status = try await status(of: id, for: caller) else { return .unknown(id) }
+        return .moved(status)
     }
 }

@@ -4,8 +4,8 @@ import TaskModel
 /// What became of a move.
 package enum MoveOutcome: Sendable, Equatable {
     case moved
-    /// No task has the id, or none that the caller may see.
-    case unknown
+    /// No task has this id, or none that the caller may see.
+    case unknown(TaskID)
     case wrong(FieldError)
 }
 
@@ -17,12 +17,15 @@ extension TaskStore {
         _ id: TaskID, _ placement: TaskPlacement, owner: UInt32?, now: Milliseconds
     ) async throws(StoreError) -> MoveOutcome {
         try await writes.perform { database in
-            guard let task = try database.place(of: id, owner: owner) else { return .unknown }
+            guard let task = try database.place(of: id, owner: owner) else { return .unknown(id) }
             guard !task.head.standing.state.isEnded else {
                 let state = task.head.standing.state.rawValue
                 return .wrong(
                     FieldError(
                         field: "id", message: "task \(id) is \(state); only a task that has not ended has a place"))
+            }
+            if case .before(let other) = placement, try database.place(of: other, owner: owner) == nil {
+                return .unknown(other)
             }
             let position: Int64
             switch placement {

@@ -63,12 +63,13 @@ struct TaskStoreMovesTests {
             return error.field + " " + error.message
         }
         #expect(try await message(1, .before(TaskID(1))) == "before is the task itself")
-        #expect(try await message(1, .before(TaskID(9))) == "before there is no task 9")
         #expect(try await message(1, .before(TaskID(2)))?.contains("another priority") == true)
         #expect(try await message(1, .before(TaskID(3)))?.contains("another owner") == true)
         #expect(try await message(1, .before(TaskID(4)))?.contains("completed") == true)
         #expect(try await message(4, .first)?.contains("completed") == true)
-        #expect(try await move(9, .first, in: fixture) == .unknown)
-        #expect(try await fixture.store.move(TaskID(1), .first, owner: 7, now: 1) == .unknown)
+        #expect(try await move(9, .first, in: fixture) == .unknown(TaskID(9)))
+        #expect(try await move(1, .before(TaskID(9)), in: fixture) == .unknown(TaskID(9)))
+        #expect(try await fixture.store.move(TaskID(1), .first, owner: 7, now: 1) == .unknown(TaskID(1)))
+        #expect(try await fixture.store.move(TaskID(3), .before(TaskID(1)), owner: 7, now: 1) == .unknown(TaskID(1)))
     }
 }

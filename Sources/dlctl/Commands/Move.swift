@@ -49,7 +49,7 @@ struct Move: DaemonCommand {
         do throws(ClientError) {
             task = try client.move(id, placement)
         } catch .rpc(let answer) where answer.code == RPCError.Number.unknownTask {
-            throw Failure.unknown(id)
+            throw Failure.unknown(answer.data?.field == "before" ? before ?? id : id)
         } catch {
             throw Failure(error)
         }
