@@ -14,7 +14,7 @@ import TestSupport
         #expect(ids == [TaskID(7), TaskID(8)])
         let line = try #require(daemon.received.first)
         #expect(line.contains(#""method":"task.add""#))
-        #expect(line.contains(#""url":"http://a/1""#))
+        #expect(line.contains(#"["http://a/1","http://a/2"]"#))
     }
 
     @Test("an error answer is thrown with its code and field")
