@@ -17,7 +17,7 @@ bin=$(cd "${DLD_BIN_DIR:-.build/release}" && pwd)
 place=$(mktemp -d "${BENCH_DIR:-/var/tmp}/dld-queue-XXXXXX")
 report=${BENCH_REPORT:-.build/bench-queue.md}
 small=20000
-daemon= server=
+daemon= server= life=0
 
 stop() {
     if [ -n "${!1}" ]; then kill -TERM "${!1}" 2>/dev/null && wait "${!1}" 2>/dev/null || true; fi
@@ -42,7 +42,7 @@ timed() {
 }
 median() { sort -n | awk '{ value[NR] = $1 } END { print value[int((NR + 1) / 2)] }'; }
 start_daemon() {
-    "$bin/dld" --state-directory "$place/state" --socket "$place/socket" --download-directory "$place/files" \
+    "$bin/dld" --state-directory "$place/state" --socket "$place/socket" --download-directory "$place/files-$life" \
         ${1:+--config "$1"} 2>>"$place/log" &
     daemon=$!
     export DLD_SOCKET=$place/socket
@@ -51,10 +51,12 @@ start_daemon() {
         sleep 0.005
     done
 }
+# The files stay until the end: ext4 passes over inodes that were deleted a moment ago, and everything takes longer.
 fresh() {
     stop daemon
-    rm -rf "$place/state" "$place/files"
-    mkdir -p "$place/state" "$place/files"
+    life=$((life + 1))
+    rm -rf "$place/state"
+    mkdir -p "$place/state" "$place/files-$life"
 }
 
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
