@@ -17,8 +17,7 @@ enum QueueKeys {
     private static let ofUpload = ["file", "method", "content-type"]
     private static let ofBoth = [
         "url", "header", "user", "password-file", "user-agent", "referer", "proxy", "cacert", "priority", "now",
-        "limit",
-        "start-at", "key", "paused",
+        "limit", "start-at", "key", "paused",
     ]
     private static let ofOneEntry = ["url", "mirror", "mirrors", "output", "file", "checksum", "key"]
     private static let notCarriedOut = ["after-task", "cookies", "form", "file-field"]

@@ -43,13 +43,17 @@ extension TaskQueue {
                     await clock.sleep(Self.setPatience - (now - heard))
                     continue
                 }
-                self?.openSets.withLock { $0[set] = nil }
-                // What is not there any more need not be forgotten.
-                try? await self?.store.abortSet(set)
-                self?.sweep()
+                await self?.drop(set)
                 return
             }
         }
+    }
+
+    /// What is not there any more need not be forgotten.
+    private func drop(_ set: Int64) async {
+        openSets.withLock { $0[set] = nil }
+        try? await store.abortSet(set)
+        sweep()
     }
 
     /// Entries that were judged, on their way into a set.
@@ -79,9 +83,7 @@ extension TaskQueue {
             try checkQuota(of: caller, adding: count)
         } catch {
             // What is refused must not be there to be committed.
-            openSets.withLock { $0[set] = nil }
-            try? await store.abortSet(set, owner: caller.uid)
-            sweep()
+            await drop(set)
             throw error
         }
         return count

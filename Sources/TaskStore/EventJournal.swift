@@ -39,9 +39,7 @@ extension Database {
 extension TaskStore {
     /// The number of the newest event ever written; 0 before the first.
     package func lastEvent() throws(StoreError) -> Int64 {
-        try read { database in
-            try database.firstRow("SELECT seq FROM sqlite_sequence WHERE name = 'event'") { try $0.integer(0) } ?? 0
-        }
+        try read { try $0.newestNumber(in: "event") }
     }
 
     /// The number of the oldest event that is still in the journal.

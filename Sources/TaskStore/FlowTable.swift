@@ -44,10 +44,10 @@ extension Database {
     }
 
     /// Counts tasks that were added to a flow. What becomes of them later, triggers count.
-    func count(_ counts: [TaskState: Int], into flow: Int64) throws {
-        for (state, count) in counts where count > 0 && state != .active {
-            try run("UPDATE flow SET \(state.rawValue) = \(state.rawValue) + ? WHERE id = ?", [count, flow])
-        }
+    ///
+    /// - Parameter state: as it is stored.
+    func count(_ count: Int, _ state: TaskState, into flow: Int64) throws {
+        try run("UPDATE flow SET \(state.rawValue) = \(state.rawValue) + ? WHERE id = ?", [count, flow])
     }
 }
 

@@ -90,7 +90,7 @@ extension TaskStore {
         of flow: Int64, limit: Int, excludingHosts: Set<Int64> = [], excluding: Set<TaskID> = []
     ) throws(StoreError) -> [ReadyTask] {
         let ids = Self.list(excluding)
-        let hosts = "[" + excludingHosts.map { String($0) }.joined(separator: ",") + "]"
+        let hosts = Self.list(excludingHosts)
         let looks = Self.lookAhead + excluding.count
         return try read { database in
             let inOrder = try database.rows(

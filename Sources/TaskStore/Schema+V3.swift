@@ -28,6 +28,10 @@ extension Schema {
         func counts(_ change: (_ state: String) -> String) -> String {
             states.map { "\($0) = \($0) \(change($0))" }.joined(separator: ", ")
         }
+        let dropIfEmpty = """
+            DELETE FROM flow WHERE id = old.flow AND \(states.joined(separator: " + ")) = 0
+                AND NOT EXISTS (SELECT 1 FROM task WHERE flow = old.flow)
+            """
         try database.execute(
             sql: """
                 CREATE TABLE flow (
@@ -99,14 +103,12 @@ extension Schema {
                 BEGIN
                     UPDATE flow SET \(counts { "- (old.state = '\($0)')" }) WHERE id = old.flow;
                     UPDATE flow SET \(counts { "+ (new.state = '\($0)')" }) WHERE id = new.flow;
-                    DELETE FROM flow WHERE id = old.flow AND \(states.joined(separator: " + ")) = 0
-                        AND NOT EXISTS (SELECT 1 FROM task WHERE flow = old.flow);
+                    \(dropIfEmpty);
                 END;
                 CREATE TRIGGER task_goes AFTER DELETE ON task
                 BEGIN
                     UPDATE flow SET \(counts { "- (old.state = '\($0)')" }) WHERE id = old.flow;
-                    DELETE FROM flow WHERE id = old.flow AND \(states.joined(separator: " + ")) = 0
-                        AND NOT EXISTS (SELECT 1 FROM task WHERE flow = old.flow);
+                    \(dropIfEmpty);
                 END;
                 """)
     }

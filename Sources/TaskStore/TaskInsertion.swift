@@ -64,8 +64,7 @@ extension Database {
         _ tasks: ArraySlice<FreshTask>, owner: UInt32, set: Int64? = nil, now: Milliseconds
     ) throws -> [TaskRange] {
         guard !tasks.isEmpty else { return [] }
-        let newest = try firstRow("SELECT seq FROM sqlite_sequence WHERE name = 'task'") { try $0.integer(0) } ?? 0
-        let first = newest + 1
+        let first = try newestNumber(in: "task") + 1
         var flows: [String?: Int64] = [:]
         var flow: Int64 = 0
         // Tasks that are not counted yet.
@@ -92,7 +91,7 @@ extension Database {
                     ranges.append(TaskRange(ids: id...id, state: standing.state, reason: standing.reason))
                 }
                 if standing.state != tally?.state || flow != tally?.flow {
-                    if let tally { try count([tally.state: tally.count], into: tally.flow) }
+                    if let tally { try count(tally.count, tally.state, into: tally.flow) }
                     tally = (flow, standing.state, 0)
                 }
                 tally?.count += 1
@@ -110,7 +109,7 @@ extension Database {
             try row.run()
             index += isFull ? Self.rowsInStatement : 1
         }
-        if let tally { try count([tally.state: tally.count], into: tally.flow) }
+        if let tally { try count(tally.count, tally.state, into: tally.flow) }
         for (index, task) in tasks.enumerated() {
             let id = TaskID(first + Int64(index))
             if let secrets = task.secrets { try setSecrets(of: id, to: secrets) }

@@ -24,15 +24,13 @@ extension TaskStore {
                     FieldError(
                         field: "id", message: "task \(id) is \(state); only a task that has not ended has a place"))
             }
-            if case .before(let other) = placement, try database.place(of: other, owner: owner) == nil {
-                return .unknown(other)
-            }
             let position: Int64
             switch placement {
             case .first: position = try database.firstPosition()
             case .last: position = try database.lastPosition()
             case .before(let other):
-                switch try database.before(other, task, id, owner: owner) {
+                guard let next = try database.place(of: other, owner: owner) else { return .unknown(other) }
+                switch try database.position(of: task, before: next) {
                 case .success(let found): position = found
                 case .failure(let error): return .wrong(error)
                 }
@@ -75,7 +73,7 @@ extension Database {
 
     /// Behind everything that is in any flow, and before what is added later.
     fileprivate func lastPosition() throws -> Int64 {
-        let newest = try firstRow("SELECT seq FROM sqlite_sequence WHERE name = 'task'") { try $0.integer(0) } ?? 0
+        let newest = try newestNumber(in: "task")
         let position = max(Position.ofNew(newest), try meta("last-position") ?? 0) + 1
         if position >= Position.ofNew(newest + 1) - 1 {
             // A million moves since the last task was added: a number is left out.
@@ -85,14 +83,12 @@ extension Database {
         return position
     }
 
-    fileprivate func before(
-        _ other: TaskID, _ task: Place, _ id: TaskID, owner: UInt32?
-    ) throws -> Result<Int64, FieldError> {
+    fileprivate func position(of task: Place, before next: Place) throws -> Result<Int64, FieldError> {
+        let (id, other) = (task.head.id, next.head.id)
         func wrong(_ message: String) -> Result<Int64, FieldError> {
             .failure(FieldError(field: "before", message: message))
         }
         guard other != id else { return wrong("is the task itself") }
-        guard let next = try place(of: other, owner: owner) else { return wrong("there is no task \(other)") }
         guard !next.head.standing.state.isEnded else {
             return wrong("task \(other) is \(next.head.standing.state.rawValue), and has no place any more")
         }

@@ -130,7 +130,9 @@ extension TaskStore {
     }
 
     /// Ids as a JSON array: one bound value, however many there are.
-    static func list(_ ids: some Sequence<TaskID>) -> String {
-        "[" + ids.map { String($0.rawValue) }.joined(separator: ",") + "]"
+    static func list(_ ids: some Sequence<TaskID>) -> String { list(ids.lazy.map(\.rawValue)) }
+
+    static func list(_ numbers: some Sequence<Int64>) -> String {
+        "[" + numbers.map { String($0) }.joined(separator: ",") + "]"
     }
 }

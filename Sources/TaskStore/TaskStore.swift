@@ -59,9 +59,7 @@ package final class TaskStore: Sendable {
                 guard let identity = try String.fetchOne(database, sql: sql), identity.utf8.count == 8 else {
                     throw StoreError.corrupt("it has no identity")
                 }
-                let newest = try Int64.fetchOne(
-                    database, sql: "SELECT seq FROM sqlite_sequence WHERE name = 'task'")
-                return (identity, TaskID(newest ?? 0))
+                return (identity, TaskID(try database.newestNumber(in: "task")))
             }
         } catch {
             throw StoreError(error, path: file.path)

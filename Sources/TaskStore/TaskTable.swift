@@ -52,6 +52,11 @@ struct TaskHead {
 }
 
 extension Database {
+    /// The newest number that was ever given in `table`; 0 before the first.
+    func newestNumber(in table: String) throws -> Int64 {
+        try firstRow("SELECT seq FROM sqlite_sequence WHERE name = ?", [table]) { try $0.integer(0) } ?? 0
+    }
+
     /// - Parameter owner: `nil` finds a task of anyone.
     func head(of id: TaskID, owner: UInt32?) throws -> TaskHead? {
         let head = try firstRow(

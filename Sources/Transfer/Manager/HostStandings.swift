@@ -54,16 +54,13 @@ package struct HostStandings: Sendable {
 
     /// A request wants to ask `host`.
     package mutating func admit(to host: String, now: Int64) -> Admission {
+        let milliseconds = wait(of: host, now: now)
+        guard milliseconds == 0 else { return .wait(milliseconds: milliseconds) }
         guard var standing = hosts[host] else { return .go }
         defer { hosts[host] = standing }
-        if let held = standing.heldUntil {
-            if held > now { return .wait(milliseconds: held - now) }
-            standing.heldUntil = nil
-        }
-        guard let opensAt = standing.opensAt else { return .go }
-        if opensAt > now { return .wait(milliseconds: opensAt - now) }
-        if let probed = standing.probedUntil {
-            if probed > now { return .wait(milliseconds: probed - now) }
+        standing.heldUntil = nil
+        guard standing.opensAt != nil else { return .go }
+        if standing.probedUntil != nil {
             // It goes on, and so may others; one more failure and the breaker is open again.
             standing.opensAt = nil
             standing.probedUntil = nil
