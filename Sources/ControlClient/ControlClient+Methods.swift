@@ -139,6 +139,18 @@ extension ControlClient {
         try call(.daemonStatus, NoParameters())
     }
 
+    /// `daemon.limits`: sets rates of all tasks together, until they are changed; without any, tells them.
+    ///
+    /// - Returns: what counts now.
+    public func limits(_ rates: DaemonLimitsParameters = .init()) throws(ClientError) -> DaemonLimits {
+        try call(.daemonLimits, rates)
+    }
+
+    /// `daemon.reload`: takes up a changed configuration, or refuses it whole.
+    public func reload() throws(ClientError) -> DaemonReloadResult {
+        try call(.daemonReload, NoParameters(), unlimited: true)
+    }
+
     /// `daemon.shutdown`: the daemon ends in good order after its answer.
     public func shutdown() throws(ClientError) {
         let _: Acknowledgement = try call(.daemonShutdown, NoParameters())

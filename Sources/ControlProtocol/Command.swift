@@ -18,6 +18,8 @@ public enum MethodName: String, CaseIterable, Sendable {
     case queueAbort = "queue.abort"
     case queueList = "queue.list"
     case daemonStatus = "daemon.status"
+    case daemonLimits = "daemon.limits"
+    case daemonReload = "daemon.reload"
     case daemonShutdown = "daemon.shutdown"
     case eventsSubscribe = "events.subscribe"
 }
@@ -40,6 +42,8 @@ public enum Command: Sendable {
     case queueAbort(QueueAbortParameters)
     case queueList
     case daemonStatus
+    case daemonLimits(DaemonLimitsParameters)
+    case daemonReload
     case daemonShutdown
     case eventsSubscribe(EventsSubscribeParameters)
 }

@@ -96,6 +96,10 @@ public struct IncomingRequest: Decodable, Sendable {
         case .daemonStatus:
             _ = try parameters(or: NoParameters())
             return .daemonStatus
+        case .daemonLimits: return .daemonLimits(try parameters(or: DaemonLimitsParameters()))
+        case .daemonReload:
+            _ = try parameters(or: NoParameters())
+            return .daemonReload
         case .daemonShutdown:
             _ = try parameters(or: NoParameters())
             return .daemonShutdown

@@ -193,6 +193,62 @@ public struct QueueAbortParameters: MethodParameters {
     public init(queue: Int64) { self.queue = queue }
 }
 
+/// `daemon.limits`: bytes a second of all tasks together, in each direction. Without parameters nothing changes.
+///
+/// In JSON a number sets a limit, 0 takes every limit away, and `null` goes back to the configuration and its schedule.
+/// What is set counts until it is changed, over restarts too.
+public struct DaemonLimitsParameters: MethodParameters {
+    public static let keys = ["download", "upload"]
+
+    public enum Rate: Sendable, Equatable {
+        /// Bytes a second.
+        case limit(Int64)
+        case unlimited
+        /// What the configuration says.
+        case configured
+    }
+
+    /// Absent, it stays as it is.
+    public var download: Rate?
+    public var upload: Rate?
+
+    public init(download: Rate? = nil, upload: Rate? = nil) {
+        self.download = download
+        self.upload = upload
+    }
+
+    private enum CodingKeys: String, CodingKey { case download, upload }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        func rate(_ key: CodingKeys) throws -> Rate? {
+            guard container.contains(key) else { return nil }
+            if try container.decodeNil(forKey: key) { return .configured }
+            let value = try container.decode(Int64.self, forKey: key)
+            guard value >= 0 else {
+                throw FieldError(
+                    field: key.rawValue,
+                    message: "must be bytes a second, 0 for no limit, or null for the configuration's")
+            }
+            return value == 0 ? .unlimited : .limit(value)
+        }
+        download = try rate(.download)
+        upload = try rate(.upload)
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        for (key, rate) in [(CodingKeys.download, download), (.upload, upload)] {
+            switch rate {
+            case nil: break
+            case .limit(let value): try container.encode(value, forKey: key)
+            case .unlimited: try container.encode(0, forKey: key)
+            case .configured: try container.encodeNil(forKey: key)
+            }
+        }
+    }
+}
+
 /// `events.subscribe`
 public struct EventsSubscribeParameters: MethodParameters {
     public static let keys = ["after", "types"]

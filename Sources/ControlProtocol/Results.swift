@@ -141,6 +141,43 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
     }
 }
 
+/// Of `daemon.limits`: what counts now.
+public struct DaemonLimits: Codable, Sendable, Equatable {
+    /// Bytes a second; `null`: any number.
+    public var download: Int64?
+    public var upload: Int64?
+    /// Who says so: `command`, `schedule` or `configuration`.
+    public var downloadSource: String
+    public var uploadSource: String
+
+    public init(download: Int64?, upload: Int64?, downloadSource: String, uploadSource: String) {
+        self.download = download
+        self.upload = upload
+        self.downloadSource = downloadSource
+        self.uploadSource = uploadSource
+    }
+
+    private enum CodingKeys: String, CodingKey { case download, upload, downloadSource, uploadSource }
+
+    public func encode(to encoder: any Encoder) throws {
+        // `encode` and not `encodeIfPresent`: fields never vanish.
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(download, forKey: .download)
+        try container.encode(upload, forKey: .upload)
+        try container.encode(downloadSource, forKey: .downloadSource)
+        try container.encode(uploadSource, forKey: .uploadSource)
+    }
+}
+
+/// Of `daemon.reload`.
+public struct DaemonReloadResult: Codable, Sendable, Equatable {
+    public var ok = true
+    /// What is to be known: settings that count from the next start on, queue files that could not be applied.
+    public var notes: [String]
+
+    public init(notes: [String]) { self.notes = notes }
+}
+
 /// Of `events.subscribe`; `event` notifications follow on the same connection.
 public struct EventsSubscribeResult: Codable, Sendable, Equatable {
     /// The newest event at the time of the subscription.

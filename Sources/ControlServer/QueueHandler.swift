@@ -7,7 +7,15 @@ package struct QueueHandler: ControlHandler {
     private let queue: TaskQueue
     private let isAdministrator: @Sendable (Peer) -> Bool
     private let about: @Sendable () -> About
+    private let reload: @Sendable () async -> Result<[String], ReloadRefusal>
     private let shutDown: @Sendable () -> Void
+
+    /// Why a changed configuration is not taken up; the one that there was stays.
+    package struct ReloadRefusal: Error {
+        package var message: String
+
+        package init(message: String) { self.message = message }
+    }
 
     /// What the daemon says of itself in `daemon.status`.
     package struct About: Sendable {
@@ -40,11 +48,14 @@ package struct QueueHandler: ControlHandler {
 
     package init(
         queue: TaskQueue, isAdministrator: @escaping @Sendable (Peer) -> Bool,
-        about: @escaping @Sendable () -> About, shutDown: @escaping @Sendable () -> Void
+        about: @escaping @Sendable () -> About,
+        reload: @escaping @Sendable () async -> Result<[String], ReloadRefusal>,
+        shutDown: @escaping @Sendable () -> Void
     ) {
         self.queue = queue
         self.isAdministrator = isAdministrator
         self.about = about
+        self.reload = reload
         self.shutDown = shutDown
     }
 
@@ -150,12 +161,15 @@ package struct QueueHandler: ControlHandler {
                     QueueListResult.Batch(batch: entry.batch, tasks: Self.byName(entry.counts))
                 })
         case .daemonStatus: return try await status(caller)
-        case .daemonShutdown:
-            guard caller.isAdministrator else {
-                throw RPCError(
-                    code: RPCError.Number.notPermitted, message: "only root and the daemon's own user may end it",
-                    data: .init(code: .permissionDenied))
+        case .daemonLimits(let parameters): return try await limits(parameters, caller)
+        case .daemonReload:
+            try Self.require(caller, to: "have it read its configuration")
+            switch await reload() {
+            case .success(let notes): return DaemonReloadResult(notes: notes)
+            case .failure(let refusal): throw RPCError.refused(.invalid, refusal.message)
             }
+        case .daemonShutdown:
+            try Self.require(caller, to: "end it")
             shutDown()
             return Acknowledgement()
         case .eventsSubscribe:
@@ -251,6 +265,36 @@ package struct QueueHandler: ControlHandler {
     }
 
     // MARK: The daemon
+
+    private static func require(_ caller: Caller, to purpose: String) throws(RPCError) {
+        if caller.isAdministrator { return }
+        throw RPCError(
+            code: RPCError.Number.notPermitted,
+            message: "only root, the daemon's own user and the admin group may \(purpose)",
+            data: .init(code: .permissionDenied))
+    }
+
+    private func limits(_ parameters: DaemonLimitsParameters, _ caller: Caller) async throws -> DaemonLimits {
+        var rates = await queue.ratesInForce()
+        if parameters.download != nil || parameters.upload != nil {
+            try Self.require(caller, to: "change its limits")
+            rates = try await queue.orderRates { orders in
+                if let rate = parameters.download { orders.download = Self.order(rate) }
+                if let rate = parameters.upload { orders.upload = Self.order(rate) }
+            }
+        }
+        return DaemonLimits(
+            download: rates.download, upload: rates.upload, downloadSource: rates.downloadSource.rawValue,
+            uploadSource: rates.uploadSource.rawValue)
+    }
+
+    private static func order(_ rate: DaemonLimitsParameters.Rate) -> RateOrder? {
+        switch rate {
+        case .limit(let rate): .limit(rate)
+        case .unlimited: .unlimited
+        case .configured: nil
+        }
+    }
 
     private func status(_ caller: Caller) async throws -> DaemonStatus {
         let about = about()

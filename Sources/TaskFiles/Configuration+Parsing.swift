@@ -29,6 +29,10 @@ extension Configuration {
         case "tls": each(section, ConfigurationKeys.tls) { $0.tls.caFile = $1.absolutePath() }
         case "network": each(section, ConfigurationKeys.network) { $0.network.proxy = $1.proxy() }
         case "hosts": readHosts(section)
+        case "schedule": readSchedule(section)
+        case "queues": readQueues(section)
+        case "history": each(section, ConfigurationKeys.kept) { $0.readHistory($1) }
+        case "events": each(section, ConfigurationKeys.kept) { $0.readEvents($1) }
         case "control": each(section, ConfigurationKeys.control) { $0.readControl($1) }
         default: each(section, ConfigurationKeys.log) { $0.log.level = $1.word() ?? .info }
         }
@@ -53,6 +57,8 @@ extension Configuration {
         case "active-tasks": set(\.limits.activeTasks, value.integer(in: Bound.activeTasks))
         case "connections-per-task": set(\.limits.connectionsPerTask, value.connectionCount())
         case "connections-per-host": set(\.limits.connectionsPerHost, value.integer(in: Bound.connectionsPerHost))
+        case "download-rate": limits.downloadRate = value.rate()
+        case "upload-rate": limits.uploadRate = value.rate()
         default: set(\.limits.tasksPerOwner, value.integer(in: Bound.tasksPerOwner))
         }
     }
@@ -97,10 +103,69 @@ extension Configuration {
             for value in value.mapping(ConfigurationKeys.host)?.values ?? [] {
                 switch value.name {
                 case "connections": host.connections = value.integer(in: Bound.connectionsPerHost)
+                case "download-rate": host.downloadRate = value.rate()
+                case "upload-rate": host.uploadRate = value.rate()
                 default: host.httpVersion = value.word()
                 }
             }
             hosts[pattern.text] = host
+        }
+    }
+
+    private mutating func readSchedule(_ section: YAMLValue) {
+        let expected = "a list of windows, such as [{days: mon-fri, from: \"09:00\", to: \"18:00\", download-rate: 1M}]"
+        guard let values = section.list(expected) else { return }
+        guard values.count <= Bound.windows else {
+            return section.report("holds more than \(Bound.windows) windows")
+        }
+        schedule = Schedule(values.compactMap { Self.window($0) })
+    }
+
+    private static func window(_ value: YAMLValue) -> ScheduleWindow? {
+        guard let values = value.mapping(ConfigurationKeys.window, "a window with days, from, to and what counts in it")
+        else { return nil }
+        var window = ScheduleWindow()
+        for value in values.values {
+            switch value.name {
+            case "days": window.days = value.weekdays() ?? window.days
+            case "from": window.from = value.timeOfDay() ?? window.from
+            case "to": window.to = value.timeOfDay() ?? window.to
+            case "download-rate": window.downloadRate = value.rate()
+            case "upload-rate": window.uploadRate = value.rate()
+            default: window.pauses = value.flag() ?? false
+            }
+        }
+        if window.from == ScheduleWindow.minutesOfDay {
+            values["from"]?.report("is the end of a day; a window begins by 23:59")
+        }
+        if values["from"] != nil, values["to"] != nil, window.from == window.to {
+            values["to"]?.report("is when the window begins; leave both out for the whole day")
+        }
+        if !["download-rate", "upload-rate", "pause"].contains(where: { values[$0] != nil }) {
+            value.reportBare("this window says nothing of download-rate, upload-rate or pause")
+        }
+        return window
+    }
+
+    private mutating func readQueues(_ section: YAMLValue) {
+        guard let values = section.list("a list of patterns such as [/etc/dld/queue.d/*.yaml]") else { return }
+        guard values.count <= Bound.queues else {
+            return section.report("holds more than \(Bound.queues) patterns")
+        }
+        queues = values.compactMap { $0.absolutePath() }
+    }
+
+    private mutating func readHistory(_ value: YAMLValue) {
+        switch value.name {
+        case "age": set(\.history.age, value.age())
+        default: set(\.history.count, value.integer(in: Bound.kept))
+        }
+    }
+
+    private mutating func readEvents(_ value: YAMLValue) {
+        switch value.name {
+        case "age": set(\.events.age, value.age())
+        default: set(\.events.count, value.integer(in: Bound.kept))
         }
     }
 
@@ -129,6 +194,20 @@ extension YAMLValue {
     }
 
     fileprivate func delay() -> Milliseconds? { span(atMost: Configuration.Bound.span, "7d") }
+
+    fileprivate func age() -> Milliseconds? { span(atMost: Configuration.Bound.age, "36500d") }
+
+    /// A text, or a list of them.
+    fileprivate func weekdays() -> Set<Int>? {
+        let expected = "days such as mon-fri, or a list of them such as [sat, sun]"
+        let values = shape == .list ? list(expected) ?? [] : [self]
+        let days = values.compactMap { $0.parse(expected, Weekdays.parse) }
+        return days.isEmpty ? nil : days.reduce(into: Set()) { $0.formUnion($1) }
+    }
+
+    fileprivate func timeOfDay() -> Int? {
+        parse("a time of day such as \"09:00\", up to \"24:00\"", TimeOfDay.parse)
+    }
 
     /// Octal, with its leading zero, so that nobody takes it for a decimal number.
     fileprivate func mode() -> UInt32? {

@@ -14,6 +14,12 @@ package struct Configuration: Sendable, Equatable {
     package var network = Network()
     /// By name, `name:port`, or `*.name` for the names beneath it; in lower case.
     package var hosts: [String: Host] = [:]
+    /// Hours of the week with rules of their own; of those that overlap the first counts.
+    package var schedule = Schedule()
+    /// Absolute patterns of queue files (glob(7)), applied at the start and with each reload.
+    package var queues: [String] = []
+    package var history = History()
+    package var events = Events()
     package var control = Control()
     package var log = Log()
 
@@ -37,6 +43,10 @@ package struct Configuration: Sendable, Equatable {
         package var activeTasks = 16
         package var connectionsPerTask = ConnectionCount.auto
         package var connectionsPerHost = 16
+        /// Bytes a second, all downloads together.
+        package var downloadRate: Int64?
+        /// Bytes a second, all uploads together.
+        package var uploadRate: Int64?
         package var tasksPerOwner = 1_000_000
     }
 
@@ -75,11 +85,34 @@ package struct Configuration: Sendable, Equatable {
         /// In place of ``Limits/connectionsPerHost``.
         package var connections: Int?
         package var httpVersion: HTTPVersion?
+        /// Bytes a second of all that comes from the host.
+        package var downloadRate: Int64?
+        /// Bytes a second of all that goes to the host.
+        package var uploadRate: Int64?
 
-        package init(connections: Int? = nil, httpVersion: HTTPVersion? = nil) {
+        package init(
+            connections: Int? = nil, httpVersion: HTTPVersion? = nil, downloadRate: Int64? = nil,
+            uploadRate: Int64? = nil
+        ) {
             self.connections = connections
             self.httpVersion = httpVersion
+            self.downloadRate = downloadRate
+            self.uploadRate = uploadRate
         }
+    }
+
+    /// Tasks that ended and are kept.
+    package struct History: Sendable, Equatable {
+        /// Milliseconds after its end at which a task goes.
+        package var age: Milliseconds = 90 * 86_400_000
+        /// As many are kept at most; the oldest end goes first.
+        package var count = 100_000
+    }
+
+    /// The journal of what happened.
+    package struct Events: Sendable, Equatable {
+        package var age: Milliseconds = 7 * 86_400_000
+        package var count = 1_000_000
     }
 
     package enum HTTPVersion: String, Sendable, CaseIterable {
@@ -115,6 +148,14 @@ package struct Configuration: Sendable, Equatable {
         /// Patterns of ``hosts``.
         package static let hosts = 10_000
         package static let tasksPerOwner = 1...1_000_000_000
+        /// Windows of ``schedule``.
+        package static let windows = 1_000
+        /// Patterns of ``queues``.
+        package static let queues = 1_000
+        /// Of ``history`` and ``events``.
+        package static let kept = 0...1_000_000_000
+        /// Of ``history`` and ``events``: a hundred years.
+        package static let age: Milliseconds = 36_500 * 86_400_000
         package static let attempts = 1...1_000_000
         /// Of every delay and timeout: seven days.
         package static let span: Milliseconds = 7 * 86_400_000

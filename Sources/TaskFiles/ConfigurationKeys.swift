@@ -2,21 +2,29 @@
 /// to carry it out.
 enum ConfigurationKeys {
     static let top = KeyTable(
-        ["downloads", "uploads", "limits", "retry", "timeouts", "disk", "tls", "network", "hosts", "control", "log"],
-        notCarriedOut: ["schedule", "queues", "watch", "history", "events", "metrics"])
+        [
+            "downloads", "uploads", "limits", "retry", "timeouts", "disk", "tls", "network", "hosts", "schedule",
+            "queues", "history", "events", "control", "log",
+        ],
+        notCarriedOut: ["watch", "metrics"])
     static let downloads = KeyTable(["directory", "roots", "on-conflict"])
     static let uploads = KeyTable(["roots"])
     static let limits = KeyTable(
-        ["active-tasks", "connections-per-task", "connections-per-host", "tasks-per-owner"],
-        notCarriedOut: ["download-rate", "upload-rate", "tasks-per-batch", "bytes-per-owner"])
+        [
+            "active-tasks", "connections-per-task", "connections-per-host", "download-rate", "upload-rate",
+            "tasks-per-owner",
+        ],
+        notCarriedOut: ["tasks-per-batch", "bytes-per-owner"])
     static let retry = KeyTable(["attempts", "base-delay", "max-delay"])
     static let timeouts = KeyTable(["connect", "stall"])
     static let disk = KeyTable(["min-free", "max-size"])
     static let tls = KeyTable(["ca-file"])
     static let network = KeyTable(["proxy"], notCarriedOut: ["deny"])
     static let host = KeyTable(
-        ["connections", "http-version"],
+        ["connections", "http-version", "download-rate", "upload-rate"],
         notCarriedOut: ["requests-per-second", "headers", "credential", "owners", "trust"])
+    static let window = KeyTable(["days", "from", "to", "download-rate", "upload-rate", "pause"])
+    static let kept = KeyTable(["age", "count"])
     static let control = KeyTable(["socket", "mode", "group", "admin-group"])
     static let log = KeyTable(["level"])
 }

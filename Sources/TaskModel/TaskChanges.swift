@@ -8,7 +8,7 @@ public struct TaskChanges: Sendable, Equatable {
         case takeBack
         case set(Value)
 
-        var value: Value? {
+        package var value: Value? {
             switch self {
             case .takeBack: nil
             case .set(let value): value
@@ -33,10 +33,11 @@ public struct TaskChanges: Sendable, Equatable {
     /// The name of the file comes out otherwise.
     public var isOfName: Bool { url != nil || output != nil }
 
-    /// What runs does not notice them.
-    public var areForTheQueueAlone: Bool {
+    /// What runs goes on while they are made: it does not notice them, or takes them up as it goes.
+    public var areTakenUpAtOnce: Bool {
         var rest = self
         rest.priority = nil
+        rest.limit = nil
         return rest.isEmpty
     }
 

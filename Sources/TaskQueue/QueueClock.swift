@@ -15,16 +15,20 @@ package struct QueueClock: Sendable {
     package var sleep: @Sendable (Milliseconds) async -> Void
     /// Says each time that someone set ``now``. A stream for each call.
     package var settings: @Sendable () -> AsyncStream<Void>
+    /// Seconds that clocks on the walls are ahead of UTC at a moment.
+    package var utcOffset: @Sendable (Milliseconds) -> Int
 
     package init(
         now: @escaping @Sendable () -> Milliseconds, monotonic: @escaping @Sendable () -> Milliseconds,
         sleep: @escaping @Sendable (Milliseconds) async -> Void,
-        settings: @escaping @Sendable () -> AsyncStream<Void> = { AsyncStream { _ in } }
+        settings: @escaping @Sendable () -> AsyncStream<Void> = { AsyncStream { _ in } },
+        utcOffset: @escaping @Sendable (Milliseconds) -> Int = { LocalClock.utcOffset(at: $0) }
     ) {
         self.now = now
         self.monotonic = monotonic
         self.sleep = sleep
         self.settings = settings
+        self.utcOffset = utcOffset
     }
 
     package static let system = QueueClock(

@@ -20,6 +20,17 @@ package struct QueueSettings: Sendable, Equatable {
     /// The versions of HTTP that hosts are spoken to in; 1.1 with others.
     package var httpVersions: HostTable<HTTPVersion>
     package var tasksPerOwner: Int
+    /// Bytes a second in each direction, outside of the schedule's windows.
+    package var rates: TransferRates
+    /// Within ``rates``.
+    package var hostRates: HostTable<TransferRates>
+    package var schedule: Schedule
+    /// Milliseconds for which tasks are kept that ended, and how many of them.
+    package var historyAge: Milliseconds
+    package var historyCount: Int
+    /// Milliseconds for which the journal is kept, and how many of its events.
+    package var eventAge: Milliseconds
+    package var eventCount: Int
     package var retry: RetryPolicy
     /// Milliseconds without a byte after which an attempt has stalled.
     package var stallTimeout: Milliseconds
@@ -42,6 +53,18 @@ package struct QueueSettings: Sendable, Equatable {
         hostConnections = HostTable(configuration.hosts.compactMapValues(\.connections))
         httpVersions = HostTable(configuration.hosts.compactMapValues { $0.httpVersion.map(Self.version) })
         tasksPerOwner = configuration.limits.tasksPerOwner
+        rates = TransferRates(
+            download: configuration.limits.downloadRate, upload: configuration.limits.uploadRate)
+        hostRates = HostTable(
+            configuration.hosts.compactMapValues { host in
+                let rates = TransferRates(download: host.downloadRate, upload: host.uploadRate)
+                return rates == TransferRates() ? nil : rates
+            })
+        schedule = configuration.schedule
+        historyAge = configuration.history.age
+        historyCount = configuration.history.count
+        eventAge = configuration.events.age
+        eventCount = configuration.events.count
         retry = RetryPolicy(
             attempts: configuration.retry.attempts, baseDelay: configuration.retry.baseDelay,
             maximumDelay: configuration.retry.maxDelay)

@@ -8,6 +8,8 @@ final class RunningTask {
     let place: TaskChooser.Place
     /// `nil` where it never came to one: the task could not be begun, or had nothing left to do.
     var request: Request?
+    /// The request's: where another is used for new ones, it is there for as long as its own run.
+    var manager: SessionManager
     var progress: TransferProgress
     let startedAt: Milliseconds
     /// Why it is to end, once someone said so; the first order stands, unless a later one is stronger.
@@ -33,13 +35,14 @@ final class RunningTask {
     var isConcluding = false
 
     init(
-        work: TaskWork, place: TaskChooser.Place, request: Request?, progress: TransferProgress,
-        startedAt: Milliseconds,
+        work: TaskWork, place: TaskChooser.Place, request: Request?, manager: SessionManager,
+        progress: TransferProgress, startedAt: Milliseconds,
         monotonic: Milliseconds
     ) {
         self.work = work
         self.place = place
         self.request = request
+        self.manager = manager
         self.progress = progress
         self.startedAt = startedAt
         lastMoved = monotonic

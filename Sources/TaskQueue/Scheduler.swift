@@ -10,8 +10,10 @@ import Transfer
 /// for a moment, it sleeps.
 package actor Scheduler {
     private let store: TaskStore
-    private let manager: SessionManager
-    private let settings: QueueSettings
+    private var manager: SessionManager
+    private var settings: QueueSettings
+    /// A window of the schedule lets nothing run.
+    private var pause: SchedulePause?
     private let clock: QueueClock
     private let logger: Logger
     /// Called when the store has new events.
@@ -87,15 +89,33 @@ package actor Scheduler {
         owner == nil ? running.count : running.values.count { $0.record.owner == owner }
     }
 
-    /// The stored records with what runs laid over them.
+    /// The stored records with what runs laid over them, and why what is ready does not.
     func statuses(of records: [TaskRecord]) -> [TaskStatus] {
         let now = clock.monotonic()
+        let closed = records.contains { $0.standing.state == .queued } ? chooser.closedHosts(now: now) : []
         return records.map { record in
+            guard record.standing.state == .queued else { return TaskStatus(record) }
             // What it came to is written down before it leaves here.
-            guard let task = running[record.id], record.standing.state == .queued else { return TaskStatus(record) }
+            guard let task = running[record.id] else { return status(ofReady: record, closedHosts: closed, now: now) }
             task.meter.note(task.progress.transferredBytes, at: now)
             return task.status(over: record, at: now)
         }
+    }
+
+    /// - Parameter now: of the clock that no one sets.
+    private func status(ofReady record: TaskRecord, closedHosts: Set<Int64>, now: Milliseconds) -> TaskStatus {
+        var status = TaskStatus(record)
+        if let pause {
+            status.reason = .scheduled
+            status.notBefore = pause.until
+        } else if !closedHosts.isEmpty, let address = try? TaskAddress(parsing: record.specification.url) {
+            let mark = Mark.ofHost(address.hostKey)
+            guard closedHosts.contains(mark) else { return status }
+            status.reason = .hostLimit
+            let hold = chooser.gate.hold(of: mark, now: now)
+            if hold > 0 { status.notBefore = clock.now() + hold }
+        }
+        return status
     }
 
     /// Bytes a second of all that runs.
@@ -121,6 +141,39 @@ package actor Scheduler {
         wake()
     }
 
+    /// Goes by other settings from now on; what runs goes on as it was begun.
+    ///
+    /// - Parameter manager: makes the requests from now on; `nil`: the one that there is.
+    func apply(_ settings: QueueSettings, manager: SessionManager?) {
+        if let manager { self.manager = manager }
+        self.settings = settings
+        self.manager.retrier = InterruptionRetrier(policy: settings.retry)
+        self.manager.session.setHostRates(settings.hostRates)
+        for task in running.values { task.manager.session.setHostRates(settings.hostRates) }
+        chooser.apply(settings)
+        wake()
+    }
+
+    /// Ends what runs, with its progress written down and no attempt burned, and starts nothing until there is no pause.
+    func setPause(_ pause: SchedulePause?) {
+        self.pause = pause
+        if pause != nil {
+            _ = end(Array(running.keys), .release, owner: nil)
+        } else {
+            wake()
+            setAlarm()
+        }
+    }
+
+    /// Holds a task that runs to another rate.
+    ///
+    /// - Parameter rate: bytes a second; `nil`: any number.
+    func limit(_ id: TaskID, to rate: Int64?) {
+        // What was read ahead of it says something else.
+        chooser.invalidate()
+        _ = running[id]?.request?.limit(to: rate)
+    }
+
     /// Something may have become ready.
     package func wake() {
         chooser.invalidate()
@@ -128,7 +181,7 @@ package actor Scheduler {
     }
 
     private func fill() {
-        guard !isStopping else { return }
+        guard !isStopping, pause == nil else { return }
         var maker = makeRequests()
         while running.count < Self.runningLimit {
             let chosen = choose()
@@ -238,11 +291,12 @@ package actor Scheduler {
         if let task = running[record.id] {
             // It goes on with another request.
             task.request = request
+            task.manager = manager
             if let progress { task.progress = progress }
             return
         }
         running[record.id] = RunningTask(
-            work: work, place: place, request: request,
+            work: work, place: place, request: request, manager: manager,
             progress: progress
                 ?? TransferProgress(completedBytes: record.bytesDone, totalBytes: record.bytesTotal),
             startedAt: clock.now(), monotonic: clock.monotonic())
@@ -420,6 +474,8 @@ package actor Scheduler {
                 hasRoom = true
             }
             let patience = task.lastTransferred > 0 ? settings.stallTimeout / 3 : Self.silence
+            // Nor is one silent that a rate limit holds back.
+            if task.progress.isHeldBack { task.lastMoved = now }
             let isSilent = task.holdsSlot && now - task.lastMoved >= min(patience, settings.stallTimeout / 3)
             if isSilent != task.isSilent {
                 task.isSilent = isSilent
@@ -590,7 +646,7 @@ package actor Scheduler {
     }
 
     private func startAgain(_ ids: Set<TaskID>) {
-        guard !isStopping else { return }
+        guard !isStopping, pause == nil else { return }
         var maker = makeRequests()
         for id in ids where running[id] == nil && held[id] == nil {
             guard let work = try? store.work(for: id), work.record.standing.state == .queued,

@@ -2,8 +2,8 @@ import TaskModel
 import TaskStore
 
 extension TaskQueue {
-    /// Changes what a task asks for; durable when it returns. One that runs is stopped for it, keeps its bytes, burns
-    /// no attempt and goes on at once with what is asked now. Where that cannot be taken, it runs on undisturbed.
+    /// Changes what a task asks for; durable when it returns. One that runs is stopped for it (but for another
+    /// rate or priority), keeps its bytes, burns no attempt and goes on at once with what is asked now. Where that cannot be taken, it runs on undisturbed.
     ///
     /// - Returns: the task as it stands now; `nil` where no task has the id, or none that the caller may see.
     /// - Throws: the field at fault beneath `changes`; refused where the task is completed or cancelled.
@@ -33,8 +33,11 @@ extension TaskQueue {
             }
         }
         let result: Result<UpdateOutcome, StoreError>
-        if changes.areForTheQueueAlone {
+        if changes.areTakenUpAtOnce {
             result = await write()
+            if case .success(.updated) = result, let limit = changes.limit {
+                await scheduler.limit(id, to: limit.value)
+            }
         } else {
             result = await scheduler.withStopped(
                 [id], order: .release, owner: caller.scope, goesOnAtOnce: true

@@ -7,11 +7,13 @@ import Transfer
 /// The queue as its users see it: adds, lists and changes tasks; the ``Scheduler`` beneath it carries them out.
 package final class TaskQueue: Sendable {
     let store: TaskStore
+    private let logger: Logger
     let scheduler: Scheduler
-    let settings: QueueSettings
     let clock: QueueClock
     let hub: EventHub
-    private let manager: SessionManager
+    private let currentSettings: Mutex<QueueSettings>
+    private let sessions: SessionMaker
+    private let rateKeeper: RateKeeper
     /// How many tasks each owner has, once it was asked for.
     private let counts = Mutex<[UInt32: Int]>([:])
     /// What sets have left is being deleted.
@@ -25,25 +27,33 @@ package final class TaskQueue: Sendable {
         clock: QueueClock = .system, logger: Logger
     ) throws(TransferError) {
         self.store = store
-        self.settings = settings
+        self.logger = logger
+        currentSettings = Mutex(settings)
         self.clock = clock
-        var session = session
-        // Tasks of many owners share the session: nothing that a server says to one may go along with another's.
-        session.cookieStorage = nil
-        session.responseCache = nil
-        session.maximumConnectionsPerHost = settings.connectionsPerHost
-        session.connectionLimits = settings.hostConnections
-        session.httpVersions = settings.httpVersions
-        session.checkpointInterval = Scheduler.checkpointBytes
-        session.checkpointLimit = Scheduler.checkpointLimit
-        manager = try SessionManager(configuration: session, startRequestsImmediately: false)
-        manager.adapter = AgentAdapter(agent: agent)
-        manager.retrier = InterruptionRetrier(policy: settings.retry)
+        sessions = SessionMaker(session, agent: agent)
         let hub = EventHub(store: store)
         self.hub = hub
-        scheduler = Scheduler(
-            store: store, manager: manager, settings: settings, clock: clock, logger: logger,
+        let scheduler = Scheduler(
+            store: store, manager: try sessions.make(settings), settings: settings, clock: clock, logger: logger,
             eventsWritten: { Task { await hub.notify() } })
+        self.scheduler = scheduler
+        rateKeeper = RateKeeper(
+            store: store, settings: settings, clock: clock, limiters: sessions.limiters,
+            pauseChanged: { await scheduler.setPause($0) })
+    }
+
+    var settings: QueueSettings { currentSettings.withLock { $0 } }
+
+    /// Takes up changed settings; what runs goes on as it was begun.
+    ///
+    /// - Parameter session: as of the initializer.
+    /// - Throws: ``TransferError`` where the system has no threads or descriptors to give; then nothing changes.
+    package func apply(_ settings: QueueSettings, session: SessionConfiguration) async throws(TransferError) {
+        let manager = try sessions.remake(settings, session, unless: self.settings)
+        currentSettings.withLock { $0 = settings }
+        await scheduler.apply(settings, manager: manager)
+        await rateKeeper.apply(settings)
+        await changed()
     }
 
     /// Where tasks go that name no directory.
@@ -52,12 +62,31 @@ package final class TaskQueue: Sendable {
     /// Begins to carry out tasks.
     package func start() async {
         sweep()
+        do throws(StoreError) {
+            try await rateKeeper.start()
+        } catch {
+            logger.error("cannot read the rates that were set", metadata: ["error": "\(error)"])
+        }
         await scheduler.start()
     }
 
     /// Ends what runs with its progress written down. Burns no attempt.
     package func stop() async {
+        await rateKeeper.stop()
         await scheduler.stop()
+    }
+
+    // MARK: Rates
+
+    /// The rates that count now.
+    package func ratesInForce() async -> RatesInForce { await rateKeeper.inForce }
+
+    /// Sets rates until they are taken back, over restarts too; in force, and durable, when it returns.
+    package func orderRates(
+        _ change: @escaping @Sendable (inout RateOrders) -> Void
+    ) async throws(QueueError) -> RatesInForce {
+        try await stored { () async throws(StoreError) in try await rateKeeper.order(change) }
+        return await rateKeeper.inForce
     }
 
     // MARK: Adding
@@ -124,11 +153,11 @@ package final class TaskQueue: Sendable {
     /// - Returns: `nil` where no task has the id, or none that the caller may see.
     package func status(of id: TaskID, for caller: Caller) async throws(QueueError) -> TaskStatus? {
         // The runs first: what ends in between is then told by its record.
-        let running = await scheduler.runningIDs
+        _ = await scheduler.runningIDs
         guard let record = try stored({ () throws(StoreError) in try store.record(id, owner: caller.scope) }) else {
             return nil
         }
-        return running.contains(id) ? await scheduler.statuses(of: [record]).first : TaskStatus(record)
+        return await scheduler.statuses(of: [record]).first
     }
 
     /// A page of tasks, oldest first.

@@ -1,9 +1,9 @@
 /// Short numbers in place of long texts, for the indexes that are read all the time: FNV-1a over the texts' bytes.
 ///
 /// Two texts may share a mark. Whoever needs to be certain compares the texts.
-enum Mark {
+package enum Mark {
     /// Of a host: scheme, name and port.
-    static func ofHost(_ host: String) -> Int64 {
+    package static func ofHost(_ host: String) -> Int64 {
         var hash = Hash()
         hash.add(host)
         return Int64(bitPattern: hash.value)

@@ -67,7 +67,7 @@ extension Database {
     fileprivate func firstPosition() throws -> Int64 {
         let last = try meta("first-position") ?? 0
         let position = last - (1 << Position.shift)
-        try setMeta("first-position", position)
+        try setMeta("first-position", to: position)
         return position
     }
 
@@ -79,7 +79,7 @@ extension Database {
             // A million moves since the last task was added: a number is left out.
             try run("UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'task'")
         }
-        try setMeta("last-position", position)
+        try setMeta("last-position", to: position)
         return position
     }
 
@@ -142,14 +142,4 @@ extension Database {
 
     /// Tasks that are spread out at a time: more, where those few have no room.
     private static let respaced = [64, 4_096]
-
-    private func meta(_ name: String) throws -> Int64? {
-        try firstRow("SELECT value FROM meta WHERE name = ?", [name]) { Int64(try $0.text(0)) } ?? nil
-    }
-
-    private func setMeta(_ name: String, _ value: Int64) throws {
-        try run(
-            "INSERT INTO meta (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = ?2",
-            [name, String(value)])
-    }
 }

@@ -33,7 +33,10 @@ struct Dlctl: ParsableCommand {
                     Pause.self, Resume.self, SetCommand.self, Move.self, Cancel.self, Retry.self, Remove.self,
                 ]),
             CommandGroup(
-                name: "The daemon", subcommands: [Status.self, Shutdown.self, RPC.self, Completion.self]),
+                name: "The daemon",
+                subcommands: [
+                    Status.self, Limit.self, Reload.self, Shutdown.self, RPC.self, Completion.self,
+                ]),
         ])
 
     @OptionGroup var global: GlobalOptions

@@ -9,6 +9,7 @@ import TaskModel
 import TaskQueue
 import TaskStore
 import Transfer
+import UnixSignals
 
 /// Everything that the command line, the configuration and the surroundings came to.
 struct DaemonPlan: Sendable {
@@ -20,7 +21,27 @@ struct DaemonPlan: Sendable {
     /// The path to make a socket at.
     var socket: String?
     var access: AccessRule
+    var logLevel: Logger.Level
     var uid: UInt32
+
+    var queueSettings: QueueSettings {
+        QueueSettings(configuration, downloadDirectory: downloadDirectory, daemonUser: uid)
+    }
+
+    var session: SessionConfiguration {
+        var session = SessionConfiguration()
+        session.userAgent = "dld/\(Release.version)"
+        session.connectTimeout = configuration.timeouts.connect
+        session.stallTimeout = configuration.timeouts.stall
+        session.proxy = configuration.network.proxy
+        session.caFile = configuration.tls.caFile
+        return session
+    }
+
+    /// The socket would be another one.
+    func isServedOtherwise(than other: DaemonPlan) -> Bool {
+        socket != other.socket || access.mode != other.access.mode || access.group != other.access.group
+    }
 
     /// What is asked for, cannot be had on this machine, and harms nothing.
     var warnings: [String] {
@@ -41,26 +62,23 @@ struct DaemonPlan: Sendable {
 struct Daemon: Service {
     let plan: DaemonPlan
     let logger: Logger
+    private let access: CurrentAccess
+    private let reloader: Reloader
     let store: TaskStore
     let queue: TaskQueue
     /// Ends the daemon as SIGTERM would.
     let stopRequest: StopRequest
 
-    init(plan: DaemonPlan, logger: Logger) throws {
+    init(plan: DaemonPlan, planner: DaemonPlanner, logger: Logger) throws {
         self.plan = plan
         self.logger = logger
         stopRequest = StopRequest()
         store = try TaskStore(directory: plan.stateDirectory)
-        let settings = QueueSettings(
-            plan.configuration, downloadDirectory: plan.downloadDirectory, daemonUser: plan.uid)
-        var session = SessionConfiguration()
-        session.userAgent = "dld/\(Release.version)"
-        session.connectTimeout = plan.configuration.timeouts.connect
-        session.stallTimeout = plan.configuration.timeouts.stall
-        session.proxy = plan.configuration.network.proxy
-        session.caFile = plan.configuration.tls.caFile
         queue = try TaskQueue(
-            store: store, settings: settings, session: session, agent: session.userAgent, logger: logger)
+            store: store, settings: plan.queueSettings, session: plan.session, agent: plan.session.userAgent,
+            logger: logger)
+        access = CurrentAccess(plan.access)
+        reloader = Reloader(planner: planner, plan: plan, queue: queue, access: access, logger: logger)
     }
 
     func run() async throws {
@@ -75,7 +93,12 @@ struct Daemon: Service {
                 "version": "\(Release.version)", "socket": "\(plan.socket ?? "from systemd")",
                 "state": "\(plan.stateDirectory)", "downloads": "\(queue.downloadDirectory)",
             ])
+        let reloads = Task { [reloader] in
+            await reloader.applyQueueFiles()
+            for await _ in await UnixSignalsSequence(trapping: .sighup) { _ = await reloader.reload() }
+        }
         await stopRequest.wait()
+        reloads.cancel()
         ServiceManager.notify("STOPPING=1\nSTATUS=Writing down what runs")
         logger.info("stopping")
         await server.shutdown()
@@ -85,24 +108,25 @@ struct Daemon: Service {
     }
 
     private func makeServer() -> ControlServer {
-        let access = plan.access
+        let (access, socket) = (access, plan.access)
         var sockets = plan.inheritedSockets.map { ControlServer.Socket.descriptor($0) }
         if sockets.isEmpty, let path = plan.socket {
             sockets.append(
-                .path(SocketPath(path: path, mode: access.mode, group: access.group, replacesStale: true)))
+                .path(SocketPath(path: path, mode: socket.mode, group: socket.group, replacesStale: true)))
         }
         let started = QueueClock.system.monotonic()
-        let (plan, queue, stopRequest) = (plan, queue, stopRequest)
+        let (plan, queue, reloader, stopRequest) = (plan, queue, reloader, stopRequest)
         let handler = QueueHandler(
-            queue: queue, isAdministrator: access.isAdministrator,
+            queue: queue, isAdministrator: { access.rule.isAdministrator($0) },
             about: {
                 QueueHandler.About(
                     version: Release.version, pid: getpid(), uptime: QueueClock.system.monotonic() - started,
                     socket: plan.socket ?? "from systemd", stateDirectory: plan.stateDirectory,
                     downloadDirectory: queue.downloadDirectory, libcurl: Session.libraryVersion)
             },
+            reload: { await reloader.reload() },
             shutDown: { stopRequest.request() })
-        let configuration = ControlServer.Configuration(sockets: sockets, authorize: access.mayConnect)
+        let configuration = ControlServer.Configuration(sockets: sockets, authorize: { access.rule.mayConnect($0) })
         return ControlServer(configuration: configuration, handler: handler, logger: logger)
     }
 }

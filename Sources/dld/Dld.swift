@@ -98,8 +98,15 @@ struct Dld: AsyncParsableCommand {
         cdescriptors_keep()
         SchedulingPolicy.becomeBatch()
 
-        let configuration = try readConfiguration(surroundings)
-        let plan = try makePlan(configuration, surroundings)
+        let planner = DaemonPlanner(
+            surroundings: surroundings, configurationFile: config, socket: socket, stateDirectory: stateDirectory,
+            downloadDirectory: downloadDirectory, logLevel: logLevel.flatMap(Logger.Level.init(rawValue:)),
+            inheritedSockets: checkConfig ? [] : ServiceManager.listeningSockets())
+        let plan = try Self.reporting(Exit.configuration) { try planner.plan() }
+        guard plan.socket != nil || !plan.inheritedSockets.isEmpty || checkConfig else {
+            Self.report("nobody says where the control socket goes: set XDG_RUNTIME_DIR or give --socket PATH")
+            throw Exit.configuration
+        }
         if checkConfig {
             for warning in plan.warnings { Self.report("warning: \(warning)") }
             print("the configuration is right")
@@ -110,11 +117,13 @@ struct Dld: AsyncParsableCommand {
                 try BatchRun(file: Surroundings.absolute(path), uid: surroundings.uid)
             }
         }
-        var logger = Self.makeLogger(surroundings)
-        logger.logLevel = logLevel.flatMap(Logger.Level.init(rawValue:)) ?? Self.level(configuration)
+        let logger = Self.makeLogger(surroundings)
+        LogLevelSwitch.level = plan.logLevel
 
         let lock = try Self.lock(plan.stateDirectory)
-        let daemon = try Self.reporting(ExitCode(Exit.failure)) { try Daemon(plan: plan, logger: logger) }
+        let daemon = try Self.reporting(ExitCode(Exit.failure)) {
+            try Daemon(plan: plan, planner: planner, logger: logger)
+        }
         let status = try await Self.serve(daemon, batch, exitWhenDone: exitWhenDone, logger)
         withExtendedLifetime(lock) {}
         if status != 0 { throw ExitCode(status) }
@@ -177,7 +186,7 @@ struct Dld: AsyncParsableCommand {
             }
         } catch let error as QueueError {
             // Where a signal ended the daemon first, that has been said.
-            if error != .store(.closed) { report(text(of: error)) }
+            if error != .store(.closed) { report(error.text) }
             status = 1
         }
         if exitWhenDone || status != 0 { daemon.stopRequest.request() }
@@ -196,38 +205,6 @@ struct Dld: AsyncParsableCommand {
 
     // MARK: What there is to go by
 
-    private func readConfiguration(_ surroundings: Surroundings) throws -> Configuration {
-        let path = config.map(Surroundings.absolute) ?? surroundings.configurationFile
-        guard config != nil || TextFile.exists(path) else { return Configuration() }
-        return try Self.reporting(Exit.configuration) {
-            try Configuration(parsing: FileText.decode(try TextFile.read(path), file: path), file: path)
-        }
-    }
-
-    private func makePlan(_ configuration: Configuration, _ surroundings: Surroundings) throws -> DaemonPlan {
-        var configuration = configuration
-        if let downloadDirectory { configuration.downloads.directory = Surroundings.absolute(downloadDirectory) }
-        configuration.limits.activeTasks = Self.affordable(configuration.limits.activeTasks)
-        let state = stateDirectory.map(Surroundings.absolute) ?? surroundings.stateDirectory
-        let inherited = checkConfig ? [] : ServiceManager.listeningSockets()
-        let path = socket.map(Surroundings.absolute) ?? configuration.control.socket ?? surroundings.socket
-        guard path != nil || !inherited.isEmpty || checkConfig else {
-            Self.report("nobody says where the control socket goes: set XDG_RUNTIME_DIR or give --socket PATH")
-            throw Exit.configuration
-        }
-        let access = try Self.reporting(Exit.configuration) {
-            try AccessRule(configuration.control, surroundings: surroundings)
-        }
-        return DaemonPlan(
-            configuration: configuration, stateDirectory: state,
-            downloadDirectory: surroundings.downloadDirectory(stateDirectory: state), inheritedSockets: inherited,
-            socket: inherited.isEmpty ? path : nil, access: access, uid: surroundings.uid)
-    }
-
-    private static func level(_ configuration: Configuration) -> Logger.Level {
-        Logger.Level(rawValue: configuration.log.level.rawValue) ?? .info
-    }
-
     private static func makeLogger(_ surroundings: Surroundings) -> Logger {
         let toJournal = surroundings.logsToJournal
         return Logger(label: "dld") { _ in
@@ -238,7 +215,7 @@ struct Dld: AsyncParsableCommand {
     /// The service group's own messages are for whoever debugs it.
     private static func quiet(_ logger: Logger) -> Logger {
         var quiet = logger
-        quiet.logLevel = max(logger.logLevel, .warning)
+        quiet.logLevel = .warning
         return quiet
     }
 
@@ -249,26 +226,7 @@ struct Dld: AsyncParsableCommand {
         setrlimit(__rlimit_resource_t(7), &limit)
     }
 
-    /// Descriptors that the daemon itself uses, clients and the database's readers among them.
-    private static let ownDescriptors = 48
-    /// A part, its directory, a connection, and one that is kept for the next request.
-    private static let descriptorsPerTask = 4
-
-    /// How many tasks may run at a time, so that descriptors are left for those who ask about them: more transfers
-    /// than the system lets be open would fail, where they can as well wait.
-    private static func affordable(_ tasks: Int) -> Int {
-        var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(7), &limit) == 0 else { return tasks }  // RLIMIT_NOFILE
-        let descriptors = Int(clamping: limit.rlim_cur)
-        return max(1, min(tasks, (descriptors - ownDescriptors) / descriptorsPerTask))
-    }
-
     // MARK: Errors
-
-    private static func text(of error: QueueError) -> String {
-        if case .field(let error) = error { return "\(error)" }
-        return error.refusal?.message ?? "the queue refused"
-    }
 
     private static func report(_ message: String) {
         var line = "dld: \(LogText.printable(message))\n"

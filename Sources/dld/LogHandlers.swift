@@ -1,10 +1,30 @@
 import CSystemd
 import Glibc
 import Logging
+import Synchronization
+
+/// What is logged at this moment, by whichever logger: a changed configuration may say so.
+enum LogLevelSwitch {
+    private static let state = Atomic<Int>(index(of: .info))
+
+    static var level: Logger.Level {
+        get { Logger.Level.allCases[state.load(ordering: .relaxed)] }
+        set { state.store(index(of: newValue), ordering: .relaxed) }
+    }
+
+    private static func index(of level: Logger.Level) -> Int {
+        Logger.Level.allCases.firstIndex(of: level) ?? 0
+    }
+}
 
 /// One line a message on standard error: `level: message (key=value, …)`.
 struct StandardErrorLogHandler: LogHandler {
-    var logLevel: Logger.Level = .info
+    /// Less is never logged here, whatever the switch says.
+    var least = Logger.Level.trace
+    var logLevel: Logger.Level {
+        get { max(LogLevelSwitch.level, least) }
+        set { least = newValue }
+    }
     var metadata: Logger.Metadata = [:]
 
     subscript(metadataKey key: String) -> Logger.Metadata.Value? {
@@ -27,7 +47,12 @@ struct StandardErrorLogHandler: LogHandler {
 
 /// Messages with their fields in systemd's journal (sd_journal_sendv(3)).
 struct JournalLogHandler: LogHandler {
-    var logLevel: Logger.Level = .info
+    /// Less is never logged here, whatever the switch says.
+    var least = Logger.Level.trace
+    var logLevel: Logger.Level {
+        get { max(LogLevelSwitch.level, least) }
+        set { least = newValue }
+    }
     var metadata: Logger.Metadata = [:]
 
     subscript(metadataKey key: String) -> Logger.Metadata.Value? {

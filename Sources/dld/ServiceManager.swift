@@ -11,6 +11,13 @@ enum ServiceManager {
         return (0..<count).map { 3 + $0 }  // SD_LISTEN_FDS_START
     }
 
+    /// The configuration is being read again (sd_notify(3), `RELOADING=1`).
+    static func notifyReloading() {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        notify("RELOADING=1\nMONOTONIC_USEC=\(time.tv_sec * 1_000_000 + time.tv_nsec / 1_000)")
+    }
+
     static func notify(_ state: String) {
         sd_notify(0, state)
     }

@@ -20,14 +20,57 @@ struct TokenBucketTests {
         var clock = Clock()
         var bucket = TokenBucket(rate: rate, now: clock.now)
         let start = clock.now
-        var passed: Int64 = -bucket.burst
+        var passed: Int64 = 0
         for _ in 0..<100_000 {
+            clock.advance(bucket.take(piece, now: clock.now).wait)
             passed += Int64(piece)
-            clock.advance(bucket.take(piece, now: clock.now))
         }
-        // Beyond the burst, which is for once.
         let expected = Double(rate) * Double(clock.now.milliseconds(since: start)) / 1000
-        if passed > 0 { #expect(abs(Double(passed) - expected) <= max(expected * 0.01, Double(rate) * 0.001 + 1)) }
+        // Ten milliseconds of bytes pass before anyone waits.
+        #expect(abs(Double(passed) - expected) <= max(expected * 0.01, Double(rate) * 0.011 + 1))
+    }
+
+    @Test("nothing passes for free at the beginning: the first bytes are paid for like the others")
+    func beginning() {
+        let clock = Clock()
+        var bucket = TokenBucket(rate: 50 * 1024, now: clock.now)
+        #expect(bucket.take(16 * 1024, now: clock.now).wait == 320)
+    }
+
+    @Test("what ten milliseconds bring passes before anyone waits, and is paid whole then")
+    func slack() {
+        var clock = Clock()
+        var bucket = TokenBucket(rate: 1_000_000, now: clock.now)
+        for _ in 0..<10 { #expect(bucket.take(1000, now: clock.now).wait == 0) }
+        #expect(bucket.take(1000, now: clock.now).wait == 11)
+        clock.advance(11)
+        for _ in 0..<10 { #expect(bucket.take(1000, now: clock.now).wait == 0) }
+        #expect(bucket.take(1000, now: clock.now).wait == 11)
+    }
+
+    @Test("those who wait pass in the order in which they came, each at its own time")
+    func line() {
+        var clock = Clock()
+        var bucket = TokenBucket(rate: 1000, burst: 0, now: clock.now)
+        let tickets = (1...5).map { _ in bucket.take(1000, now: clock.now) }
+        #expect(tickets.map(\.wait) == [1000, 2000, 3000, 4000, 5000])
+        clock.advance(2500)
+        #expect(tickets.map { bucket.wait(for: $0.ticket, now: clock.now) } == [0, 0, 500, 1500, 2500])
+        // Another rate counts for all of them.
+        bucket.setRate(10_000, now: clock.now)
+        #expect(tickets.map { bucket.wait(for: $0.ticket, now: clock.now) } == [0, 0, 50, 150, 250])
+        // What one gives back shortens the line.
+        bucket.give(back: 1000)
+        #expect(bucket.wait(for: tickets[4].ticket, now: clock.now) == 150)
+    }
+
+    @Test("a ticket of a bucket that is gone waits for nothing")
+    func otherBucket() {
+        let clock = Clock()
+        var before = TokenBucket(rate: 10, now: clock.now)
+        let ticket = before.take(1 << 20, now: clock.now).ticket
+        var bucket = TokenBucket(rate: 10, now: clock.now)
+        #expect(bucket.wait(for: ticket, now: clock.now) == 0)
     }
 
     @Test("reading at odd moments adds no error")
@@ -35,11 +78,11 @@ struct TokenBucketTests {
         var clock = Clock()
         var often = TokenBucket(rate: 999_999, now: clock.now)
         var seldom = often
-        _ = often.take(50_000_000, now: clock.now)
+        let ticket = often.take(50_000_000, now: clock.now).ticket
         _ = seldom.take(50_000_000, now: clock.now)
         for step in 0..<10_000 {
             clock.now = MonotonicTime(nanoseconds: clock.now.nanoseconds + UInt64(step % 7) * 333_333 + 1)
-            _ = often.take(0, now: clock.now)
+            _ = often.wait(for: ticket, now: clock.now)
         }
         #expect(often.take(0, now: clock.now) == seldom.take(0, now: clock.now))
         #expect(often == seldom)
@@ -49,11 +92,11 @@ struct TokenBucketTests {
     func burst() {
         var clock = Clock()
         var bucket = TokenBucket(rate: 1_000_000, now: clock.now)
-        #expect(bucket.burst == 250_000)
+        #expect(bucket.burst == 100_000)
         for _ in 0..<3 {
-            #expect(bucket.take(250_000, now: clock.now) == 0)
-            #expect(bucket.take(1000, now: clock.now) == 1)
             clock.advance(3_600_000)
+            #expect(bucket.take(110_000, now: clock.now).wait == 0)
+            #expect(bucket.take(1000, now: clock.now).wait == 11)
         }
         #expect(TokenBucket(rate: 1000, now: clock.now).burst == 16 * 1024)
         #expect(TokenBucket(rate: 1000, burst: 5, now: clock.now).burst == 5)
@@ -63,56 +106,57 @@ struct TokenBucketTests {
     func debt() {
         var clock = Clock()
         var bucket = TokenBucket(rate: 1000, burst: 0, now: clock.now)
-        #expect(bucket.take(1, now: clock.now) == 1)
-        #expect(bucket.take(999, now: clock.now) == 1000)
+        #expect(bucket.take(1, now: clock.now).wait == 0)
+        let (wait, ticket) = bucket.take(999, now: clock.now)
+        #expect(wait == 1000)
         clock.advance(999)
-        #expect(bucket.take(0, now: clock.now) == 1)
+        #expect(bucket.wait(for: ticket, now: clock.now) == 1)
         clock.advance(1)
-        #expect(bucket.take(0, now: clock.now) == 0)
-        #expect(bucket.take(3, now: clock.now) == 3)
+        #expect(bucket.wait(for: ticket, now: clock.now) == 0)
+        #expect(bucket.take(13, now: clock.now).wait == 13)
         // Less than a millisecond is one.
         var fast = TokenBucket(rate: 1_000_000_000, burst: 0, now: clock.now)
-        #expect(fast.take(1, now: clock.now) == 1)
+        #expect(fast.take(10_000_001, now: clock.now).wait == 11)
     }
 
     @Test("a new rate counts from its moment on, and what is owed is paid at it")
     func changingRate() {
         var clock = Clock()
         var bucket = TokenBucket(rate: 1000, now: clock.now)
-        #expect(bucket.take(16_384 + 10_000, now: clock.now) == 10_000)
+        let (wait, ticket) = bucket.take(10_000, now: clock.now)
+        #expect(wait == 10_000)
         clock.advance(4000)
         bucket.setRate(6000, now: clock.now)
-        #expect(bucket.take(0, now: clock.now) == 1000)
+        #expect(bucket.wait(for: ticket, now: clock.now) == 1000)
         bucket.setRate(0, now: clock.now)
         #expect(bucket.rate == 1)
-        #expect(bucket.take(0, now: clock.now) == 6_000_000)
+        #expect(bucket.wait(for: ticket, now: clock.now) == 6_000_000)
         // A smaller rate takes back what its burst does not hold.
         var full = TokenBucket(rate: 1_000_000, now: clock.now)
+        clock.advance(1000)
         full.setRate(1000, now: clock.now)
-        #expect(full.take(16_384, now: clock.now) == 0)
-        #expect(full.take(1, now: clock.now) == 1)
-        // A larger one gives nothing for the time before it.
-        full.setRate(1_000_000_000, now: clock.now)
-        #expect(full.take(0, now: clock.now) == 1)
+        #expect(full.take(16_384, now: clock.now).wait == 0)
+        #expect(full.take(11, now: clock.now).wait == 11)
     }
 
     @Test("a long run with rates that change passes what the rates allow")
     func changingLongRun() {
         var clock = Clock()
         var bucket = TokenBucket(rate: 1, now: clock.now)
-        var passed: Int64 = -bucket.burst
+        var passed: Int64 = 0
         var allowed = 0.0
+        var turn = bucket.take(0, now: clock.now).ticket
         for step in 0..<200 {
             let rate = Int64(10_000 + step % 9 * 77_777)
             bucket.setRate(rate, now: clock.now)
             let start = clock.now
             while clock.now.milliseconds(since: start) < 1000 {
-                let wait = bucket.take(0, now: clock.now)
+                let wait = bucket.wait(for: turn, now: clock.now)
                 if wait > 0 {
                     clock.advance(min(wait, 1000 - clock.now.milliseconds(since: start)))
                 } else {
                     passed += 5000
-                    _ = bucket.take(5000, now: clock.now)
+                    turn = bucket.take(5000, now: clock.now).ticket
                 }
             }
             allowed += Double(rate)
@@ -127,7 +171,10 @@ struct TokenBucketTests {
                 var bucket = TokenBucket(rate: rate, burst: burst, now: MonotonicTime(nanoseconds: .max))
                 for bytes in [Int.max, .min, 0, .max, .max] {
                     for time in [UInt64.max, 0, 1 << 63, .max] {
-                        #expect(bucket.take(bytes, now: MonotonicTime(nanoseconds: time)) >= 0)
+                        let (wait, ticket) = bucket.take(bytes, now: MonotonicTime(nanoseconds: time))
+                        #expect(wait >= 0)
+                        #expect(bucket.wait(for: ticket, now: MonotonicTime(nanoseconds: time)) >= 0)
+                        bucket.give(back: bytes)
                         bucket.setRate(rate, now: MonotonicTime(nanoseconds: time))
                     }
                 }
@@ -136,15 +183,16 @@ struct TokenBucketTests {
             }
         }
         var bucket = TokenBucket(rate: 1000, burst: 0, now: MonotonicTime(nanoseconds: 5_000_000_000))
-        #expect(bucket.take(1000, now: MonotonicTime(nanoseconds: 5_000_000_000)) == 1000)
-        #expect(bucket.take(0, now: MonotonicTime(nanoseconds: 0)) == 1000)
-        #expect(bucket.take(0, now: MonotonicTime(nanoseconds: 5_500_000_000)) == 500)
+        let (wait, ticket) = bucket.take(1000, now: MonotonicTime(nanoseconds: 5_000_000_000))
+        #expect(wait == 1000)
+        #expect(bucket.wait(for: ticket, now: MonotonicTime(nanoseconds: 0)) == 1000)
+        #expect(bucket.wait(for: ticket, now: MonotonicTime(nanoseconds: 5_500_000_000)) == 500)
     }
 
     @Test("a debt of any size ends")
     func deepest() {
         var bucket = TokenBucket(rate: .max, burst: 0, now: MonotonicTime(nanoseconds: 0))
         for _ in 0..<1000 { _ = bucket.take(.max, now: MonotonicTime(nanoseconds: 0)) }
-        #expect(bucket.take(0, now: MonotonicTime(nanoseconds: 1001 * 1_000_000_000)) == 0)
+        #expect(bucket.take(0, now: MonotonicTime(nanoseconds: 1001 * 1_000_000_000)).wait == 0)
     }
 }

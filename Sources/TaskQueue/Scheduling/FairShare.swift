@@ -20,7 +20,7 @@ struct FairShare<Key: Hashable> {
         var served = 0
     }
 
-    private let credit: Int
+    var credit: Int
     private var shares: [Key: Share] = [:]
     private var starts = 0
 

@@ -13,6 +13,8 @@ struct HostGate {
         standings = HostStandings(policy: policy)
     }
 
+    mutating func apply(_ policy: RetryPolicy) { standings.policy = policy }
+
     /// A task's run ended.
     ///
     /// - Parameter error: `nil` where it succeeded.

@@ -19,6 +19,7 @@ struct SlotTable {
         var silent = 0
         /// `nil`: what it is called, and so how many it may have, is not known yet.
         var limit: Int?
+        var name: String?
     }
 
     private var hosts: [Int64: Host] = [:]
@@ -30,6 +31,12 @@ struct SlotTable {
 
     init(activeTasks: Int) {
         self.activeTasks = activeTasks
+    }
+
+    /// - Parameter connections: that a host may have at a time.
+    mutating func apply(activeTasks: Int, connections: (_ host: String) -> Int) {
+        self.activeTasks = activeTasks
+        for (mark, host) in hosts { hosts[mark]?.limit = host.name.map(connections) }
     }
 
     /// Whether a task of some host may start.
@@ -65,10 +72,14 @@ struct SlotTable {
         hosts[host, default: Host()].running += 1
     }
 
-    /// - Parameter connections: that the host may have at a time.
-    mutating func know(_ host: Int64, connections: () -> Int) {
+    /// - Parameters:
+    ///   - name: of the host.
+    ///   - connections: that it may have at a time.
+    mutating func know(_ host: Int64, name: @autoclosure () -> String, connections: (_ host: String) -> Int) {
         guard let entry = hosts[host], entry.limit == nil else { return }
-        hosts[host]?.limit = connections()
+        let name = name()
+        hosts[host]?.name = name
+        hosts[host]?.limit = connections(name)
     }
 
     /// Whether the host answers, as far as is known.

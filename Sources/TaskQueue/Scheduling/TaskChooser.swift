@@ -37,7 +37,7 @@ struct TaskChooser {
     private static let turnsPerChoice = 16
 
     private let store: TaskStore
-    private let settings: QueueSettings
+    private var settings: QueueSettings
     private var window = ReadyWindow()
     private var owners: FairShare<UInt32>
     private var groups: FairShare<ReadyWindow.Group>
@@ -69,6 +69,18 @@ struct TaskChooser {
         isStale = true
         works.removeAll(keepingCapacity: true)
     }
+
+    mutating func apply(_ settings: QueueSettings) {
+        self.settings = settings
+        slots.apply(activeTasks: settings.activeTasks) { settings.connections(ofHost: $0) }
+        gate.apply(settings.retry)
+        owners.credit = settings.activeTasks
+        groups.credit = settings.activeTasks
+        invalidate()
+    }
+
+    /// Hosts of which nothing may start now.
+    func closedHosts(now: Milliseconds) -> Set<Int64> { slots.closedHosts.union(gate.closed(now: now)) }
 
     // MARK: Choosing
 
@@ -164,7 +176,7 @@ struct TaskChooser {
     private mutating func readTasks(
         excluding: () -> Set<TaskID>, now: Milliseconds, _ mayStart: (ReadyTask) -> Bool
     ) throws(StoreError) {
-        let closed = slots.closedHosts.union(gate.closed(now: now))
+        let closed = closedHosts(now: now)
         let lacking = window.lacking(closed: closed, isUrgentOnly: !slots.hasRoom, mayStart)
         guard !lacking.isEmpty else { return }
         let excluded = excluding()
@@ -221,7 +233,7 @@ struct TaskChooser {
     }
 
     private mutating func know(_ work: TaskWork) {
-        slots.know(work.hostMark) { settings.connections(ofHost: work.host) }
+        slots.know(work.hostMark, name: work.host) { [settings] in settings.connections(ofHost: $0) }
     }
 
     /// No byte came or went for a while, or one does again.

@@ -43,7 +43,8 @@ package struct HostStandings: Sendable {
         var freeAt: Int64 { max(opensAt ?? .min, max(probedUntil ?? .min, heldUntil ?? .min)) }
     }
 
-    private let policy: RetryPolicy
+    /// Counts for what happens from now on.
+    package var policy: RetryPolicy
     private var hosts: [String: Standing] = [:]
 
     package init(policy: RetryPolicy) {

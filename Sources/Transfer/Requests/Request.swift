@@ -32,6 +32,8 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
     private struct Own {
         var adapter: (any RequestAdapter)?
         var retrier: (any RequestRetrier)?
+        /// Set while the request was there, in place of what it was made with.
+        var rate: Int64??
     }
 
     init(
@@ -102,6 +104,17 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
     @discardableResult
     public func retry(with retrier: any RequestRetrier) -> Self {
         own.withLock { $0.retrier = retrier }
+        return self
+    }
+
+    /// Holds it to so many bytes a second from now on, over all its attempts, within what the session allows; a change
+    /// counts within half a second.
+    ///
+    /// - Parameter rate: `nil`: any number.
+    @discardableResult
+    public func limit(to rate: Int64?) -> Self {
+        own.withLock { $0.rate = .some(rate) }
+        task?.maximumRate = rate
         return self
     }
 
@@ -202,6 +215,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
             return complete(.cancelled)
         }
         delegate.keepInStep()
+        if let rate = own.withLock({ $0.rate }) { task.maximumRate = rate }
     }
 
     // MARK: The end of an attempt

@@ -1,23 +1,39 @@
 import Curl
 
-/// The limits that a request's bytes count against: its own, in each direction, and the session's of one direction.
+/// The limit of a request's own that its bytes count against, in both directions together.
 ///
-/// All connections of one request share them. Lives on its loop's thread.
+/// All connections of one request share it. Lives on its loop's thread.
 final class ByteLimits {
-    private var own: TokenBucket?
+    /// Says what the rate is, which may be changed at any time.
+    var core: TaskCore
+    private var bucket: TokenBucket?
 
     /// Milliseconds between two looks at a limit that holds bytes back, at most: it may be raised.
     static let longestRest: Int64 = 500
 
-    init(_ request: TransferRequest, now: MonotonicTime) {
-        own = request.maximumRate.map { TokenBucket(rate: $0, now: now) }
+    init(_ core: TaskCore) {
+        self.core = core
     }
 
-    /// Counts `bytes`, which have passed.
-    ///
-    /// - Returns: milliseconds until more may pass; 0: now.
-    func wait(after bytes: Int, _ limiter: RateLimiter, now: MonotonicTime) -> Int64 {
-        let ownWait = own?.take(bytes, now: now) ?? 0
-        return max(ownWait, limiter.take(bytes, now: now))
+    /// Bytes a second; `nil`: any number.
+    var rate: Int64? { core.maximumRate }
+
+    func take(_ bytes: Int, now: MonotonicTime) -> (wait: Int64, ticket: TokenBucket.Ticket?) {
+        follow(now)
+        guard let (wait, ticket) = bucket?.take(bytes, now: now) else { return (0, nil) }
+        return (wait, ticket)
+    }
+
+    func wait(for ticket: TokenBucket.Ticket, now: MonotonicTime) -> Int64 {
+        follow(now)
+        return bucket?.wait(for: ticket, now: now) ?? 0
+    }
+
+    func give(back bytes: Int) { bucket?.give(back: bytes) }
+
+    private func follow(_ now: MonotonicTime) {
+        guard let rate else { return bucket = nil }
+        if let bucket, bucket.rate == rate { return }
+        if bucket == nil { bucket = TokenBucket(rate: rate, now: now) } else { bucket?.setRate(rate, now: now) }
     }
 }

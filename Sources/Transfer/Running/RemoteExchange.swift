@@ -14,8 +14,8 @@ final class RemoteExchange: ExchangeHandler {
     private var step: RemoteStep?
     /// Counts steps, so that what was set for one does nothing to the next.
     private var number = 0
-    /// The request's own limit, in each direction.
-    private var limits: ByteLimits
+    private var incoming: RateTurn
+    private var outgoing: RateTurn
     private var hasBegun = false
     private var check: HostKeyCheck?
     private var wish: MemoryFile?
@@ -52,7 +52,9 @@ final class RemoteExchange: ExchangeHandler {
         self.client = client
         self.core = core
         session = task.session
-        limits = ByteLimits(task.originalRequest, now: core.now)
+        let limits = ByteLimits(task.core)
+        incoming = RateTurn(.download, at: file.origin, limits: limits, session: session)
+        outgoing = RateTurn(.upload, at: file.origin, limits: limits, session: session)
     }
 
     /// Milliseconds since the step began.
@@ -268,8 +270,9 @@ final class RemoteExchange: ExchangeHandler {
         guard isBody else { return .accepted }
         guard pauses.isEmpty else { return .paused }
         begins()
+        if mustRest(&incoming, toPass: bytes.count) { return .paused }
         let verdict = client.receive(bytes, of: facts(exchange))
-        if case .accepted = verdict { hold(session.downloadLimiter, bytes.count) }
+        if case .accepted = verdict { incoming.pass(bytes.count) }
         return verdict
     }
 
@@ -277,25 +280,32 @@ final class RemoteExchange: ExchangeHandler {
         // The server has taken the name.
         begins()
         guard pauses.isEmpty else { return .paused }
-        let verdict = client.fill(space)
-        if case .filled(let count) = verdict { hold(session.uploadLimiter, count) }
+        let piece = outgoing.piece(upTo: space.count)
+        if mustRest(&outgoing, toPass: piece) { return .paused }
+        let verdict = client.fill(UnsafeMutableRawBufferPointer(rebasing: space[..<piece]))
+        if case .filled(let count) = verdict { outgoing.pass(count) }
         return verdict
     }
 
-    /// Stops where a limit is used up, until it is not.
-    private func hold(_ limiter: RateLimiter, _ bytes: Int) {
-        let wait = limits.wait(after: bytes, limiter, now: core.now)
-        if wait > 0 { rest(limiter, wait) }
+    /// Whether a limit is used up; then nothing more passes until the bytes may.
+    private func mustRest(_ turn: inout RateTurn, toPass bytes: Int) -> Bool {
+        let wait = turn.wait(toPass: bytes, now: core.now)
+        if wait > 0 { rest(wait) }
+        return wait > 0
     }
 
-    private func rest(_ limiter: RateLimiter, _ milliseconds: Int64) {
+    private func rest(_ milliseconds: Int64) {
         pauses.insert(.rate)
+        task.progress.setHeldBack(true)
         let step = number
         // Looked at again now and then, since a limit may be raised.
         _ = core.after(milliseconds: min(milliseconds, ByteLimits.longestRest)) { [weak self] in
             guard let self, step == number, self.step != nil else { return }
-            let left = limits.wait(after: 0, limiter, now: .now())
-            if left > 0 { rest(limiter, left) } else { resume(.rate) }
+            let now = MonotonicTime.now()
+            let left = max(incoming.wait(now: now), outgoing.wait(now: now))
+            if left > 0 { return rest(left) }
+            task.progress.setHeldBack(false)
+            resume(.rate)
         }
     }
 

@@ -133,8 +133,10 @@ final class Transaction: ExchangeHandler {
     /// What answers in the place of a server.
     var storedBody: StoredBody?
 
-    /// The request's own limit, in each direction.
+    /// The request's own limit.
     private let limits: ByteLimits
+    private var incoming: RateTurn?
+    private var outgoing: RateTurn?
     /// Ends a rest that the rate asks for.
     private var timer: Int?
 
@@ -157,7 +159,7 @@ final class Transaction: ExchangeHandler {
         number = 0
         session = task.session
         self.request = request ?? task.originalRequest
-        limits = ByteLimits(task.originalRequest, now: core.now)
+        limits = ByteLimits(task.core)
         launcher = ExchangeLauncher(core: core, task: task, number: 0)
     }
 
@@ -226,7 +228,7 @@ final class Transaction: ExchangeHandler {
         failure = nil
         bodyBegun = false
         heldEnding = nil
-        stopTimer()
+        stopResting()
         pauses.formIntersection(.suspended)
         begunAt = MonotonicTime.now()
     }
@@ -251,6 +253,9 @@ final class Transaction: ExchangeHandler {
             if url.scheme == "https" { trust = trustOptions(for: url) }
             cookies = ExchangeCookies(of: request, at: url, session.configuration)
             begunAt = MonotonicTime.now()
+            let origin = url.origin
+            incoming = RateTurn(.download, at: origin, limits: limits, session: session)
+            outgoing = RateTurn(.upload, at: origin, limits: limits, session: session)
             let plan = ExchangeLauncher.Plan(
                 request: request, url: url, contribution: contribution, usesHTTP1: usesHTTP1(at: url),
                 isAuthorized: isAuthorized, trust: trust, cookies: cookies)
@@ -265,14 +270,17 @@ final class Transaction: ExchangeHandler {
         self.task = task
         self.client = client
         launcher.task = task
+        limits.core = task.core
     }
 
     /// The rest of the body is of no use.
     func discard() { phase = .discarding(.tellClient) }
 
-    private func stopTimer() {
+    private func stopResting() {
         if let timer { core.cancelTimer(timer) }
         timer = nil
+        incoming?.giveBack()
+        outgoing?.giveBack()
     }
 
     /// Ends what is under way with `reason`; the client is told.
@@ -322,8 +330,9 @@ final class Transaction: ExchangeHandler {
         switch phase {
         case .receiving:
             bodyBegun = true
+            if mustRest(&incoming, toPass: bytes.count) { return .paused }
             let verdict = client.receive(bytes)
-            if case .accepted = verdict { hold(session.downloadLimiter, bytes.count) }
+            if case .accepted = verdict { incoming?.pass(bytes.count) }
             return verdict
         case .discarding:
             discarded += bytes.count
@@ -334,30 +343,39 @@ final class Transaction: ExchangeHandler {
 
     func fill(_ space: UnsafeMutableRawBufferPointer, on exchange: Exchange) -> FillVerdict {
         guard pauses.isEmpty else { return .paused }
-        let verdict = client.fill(space)
-        if case .filled(let count) = verdict, count > 0, !bodyBegun {
-            bodyBegun = true
-            task.progress.setPhase(.transferring)
+        let piece = outgoing?.piece(upTo: space.count) ?? space.count
+        if mustRest(&outgoing, toPass: piece) { return .paused }
+        let verdict = client.fill(UnsafeMutableRawBufferPointer(rebasing: space[..<piece]))
+        if case .filled(let count) = verdict {
+            outgoing?.pass(count)
+            if count > 0, !bodyBegun {
+                bodyBegun = true
+                task.progress.setPhase(.transferring)
+            }
         }
-        if case .filled(let count) = verdict { hold(session.uploadLimiter, count) }
         return verdict
     }
 
     // MARK: Rates
 
-    /// Stops where a limit is used up, until it is not.
-    private func hold(_ limiter: RateLimiter, _ bytes: Int) {
-        let wait = limits.wait(after: bytes, limiter, now: core.now)
-        if wait > 0 { rest(limiter, wait) }
+    /// Whether a limit is used up; then nothing more passes until the bytes may.
+    private func mustRest(_ turn: inout RateTurn?, toPass bytes: Int) -> Bool {
+        guard let wait = turn?.wait(toPass: bytes, now: core.now), wait > 0 else { return false }
+        rest(wait)
+        return true
     }
 
-    private func rest(_ limiter: RateLimiter, _ milliseconds: Int64) {
+    private func rest(_ milliseconds: Int64) {
         pause(.rate)
+        task.progress.setHeldBack(true)
         // Looked at again now and then, since a limit may be raised.
         timer = core.after(milliseconds: min(milliseconds, ByteLimits.longestRest)) { [unowned self] in
             timer = nil
-            let left = limits.wait(after: 0, limiter, now: .now())
-            if left > 0 { rest(limiter, left) } else { resume(.rate) }
+            let now = MonotonicTime.now()
+            let left = max(incoming?.wait(now: now) ?? 0, outgoing?.wait(now: now) ?? 0)
+            if left > 0 { return rest(left) }
+            task.progress.setHeldBack(false)
+            resume(.rate)
         }
     }
 
@@ -433,7 +451,7 @@ final class Transaction: ExchangeHandler {
 
     private func end(_ error: TransferError?) {
         if case .ended = phase { return }
-        stopTimer()
+        stopResting()
         phase = .ended
         openQuestion = nil
         storedBody = nil

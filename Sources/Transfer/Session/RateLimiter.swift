@@ -1,7 +1,7 @@
 import Curl
 import Synchronization
 
-/// Holds all that pass it to one rate together; the rate may change at any time.
+/// Holds all that pass it to one rate together; the rate may change at any time, and counts within half a second.
 public final class RateLimiter: Sendable {
     /// Bytes a second; 0: any number. Read without a lock, so that no limit costs nothing.
     private let limit: Atomic<Int64>
@@ -31,11 +31,23 @@ public final class RateLimiter: Sendable {
         }
     }
 
-    /// Notes bytes that passed.
+    /// Takes bytes that are to pass.
     ///
-    /// - Returns: milliseconds until more may pass; 0: at once.
-    func take(_ bytes: Int, now: MonotonicTime) -> Int64 {
-        guard limit.load(ordering: .relaxed) != 0 else { return 0 }
-        return bucket.withLock { $0?.take(bytes, now: now) ?? 0 }
+    /// - Returns: milliseconds until they may; 0: at once. And the ticket to ask again with, where there is a limit.
+    func take(_ bytes: Int, now: MonotonicTime) -> (wait: Int64, ticket: TokenBucket.Ticket?) {
+        guard limit.load(ordering: .relaxed) != 0 else { return (0, nil) }
+        return bucket.withLock { bucket in
+            guard let (wait, ticket) = bucket?.take(bytes, now: now) else { return (0, nil) }
+            return (wait, ticket)
+        }
+    }
+
+    func wait(for ticket: TokenBucket.Ticket, now: MonotonicTime) -> Int64 {
+        bucket.withLock { $0?.wait(for: ticket, now: now) ?? 0 }
+    }
+
+    func give(back bytes: Int) {
+        guard limit.load(ordering: .relaxed) != 0 else { return }
+        bucket.withLock { $0?.give(back: bytes) }
     }
 }

@@ -17,6 +17,7 @@ public final class Session: Sendable {
     public let downloadLimiter: RateLimiter
     /// The rate of what goes out; may be changed at any time.
     public let uploadLimiter: RateLimiter
+    let hostRates: HostRates
 
     let resolver: Resolver
     private let disks = Disks()
@@ -73,8 +74,9 @@ public final class Session: Sendable {
         self.configuration = configuration
         self.delegate = delegate
         self.resolver = resolver
-        downloadLimiter = RateLimiter(rate: configuration.downloadRate)
-        uploadLimiter = RateLimiter(rate: configuration.uploadRate)
+        downloadLimiter = configuration.downloadLimiter ?? RateLimiter(rate: configuration.downloadRate)
+        uploadLimiter = configuration.uploadLimiter ?? RateLimiter(rate: configuration.uploadRate)
+        hostRates = HostRates(configuration.hostRates)
         if configuration.limitsConnections {
             let gate = HostGate(
                 limit: configuration.maximumConnectionsPerHost ?? .max, limits: configuration.connectionLimits)
@@ -105,6 +107,9 @@ public final class Session: Sendable {
 
     /// Whether that library has HTTP/3: without it, ``HTTPVersion/http3`` asks for HTTP/2.
     public static var speaksHTTP3: Bool { CurlLibrary.hasHTTP3 }
+
+    /// Takes the place of the configuration's ``SessionConfiguration/hostRates``, for what runs already too.
+    public func setHostRates(_ rates: HostTable<TransferRates>) { hostRates.table = rates }
 
     // MARK: Tasks
 

@@ -25,6 +25,13 @@ public struct SessionConfiguration: Sendable {
     public var downloadRate: Int64?
     /// Bytes a second of all uploads together; see ``Session/uploadLimiter``.
     public var uploadRate: Int64?
+    /// In place of a limiter of the session's own, so that several sessions keep to one rate together.
+    public var downloadLimiter: RateLimiter?
+    /// As ``downloadLimiter``.
+    public var uploadLimiter: RateLimiter?
+    /// Bytes a second of all that goes to and comes from one host (scheme, name and port), within those of the session;
+    /// see ``Session/setHostRates(_:)``.
+    public var hostRates = HostTable<TransferRates>()
     /// Milliseconds for name, connection and TLS together; 0 or less: the five minutes that libcurl grants anyone.
     public var connectTimeout: Int64 = 30_000
     /// Milliseconds without a byte in either direction; 0 or less: as long as it takes.

@@ -16,6 +16,9 @@ public protocol SessionTask: AnyObject, Sendable {
     var progress: TransferProgress { get }
     /// Between 0 and 1: which of the tasks that wait for a host's connections goes first.
     var priority: Double { get set }
+    /// Bytes a second, within what the session allows; begins as the request's
+    /// ``TransferRequest/maximumRate``. A change counts within half a second. `nil`: any number.
+    var maximumRate: Int64? { get set }
     /// What each of its exchanges took, once it is complete.
     var metrics: TransferMetrics { get }
     /// Why it ended; `nil` before that, and where it succeeded.
@@ -64,6 +67,11 @@ extension LoopTask {
     public var priority: Double {
         get { core.priority }
         set { core.priority = newValue }
+    }
+
+    public var maximumRate: Int64? {
+        get { core.maximumRate }
+        set { core.maximumRate = newValue }
     }
 
     public func resume() {

@@ -18,6 +18,8 @@ final class TaskCore: Sendable {
     }
 
     private let mutable: Mutex<State>
+    /// Bytes a second; 0: any number. Read for every piece of a body.
+    private let rate: Atomic<Int64>
     private static let lastIdentifier = Atomic<Int>(0)
 
     /// - Parameter predecessor: goes over into this one, on its loop.
@@ -25,6 +27,7 @@ final class TaskCore: Sendable {
         identifier = Self.lastIdentifier.wrappingAdd(1, ordering: .relaxed).newValue
         home = predecessor?.home ?? identifier
         originalRequest = request
+        rate = Atomic(request.maximumRate.map { max(1, $0) } ?? 0)
         self.progress = progress
         var state = predecessor?.mutable.withLock { $0 } ?? State(currentRequest: request)
         state.life = TaskLife()
@@ -39,6 +42,15 @@ final class TaskCore: Sendable {
     var priority: Double {
         get { mutable.withLock { $0.priority } }
         set { mutable.withLock { $0.priority = min(1, max(0, newValue)) } }
+    }
+
+    /// Bytes a second; `nil`: any number.
+    var maximumRate: Int64? {
+        get {
+            let rate = rate.load(ordering: .relaxed)
+            return rate == 0 ? nil : rate
+        }
+        set { rate.store(newValue.map { max(1, $0) } ?? 0, ordering: .relaxed) }
     }
 
     func setCurrentRequest(_ request: TransferRequest) { mutable.withLock { $0.currentRequest = request } }

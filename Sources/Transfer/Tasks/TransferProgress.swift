@@ -11,6 +11,7 @@ public final class TransferProgress: Sendable {
     private let total = Atomic<Int64>(-1)
     private let inUse = Atomic<Int>(0)
     private let currentPhase = Atomic<Int>(0)
+    private let heldBack = Atomic<Bool>(false)
     /// Somebody wants to hear of a change.
     private let isAwaited = Atomic<Bool>(false)
 
@@ -56,6 +57,8 @@ public final class TransferProgress: Sendable {
     public var connections: Int { inUse.load(ordering: .relaxed) }
     /// What the request is busy with.
     public var phase: Phase { Phase(rawValue: currentPhase.load(ordering: .relaxed)) ?? .connecting }
+    /// Nothing comes or goes for the moment, since a rate limit is used up.
+    public var isHeldBack: Bool { heldBack.load(ordering: .relaxed) }
     /// Between 0 and 1, where the whole is known.
     public var fractionCompleted: Double? { snapshot.fractionCompleted }
 
@@ -95,6 +98,8 @@ public final class TransferProgress: Sendable {
         total.store(bytes ?? -1, ordering: .sequentiallyConsistent)
         tell()
     }
+
+    func setHeldBack(_ isHeldBack: Bool) { heldBack.store(isHeldBack, ordering: .relaxed) }
 
     func setConnections(_ count: Int) { inUse.store(count, ordering: .relaxed) }
 

@@ -1,0 +1,156 @@
+/// Hours of the week with rules of their own.
+public struct ScheduleWindow: Sendable, Equatable {
+    /// On which it begins; 0 is Monday.
+    public var days: Set<Int>
+    /// Minutes after midnight, by the clocks on the walls.
+    public var from: Int
+    /// Minutes after midnight, up to 1,440; not later than ``from``, it is on the next day.
+    public var to: Int
+    /// Bytes a second; `nil`: what counts outside of it.
+    public var downloadRate: Int64?
+    public var uploadRate: Int64?
+    /// Nothing runs.
+    public var pauses: Bool
+
+    /// What is not said is every day, the whole day, and nothing else than outside.
+    public init(
+        days: Set<Int> = Set(0..<7), from: Int = 0, to: Int = Self.minutesOfDay, downloadRate: Int64? = nil,
+        uploadRate: Int64? = nil, pauses: Bool = false
+    ) {
+        self.days = days
+        self.from = from
+        self.to = to
+        self.downloadRate = downloadRate
+        self.uploadRate = uploadRate
+        self.pauses = pauses
+    }
+
+    public static let minutesOfDay = 1_440
+
+    /// - Parameters:
+    ///   - day: of the week.
+    ///   - minute: after midnight.
+    func contains(day: Int, minute: Int) -> Bool {
+        if to > from { return days.contains(day) && (from..<to).contains(minute) }
+        return (days.contains(day) && minute >= from) || (days.contains((day + 6) % 7) && minute < to)
+    }
+}
+
+/// The windows of a week, of which the first that a moment lies in counts. A value without a clock.
+///
+/// Windows go by what clocks on the walls show: an hour that is left out when clocks are set forward is in no window, and
+/// one that comes twice is in its window both times.
+public struct Schedule: Sendable, Equatable {
+    public var windows: [ScheduleWindow]
+
+    public init(_ windows: [ScheduleWindow] = []) { self.windows = windows }
+
+    /// - Parameter utcOffset: seconds that local clocks are ahead of UTC at a moment.
+    public func window(at moment: Milliseconds, utcOffset: (Milliseconds) -> Int) -> ScheduleWindow? {
+        index(at: moment, utcOffset).map { windows[$0] }
+    }
+
+    private func index(at moment: Milliseconds, _ utcOffset: (Milliseconds) -> Int) -> Int? {
+        if windows.isEmpty { return nil }
+        let minutes = Self.floor(moment + Milliseconds(utcOffset(moment)) * 1_000, by: 60_000)
+        let days = Self.floor(minutes, by: Milliseconds(ScheduleWindow.minutesOfDay))
+        // 1970 began on a Thursday.
+        let day = Int(((days + 3) % 7 + 7) % 7)
+        let minute = Int(minutes - days * Milliseconds(ScheduleWindow.minutesOfDay))
+        return windows.firstIndex { $0.contains(day: day, minute: minute) }
+    }
+
+    /// The next moment at which another window counts, or none where one did; `nil` where that is never so.
+    ///
+    /// - Parameter utcOffset: as of ``window(at:utcOffset:)``.
+    public func nextChange(after moment: Milliseconds, utcOffset: (Milliseconds) -> Int) -> Milliseconds? {
+        let present = index(at: moment, utcOffset)
+        return candidates(after: moment, utcOffset).first { index(at: $0, utcOffset) != present }
+    }
+
+    /// Every moment of the coming week and a day at which a window may begin or end, in order.
+    private func candidates(after moment: Milliseconds, _ utcOffset: (Milliseconds) -> Int) -> [Milliseconds] {
+        let day: Milliseconds = 86_400_000
+        // Between two of these looks clocks are set once at most.
+        let looks = (0...9).map { moment + Milliseconds($0 - 1) * day }
+        var moments: Set<Milliseconds> = []
+        var offsets: Set<Int> = []
+        for (start, end) in zip(looks, looks.dropFirst()) {
+            offsets.formUnion([utcOffset(start), utcOffset(end)])
+            if utcOffset(start) != utcOffset(end) { moments.insert(Self.shift(between: start, end, utcOffset)) }
+        }
+        let minutes = Set(windows.flatMap { [$0.from, $0.to % ScheduleWindow.minutesOfDay, 0] })
+        for offset in offsets.map({ Milliseconds($0) * 1_000 }) {
+            let today = Self.floor(moment + offset, by: day)
+            for number in -1...8 {
+                for minute in minutes {
+                    moments.insert((today + Milliseconds(number)) * day + Milliseconds(minute) * 60_000 - offset)
+                }
+            }
+        }
+        return moments.filter { $0 > moment }.sorted()
+    }
+
+    /// The moment at which clocks are set.
+    private static func shift(
+        between start: Milliseconds, _ end: Milliseconds, _ utcOffset: (Milliseconds) -> Int
+    ) -> Milliseconds {
+        let before = utcOffset(start)
+        var (low, high) = (start, end)
+        while high - low > 1 {
+            let middle = low + (high - low) / 2
+            if utcOffset(middle) == before { low = middle } else { high = middle }
+        }
+        return high
+    }
+
+    private static func floor(_ value: Milliseconds, by unit: Milliseconds) -> Milliseconds {
+        value >= 0 ? value / unit : -((-value + unit - 1) / unit)
+    }
+}
+
+/// Days of the week as people write them: `mon-fri`, `sat,sun`, `fri-mon`.
+public enum Weekdays {
+    private static let names = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+
+    /// - Returns: 0 for Monday to 6 for Sunday; `nil` where the text does not name days.
+    public static func parse(_ text: String) -> Set<Int>? {
+        var days: Set<Int> = []
+        for part in text.split(separator: ",", omittingEmptySubsequences: false) {
+            let ends = part.split(separator: "-", omittingEmptySubsequences: false).map(day)
+            guard ends.count <= 2, let first = ends.first ?? nil, let last = ends.last ?? nil else { return nil }
+            for number in 0...((last - first + 7) % 7) { days.insert((first + number) % 7) }
+        }
+        return days.isEmpty ? nil : days
+    }
+
+    /// In full, or its first three letters.
+    private static func day(_ text: Substring) -> Int? {
+        let word = text.trimmingSpaces().lowercased()
+        guard word.utf8.count >= 3 else { return nil }
+        return names.firstIndex { $0 == word || (word.utf8.count == 3 && $0.hasPrefix(word)) }
+    }
+}
+
+extension Substring {
+    fileprivate func trimmingSpaces() -> Substring {
+        var rest = self
+        while rest.first == " " { rest.removeFirst() }
+        while rest.last == " " { rest.removeLast() }
+        return rest
+    }
+}
+
+/// Hours and minutes as clocks show them: `09:00`, and `24:00` for a day's end.
+public enum TimeOfDay {
+    /// - Returns: minutes after midnight, up to 1,440.
+    public static func parse(_ text: String) -> Int? {
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count == 2, (1...2).contains(parts[0].utf8.count), parts[1].utf8.count == 2,
+            parts.allSatisfy({ $0.utf8.allSatisfy(\.isDigit) }), let hour = Int(parts[0]), let minute = Int(parts[1]),
+            minute < 60
+        else { return nil }
+        let minutes = hour * 60 + minute
+        return minutes <= ScheduleWindow.minutesOfDay ? minutes : nil
+    }
+}

@@ -1,0 +1,16 @@
+import GRDB
+
+/// Numbers that belong to the whole store.
+extension Database {
+    func meta(_ name: String) throws -> Int64? {
+        try firstRow("SELECT value FROM meta WHERE name = ?", [name]) { Int64(try $0.text(0)) } ?? nil
+    }
+
+    /// - Parameter value: `nil` erases.
+    func setMeta(_ name: String, to value: Int64?) throws {
+        guard let value else { return try run("DELETE FROM meta WHERE name = ?", [name]) }
+        try run(
+            "INSERT INTO meta (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = ?2",
+            [name, String(value)])
+    }
+}

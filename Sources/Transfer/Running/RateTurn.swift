@@ -1,0 +1,87 @@
+import Curl
+
+/// One connection's turn at the limits that its bytes count against: the request's own, its host's and the session's.
+///
+/// Bytes are counted before they pass, in the order in which connections ask: a hundred that share a small rate get one
+/// piece each in turn, and nobody looks more often than a limit could be raised. Lives on its loop's thread.
+struct RateTurn {
+    enum Direction { case download, upload }
+
+    private let limits: ByteLimits
+    private let session: Session
+    private let direction: Direction
+    /// `scheme://name:port` of who is spoken to.
+    private let origin: String
+    private var host: RateLimiter?
+    private var hostEdition = 0
+
+    /// Bytes that were counted and have not passed.
+    private var counted = 0
+    private var ownTicket: TokenBucket.Ticket?
+    private var hostTicket: TokenBucket.Ticket?
+    private var sessionTicket: TokenBucket.Ticket?
+
+    init(_ direction: Direction, at origin: String, limits: ByteLimits, session: Session) {
+        self.direction = direction
+        self.origin = origin
+        self.limits = limits
+        self.session = session
+    }
+
+    private var limiter: RateLimiter {
+        switch direction {
+        case .download: session.downloadLimiter
+        case .upload: session.uploadLimiter
+        }
+    }
+
+    /// Milliseconds until so many bytes may pass, which are counted with this where they were not before; 0: now.
+    mutating func wait(toPass bytes: Int, now: MonotonicTime) -> Int64 {
+        let more = bytes - counted
+        guard more > 0 else { return 0 }
+        followHost()
+        counted = bytes
+        let own = limits.take(more, now: now)
+        let session = limiter.take(more, now: now)
+        let host = self.host?.take(more, now: now)
+        (ownTicket, sessionTicket, hostTicket) = (own.ticket, session.ticket, host?.ticket)
+        return max(own.wait, session.wait, host?.wait ?? 0)
+    }
+
+    /// Milliseconds that are left to wait; 0: what was counted may pass.
+    func wait(now: MonotonicTime) -> Int64 {
+        max(
+            ownTicket.map { limits.wait(for: $0, now: now) } ?? 0,
+            sessionTicket.map { limiter.wait(for: $0, now: now) } ?? 0,
+            hostTicket.flatMap { host?.wait(for: $0, now: now) } ?? 0)
+    }
+
+    /// So many have passed.
+    mutating func pass(_ bytes: Int) { counted = max(0, counted - bytes) }
+
+    /// What was counted does not pass any more.
+    mutating func giveBack() {
+        guard counted > 0 else { return }
+        limits.give(back: counted)
+        limiter.give(back: counted)
+        host?.give(back: counted)
+        counted = 0
+    }
+
+    /// Bytes to send at a time, so that they come evenly at a small rate too: what a twentieth of a second takes.
+    mutating func piece(upTo room: Int) -> Int {
+        followHost()
+        guard let rate = [limits.rate, limiter.rate, host?.rate].compactMap(\.self).min() else { return room }
+        return max(min(room, Self.leastPiece), min(room, Int(clamping: rate / 20)))
+    }
+
+    private static let leastPiece = 1_024
+
+    private mutating func followHost() {
+        let edition = session.hostRates.currentEdition
+        guard edition != hostEdition else { return }
+        hostEdition = edition
+        let limiters = session.hostRates.limiters(of: origin)
+        host = direction == .download ? limiters?.download : limiters?.upload
+    }
+}

@@ -1,0 +1,71 @@
+import ArgumentParser
+import ControlClient
+import ControlProtocol
+import TaskModel
+
+struct Limit: DaemonCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Shows and sets the rates of all tasks together.",
+        discussion: """
+            What is set counts at once and until it is changed, over restarts of the daemon too; none takes every limit \
+            away, config goes back to the configuration and its schedule. One task's rate: see set --limit.
+
+            EXAMPLES:
+              dlctl limit                                  what counts now
+              dlctl limit --download 2M --upload 500K
+              dlctl limit --download none
+              dlctl limit --download config
+            """)
+
+    @Option(help: ArgumentHelp("Bytes a second of all downloads: 500K, 2M, none or config.", valueName: "rate"))
+    var download: DaemonRateArgument?
+
+    @Option(help: ArgumentHelp("Bytes a second of all uploads: 500K, 2M, none or config.", valueName: "rate"))
+    var upload: DaemonRateArgument?
+
+    @OptionGroup var global: GlobalOptions
+    @ParentCommand var root: Dlctl
+    var outer: [GlobalOptions] { [root.global] }
+
+    func perform(_ context: Context) throws {
+        let limits = try context.connect().limits(.init(download: download?.rate, upload: upload?.rate))
+        if context.json {
+            context.output.json(limits)
+        } else {
+            Self.lines(limits).forEach(context.output.line)
+        }
+    }
+
+    static func lines(_ limits: DaemonLimits) -> [String] {
+        [
+            line("download", limits.download, limits.downloadSource),
+            line("upload", limits.upload, limits.uploadSource),
+        ]
+    }
+
+    private static func line(_ name: String, _ rate: Int64?, _ source: String) -> String {
+        let words = rate.map { Describe.rate($0) } ?? "no limit"
+        let reason =
+            switch source {
+            case "command": "set by hand; --\(name) config goes back to the configuration"
+            case "schedule": "the schedule's window"
+            default: "the configuration"
+            }
+        return DisplayWidth.pad(name, 8) + "  \(words) (\(reason))"
+    }
+}
+
+/// Bytes a second, `none` (or 0) for no limit, `config` for what the configuration says.
+struct DaemonRateArgument: ExpressibleByArgument {
+    let rate: DaemonLimitsParameters.Rate
+
+    init?(argument: String) {
+        switch argument {
+        case "none", "0": rate = .unlimited
+        case "config": rate = .configured
+        default:
+            guard let rate = RateArgument(argument: argument) else { return nil }
+            self.rate = .limit(rate.bytesPerSecond)
+        }
+    }
+}

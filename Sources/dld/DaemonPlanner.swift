@@ -1,0 +1,61 @@
+import ArgumentParser
+import Glibc
+import Logging
+import TaskFiles
+
+/// Makes the daemon's plan of what the command line, the configuration and the surroundings say: at the start, and each
+/// time that the configuration is to be read again.
+struct DaemonPlanner: Sendable {
+    let surroundings: Surroundings
+    /// As they were given on the command line, where they were; they win over the configuration.
+    let configurationFile: String?
+    let socket: String?
+    let stateDirectory: String?
+    let downloadDirectory: String?
+    let logLevel: Logger.Level?
+    /// Sockets from systemd.
+    let inheritedSockets: [Int32]
+
+    /// What the configuration leaves open, and nobody says.
+    struct Incomplete: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    /// - Throws: ``FileError`` with the place of what is wrong with the configuration, and other errors whose descriptions
+    ///   say what is.
+    func plan() throws -> DaemonPlan {
+        var configuration = try readConfiguration()
+        if let downloadDirectory { configuration.downloads.directory = Surroundings.absolute(downloadDirectory) }
+        configuration.limits.activeTasks = Self.affordable(configuration.limits.activeTasks)
+        let state = stateDirectory.map(Surroundings.absolute) ?? surroundings.stateDirectory
+        return DaemonPlan(
+            configuration: configuration, stateDirectory: state,
+            downloadDirectory: surroundings.downloadDirectory(stateDirectory: state),
+            inheritedSockets: inheritedSockets,
+            socket: inheritedSockets.isEmpty
+                ? socket.map(Surroundings.absolute) ?? configuration.control.socket ?? surroundings.socket : nil,
+            access: try AccessRule(configuration.control, surroundings: surroundings),
+            logLevel: logLevel ?? Logger.Level(rawValue: configuration.log.level.rawValue) ?? .info,
+            uid: surroundings.uid)
+    }
+
+    private func readConfiguration() throws -> Configuration {
+        let path = configurationFile.map(Surroundings.absolute) ?? surroundings.configurationFile
+        guard configurationFile != nil || TextFile.exists(path) else { return Configuration() }
+        return try Configuration(parsing: FileText.decode(try TextFile.read(path), file: path), file: path)
+    }
+
+    /// Descriptors that the daemon itself uses, clients and the database's readers among them.
+    private static let ownDescriptors = 48
+    /// A part, its directory, a connection, and one that is kept for the next request.
+    private static let descriptorsPerTask = 4
+
+    /// How many tasks may run at a time, so that descriptors are left for those who ask about them: more transfers
+    /// than the system lets be open would fail, where they can as well wait.
+    private static func affordable(_ tasks: Int) -> Int {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(7), &limit) == 0 else { return tasks }  // RLIMIT_NOFILE
+        let descriptors = Int(clamping: limit.rlim_cur)
+        return max(1, min(tasks, (descriptors - ownDescriptors) / descriptorsPerTask))
+    }
+}

@@ -1,0 +1,26 @@
+import Glibc
+
+/// The queue files that the configuration names by patterns.
+enum QueueFiles {
+    /// Files that one reading takes at most.
+    static let limit = 10_000
+
+    /// - Parameter patterns: as of glob(7); one without wildcards names a file, whether or not it is there.
+    /// - Returns: in the order of the patterns, those of one pattern by name, each once.
+    static func matching(_ patterns: [String]) -> [String] {
+        var seen: Set<String> = []
+        var paths: [String] = []
+        for pattern in patterns {
+            for path in expand(pattern) where paths.count < limit && seen.insert(path).inserted { paths.append(path) }
+        }
+        return paths
+    }
+
+    private static func expand(_ pattern: String) -> [String] {
+        guard pattern.utf8.contains(where: { Array("*?[".utf8).contains($0) }) else { return [pattern] }
+        var found = glob_t()
+        defer { globfree(&found) }
+        guard glob(pattern, 0, nil, &found) == 0 else { return [] }
+        return (0..<Int(found.gl_pathc)).compactMap { found.gl_pathv[$0].map { String(cString: $0) } }
+    }
+}
