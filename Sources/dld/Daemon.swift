@@ -34,6 +34,7 @@ struct DaemonPlan: Sendable {
         session.connectTimeout = configuration.timeouts.connect
         session.stallTimeout = configuration.timeouts.stall
         session.proxy = configuration.network.proxy
+        session.hostKeys = .userAndSystemKnownHosts
         session.caFile = configuration.tls.caFile
         return session
     }

@@ -109,7 +109,7 @@ struct KnownHostsTests {
     // MARK: The check
 
     private func check(_ policy: HostKeyPolicy?, _ file: String = "") throws -> HostKeyCheck {
-        try HostKeyCheck(policy, file: Array(file.utf8), host: "a.test", port: 22)
+        try HostKeyCheck(policy, files: [Array(file.utf8)], host: "a.test", port: 22)
     }
 
     @Test("without a policy nobody is trusted, and a fingerprint has to be one")
@@ -159,6 +159,26 @@ struct KnownHostsTests {
         let isTrusted = check.judge(ed25519.bytes)
         #expect(!isTrusted && !check.hasNext)
         #expect(check.refusal?.code == .hostKey)
+    }
+
+    @Test("of several files any may know a key, and any may revoke it")
+    func severalFiles() throws {
+        let policy = HostKeyPolicy.knownHostsFiles(["/user", "/system"])
+        func verdict(_ user: String, _ system: String) throws -> (isTrusted: Bool, message: String?) {
+            var check = try HostKeyCheck(
+                policy, files: [Array(user.utf8), Array(system.utf8)], host: "a.test", port: 22)
+            return (check.judge(ed25519.bytes), check.refusal?.message)
+        }
+        let (own, foreign) = (line("a.test", ed25519), line("a.test", other))
+        for (user, system) in [(own, ""), ("", own), (own, foreign), (foreign, own)] {
+            #expect(try verdict(user, system).isTrusted)
+        }
+        for (user, system) in [(own, "@revoked " + own), ("@revoked " + own, own)] {
+            let (isTrusted, message) = try verdict(user, system)
+            #expect(!isTrusted && message?.contains("revoked") == true)
+        }
+        #expect(try verdict("", foreign).message?.contains("line 1 of /system") == true)
+        #expect(try verdict("", "").message?.contains("/user or /system") == true)
     }
 
     @Test("what is no key is refused")

@@ -4,7 +4,7 @@
 /// trusted, the next connection asks for another type. That is no weakness: whatever it shows is judged.
 struct HostKeyCheck {
     private enum Trust {
-        case knownHosts(KnownHosts, path: String)
+        case knownHosts([(hosts: KnownHosts, path: String)])
         case fingerprint(String)
     }
 
@@ -18,9 +18,9 @@ struct HostKeyCheck {
     private var mayHaveAnother = true
 
     /// - Parameters:
-    ///   - file: what the policy's file holds; empty where there is none.
+    ///   - files: what the policy's files hold, in their order; empty where there is none.
     ///   - host: IPv6 without brackets.
-    init(_ policy: HostKeyPolicy?, file: [UInt8], host: String, port: Int) throws(TransferError) {
+    init(_ policy: HostKeyPolicy?, files: [[UInt8]], host: String, port: Int) throws(TransferError) {
         server = port == 22 ? host : "[\(host)]:\(port)"
         switch policy {
         case nil:
@@ -36,10 +36,13 @@ struct HostKeyCheck {
             }
             trust = .fingerprint(String(plain))
             wishes = [.any] + HostKey.types.map { .type($0) }
-        case .knownHosts(let path):
-            let hosts = KnownHosts(file, host: host, port: port)
-            trust = .knownHosts(hosts, path: path)
-            let known = HostKey.types.filter { hosts.types.contains($0) }
+        case .knownHosts, .knownHostsFiles:
+            let lists = zip(files, policy?.files ?? []).map {
+                (hosts: KnownHosts($0, host: host, port: port), path: $1)
+            }
+            trust = .knownHosts(lists)
+            let types = Set(lists.flatMap(\.hosts.types))
+            let known = HostKey.types.filter(types.contains)
             // A host that is not known is asked all the same: its key is what the refusal tells.
             wishes = known.isEmpty ? [.any] : known.map { .type($0) }
         }
@@ -66,8 +69,11 @@ struct HostKeyCheck {
 
     /// Why there is no key to judge, where server and machine agreed on none; `nil` where any would have done.
     var unmet: TransferError? {
-        guard refusal == nil, case .knownHosts(let hosts, let path) = trust, !hosts.types.isEmpty else { return nil }
-        let types = hosts.types.sorted().joined(separator: ", ")
+        guard refusal == nil, case .knownHosts(let lists) = trust else { return nil }
+        let speaking = lists.filter { !$0.hosts.types.isEmpty }
+        guard !speaking.isEmpty else { return nil }
+        let types = Set(speaking.flatMap(\.hosts.types)).sorted().joined(separator: ", ")
+        let path = Self.names(of: speaking)
         return TransferError(
             .hostKey,
             "\(path) knows \(server) by \(types) alone, which it does not show or this machine's libssh2 does not know: "
@@ -88,26 +94,38 @@ struct HostKeyCheck {
             refusal = TransferError(
                 .hostKey, "\(server) does not have the host key SHA256:\(wanted), but \(shown): is it the right server?"
             )
-        case .knownHosts(let hosts, let path):
-            switch hosts.judge(key) {
-            case .trusted: return true
-            case .unknown, .otherTypes:
-                refusal = TransferError(
-                    .hostKey,
-                    "the host key of \(server), \(shown), is not in \(path): compare it with what the server's "
-                        + "administrator says, then add the line that ssh-keyscan prints")
-            case .changed(let line):
-                mayHaveAnother = false
-                refusal = TransferError(
-                    .hostKey,
-                    "the host key of \(server) is \(shown), and not the one in line \(line) of \(path): either the "
-                        + "server has a new key, or someone else answers in its place")
-            case .revoked(let line):
-                mayHaveAnother = false
-                refusal = TransferError(
-                    .hostKey, "the host key of \(server), \(shown), is revoked by line \(line) of \(path)")
-            }
+        case .knownHosts(let lists): return judge(key, shown, lists)
         }
         return false
+    }
+
+    private mutating func judge(
+        _ key: HostKey, _ shown: String, _ lists: [(hosts: KnownHosts, path: String)]
+    ) -> Bool {
+        let verdicts = lists.map { (verdict: $0.hosts.judge(key), path: $0.path) }
+        for case (.revoked(let line), let path) in verdicts {
+            mayHaveAnother = false
+            refusal = TransferError(
+                .hostKey, "the host key of \(server), \(shown), is revoked by line \(line) of \(path)")
+            return false
+        }
+        if verdicts.contains(where: { $0.verdict == .trusted }) { return true }
+        for case (.changed(let line), let path) in verdicts {
+            mayHaveAnother = false
+            refusal = TransferError(
+                .hostKey,
+                "the host key of \(server) is \(shown), and not the one in line \(line) of \(path): either the "
+                    + "server has a new key, or someone else answers in its place")
+            return false
+        }
+        refusal = TransferError(
+            .hostKey,
+            "the host key of \(server), \(shown), is not in \(Self.names(of: lists)): compare it with what the "
+                + "server's administrator says, then add the line that ssh-keyscan prints")
+        return false
+    }
+
+    private static func names(of lists: [(hosts: KnownHosts, path: String)]) -> String {
+        lists.map(\.path).joined(separator: " or ")
     }
 }

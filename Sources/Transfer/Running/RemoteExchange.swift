@@ -90,9 +90,9 @@ final class RemoteExchange: ExchangeHandler {
                 .protocolNotAllowed, "this machine's libcurl has no SSH in which the server's key can be judged")
         }
         let policy = request.hostKeys ?? session.configuration.hostKeys
-        var known: [UInt8] = []
-        if case .knownHosts(let path) = policy { known = try KnownHosts.read(path) }
-        return try HostKeyCheck(policy, file: known, host: file.plainHost, port: file.port)
+        var known: [[UInt8]] = []
+        for path in policy?.files ?? [] { known.append(try KnownHosts.read(path)) }
+        return try HostKeyCheck(policy, files: known, host: file.plainHost, port: file.port)
     }
 
     private func connect() throws(TransferError) {
