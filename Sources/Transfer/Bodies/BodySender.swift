@@ -43,6 +43,7 @@ final class BodySender {
         switch body {
         case .none, .data: return true
         case .file(let source): return source.isUnchanged()
+        case .framed(let framed): return framed.source.isUnchanged()
         case .stream(let own):
             guard offset == 0 else { return false }
             stop()
@@ -62,7 +63,8 @@ final class BodySender {
     func holds(_ bytes: UnsafeRawBufferPointer, at offset: Int64) -> Bool {
         guard let length, offset >= 0, Int64(bytes.count) <= length - offset else { return false }
         switch body {
-        case .none, .stream: return false
+        // Only a file server asks, and it is sent files.
+        case .none, .stream, .framed: return false
         case .data(let own): return own[Int(offset)..<(Int(offset) + bytes.count)].elementsEqual(bytes)
         case .file(let source):
             return withUnsafeTemporaryAllocation(byteCount: max(1, bytes.count), alignment: 1) { own in
@@ -85,24 +87,13 @@ final class BodySender {
                 UnsafeMutableRawBufferPointer(rebasing: space[..<count])
                     .copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[Int(sent)..<(Int(sent) + count)]))
             }
-        case .file(let source): count = try read(source, into: space)
+        case .file(let source): count = try source.read(into: space, at: sent)
+        case .framed(let framed): count = try framed.read(into: space, at: sent)
         case .stream:
             guard let taken = try pull(into: space) else { return nil }
             count = taken
         }
         sent += Int64(count)
-        return count
-    }
-
-    private func read(_ source: UploadSource, into space: UnsafeMutableRawBufferPointer) throws(TransferError) -> Int {
-        let size = source.identity.size
-        let wanted = Int(min(Int64(space.count), size - sent))
-        guard wanted > 0 else { return 0 }
-        let count = try source.descriptor.read(
-            into: UnsafeMutableRawBufferPointer(rebasing: space[..<wanted]), at: sent)
-        // Checked before the last byte goes out: a changed file must not make a complete request.
-        let isLast = sent + Int64(count) == size
-        guard count == wanted, !isLast || source.isUnchanged() else { throw .sourceChanged }
         return count
     }
 

@@ -6,6 +6,8 @@ public enum RequestBody: Sendable {
     case data([UInt8])
     /// A file as it is now: it is read as it is sent, and a change to it meanwhile breaks the request off.
     case file(UploadSource)
+    /// A file as it is now with bytes around it, as a form has them; read and watched as ``file(_:)`` is.
+    case framed(FramedFile)
     /// Bytes that are made as they are sent.
     case stream(BodyStream)
 
@@ -15,6 +17,7 @@ public enum RequestBody: Sendable {
         case .none: 0
         case .data(let bytes): Int64(bytes.count)
         case .file(let source): source.identity.size
+        case .framed(let framed): framed.length
         case .stream(let stream): stream.length
         }
     }

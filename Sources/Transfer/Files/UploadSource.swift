@@ -49,6 +49,20 @@ public final class UploadSource: Sendable {
         mode = status.st_mode
     }
 
+    /// Reads what comes next of the file in the state that it was opened in.
+    ///
+    /// - Returns: how many bytes; 0 at the end alone.
+    /// - Throws: `sourceChanged` where it is not that any more, which is seen before the last byte is handed out: a changed
+    ///   file must not make a complete request.
+    func read(into space: UnsafeMutableRawBufferPointer, at offset: Int64) throws(TransferError) -> Int {
+        let wanted = Int(min(Int64(space.count), identity.size - offset))
+        guard wanted > 0 else { return 0 }
+        let count = try descriptor.read(into: UnsafeMutableRawBufferPointer(rebasing: space[..<wanted]), at: offset)
+        let isLast = offset + Int64(count) == identity.size
+        guard count == wanted, !isLast || isUnchanged() else { throw .sourceChanged }
+        return count
+    }
+
     /// Whether the file is still what it was when it was opened.
     func isUnchanged() -> Bool {
         guard let status = try? descriptor.status() else { return false }

@@ -57,6 +57,9 @@ public struct TransferRequest: Sendable {
     public var cachePolicy: RequestCachePolicy?
     /// Absent: the session's.
     public var httpVersion: HTTPVersion?
+    /// In place of the session's ``SessionConfiguration/cookieStorage``, over all redirects: each server is sent what is for
+    /// it, and may set more.
+    public var cookies: CookieStorage?
     /// Of `ftp://`: whether it is to become TLS.
     public var transportSecurity = TransportSecurity.none
     /// Of `sftp://`; absent: the session's.

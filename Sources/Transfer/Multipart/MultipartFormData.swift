@@ -16,7 +16,7 @@ public struct MultipartFormData: Sendable {
     /// Why the form cannot be encoded: what went wrong first while it was put together.
     public private(set) var failure: TransferError?
 
-    private var parts: [MultipartPart] = []
+    private(set) var parts: [MultipartPart] = []
 
     /// More than this is not set aside before there are bytes to put there.
     private static let reservedAtMost: Int64 = 64 << 20
@@ -76,6 +76,20 @@ public struct MultipartFormData: Sendable {
             return try MultipartPart(
                 name: name, fileName: fileName ?? lastName, mimeType: mimeType, length: source.identity.size,
                 body: .file(source))
+        }
+    }
+
+    /// Adds a file that is open already.
+    ///
+    /// - Parameters:
+    ///   - source: one that is changed from now on is an error (``TransferError/Code/sourceChanged``).
+    ///   - name: the field's.
+    ///   - fileName: what the part's file is called.
+    ///   - mimeType: absent: guessed from the file's name.
+    public mutating func append(_ source: UploadSource, name: String, fileName: String, mimeType: String? = nil) {
+        attempt { () throws(TransferError) in
+            try MultipartPart(
+                name: name, fileName: fileName, mimeType: mimeType, length: source.identity.size, body: .file(source))
         }
     }
 

@@ -17,9 +17,9 @@ final class ExchangeCookies {
     private var fed: [String] = []
     private var setsCookies = false
 
-    /// - Returns: `nil` where the session keeps no cookies.
+    /// - Returns: `nil` where neither request nor session keeps cookies.
     init?(of request: TransferRequest, at url: CurlURL, _ configuration: SessionConfiguration) {
-        guard let storage = configuration.cookieStorage else { return nil }
+        guard let storage = request.cookies ?? configuration.cookieStorage else { return nil }
         self.storage = storage
         host = Self.host(of: request, at: url)
         // libcurl would send two fields; RFC 6265 (section 5.4) allows one.

@@ -1,0 +1,28 @@
+extension MultipartFormData {
+    /// The form as a body that reads its one file as it is sent: no copy of it is made, and a change to it before its last
+    /// byte breaks the request off. The request's `Content-Type` is ``contentType``.
+    ///
+    /// - Throws: ``failure``; ``TransferError/Code/invalidRequest`` where the form has no file, several, or a stream: those
+    ///   go with ``SessionManager/upload(multipartFormData:threshold:temporaryDirectory:with:progress:)``.
+    public func framed() throws(TransferError) -> RequestBody {
+        if let failure { throw failure }
+        var (before, after): ([UInt8], [UInt8]) = ([], [])
+        var file: UploadSource?
+        func put(_ bytes: some Sequence<UInt8>) { if file == nil { before += bytes } else { after += bytes } }
+        for part in parts {
+            put((boundary.opening + part.header).utf8)
+            switch part.body {
+            case .data(let bytes): put(bytes)
+            case .file(let source) where file == nil: file = source
+            case .file, .stream:
+                throw TransferError(.invalidRequest, "a form that is read as it is sent has one file, and no stream")
+            }
+            put("\r\n".utf8)
+        }
+        put(boundary.closing.utf8)
+        guard let file else {
+            throw TransferError(.invalidRequest, "a form that is read as it is sent has a file in it")
+        }
+        return .framed(FramedFile(before: before, source: file, after: after))
+    }
+}
