@@ -85,6 +85,8 @@ struct QueueEntryReader {
         case "file": task.file = value.text("a path").flatMap { path($0, of: value, to: "upload") }
         case "method": task.method = value.text("PUT or POST")
         case "content-type": task.contentType = value.text("a media type")
+        case "form": task.form = fields(value).map(\.line)
+        case "file-field": task.fileField = value.text("a name")
         case "checksum": task.checksum = value.text("ALGORITHM:HEX")
         case "checksum-url": task.checksumURL = value.text("a URL")
         case "connections": task.connections = value.connectionCount()
@@ -92,6 +94,7 @@ struct QueueEntryReader {
         case "user": task.user = value.text("a name")
         case "password-file":
             task.password = content(value, limit: SecretText.Limit.password).map(SecretText.password)
+        case "cookies": task.cookies = content(value, limit: SecretText.Limit.cookies)
         case "user-agent": task.userAgent = value.text()
         case "referer": task.referer = value.text("a URL")
         case "proxy": task.proxy = value.text("a URL such as http://proxy.example.org:3128")
@@ -116,6 +119,20 @@ struct QueueEntryReader {
             guard text.hasPrefix("@") else { return [(text, value)] }
             let file = content(String(text.dropFirst()), of: value, limit: SecretText.Limit.headers)
             return file.map(SecretText.headers)?.map { ($0, value) } ?? []
+        }
+    }
+
+    /// The fields of a form, each with the value that it stands in: a mapping of names to values, or one or a list of
+    /// `NAME=VALUE`, where `@FILE` stands for those of a file.
+    private func fields(_ value: YAMLValue) -> [(line: String, value: YAMLValue)] {
+        if value.shape == .mapping {
+            let entries = value.entries(atMost: TaskSpecification.Limit.formFields, "a mapping of names to values")
+            return entries.compactMap { entry in entry.text().map { ("\(entry.name)=\($0)", entry) } }
+        }
+        return texts(value, "'NAME=VALUE'").flatMap { text, value -> [(line: String, value: YAMLValue)] in
+            guard text.hasPrefix("@") else { return [(text, value)] }
+            let file = content(String(text.dropFirst()), of: value, limit: SecretText.Limit.form)
+            return file.map(SecretText.fields)?.map { ($0, value) } ?? []
         }
     }
 
@@ -176,7 +193,11 @@ struct QueueEntryReader {
         }
         if let index = error.index {
             let values =
-                error.field.hasPrefix("mirrors") ? texts(value, "a URL").map(\.value) : headers(value).map(\.value)
+                switch name {
+                case "form": fields(value).map(\.value)
+                case "header": headers(value).map(\.value)
+                default: texts(value, "a URL").map(\.value)
+                }
             if values.indices.contains(index) { value = values[index] }
         }
         value.reportBare("`\(name)`: \(error.message)", code: error.code)

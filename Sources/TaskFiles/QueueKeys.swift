@@ -14,13 +14,14 @@ enum QueueKeys {
         "on-conflict",
         "no-mtime",
     ]
-    private static let ofUpload = ["file", "method", "content-type"]
+    private static let ofUpload = ["file", "method", "content-type", "form", "file-field"]
     private static let ofBoth = [
-        "url", "header", "user", "password-file", "user-agent", "referer", "proxy", "cacert", "priority", "now",
+        "url", "header", "user", "password-file", "cookies", "user-agent", "referer", "proxy", "cacert", "priority",
+        "now",
         "limit", "start-at", "key", "paused",
     ]
     private static let ofOneEntry = ["url", "mirror", "mirrors", "output", "file", "checksum", "key"]
-    private static let notCarriedOut = ["after-task", "cookies", "form", "file-field"]
+    private static let notCarriedOut = ["after-task"]
 
     private static func table(_ known: [String], elsewhere: [String], _ place: String) -> KeyTable {
         var places = Dictionary(uniqueKeysWithValues: elsewhere.map { ($0, place) })
@@ -35,6 +36,8 @@ enum QueueKeys {
         case "password": "password-file"
         case "caCertificates": "cacert"
         case "contentType": "content-type"
+        case "fileField": "file-field"
+        case "form": "form"
         case "userAgent": "user-agent"
         case "checksumURL": "checksum-url"
         case "maxSize": "max-size"

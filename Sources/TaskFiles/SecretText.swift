@@ -7,6 +7,9 @@ package enum SecretText {
         package static let headers = 1 << 20
         package static let password = 1 << 16
         /// One more than fits, so that the rule that is broken is the task's own.
+        package static let cookies = TaskSpecification.Limit.cookiesLength + 1
+        package static let form = 1 << 20
+        /// One more than fits, so that the rule that is broken is the task's own.
         package static let certificates = TaskSpecification.Limit.certificatesLength + 1
     }
 
@@ -14,6 +17,9 @@ package enum SecretText {
     package static func headers(_ text: String) -> [String] {
         lines(text).filter { !$0.isEmpty }
     }
+
+    /// Fields of a form, one a line; empty lines and the line ends of other systems fall away.
+    package static func fields(_ text: String) -> [String] { headers(text) }
 
     /// The first line, whole.
     package static func password(_ text: String) -> String { lines(text).first ?? "" }

@@ -2,7 +2,7 @@
 ///
 /// Works on bytes, since a `Character` may hide a control character behind another (CR LF is one).
 public struct TaskAddress: Sendable, Equatable {
-    /// The protocols that a task may name; uploads go by the first two.
+    /// The protocols that a task may name.
     public static let schemes = ["http", "https", "ftp", "ftps", "sftp"]
     /// The longest URL that is taken, in bytes.
     public static let maximumLength = 8192

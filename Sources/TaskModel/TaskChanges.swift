@@ -63,7 +63,7 @@ extension TaskStanding {
     ///
     /// What waits or is stopped on account of its URL goes on by itself with another: what failed, what needs a
     /// person's help with the server, and what waits for the server or the network. For help other header fields will
-    /// do as well. A time to start holds what would start before it. What a person paused stays so.
+    /// do as well. An upload whose source changed goes to another URL as it is then. A time to start holds what would start before it. What a person paused stays so.
     ///
     /// - Throws: ``IllegalTransition`` where it is completed or cancelled.
     public func updated(by changes: TaskChanges, now: Milliseconds) throws(IllegalTransition) -> TaskStanding {
@@ -73,6 +73,7 @@ extension TaskStanding {
             switch (state, reason) {
             case (.failed, _), (.waiting, .retry), (.waiting, .network): changes.url != nil
             case (.paused, .urlExpired), (.paused, .auth): changes.url != nil || changes.headers != nil
+            case (.paused, .sourceChanged): changes.url != nil
             case (.waiting, .scheduled): changes.startAt != nil
             default: false
             }

@@ -11,11 +11,17 @@ public struct TaskSecrets: Codable, Sendable, Equatable {
     public var user: String?
     public var password: String?
     public var proxy: String?
+    /// In full, where the shown one had to leave something out.
+    public var referer: String?
+    public var cookies: String?
+    /// The fields of an upload's form: names too, since one of them tells what the others are.
+    public var form: [String]?
 
     public var isEmpty: Bool { url == nil && isOfURLAlone }
 
     var isOfURLAlone: Bool {
         mirrors == nil && checksumURL == nil && headers == nil && user == nil && password == nil && proxy == nil
+            && referer == nil && cookies == nil && form == nil
     }
 
     public init() {}
@@ -39,14 +45,23 @@ extension TaskSpecification {
             secrets.checksumURL = full
             checksumURL = Self.redact(full)
         }
+        if let full = referer, Self.redact(full) != full {
+            secrets.referer = full
+            referer = Self.redact(full)
+        }
         if !headers.isEmpty {
             secrets.headers = headers
             headers = []
+        }
+        if !form.isEmpty {
+            secrets.form = form
+            form = []
         }
         change { details in
             swap(&secrets.user, &details.user)
             swap(&secrets.password, &details.password)
             swap(&secrets.proxy, &details.proxy)
+            swap(&secrets.cookies, &details.cookies)
         }
         return secrets
     }
@@ -62,9 +77,12 @@ extension TaskSpecification {
         if isPlain, secrets.isOfURLAlone { return }
         if let full = secrets.mirrors { mirrors = full }
         if let full = secrets.checksumURL { checksumURL = full }
+        if let full = secrets.referer { referer = full }
         if let kept = secrets.headers { headers = kept }
+        if let kept = secrets.form { form = kept }
         user = secrets.user
         password = secrets.password
         proxy = secrets.proxy
+        cookies = secrets.cookies
     }
 }

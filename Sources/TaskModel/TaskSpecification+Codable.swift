@@ -1,7 +1,8 @@
 extension TaskSpecification: Codable {
     package enum Field: String, CodingKey, CaseIterable {
-        case kind, url, metalink, mirrors, output, directory, file, method, contentType, checksum, checksumURL, size
-        case pieceHashes, connections, limit, headers, user, password
+        case kind, url, metalink, mirrors, output, directory, file, method, contentType, form, fileField
+        case checksum, checksumURL, size
+        case pieceHashes, connections, limit, headers, user, password, cookies
         case userAgent, referer, proxy, caCertificates, priority, maxSize, startAt, onConflict, noMtime
         case batch, key, paused
         /// Read only: another way to write the priority of that name.
@@ -47,6 +48,8 @@ extension TaskSpecification: Codable {
             case .file: details.file = try value(key, "a string")
             case .method: details.method = try value(key, "a string")
             case .contentType: details.contentType = try value(key, "a string")
+            case .form: details.form = try value(key, "an array of strings, NAME=VALUE") ?? []
+            case .fileField: details.fileField = try value(key, "a string")
             case .checksum: details.checksum = try value(key, "a string")
             case .mirrors: details.mirrors = try value(key, "an array of strings") ?? []
             case .checksumURL: details.checksumURL = try value(key, "a string")
@@ -57,6 +60,7 @@ extension TaskSpecification: Codable {
             case .headers: details.headers = try value(key, "an array of strings") ?? []
             case .user: details.user = try value(key, "a string")
             case .password: details.password = try value(key, "a string")
+            case .cookies: details.cookies = try value(key, "a string")
             case .userAgent: details.userAgent = try value(key, "a string")
             case .referer: details.referer = try value(key, "a string")
             case .proxy: details.proxy = try value(key, "a string")
@@ -97,6 +101,8 @@ extension TaskSpecification: Codable {
         try container.encodeIfPresent(file, forKey: .file)
         try container.encodeIfPresent(method, forKey: .method)
         try container.encodeIfPresent(contentType, forKey: .contentType)
+        if !form.isEmpty { try container.encode(form, forKey: .form) }
+        try container.encodeIfPresent(fileField, forKey: .fileField)
         try container.encodeIfPresent(checksum, forKey: .checksum)
         try container.encodeIfPresent(checksumURL, forKey: .checksumURL)
         try container.encodeIfPresent(size, forKey: .size)
@@ -106,6 +112,7 @@ extension TaskSpecification: Codable {
         if !headers.isEmpty { try container.encode(headers, forKey: .headers) }
         try container.encodeIfPresent(user, forKey: .user)
         try container.encodeIfPresent(password, forKey: .password)
+        try container.encodeIfPresent(cookies, forKey: .cookies)
         try container.encodeIfPresent(userAgent, forKey: .userAgent)
         try container.encodeIfPresent(referer, forKey: .referer)
         try container.encodeIfPresent(proxy, forKey: .proxy)

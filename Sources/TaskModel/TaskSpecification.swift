@@ -37,6 +37,8 @@ struct DetailValues: Sendable, Equatable {
     var file: String?
     var method: String?
     var contentType: String?
+    var form: [String] = []
+    var fileField: String?
     var checksum: String?
     var checksumURL: String?
     var size: Int64?
@@ -46,6 +48,7 @@ struct DetailValues: Sendable, Equatable {
     var headers: [String] = []
     var user: String?
     var password: String?
+    var cookies: String?
     var userAgent: String?
     var referer: String?
     var proxy: String?
@@ -96,15 +99,25 @@ extension TaskSpecification {
         get { details?.values.file }
         set { change { $0.file = newValue } }
     }
-    /// Upload: `PUT` or `POST`.
+    /// Upload: `PUT` or `POST`; absent: `POST` for a form, otherwise `PUT`.
     public var method: String? {
         get { details?.values.method }
         set { change { $0.method = newValue } }
     }
-    /// Upload: the body's media type.
+    /// Upload: the media type of the body, or of the file in a form.
     public var contentType: String? {
         get { details?.values.contentType }
         set { change { $0.contentType = newValue } }
+    }
+    /// Upload: the fields that stand before the file in a form (`multipart/form-data`, RFC 7578), `NAME=VALUE`.
+    public var form: [String] {
+        get { details?.values.form ?? [] }
+        set { change { $0.form = newValue } }
+    }
+    /// Upload: the name that the file has in the form; absent: `file`. Makes it a form by itself.
+    public var fileField: String? {
+        get { details?.values.fileField }
+        set { change { $0.fileField = newValue } }
     }
     /// `ALGORITHM:HEX`, see ``Checksum``.
     public var checksum: String? {
@@ -148,6 +161,11 @@ extension TaskSpecification {
     public var password: String? {
         get { details?.values.password }
         set { change { $0.password = newValue } }
+    }
+    /// Cookies as a file of Netscape's format has them; each goes to the hosts and paths that it names.
+    public var cookies: String? {
+        get { details?.values.cookies }
+        set { change { $0.cookies = newValue } }
     }
     public var userAgent: String? {
         get { details?.values.userAgent }
@@ -217,6 +235,12 @@ extension TaskSpecification {
         public static let secretLength = 4096
         public static let certificatesLength = 262_144
         public static let mirrors = 64
+        /// Fields of a form beside the file.
+        public static let formFields = 256
+        /// Bytes of all those fields together.
+        public static let formLength = 262_144
+        /// Bytes.
+        public static let cookiesLength = 262_144
         /// Bytes of all mirrors together.
         public static let mirrorsLength = 65_536
     }
@@ -237,6 +261,8 @@ extension TaskSpecification {
             try Self.refuse(file, "file", "belongs to uploads; a download takes --output")
             try Self.refuse(method, "method", "belongs to uploads")
             try Self.refuse(contentType, "contentType", "belongs to uploads")
+            try Self.refuse(form.first, "form", "belongs to uploads")
+            try Self.refuse(fileField, "fileField", "belongs to uploads")
         case .upload:
             try Self.refuse(output, "output", "belongs to downloads")
             try Self.refuse(directory, "directory", "belongs to downloads")
@@ -251,20 +277,16 @@ extension TaskSpecification {
                 throw FieldError(field: "file", message: "give the absolute path of the file to upload")
             }
             try Self.checkText(file, "file", limit: 4095)
-            if let method, method != "PUT", method != "POST" {
-                throw FieldError(field: "method", message: "must be PUT or POST")
-            }
-            guard address.isHTTP else {
-                throw FieldError(
-                    field: "url", code: .protocolNotAllowed, message: "uploads go by http or https")
-            }
+            try checkForm()
         }
+        try checkProtocol(address)
         if let limit, limit < 1 {
             throw FieldError(field: "limit", message: "must be at least 1 byte a second")
         }
         try checkNames()
         try checkSources()
         try checkHeaders()
+        try checkCookies()
         try Self.checkText(user, "user", limit: Limit.secretLength)
         try Self.checkText(password, "password", limit: Limit.secretLength)
         if let user, user.utf8.contains(UInt8(ascii: ":")) {
@@ -284,6 +306,10 @@ extension TaskSpecification {
             guard caCertificates.contains("-----BEGIN CERTIFICATE-----") else {
                 throw FieldError(field: "caCertificates", message: "holds no certificate in PEM form")
             }
+            // They are kept, and not as a secret.
+            guard !caCertificates.contains("PRIVATE KEY-----") else {
+                throw FieldError(field: "caCertificates", message: "holds a private key; leave it out")
+            }
         }
         if let maxSize, maxSize < 0 {
             throw FieldError(field: "maxSize", message: "must not be negative")
@@ -301,7 +327,7 @@ extension TaskSpecification {
         try Self.checkText(key, "key", limit: Limit.nameLength, empty: false)
     }
 
-    private static func refuse<Value>(_ value: Value?, _ field: String, _ message: String) throws(FieldError) {
+    static func refuse<Value>(_ value: Value?, _ field: String, _ message: String) throws(FieldError) {
         if value != nil { throw FieldError(field: field, message: message) }
     }
 
@@ -332,7 +358,7 @@ extension TaskSpecification {
     }
 
     /// No control character gets into anything that later reaches a request or a log.
-    private static func checkText(
+    static func checkText(
         _ text: String?, _ field: String, limit: Int, empty: Bool = true
     ) throws(FieldError) {
         guard let text else { return }

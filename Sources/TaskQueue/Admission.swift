@@ -1,4 +1,3 @@
-import Glibc
 import TaskModel
 import TaskStore
 import Transfer
@@ -87,22 +86,27 @@ struct Admission {
         _ asked: TaskSpecification, _ before: TaskSpecification, _ address: TaskAddress, owner: UInt32
     ) throws(FieldError) {
         guard ![owner, 0, settings.daemonUser].contains(caller.uid) else { return }
-        let keepsSecrets = before.user != nil || (!before.headers.isEmpty && asked.headers == before.headers)
-        guard keepsSecrets, try TaskAddress(parsing: before.url).hostKey != address.hostKey else { return }
+        let keepsSecrets =
+            before.user != nil || !before.form.isEmpty || (!before.headers.isEmpty && asked.headers == before.headers)
+        // The owner may be let in there by a key.
+        guard keepsSecrets || address.scheme == "sftp", try TaskAddress(parsing: before.url).hostKey != address.hostKey
+        else { return }
         throw FieldError(
             field: "url", code: .permissionDenied,
-            message: "is of another host, and the task has header fields or a password that its owner gave for this one"
+            message:
+                "is of another host, and the task has what its owner gave for this one: header fields, a form, a password or a key"
         )
     }
 
     /// - Returns: the URL, taken apart.
     private static func judge(_ specification: TaskSpecification) throws(FieldError) -> TaskAddress {
         let address = try specification.check()
-        guard specification.kind == .download else { return address }
+        if let cookies = specification.cookies { try TaskCookies.check(cookies) }
         // A file server's directory is a list of names, and not a file.
         if address.namesDirectory {
+            let deed = specification.kind == .download ? "fetches" : "stores"
             throw FieldError(
-                field: "url", message: "names a directory; \(address.scheme) fetches files alone: name a file in it")
+                field: "url", message: "names a directory; \(address.scheme) \(deed) files alone: name a file in it")
         }
         return address
     }
@@ -121,47 +125,11 @@ struct Admission {
 
     private func checkSource(_ path: String) throws(FieldError) {
         do throws(TransferError) {
-            try UploadPermission(settings: settings, owner: caller.uid).check(UploadSource(path: path), path: path)
+            _ = try UploadPermission(settings: settings, owner: caller.uid).open(path)
         } catch {
             throw FieldError(
                 field: "file", code: error.code == .permissionDenied ? .permissionDenied : .invalid,
                 message: error.message)
         }
-    }
-}
-
-/// Who may send which file: the daemon's own user and root any, others only what lies beneath the upload roots and
-/// is theirs or everyone's to read.
-struct UploadPermission {
-    let settings: QueueSettings
-    let owner: UInt32
-
-    /// - Parameter source: opened already, so that what is judged is what will be sent.
-    func check(_ source: UploadSource, path: String) throws(TransferError) {
-        if owner == settings.daemonUser || owner == 0 { return }
-        guard let resolved = Self.resolve(path) else {
-            throw TransferError(.permissionDenied, "\(path) cannot be looked at")
-        }
-        var status = stat()
-        // The path may lead to another file by now than the one that was opened.
-        let isSame =
-            lstat(resolved, &status) == 0 && UInt64(status.st_dev) == source.identity.device
-            && UInt64(status.st_ino) == source.identity.inode
-        let isBeneath = settings.uploadRoots.contains { root in
-            guard let root = Self.resolve(root) else { return false }
-            return resolved.utf8.starts(with: (root == "/" ? root : root + "/").utf8)
-        }
-        guard isSame, isBeneath, source.owner == owner || source.mode & 0o004 != 0 else {
-            throw TransferError(
-                .permissionDenied,
-                "user \(owner) may not upload it: see uploads.roots in the daemon's configuration")
-        }
-    }
-
-    /// Without links.
-    private static func resolve(_ path: String) -> String? {
-        guard let real = realpath(path, nil) else { return nil }
-        defer { free(real) }
-        return String(cString: real)
     }
 }

@@ -40,6 +40,8 @@ package struct QueueSettings: Sendable, Equatable {
     package var maximumSize: Int64?
     /// The uid that the daemon runs as.
     package var daemonUser: UInt32
+    /// Absolute; private keys by which SSH servers let that user in, the first one to be tried first.
+    package var sshKeys: [String]
 
     /// - Parameter downloadDirectory: for a configuration that names none.
     package init(_ configuration: Configuration, downloadDirectory: String, daemonUser: UInt32) {
@@ -72,6 +74,7 @@ package struct QueueSettings: Sendable, Equatable {
         minimumFree = configuration.disk.minFree
         maximumSize = configuration.disk.maxSize
         self.daemonUser = daemonUser
+        sshKeys = TaskLogin.keys(beneath: TaskLogin.home(of: daemonUser))
     }
 
     /// Connections that a host may have at a time.

@@ -38,7 +38,7 @@ struct RequestMaker {
 
     enum Made {
         case download(DownloadRequest)
-        case upload(UploadRequest)
+        case upload(UploadMaker.Upload)
         /// Something is to be looked up first.
         case lookup(Lookup)
         /// There is nothing to do: the file is there already, of so many bytes.
@@ -50,14 +50,17 @@ struct RequestMaker {
     mutating func make(_ work: TaskWork, found: Lookup.Answer? = nil) throws(TransferError) -> Made {
         var specification = work.record.specification
         specification.restore(work.secrets)
-        let request = try transferRequest(specification)
+        let request = try transferRequest(specification, owner: work.record.owner)
         switch specification.kind {
-        case .upload: return .upload(try upload(request, specification, work))
+        case .upload:
+            return .upload(try UploadMaker(manager: manager, settings: settings).make(request, specification, work))
         case .download: return try download(request, specification, work, found)
         }
     }
 
-    private func transferRequest(_ specification: TaskSpecification) throws(TransferError) -> TransferRequest {
+    private func transferRequest(
+        _ specification: TaskSpecification, owner: UInt32
+    ) throws(TransferError) -> TransferRequest {
         var request = TransferRequest(url: specification.url)
         for header in specification.headers {
             guard let (name, value) = TaskSpecification.splitHeader(header), let name = HTTPField.Name(name) else {
@@ -67,28 +70,12 @@ struct RequestMaker {
         }
         if let agent = specification.userAgent { request.headerFields[.userAgent] = agent }
         if let referer = specification.referer { request.headerFields[.referer] = referer }
-        if let user = specification.user {
-            request.credential = Credential(user: user, password: specification.password ?? "")
-        }
+        request.credential = TaskLogin(settings: settings, owner: owner).credential(of: specification)
+        request.cookies = specification.cookies.map(TaskCookies.storage)
         request.proxy = specification.proxy
         request.caCertificates = specification.caCertificates
         request.maximumBodySize = [specification.maxSize, settings.maximumSize].compactMap { $0 }.min()
         return request
-    }
-
-    private func upload(
-        _ request: TransferRequest, _ specification: TaskSpecification, _ work: TaskWork
-    ) throws(TransferError) -> UploadRequest {
-        var request = request
-        request.method = specification.method == "POST" ? .post : .put
-        if let type = specification.contentType { request.headerFields[.contentType] = type }
-        let path = specification.file ?? ""
-        let source = try UploadSource(path: path)
-        try UploadPermission(settings: settings, owner: work.record.owner).check(source, path: path)
-        // The server has acted on the request when it points elsewhere: what it shows there is for a person to look at.
-        request.redirects = .followUnchanged
-        let success: [Int] = Array(200..<300) + (request.method == .post ? [301, 302, 303] : [303])
-        return manager.upload(source, with: request).validate(statusCode: success)
     }
 
     private mutating func download(

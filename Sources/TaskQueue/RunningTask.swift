@@ -12,6 +12,8 @@ final class RunningTask {
     var manager: SessionManager
     var progress: TransferProgress
     let startedAt: Milliseconds
+    /// Of an upload that is under way.
+    var source: SourceIdentity?
     /// Why it is to end, once someone said so; the first order stands, unless a later one is stronger.
     var order: RunConclusion.Order?
     /// Resumed when the run's conclusion is written.

@@ -268,8 +268,10 @@ package actor Scheduler {
                 self?.post(.finished(ending))
             }
             request.resume()
-        case .upload(let request):
+        case .upload(let upload):
+            let request = upload.request
             enter(work, in: place, request)
+            keep(upload.source, of: record.id)
             request.response(queue: .inline) { [weak self] response in
                 var ending = Finished(id: record.id, report: Self.report(request))
                 ending.report.error = response.error
@@ -390,7 +392,7 @@ package actor Scheduler {
             bytesDone: ending.size ?? (isDownload ? ending.resumeData?.ranges.count ?? 0 : 0),
             bytesTotal: ending.size ?? task.progress.totalBytes ?? record.bytesTotal,
             bytesFetched: task.bytesFetched, path: ending.path, startedAt: record.startedAt ?? task.startedAt,
-            resumeData: ending.resumeData?.bytes)
+            resumeData: isDownload ? ending.resumeData?.bytes : task.source?.bytes ?? task.work.resumeData)
         var report = ending.report
         if report.error == nil, ending.size == 0 { progress.bytesTotal = 0 }
         report.transferred = task.progress.transferredBytes
@@ -504,6 +506,27 @@ package actor Scheduler {
             task.owesCheckpoint = !isWritten
             // One that fell due meanwhile was passed over.
             if isWritten, request.unsyncedBytes >= Self.checkpointBytes { checkpoint(id) }
+        }
+    }
+
+    /// Notes what an upload sends: later attempts send the same, or nothing.
+    private func keep(_ source: SourceIdentity, of id: TaskID) {
+        guard let task = running[id] else { return }
+        let isKnown = task.work.resumeData.flatMap { SourceIdentity(bytes: $0, for: task.record.specification) } != nil
+        task.source = source
+        if isKnown { return }
+        let record = task.record
+        let progress = TaskProgress(
+            bytesDone: record.bytesDone, bytesTotal: record.bytesTotal, bytesFetched: record.bytesFetched,
+            startedAt: record.startedAt ?? task.startedAt, resumeData: source.bytes)
+        task.checkpoint = Task {
+            do throws(StoreError) {
+                _ = try await store.write([.checkpoint(id, progress)], now: clock.now())
+            } catch {
+                // Its end is written down with it.
+                logger.error("cannot note the source of an upload", metadata: ["task": "\(id)", "error": "\(error)"])
+            }
+            task.checkpoint = nil
         }
     }
 

@@ -231,6 +231,7 @@ struct SetApplication {
         var head = known.head
         if let standing = standing(of: known, before, after, asNew: entry.standing) {
             if head.standing.state.isEnded { try database.apply(.retry, to: head, now: now) }
+            if head.standing.reason == .sourceChanged { try database.forgetSource(of: id) }
             head.standing = standing
             try database.setStanding(of: id, to: standing)
         }

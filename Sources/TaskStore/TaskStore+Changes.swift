@@ -12,7 +12,7 @@ package struct TaskProgress: Sendable, Equatable {
     package var path: String?
     /// Milliseconds since 1970; `nil` leaves what is stored.
     package var startedAt: Milliseconds?
-    /// What the engine needs to go on. `nil` leaves what is stored at a checkpoint, and erases it at a conclusion.
+    /// What the engine needs to go on; of an upload, what tells whether its source is still the file that it was. `nil` leaves what is stored at a checkpoint, and erases it at a conclusion.
     package var resumeData: [UInt8]?
 
     package init(

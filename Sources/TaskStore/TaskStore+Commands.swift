@@ -13,6 +13,8 @@ extension TaskStore {
     /// Applies a person's command (`pause`, `resume`, `cancel` or `retry`) to each of `ids`, with an event for
     /// each that changed. A running task counts as the ready one it is stored as.
     ///
+    /// A `retry` of an upload, and the `resume` of one whose source changed, take the source as it is then.
+    ///
     /// `cancel` sets the time of the end; `retry` clears that, the error and the count of failures, and keeps the
     /// bytes.
     ///
@@ -67,7 +69,9 @@ extension Database {
     /// - Throws: also ``IllegalTransition``.
     func apply(_ event: TaskStanding.Event, to head: TaskHead, now: Milliseconds) throws {
         var head = head
+        let before = head.standing
         guard try head.standing.apply(event) else { return }
+        if event == .retry || before.reason == .sourceChanged { try forgetSource(of: head.id) }
         try setStanding(of: head.id, to: head.standing)
         let type: TaskEvent.Kind
         switch event {
@@ -87,6 +91,13 @@ extension Database {
         default: return
         }
         try journal(type, of: head, at: now)
+    }
+
+    /// The source of an upload may be another file from now on than the one that was first sent.
+    func forgetSource(of id: TaskID) throws {
+        try run(
+            "DELETE FROM task_resume WHERE task_id = ? AND (SELECT kind FROM task WHERE id = task_id) = 'upload'",
+            [id.rawValue])
     }
 
     func record(_ id: TaskID, owner: UInt32?) throws -> TaskRecord? {

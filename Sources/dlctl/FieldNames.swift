@@ -14,6 +14,7 @@ struct FieldNames {
         "proxy": "--proxy", "caCertificates": "--cacert", "priority": "--priority", "maxSize": "--max-size",
         "startAt": "--start-at", "onConflict": "--on-conflict", "noMtime": "--no-mtime", "batch": "--batch",
         "key": "--key", "paused": "--paused", "method": "--method", "contentType": "--content-type",
+        "form": "--form", "fileField": "--file-field", "cookies": "--cookies",
         "filter.states": "--state", "filter.batch": "--batch", "filter.search": "--search",
         "filter.owner": "--owner", "limit": "--limit", "newest": "--limit", "after": "--after",
         "deleteFile": "--delete-file", "prune": "--prune", "dryRun": "--dry-run",

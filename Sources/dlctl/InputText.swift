@@ -50,14 +50,24 @@ struct InputText {
 
     /// The lines that `--header` says; `@FILE` and `@-` stand for those of a file.
     mutating func headers(_ options: [String]) throws(Failure) -> [String] {
+        try lines(options, of: "--header", limit: SecretText.Limit.headers, SecretText.headers)
+    }
+
+    /// The fields that `--form` says; `@FILE` and `@-` stand for those of a file, one a line.
+    mutating func fields(_ options: [String]) throws(Failure) -> [String] {
+        try lines(options, of: "--form", limit: SecretText.Limit.form, SecretText.fields)
+    }
+
+    private mutating func lines(
+        _ options: [String], of name: String, limit: Int, _ split: (String) -> [String]
+    ) throws(Failure) -> [String] {
         var lines: [String] = []
         for option in options {
             guard option.hasPrefix("@") else {
                 lines.append(option)
                 continue
             }
-            let text = try readText(String(option.dropFirst()), for: "--header", limit: SecretText.Limit.headers)
-            lines += SecretText.headers(text)
+            lines += split(try readText(String(option.dropFirst()), for: name, limit: limit))
         }
         return lines
     }

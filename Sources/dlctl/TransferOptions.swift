@@ -16,6 +16,12 @@ struct TransferOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Its password is the first line of this file; - is standard input.", valueName: "file"))
     var passwordFile: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Cookies to send, in Netscape's format: each to the servers that it names; their text is sent.",
+            valueName: "file"))
+    var cookies: String?
+
     @Option(help: ArgumentHelp("The User-Agent to send.", valueName: "text"))
     var userAgent: String?
 
@@ -73,6 +79,9 @@ struct TransferOptions: ParsableArguments {
             let text = try input.readText(passwordFile, for: "--password-file", limit: SecretText.Limit.password)
             task.password = SecretText.password(text)
         }
+        if let cookies {
+            task.cookies = try input.readText(cookies, for: "--cookies", limit: SecretText.Limit.cookies)
+        }
         task.userAgent = userAgent
         task.referer = referer
         task.proxy = proxy
@@ -105,6 +114,7 @@ extension TaskSpecification {
             task.user = options.user
             task.password = options.password
         }
+        task.cookies = cookies ?? options.cookies
         task.userAgent = userAgent ?? options.userAgent
         task.referer = referer ?? options.referer
         task.proxy = proxy ?? options.proxy

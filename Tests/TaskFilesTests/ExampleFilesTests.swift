@@ -58,9 +58,10 @@ struct ExampleFilesTests {
             parsing: text(of: "queue.example.yaml"), file: "queue.example.yaml", baseDirectory: "/base",
             now: 1_704_067_200_000, utcOffset: { _ in 0 }, readFile: reading([:]))
         #expect(file.batch == "nightly")
-        #expect(file.entries.count == 6)
-        #expect(file.entries.map(\.specification.priority) == [.low, .low, .low, .low, .low, .high])
-        #expect(file.entries.map(\.specification.mirrors.count) == [0, 2, 0, 0, 0, 0])
-        #expect(file.entries.last?.specification.file == "/base/report.tar")
+        #expect(file.entries.count == 7)
+        #expect(file.entries.map(\.specification.priority) == [.low, .low, .low, .low, .low, .high, .low])
+        #expect(file.entries.map(\.specification.mirrors.count) == [0, 2, 0, 0, 0, 0, 0])
+        #expect(file.entries.suffix(2).map(\.specification.file) == ["/base/report.tar", "/base/photo.jpg"])
+        #expect(file.entries.last?.specification.form == ["title=Sea", "token=TOKEN"])
     }
 }

@@ -61,7 +61,7 @@ struct QueueFileTests {
         let file = try queue(
             """
             downloads:
-            - url: sftp://example.org/a
+            - url: https://example.org/a
               output: b c
               directory: /srv/x
               checksum: md5:d41d8cd98f00b204e9800998ecf8427e
@@ -78,7 +78,7 @@ struct QueueFileTests {
               key: 17
               paused: true
             """)
-        var task = TaskSpecification(url: "sftp://example.org/a")
+        var task = TaskSpecification(url: "https://example.org/a")
         task.output = "b c"
         task.directory = "/srv/x"
         task.checksum = "md5:d41d8cd98f00b204e9800998ecf8427e"
@@ -241,7 +241,7 @@ struct QueueFileTests {
     @Test(
         "an option that nothing carries out is refused by name",
         arguments: [
-            "after-task", "cookies", "form", "file-field",
+            "after-task"
         ])
     func notCarriedOut(option: String) {
         let message = "`\(option)` is not carried out by this version yet; take it out"
@@ -250,6 +250,50 @@ struct QueueFileTests {
             try queue("uploads:\n- url: http://h/\n  \(option): 1\n  file: a\n")
         }
         #expect(throws: fault(1, 12, message)) { try queue("defaults: {\(option): 1}") }
+    }
+
+    @Test("a form is a mapping, a field or a list of them; a fault of one stands at it")
+    func form() throws {
+        let text =
+            "uploads:\n- {file: a, url: http://h/, form: {token: t=1, number: 7}}\n"
+            + "- {file: a, url: http://i/, form: a=b, file-field: image}\n- {file: a, url: http://j/, form: [a=b, c=]}"
+        let entries = try queue(text).entries.map(\.specification)
+        #expect(entries.map(\.form) == [["token=t=1", "number=7"], ["a=b"], ["a=b", "c="]])
+        #expect(entries.map(\.fileField) == [nil, "image", nil])
+        #expect(throws: fault(2, 41, "`form`: is not of the form NAME=VALUE")) {
+            try queue("uploads:\n- {file: a, url: http://h/, form: [a=b, c]}")
+        }
+        #expect(throws: fault(2, 37, "`method`: must be POST: a form goes by no other")) {
+            try queue("uploads:\n- {file: a, url: http://h/, method: PUT, form: a=b}")
+        }
+        #expect(throws: fault(2, 3, "`form` belongs to uploads")) {
+            try queue("downloads:\n- form: a=b\n  url: http://h/")
+        }
+    }
+
+    @Test("cookies, and fields of a form, are read from the files that are named")
+    func cookiesAndFields() throws {
+        let text = """
+            defaults: {cookies: jar}
+            downloads: [http://h/a]
+            uploads:
+            - {file: a, url: http://h/b, cookies: /other, form: ["a=b", "@fields"]}
+            """
+        let files = ["/base/jar": "one\ttwo", "/other": "#", "/base/fields": "c=d\r\n\ne=f=g\n"]
+        let entries = try queue(text, files: files).entries.map(\.specification)
+        #expect(entries.map(\.cookies) == ["one\ttwo", "#"])
+        #expect(entries.last?.form == ["a=b", "c=d", "e=f=g"])
+        let long = String(repeating: "#", count: 262_145)
+        #expect(throws: fault(2, 29, "`cookies`: are longer than 256 KiB")) {
+            try queue("downloads:\n- {url: http://h/, cookies: long}", files: ["/base/long": long])
+        }
+    }
+
+    @Test("what a file server has no use for is refused where it stands")
+    func fileServer() {
+        #expect(throws: fault(2, 44, "`content-type`: says nothing to a server of sftp")) {
+            try queue("uploads:\n- {file: a, url: sftp://h/a, content-type: a/b}")
+        }
     }
 
     @Test("a limit is a rate, of one entry or of all")
@@ -385,7 +429,7 @@ struct QueueFileTests {
             ("uploads: [{url: 'http://h/'}]", 11, "this entry lacks its `file`"),
             ("uploads: [{file: '', url: 'http://h/'}]", 18, "`file` is empty"),
             ("uploads: [{file: ~/a, url: 'http://h/'}]", 18, "`file` begins with ~"),
-            ("uploads: [{file: a, url: 'ftp://h/'}]", 26, "`url`: uploads go by http or https"),
+            ("uploads: [{file: a, url: 'scp://h/'}]", 26, "`url`: the protocol scp is not allowed"),
             ("uploads: [{file: a, url: 'http://h/', method: DELETE}]", 47, "`method`: must be PUT or POST"),
             ("batch: ''", 8, "`batch` is empty"),
             ("batch: [a]", 8, "`batch` must be a name"),
@@ -402,7 +446,7 @@ struct QueueFileTests {
         "a fault has the code that it has where the task is added without a file",
         arguments: [
             ("downloads: ['file:///x']", .protocolNotAllowed), ("downloads: [{url: 'file:///x'}]", .protocolNotAllowed),
-            ("uploads: [{file: a, url: 'ftp://h/'}]", .protocolNotAllowed),
+            ("uploads: [{file: a, url: 'scp://h/'}]", .protocolNotAllowed),
             ("downloads: [{url: 'http://h/', output: ../x}]", .pathNotAllowed),
             ("downloads: [{url: 'http://h/', output: ..}]", .pathNotAllowed),
             ("downloads: [{url: 'http://h/', directory: a/../../b}]", .pathNotAllowed),

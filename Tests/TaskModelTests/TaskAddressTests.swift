@@ -85,4 +85,15 @@ struct TaskAddressTests {
     func redaction(url: String, shown: String) throws {
         #expect(try TaskAddress(parsing: url).redacted == shown)
     }
+
+    @Test(
+        "user and password are read from the URL",
+        arguments: [
+            ("sftp://h/a@b", nil, nil), ("sftp://u@h/a", "u", nil), ("sftp://u:@h", "u", ""),
+            ("ftp://u%40x:p%3A:%2f@h?a", "u@x", "p::/"), ("http://a@b@h/", "a@b", nil), ("http://:p@h/", nil, nil),
+        ] as [(String, String?, String?)])
+    func login(url: String, user: String?, password: String?) throws {
+        let login = try TaskAddress(parsing: url).login
+        #expect(login?.user == user && login?.password == password)
+    }
 }

@@ -88,7 +88,7 @@ struct TaskChangesTests {
         arguments: [
             (TaskState.queued, nil, false), (.failed, nil, true), (.waiting, .retry, true), (.waiting, .network, true),
             (.waiting, .scheduled, false), (.waiting, .diskFull, false), (.paused, .user, false),
-            (.paused, .urlExpired, true), (.paused, .auth, true), (.paused, .sourceChanged, false),
+            (.paused, .urlExpired, true), (.paused, .auth, true), (.paused, .sourceChanged, true),
         ] as [(TaskState, TaskReason?, Bool)])
     func url(state: TaskState, reason: TaskReason?, isFreed: Bool) throws {
         let before = try Self.standing(state, reason)

@@ -12,6 +12,9 @@ struct TaskSecretsTests {
         specification.proxy = "http://u:s3cret@proxy:1"
         specification.mirrors = ["http://i/a", "ftp://u:s3cret@i/a", "http://i/a?sig=s3cret"]
         specification.checksumURL = "https://u:s3cret@h/SHA256SUMS"
+        specification.referer = "https://u:s3cret@h/a?key=s3cret&c=1"
+        specification.cookies = "h\tFALSE\t/\tFALSE\t0\tsession\ts3cret\n"
+        specification.form = ["token=s3cret", "s3cret-name=1"]
         specification.output = "a"
         return specification
     }
@@ -27,6 +30,7 @@ struct TaskSecretsTests {
         #expect(shown.output == "a")
         #expect(shown.mirrors == ["http://i/a", "ftp://i/a", "http://i/a?sig=REDACTED"])
         #expect(shown.checksumURL == "https://h/SHA256SUMS")
+        #expect(shown.referer == "https://h/a?key=REDACTED&c=1")
 
         let kept = try JSONDecoder().decode(TaskSecrets.self, from: JSONEncoder().encode(secrets))
         #expect(kept == secrets && !kept.isEmpty)
@@ -40,6 +44,8 @@ struct TaskSecretsTests {
         var original = TaskSpecification(url: "https://h/a?b=1")
         original.mirrors = ["https://i/a"]
         original.checksumURL = "https://h/SHA256SUMS"
+        original.referer = "https://h/?b=1"
+        original.fileField = "f"
         var specification = original
         let secrets = specification.takeSecrets(redactedURL: try TaskAddress(parsing: specification.url).redacted)
         #expect(secrets.isEmpty)
@@ -50,7 +56,7 @@ struct TaskSecretsTests {
 
     @Test("one secret alone is kept")
     func one() {
-        let fields: [WritableKeyPath<TaskSpecification, String?>] = [\.user, \.password, \.proxy]
+        let fields: [WritableKeyPath<TaskSpecification, String?>] = [\.user, \.password, \.proxy, \.cookies]
         for field in fields {
             var specification = TaskSpecification(url: "https://h/a")
             specification[keyPath: field] = "x"

@@ -25,7 +25,7 @@ struct TaskSpecificationCodableTests {
 
     static let full = """
         {"batch":"b","caCertificates":"c","checksum":"md5:0","checksumURL":"http://h/s","connections":4,\
-        "contentType":"t/t","directory":"d","file":"/f","headers":["A: b"],"key":"k","kind":"upload",\
+        "contentType":"t/t","cookies":"c","directory":"d","file":"/f","fileField":"n","form":["a=b","c="],"headers":["A: b"],"key":"k","kind":"upload",\
         "limit":1024,\
         "maxSize":9007199254740993,"metalink":true,"method":"POST","mirrors":["http://i/a","ftp://j/a"],"noMtime":true,\
         "onConflict":"skip","output":"o","password":"p","paused":true,\
@@ -71,6 +71,7 @@ struct TaskSpecificationCodableTests {
             ("url", "1"), ("kind", "\"fetch\""), ("kind", "1"), ("headers", "\"A: b\""), ("headers", "[1]"),
             ("maxSize", "\"1M\""), ("maxSize", "1.5"), ("startAt", "1e30"), ("noMtime", "1"), ("paused", "\"true\""),
             ("priority", "3"), ("onConflict", "\"ask\""), ("key", "{}"), ("output", "[]"), ("mirrors", "\"http://h\""),
+            ("form", "\"a=b\""), ("form", "[[\"a\",\"b\"]]"), ("fileField", "1"), ("cookies", "[]"),
             ("metalink", "\"http://h\""), ("metalink", "1"),
             ("checksumURL", "1"), ("size", "\"1M\""), ("connections", "\"4\""), ("connections", "1.5"),
             ("connections", "\"all\""), ("pieceHashes", "[]"), ("pieceHashes", "\"AA==\""),

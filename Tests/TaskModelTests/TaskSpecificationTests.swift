@@ -101,7 +101,7 @@ struct TaskSpecificationTests {
             ("file", { $0.file = "/" + Self.long.prefix(4095) }), ("method", { $0.method = "GET" }),
             ("method", { $0.method = "put" }), ("contentType", { $0.contentType = "a/b\r\nC: d" }),
             ("output", { $0.output = "a" }), ("directory", { $0.directory = "a" }),
-            ("checksum", { $0.checksum = "md5:d41d8cd98f00b204e9800998ecf8427e" }), ("url", { $0.url = "ftp://h/a" }),
+            ("checksum", { $0.checksum = "md5:d41d8cd98f00b204e9800998ecf8427e" }), ("url", { $0.url = "scp://h/a" }),
             ("mirrors", { $0.mirrors = ["http://h/a"] }), ("checksumURL", { $0.checksumURL = "http://h/s" }),
             ("metalink", { $0.metalink = true }),
             ("size", { $0.size = 1 }), ("pieceHashes", { $0.pieceHashes = Self.pieces(1, length: 1) }),

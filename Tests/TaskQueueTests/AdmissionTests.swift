@@ -58,7 +58,7 @@ struct AdmissionTests {
         #expect(Self.refusal(of: specification)?.code == .pathNotAllowed)
     }
 
-    @Test("the five protocols are fetched by; uploads go by http and https")
+    @Test("tasks go by five protocols, both ways")
     func protocols() throws {
         for scheme in TaskAddress.schemes {
             var specification = TaskSpecification(url: "\(scheme)://h/a")
@@ -67,7 +67,7 @@ struct AdmissionTests {
             #expect(try Self.admit(specification).path == "/home/me/dl/a")
             var upload = TaskSpecification(kind: .upload, url: "\(scheme)://h/a")
             upload.file = "/no/such/file"
-            #expect(Self.refusal(of: upload)?.field == (scheme.hasPrefix("http") ? "file" : "url"))
+            #expect(Self.refusal(of: upload)?.field == "file")
         }
     }
 
@@ -88,6 +88,28 @@ struct AdmissionTests {
     func directories(url: String) {
         #expect(Self.refusal(of: TaskSpecification(url: url))?.field == "url")
         #expect(Self.refusal(of: TaskSpecification(url: url))?.code == .invalid)
+        var upload = TaskSpecification(kind: .upload, url: url)
+        upload.file = "/etc/passwd"
+        #expect(Self.refusal(of: upload)?.field == "url")
+    }
+
+    @Test("lines that are neither cookies nor comments are named by their number, and shown to nobody")
+    func cookies() {
+        func refusal(_ cookies: String) -> FieldError? {
+            var specification = TaskSpecification(url: "http://h/a")
+            specification.cookies = cookies
+            return Self.refusal(of: specification)
+        }
+        let cookie = "h\tFALSE\t/\tFALSE\t0\tname\tvalue"
+        #expect(refusal("# a comment\r\n\r\n\(cookie)\r\n#HttpOnly_\(cookie)\n") == nil)
+        for wrong in ["s3cret", "Cookie: a=s3cret", "h FALSE / FALSE 0 name s3cret", cookie + "\ts3cret"] {
+            let error = refusal("\(cookie)\n\(wrong)\n")
+            #expect(error?.field == "cookies" && error?.message.hasPrefix("line 2 ") == true)
+            #expect(error?.message.contains("s3cret") == false)
+        }
+        #expect(refusal("")?.message == "hold no cookie")
+        #expect(refusal("# a comment")?.message == "hold no cookie")
+        #expect(refusal(String(repeating: cookie + "\n", count: 3_001))?.field == "cookies")
     }
 
     @Test("a login in the URL of a file server is a secret")
@@ -141,6 +163,10 @@ struct AdmissionTests {
             before.user = nil
         }
         #expect(code("https://h/b?c", by: 8) == nil)
+        // A form goes along with its upload, wherever that goes.
+        before = TaskSpecification(kind: .upload, url: "https://h/a")
+        (before.file, before.form) = ("/f", ["token=secret"])
+        #expect(code("https://other/a", by: 8) == .permissionDenied && code("https://other/a", by: 7) == nil)
     }
 
     @Test("a file that is not there, or none, is no source")

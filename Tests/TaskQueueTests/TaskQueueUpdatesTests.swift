@@ -234,7 +234,7 @@ struct TaskQueueUpdatesTests {
         }
         #expect(try await field { $0.output = .set("a") } == "changes.output")
         #expect(try await field { $0.connections = .set(.auto) } == "changes.connections")
-        #expect(try await field { $0.url = "sftp://h/a" } == "changes.url")
+        #expect(try await field { $0.url = "sftp://h/a/" } == "changes.url")
         #expect(
             try await field {
                 $0.url = server.url("/new")

@@ -118,4 +118,29 @@ struct TaskStoreCommandsTests {
         #expect(events.map(\.type) == [.removed])
         #expect(events.map(\.id) == [ids[0]])
     }
+
+    @Test("the source of an upload may be another after a retry, and after a resume where it was what had changed")
+    func sourceForgotten() async throws {
+        let fixture = try StoreFixture()
+        func task(_ kind: TaskKind, _ standing: (inout TaskStanding) throws -> Void) async throws -> TaskID {
+            let id = try await fixture.add(.sample(kind: kind))[0]
+            var after = TaskStanding()
+            try after.apply(.start)
+            try standing(&after)
+            try await fixture.conclude(id, after, resumeData: [1])
+            return id
+        }
+        func isKept(_ id: TaskID, after event: TaskStanding.Event) async throws -> Bool {
+            let outcome = try await fixture.store.apply(event, to: [id], owner: nil, now: 5)
+            #expect(outcome.changed == [id])
+            return try fixture.store.work(for: id)?.resumeData == [1]
+        }
+        let changed: (inout TaskStanding) throws -> Void = { try $0.apply(.block(.sourceChanged)) }
+        #expect(try await !isKept(task(.upload, changed), after: .resume))
+        #expect(try await isKept(task(.upload) { try $0.apply(.pause) }, after: .resume))
+        #expect(try await isKept(task(.upload) { try $0.apply(.block(.auth)) }, after: .resume))
+        #expect(try await isKept(task(.upload) { try $0.apply(.park(.retry, until: 9)) }, after: .resume))
+        #expect(try await !isKept(task(.upload) { try $0.apply(.fail) }, after: .retry))
+        #expect(try await isKept(task(.download) { try $0.apply(.fail) }, after: .retry))
+    }
 }

@@ -13,11 +13,14 @@ struct Upload: DaemonCommand {
     static let configuration = CommandConfiguration(
         abstract: "Queues an upload and prints its id.",
         discussion: """
-            The file is read when the task runs: leave it in place until then.
+            The file is read when the task runs: leave it in place until then, as it is. One that changes after its \
+            upload began pauses the task; resume sends it as it is then.
 
             EXAMPLES:
               dlctl upload report.tar https://example.org/in/report.tar
               dlctl upload --wait --method POST data.json https://example.org/api
+              dlctl upload photo.jpg https://example.org/form --form title=Sea --file-field image
+              dlctl upload --user me --password-file ~/.secret report.tar sftp://example.org/home/me/report.tar
             """)
 
     @Argument(help: "What to upload.")
@@ -26,10 +29,22 @@ struct Upload: DaemonCommand {
     @Argument(help: "Where to.")
     var url: String
 
-    @Option(help: "The request's method.")
-    var method: Method = .put
+    @Option(help: "The request's method; without it PUT, and POST for a form.")
+    var method: Method?
 
-    @Option(help: ArgumentHelp("The body's media type.", valueName: "type"))
+    @Option(
+        name: .customLong("form"), parsing: .singleValue,
+        help: ArgumentHelp(
+            """
+            A field of a form (multipart/form-data) that the file goes in; may be repeated. @FILE or @- reads fields \
+            from there, one a line.
+            """, valueName: "name=value"))
+    var form: [String] = []
+
+    @Option(help: ArgumentHelp("The file's name in the form; without it: file.", valueName: "name"))
+    var fileField: String?
+
+    @Option(help: ArgumentHelp("The media type of the body, or of the file in the form.", valueName: "type"))
     var contentType: String?
 
     @OptionGroup var transfer: TransferOptions
@@ -43,7 +58,9 @@ struct Upload: DaemonCommand {
         task.kind = .upload
         task.url = url
         task.file = try source()
-        task.method = method.rawValue
+        task.method = method?.rawValue
+        task.form = try input.fields(form)
+        task.fileField = fileField
         task.contentType = contentType
         let names = FieldNames(urls: [url], file: file)
         do throws(FieldError) {

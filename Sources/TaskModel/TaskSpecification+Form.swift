@@ -1,0 +1,65 @@
+extension TaskSpecification {
+    /// The upload goes as a form.
+    public var isForm: Bool { !form.isEmpty || fileField != nil }
+
+    /// - Returns: name and value of a field, parted at the first `=`; `nil` where there is none or no name before it.
+    public static func splitField(_ field: String) -> (name: String, value: String)? {
+        let bytes = field.utf8
+        guard let equals = bytes.firstIndex(of: UInt8(ascii: "=")), equals != bytes.startIndex else { return nil }
+        return (String(field[..<equals]), String(field[bytes.index(after: equals)...]))
+    }
+
+    /// How the file goes: method, form and the file's place in it.
+    func checkForm() throws(FieldError) {
+        if let method, method != "PUT", method != "POST" {
+            throw FieldError(field: "method", message: "must be PUT or POST")
+        }
+        guard isForm else { return }
+        if method == "PUT" { throw FieldError(field: "method", message: "must be POST: a form goes by no other") }
+        try Self.checkText(fileField, "fileField", limit: Limit.nameLength, empty: false)
+        guard form.count <= Limit.formFields else {
+            throw FieldError(field: "form", message: "has more than \(Limit.formFields) fields")
+        }
+        guard form.reduce(0, { $0 + $1.utf8.count }) <= Limit.formLength else {
+            throw FieldError(field: "form", message: "is longer than \(Limit.formLength / 1024) KiB")
+        }
+        for (index, field) in form.enumerated() {
+            // Not the whole: it may be a secret.
+            guard let (name, value) = Self.splitField(field) else {
+                throw FieldError(field: "form[\(index)]", message: "is not of the form NAME=VALUE")
+            }
+            try Self.checkText(name, "form[\(index)]", limit: Limit.nameLength)
+            guard !value.utf8.contains(0) else { throw FieldError(field: "form[\(index)]", message: "holds a NUL") }
+        }
+    }
+
+    /// What HTTP alone knows is not passed over in silence where nobody is asked by HTTP.
+    func checkProtocol(_ address: TaskAddress) throws(FieldError) {
+        if address.isHTTP { return }
+        let message = "says nothing to a server of \(address.scheme)"
+        try Self.refuse(method, "method", message)
+        try Self.refuse(form.first, "form", message)
+        try Self.refuse(fileField, "fileField", message)
+        try Self.refuse(contentType, "contentType", message)
+        // Lists of digests and mirrors may be asked for by HTTP.
+        let isAlone = ([checksumURL].compactMap(\.self) + mirrors).allSatisfy {
+            (try? TaskAddress(parsing: $0))?.isHTTP != true
+        }
+        guard isAlone else { return }
+        try Self.refuse(headers.first, "headers", message)
+        try Self.refuse(cookies, "cookies", message)
+        try Self.refuse(userAgent, "userAgent", message)
+        try Self.refuse(referer, "referer", message)
+    }
+
+    /// That each line is a cookie is for the engine to say, which sends them.
+    func checkCookies() throws(FieldError) {
+        guard let cookies else { return }
+        guard cookies.utf8.count <= Limit.cookiesLength else {
+            throw FieldError(field: "cookies", message: "are longer than \(Limit.cookiesLength / 1024) KiB")
+        }
+        guard !headers.contains(where: { Self.splitHeader($0)?.name.lowercased() == "cookie" }) else {
+            throw FieldError(field: "cookies", message: "stand in place of a Cookie header; give one of them")
+        }
+    }
+}

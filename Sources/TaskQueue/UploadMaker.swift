@@ -1,0 +1,64 @@
+import HTTPTypes
+import TaskModel
+import TaskStore
+import Transfer
+
+/// Turns a stored upload into a request of the engine.
+struct UploadMaker {
+    let manager: SessionManager
+    let settings: QueueSettings
+
+    /// An upload about to begin, with what is to be kept of its source.
+    struct Upload {
+        var request: UploadRequest
+        var source: SourceIdentity
+    }
+
+    /// - Parameters:
+    ///   - request: what is said of it as of every task.
+    ///   - specification: with its secrets.
+    func make(
+        _ request: TransferRequest, _ specification: TaskSpecification, _ work: TaskWork
+    ) throws(TransferError) -> Upload {
+        let shown = work.record.specification
+        let path = specification.file ?? ""
+        // Who may send it is judged anew each time, of the file that is open.
+        let source = try UploadPermission(settings: settings, owner: work.record.owner).open(path)
+        let identity = SourceIdentity(of: source, for: shown)
+        try work.resumeData.flatMap { SourceIdentity(bytes: $0, for: shown) }?.check(source)
+
+        var request = request
+        // That is for what is fetched; an answer's body is passed over as it comes.
+        request.maximumBodySize = nil
+        request.maximumRate = specification.limit
+        // The server has acted on the request when it points elsewhere: what it shows there is for a person to look at.
+        request.redirects = .followUnchanged
+        request.method = specification.isForm || specification.method == "POST" ? .post : .put
+        let body = try self.body(source, specification, path, &request)
+        let success: [Int] = Array(200..<300) + (request.method == .post ? [301, 302, 303] : [303])
+        let upload = manager.upload(body, with: request).validate(statusCode: success)
+        upload.stream { _ in }
+        return Upload(request: upload, source: identity)
+    }
+
+    private func body(
+        _ source: UploadSource, _ specification: TaskSpecification, _ path: String, _ request: inout TransferRequest
+    ) throws(TransferError) -> RequestBody {
+        guard specification.isForm else {
+            if let type = specification.contentType { request.headerFields[.contentType] = type }
+            return .file(source)
+        }
+        var form = MultipartFormData()
+        for field in specification.form {
+            guard let (name, value) = TaskSpecification.splitField(field) else {
+                throw TransferError(.invalidRequest, "a field of the form cannot be sent")
+            }
+            form.append(value, name: name)
+        }
+        form.append(
+            source, name: specification.fileField ?? "file", fileName: FileName.last(of: path),
+            mimeType: specification.contentType)
+        request.headerFields[.contentType] = form.contentType
+        return try form.framed()
+    }
+}
