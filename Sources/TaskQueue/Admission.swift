@@ -88,13 +88,13 @@ struct Admission {
         guard ![owner, 0, settings.daemonUser].contains(caller.uid) else { return }
         let keepsSecrets =
             before.user != nil || !before.form.isEmpty || (!before.headers.isEmpty && asked.headers == before.headers)
-        // The owner may be let in there by a key.
-        guard keepsSecrets || address.scheme == "sftp", try TaskAddress(parsing: before.url).hostKey != address.hostKey
+        let hasKey = address.scheme == "sftp" && [0, settings.daemonUser].contains(owner)
+        guard keepsSecrets || hasKey, try TaskAddress(parsing: before.url).hostKey != address.hostKey
         else { return }
         throw FieldError(
             field: "url", code: .permissionDenied,
-            message:
-                "is of another host, and the task has what its owner gave for this one: header fields, a form, a password or a key"
+            message: "is of another host, and the task has what its owner gave for this one: header fields, a form, "
+                + "a password or a key"
         )
     }
 

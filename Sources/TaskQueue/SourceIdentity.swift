@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import TaskModel
 import Transfer
 
@@ -12,12 +13,15 @@ struct SourceIdentity: Equatable, Codable {
     /// Without its secrets.
     private var url: String
     private var identity: UploadSource.Identity
+    /// Which start of the machine it was: after another one a file system may have another number.
+    private var boot: String
 
     /// - Parameter specification: the task's, without its secrets.
-    init(of source: UploadSource, for specification: TaskSpecification) {
+    init(of source: UploadSource, for specification: TaskSpecification, boot: String = thisBoot) {
         file = specification.file ?? ""
         url = specification.url
         identity = source.identity
+        self.boot = boot
     }
 
     /// - Returns: `nil` where `bytes` are of no such form, or speak of another upload.
@@ -31,9 +35,20 @@ struct SourceIdentity: Equatable, Codable {
     /// For keeping.
     var bytes: [UInt8] { (try? JSONEncoder().encode(self)).map { Array($0) } ?? [] }
 
+    /// random(4); empty where the kernel does not say.
+    static let thisBoot: String = {
+        let descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return "" }
+        defer { close(descriptor) }
+        var space = [UInt8](repeating: 0, count: 64)
+        let count = read(descriptor, &space, space.count)
+        return String(decoding: space.prefix(max(0, count)).filter { $0 > 0x20 }, as: UTF8.self)
+    }()
+
     /// - Throws: `sourceChanged` where `source` is another file, or was written to.
     func check(_ source: UploadSource) throws(TransferError) {
-        let (before, now) = (identity, source.identity)
+        var (before, now) = (identity, source.identity)
+        if boot != Self.thisBoot { before.device = now.device }
         if before == now { return }
         let change =
             if before.device != now.device || before.inode != now.inode {

@@ -163,6 +163,15 @@ struct AdmissionTests {
             before.user = nil
         }
         #expect(code("https://h/b?c", by: 8) == nil)
+        // To where a key would let its owner in, and the caller not.
+        before.headers = []
+        func isRefused(owner: UInt32) -> Bool {
+            var admission = Admission(settings: Self.settings(), caller: Caller(uid: 8, isAdministrator: true), now: 5)
+            var asked = before
+            asked.url = "sftp://me@other/a"
+            return (try? admission.readmit(asked, after: before, names: true, owner: owner)) == nil
+        }
+        #expect(isRefused(owner: 500) && isRefused(owner: 0) && !isRefused(owner: 7))
         // A form goes along with its upload, wherever that goes.
         before = TaskSpecification(kind: .upload, url: "https://h/a")
         (before.file, before.form) = ("/f", ["token=secret"])

@@ -82,6 +82,23 @@ struct TaskStoreSetsTests {
         #expect(try await apply(entries, to: fixture) == SetOutcome(unchanged: 3))
     }
 
+    @Test("an upload that waits for a word on its source sends it as it is then once its entry changed; others do not")
+    func source() async throws {
+        for (reason, isForgotten) in [(TaskReason.sourceChanged, true), (.auth, false)] {
+            let fixture = try StoreFixture()
+            var entry = NewTask.sample(kind: .upload, key: "k")
+            try await apply([entry], to: fixture)
+            var standing = TaskStanding()
+            try standing.apply(.start)
+            try standing.apply(.block(reason))
+            try await fixture.conclude(TaskID(1), standing, resumeData: [1])
+            entry.specification.priority = .high
+            try await apply([entry], to: fixture)
+            let work = try #require(try fixture.store.work(for: TaskID(1)))
+            #expect(work.record.standing.state == .queued && (work.resumeData == nil) == isForgotten)
+        }
+    }
+
     @Test(
         "ended tasks: a completed one is unchanged whatever the entry says, a cancelled one takes it, a failed one is tried",
         arguments: [TaskState.completed, .failed, .cancelled])

@@ -166,4 +166,18 @@ struct TaskStoreUpdatesTests {
         let flow = try #require(try fixture.store.readyFlows(of: 1000, limit: 1).first)
         #expect(try fixture.store.readyTasks(of: flow.id, limit: 9).map(\.id) == [ids[2], ids[1], ids[0]])
     }
+
+    @Test("with another URL an upload sends its source as it is then, and with another limit it does not")
+    func source() async throws {
+        let fixture = try StoreFixture()
+        var task = NewTask.sample("https://example.org/a?sig=REDACTED", kind: .upload).with(
+            secretURL: "https://example.org/a?sig=1", password: nil)
+        task.specification.file = "/f"
+        let id = try await fixture.add(task)[0]
+        try await fixture.conclude(id, .inState(.paused), resumeData: [1])
+        #expect(try await Self.update(fixture, id) { $0.limit = .set(5) } == .updated)
+        #expect(try fixture.store.work(for: id)?.resumeData == [1])
+        #expect(try await Self.update(fixture, id) { $0.url = "https://example.org/a?sig=2" } == .updated)
+        #expect(try fixture.store.work(for: id)?.resumeData == nil)
+    }
 }
