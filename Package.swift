@@ -126,7 +126,7 @@ let package = Package(
             dependencies: ["ControlClient", "ControlProtocol", "TaskModel", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "dlctlTests",
-            dependencies: ["dlctl", "ControlClient", "ControlProtocol", "TaskModel", .argumentParser],
+            dependencies: ["dlctl", "ControlClient", "ControlProtocol", "TaskModel", "TestSupport", .argumentParser],
             swiftSettings: strict),
         .testTarget(
             name: "Integration",

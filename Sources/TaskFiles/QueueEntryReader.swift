@@ -64,6 +64,7 @@ struct QueueEntryReader {
             }
             options = mapping
         }
+        if !task.speaksHTTP { dropDefaultsOfHTTP(from: &task, butFor: options) }
         do {
             try task.check()
         } catch {
@@ -74,6 +75,19 @@ struct QueueEntryReader {
     }
 
     // MARK: - Options
+
+    /// A default is for those entries that have a use for it.
+    private func dropDefaultsOfHTTP(from task: inout TaskSpecification, butFor options: YAMLMapping?) {
+        func isDefault(_ name: String) -> Bool { options?[name] == nil }
+        if isDefault("header") { task.headers = [] }
+        if isDefault("cookies") { task.cookies = nil }
+        if isDefault("user-agent") { task.userAgent = nil }
+        if isDefault("referer") { task.referer = nil }
+        if isDefault("method") { task.method = nil }
+        if isDefault("content-type") { task.contentType = nil }
+        if isDefault("form") { task.form = [] }
+        if isDefault("file-field") { task.fileField = nil }
+    }
 
     private func take(_ value: YAMLValue, into task: inout TaskSpecification) {
         switch value.name {

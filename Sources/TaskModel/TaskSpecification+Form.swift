@@ -41,15 +41,16 @@ extension TaskSpecification {
         try Self.refuse(form.first, "form", message)
         try Self.refuse(fileField, "fileField", message)
         try Self.refuse(contentType, "contentType", message)
-        // Lists of digests and mirrors may be asked for by HTTP.
-        let isAlone = ([checksumURL].compactMap(\.self) + mirrors).allSatisfy {
-            (try? TaskAddress(parsing: $0))?.isHTTP != true
-        }
-        guard isAlone else { return }
+        if speaksHTTP { return }
         try Self.refuse(headers.first, "headers", message)
         try Self.refuse(cookies, "cookies", message)
         try Self.refuse(userAgent, "userAgent", message)
         try Self.refuse(referer, "referer", message)
+    }
+
+    /// Someone is asked by HTTP: the server itself, a mirror, or the one that has the list of digests.
+    package var speaksHTTP: Bool {
+        ([url, checksumURL].compactMap(\.self) + mirrors).contains { (try? TaskAddress(parsing: $0))?.isHTTP == true }
     }
 
     /// That each line is a cookie is for the engine to say, which sends them.

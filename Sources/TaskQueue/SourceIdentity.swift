@@ -60,6 +60,6 @@ struct SourceIdentity: Equatable, Codable {
             }
         throw TransferError(
             .sourceChanged,
-            "\(file) is not what it was when its upload began (\(change)); dlctl resume sends it as it is then")
+            "\(file) is not what it was when its upload began: \(change)")
     }
 }

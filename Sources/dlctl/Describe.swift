@@ -79,8 +79,12 @@ enum Describe {
 
     /// What a person has to do so that the task goes on, where the reason alone does not say it.
     static func remedy(_ task: TaskStatus) -> String? {
-        guard task.state == .paused, task.reason == .urlExpired else { return nil }
-        return remedyForExpired("\(task.id)") + " (what was fetched stays)"
+        guard task.state == .paused else { return nil }
+        return switch task.reason {
+        case .urlExpired: remedyForExpired("\(task.id)") + " (what was fetched stays)"
+        case .sourceChanged: "dlctl resume \(task.id) sends the file as it is then"
+        default: nil
+        }
     }
 
     static func remedyForExpired(_ id: String) -> String { "give it a fresh URL: dlctl set \(id) --url NEW" }

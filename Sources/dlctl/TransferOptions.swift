@@ -109,14 +109,17 @@ extension TaskSpecification {
     func filled(from options: TaskSpecification, nestsDirectory: Bool = false) -> TaskSpecification {
         if options.isURLAlone { return self }
         var task = self
-        if task.headers.isEmpty { task.headers = options.headers }
+        // What HTTP alone knows is for those that speak it.
+        if speaksHTTP {
+            if task.headers.isEmpty { task.headers = options.headers }
+            task.cookies = cookies ?? options.cookies
+            task.userAgent = userAgent ?? options.userAgent
+            task.referer = referer ?? options.referer
+        }
         if task.user == nil {
             task.user = options.user
             task.password = options.password
         }
-        task.cookies = cookies ?? options.cookies
-        task.userAgent = userAgent ?? options.userAgent
-        task.referer = referer ?? options.referer
         task.proxy = proxy ?? options.proxy
         task.caCertificates = caCertificates ?? options.caCertificates
         if task.priority == .normal { task.priority = options.priority }

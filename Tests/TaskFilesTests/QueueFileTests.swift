@@ -289,8 +289,21 @@ struct QueueFileTests {
         }
     }
 
-    @Test("what a file server has no use for is refused where it stands")
-    func fileServer() {
+    @Test("what a file server has no use for is refused where it stands; a default is for those that have a use for it")
+    func fileServer() throws {
+        let text = """
+            defaults: {header: "A: b", user-agent: me, referer: r, cookies: /jar, content-type: a/b, method: POST, form: c=d}
+            downloads: [sftp://h/a, {url: ftp://h/b, mirror: http://i/b}, http://h/c]
+            uploads: [{file: a, url: sftp://h/d}, {file: a, url: http://h/e}]
+            """
+        let entries = try queue(text, files: ["/jar": "#"]).entries.map(\.specification)
+        #expect(entries.map { $0.headers.isEmpty } == [true, false, false, true, false])
+        #expect(entries.map { $0.cookies == nil } == [true, false, false, true, false])
+        #expect(entries.map(\.userAgent) == [nil, "me", "me", nil, "me"])
+        #expect(entries.map(\.referer) == [nil, "r", "r", nil, "r"])
+        #expect(entries.map(\.method) == [nil, nil, nil, nil, "POST"])
+        #expect(entries.map(\.contentType) == [nil, nil, nil, nil, "a/b"])
+        #expect(entries.map(\.form) == [[], [], [], [], ["c=d"]])
         #expect(throws: fault(2, 44, "`content-type`: says nothing to a server of sftp")) {
             try queue("uploads:\n- {file: a, url: sftp://h/a, content-type: a/b}")
         }

@@ -3,6 +3,7 @@ import ControlClient
 import ControlProtocol
 import FoundationEssentials
 import TaskModel
+import TestSupport
 import Testing
 
 @testable import dlctl
@@ -49,7 +50,8 @@ import Testing
             ["set", "7", "--priority", "none"], ["set", "7", "--header", "none", "--header", "A: b"],
             ["add", "--limit", "0", "http://a/"], ["add", "--limit", "none", "http://a/"],
             ["add", "--checksum", "md5:0", "--checksum-url", "http://a/s", "http://a/"],
-            ["add", "--metalink"], ["add", "--metalink", "--input", "f"],
+            ["add", "--metalink"], ["add", "--metalink", "--input", "f"], ["add", "--form", "a=b", "http://a/"],
+            ["upload", "--method", "GET", "f", "u"],
         ])
     func refused(arguments: [String]) {
         #expect(throws: (any Error).self) { try Dlctl.parseAsRoot(arguments) }
@@ -193,6 +195,41 @@ import Testing
         entry.kind = .upload
         entry.directory = nil
         #expect(entry.filled(from: options).directory == nil)
+    }
+
+    @Test("what HTTP alone knows is taken by those entries that speak it")
+    func filledByProtocol() {
+        var options = TaskSpecification(url: "")
+        (options.headers, options.cookies, options.userAgent, options.referer) = (["A: b"], "#", "me", "r")
+        options.user = "u"
+        let web = TaskSpecification(url: "http://a/").filled(from: options)
+        #expect(web.headers == ["A: b"] && web.cookies == "#" && web.userAgent == "me" && web.referer == "r")
+        let files = TaskSpecification(url: "sftp://a/b").filled(from: options)
+        #expect(files.headers.isEmpty && files.cookies == nil && files.userAgent == nil && files.referer == nil)
+        #expect(files.user == "u")
+    }
+
+    @Test("an upload says its method only where it is said, and reads the fields of its form from files too")
+    func upload() throws {
+        let directory = try TemporaryDirectory()
+        let file = try directory.write("b=2\r\n\nc=3=4\n", to: "fields")
+        let arguments = ["upload", "--form", "a=1", "--form", "@\(file)", "--file-field", "image", "f", "http://a/"]
+        let command = try #require(try Dlctl.parseAsRoot(arguments) as? Upload)
+        #expect(command.method == nil && command.fileField == "image")
+        var input = InputText()
+        #expect(try input.fields(command.form) == ["a=1", "b=2", "c=3=4"])
+        let put = try #require(try Dlctl.parseAsRoot(["upload", "--method", "put", "f", "u"]) as? Upload)
+        #expect(put.method == .put)
+        #expect(throws: Failure.self) { try input.fields(["@\(directory.file("none"))"]) }
+    }
+
+    @Test("cookies are read from their file")
+    func cookies() throws {
+        let directory = try TemporaryDirectory()
+        let file = try directory.write("a jar", to: "jar")
+        let command = try #require(try Dlctl.parseAsRoot(["add", "--cookies", file, "http://a/"]) as? Add)
+        var input = InputText()
+        #expect(try command.transfer.resolve(&input).cookies == "a jar")
     }
 
     @Test("a password needs a user beside it")

@@ -103,6 +103,8 @@ import Testing
         #expect(Show.lines(expired, now: 0).contains { $0.contains("dlctl set 7 --url NEW") })
         #expect(Describe.remedy(sampleTask(7, .paused, reason: .user)) == nil)
         #expect(Describe.remedy(sampleTask(7, .failed)) == nil)
+        let remedy = Describe.remedy(sampleTask(7, .paused, reason: .sourceChanged))
+        #expect(remedy == "dlctl resume 7 sends the file as it is then")
     }
 
     @Test("a list says once what to do about expired URLs")
