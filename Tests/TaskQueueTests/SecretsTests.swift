@@ -144,4 +144,44 @@ struct SecretsTests {
         #expect(try tables(of: fixture) == [])
         #expect(try await !isOnDisk(fixture))
     }
+
+    @Test(
+        "of a set that was committed, changed or given up nothing is left elsewhere",
+        arguments: ["commit", "change", "abort"])
+    func set(end: String) async throws {
+        let fixture = try await fixture()
+        func put(_ note: String) async throws -> Int64 {
+            let set = try await fixture.queue.beginSet(batch: "b", by: Self.me)
+            let entries = Self.ways.map { way in
+                var task = TaskSpecification(kind: way.kind, url: "http://127.0.0.1:9/a")
+                if way.kind == .upload { task.file = fixture.directory.file("source") }
+                task.paused = true
+                task.key = way.testDescription
+                way.give(&task, "127.0.0.1:9/a", secret + note)
+                return task
+            }
+            #expect(try await fixture.queue.put(set, entries, by: Self.me) == entries.count)
+            return set
+        }
+        let set = try await put("")
+        if end == "abort" {
+            try await fixture.queue.abortSet(set, by: Self.me)
+        } else {
+            let changes = try await fixture.queue.commitSet(set, prune: false, dryRun: false, by: Self.me)
+            #expect(changes.added == Self.ways.count)
+        }
+        if end == "change" {
+            let second = try await put("-new")
+            let changes = try await fixture.queue.commitSet(second, prune: false, dryRun: false, by: Self.me)
+            #expect(changes.updated == Self.ways.count)
+        }
+        // What a set leaves is swept up behind everyone's back.
+        let expected = end == "abort" ? [] : ["task_secret"]
+        try await eventually(that: "it is swept up", every: .milliseconds(5)) { try tables(of: fixture) == expected }
+        let ids = try await fixture.queue.page(TaskFilter(), after: nil, limit: 100, newest: nil, for: Self.me).map(
+            \.id)
+        _ = try await fixture.queue.remove(ids, deletesFiles: false, by: Self.me)
+        #expect(try tables(of: fixture) == [])
+        #expect(try await !isOnDisk(fixture))
+    }
 }
