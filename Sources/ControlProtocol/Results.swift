@@ -92,10 +92,33 @@ public struct QueueListResult: Codable, Sendable, Equatable {
         public var batch: String
         /// Tasks by state; states without a task are absent.
         public var tasks: [String: Int]
+        /// Of all its tasks; of what runs, those of its last checkpoint.
+        public var bytesDone: Int64
+        /// `null` where the size of one of its tasks is not known.
+        public var bytesTotal: Int64?
+        /// `completed`, `failed` or `cancelled` once each task has ended; `null` before.
+        public var outcome: TaskState?
 
-        public init(batch: String, tasks: [String: Int]) {
+        public init(
+            batch: String, tasks: [String: Int], bytesDone: Int64, bytesTotal: Int64?, outcome: TaskState?
+        ) {
             self.batch = batch
             self.tasks = tasks
+            self.bytesDone = bytesDone
+            self.bytesTotal = bytesTotal
+            self.outcome = outcome
+        }
+
+        private enum CodingKeys: String, CodingKey { case batch, tasks, bytesDone, bytesTotal, outcome }
+
+        public func encode(to encoder: any Encoder) throws {
+            // `encode` and not `encodeIfPresent`: fields never vanish.
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(batch, forKey: .batch)
+            try container.encode(tasks, forKey: .tasks)
+            try container.encode(bytesDone, forKey: .bytesDone)
+            try container.encode(bytesTotal, forKey: .bytesTotal)
+            try container.encode(outcome, forKey: .outcome)
         }
     }
 

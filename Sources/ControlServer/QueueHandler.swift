@@ -157,8 +157,10 @@ package struct QueueHandler: ControlHandler {
             return Acknowledgement()
         case .queueList:
             return QueueListResult(
-                batches: try queue.batches(for: caller).map { entry in
-                    QueueListResult.Batch(batch: entry.batch, tasks: Self.byName(entry.counts))
+                batches: try queue.batches(for: caller).map { totals in
+                    QueueListResult.Batch(
+                        batch: totals.batch, tasks: Self.byName(totals.counts), bytesDone: totals.bytesDone,
+                        bytesTotal: totals.bytesTotal, outcome: totals.outcome)
                 })
         case .daemonStatus: return try await status(caller)
         case .daemonLimits(let parameters): return try await limits(parameters, caller)

@@ -118,6 +118,7 @@ struct QueueEntryReader {
         case "now": if value.flag() ?? false { task.priority = .now }
         case "max-size": task.maxSize = value.size()
         case "start-at": task.startAt = startAt(value)
+        case "after-task": task.afterTask = value.taskID()
         case "on-conflict": task.onConflict = value.word()
         case "no-mtime": task.noMtime = value.flag() ?? false
         case "key": task.key = value.text("a name")

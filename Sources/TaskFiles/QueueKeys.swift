@@ -17,11 +17,10 @@ enum QueueKeys {
     private static let ofUpload = ["file", "method", "content-type", "form", "file-field"]
     private static let ofBoth = [
         "url", "header", "user", "password-file", "cookies", "user-agent", "referer", "proxy", "cacert", "priority",
-        "now",
-        "limit", "start-at", "key", "paused",
+        "now", "limit", "start-at", "after-task", "key", "paused",
     ]
     private static let ofOneEntry = ["url", "mirror", "mirrors", "output", "file", "checksum", "key"]
-    private static let notCarriedOut = ["after-task"]
+    private static let notCarriedOut: [String] = []
 
     private static func table(_ known: [String], elsewhere: [String], _ place: String) -> KeyTable {
         var places = Dictionary(uniqueKeysWithValues: elsewhere.map { ($0, place) })
@@ -42,6 +41,7 @@ enum QueueKeys {
         case "checksumURL": "checksum-url"
         case "maxSize": "max-size"
         case "startAt": "start-at"
+        case "afterTask": "after-task"
         case "onConflict": "on-conflict"
         case "noMtime": "no-mtime"
         default: field

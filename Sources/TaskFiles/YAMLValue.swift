@@ -103,6 +103,12 @@ struct YAMLValue {
         }
     }
 
+    func taskID() -> TaskID? {
+        parse("a task's id, a whole number from 1") { text in
+            text.utf8.allSatisfy(\.isDigit) ? Int64(text).flatMap { $0 > 0 ? TaskID($0) : nil } : nil
+        }
+    }
+
     func word<Word: CaseIterable & RawRepresentable<String>>(_: Word.Type = Word.self) -> Word? {
         parse("one of \(Word.allCases.map(\.rawValue).joined(separator: ", "))", Word.init(rawValue:))
     }

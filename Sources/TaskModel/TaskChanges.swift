@@ -77,7 +77,8 @@ extension TaskStanding {
             case (.waiting, .scheduled): changes.startAt != nil
             default: false
             }
-        let mayStart = state == .queued || state == .active || (state == .waiting && reason != .scheduled)
+        let waitsForHour = state == .waiting && (reason == .scheduled || reason == .dependency)
+        let mayStart = state == .queued || state == .active || (state == .waiting && !waitsForHour)
         guard isFreed || (mayStart && changes.startAt != nil) else { return standing }
         let later = TaskStanding(startAt: changes.startAt?.value, now: now)
         // What waits for something else than an hour goes on waiting for it, where no later hour is named.

@@ -7,16 +7,25 @@ public struct TaskFilter: Codable, Sendable, Equatable {
     public var search: String?
     /// A uid.
     public var owner: UInt32?
+    /// Milliseconds since 1970: tasks that ended then or later, or, where they have not, were added then or later.
+    public var since: Milliseconds?
+    /// As ``since``: before that moment.
+    public var until: Milliseconds?
 
-    public init(states: [TaskState]? = nil, batch: String? = nil, search: String? = nil, owner: UInt32? = nil) {
+    public init(
+        states: [TaskState]? = nil, batch: String? = nil, search: String? = nil, owner: UInt32? = nil,
+        since: Milliseconds? = nil, until: Milliseconds? = nil
+    ) {
         self.states = states
         self.batch = batch
         self.search = search
         self.owner = owner
+        self.since = since
+        self.until = until
     }
 
     private enum CodingKeys: String, CodingKey, CaseIterable {
-        case states, batch, search, owner
+        case states, batch, search, owner, since, until
     }
 
     /// - Throws: ``FieldError`` for a key that is none: a condition left out by a slip of the pen would mean every task.
@@ -33,5 +42,7 @@ public struct TaskFilter: Codable, Sendable, Equatable {
         batch = try container.decodeIfPresent(String.self, forKey: .batch)
         search = try container.decodeIfPresent(String.self, forKey: .search)
         owner = try container.decodeIfPresent(UInt32.self, forKey: .owner)
+        since = try container.decodeIfPresent(Milliseconds.self, forKey: .since)
+        until = try container.decodeIfPresent(Milliseconds.self, forKey: .until)
     }
 }

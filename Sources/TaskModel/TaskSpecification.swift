@@ -55,6 +55,7 @@ struct DetailValues: Sendable, Equatable {
     var caCertificates: String?
     var maxSize: Int64?
     var startAt: Milliseconds?
+    var afterTask: TaskID?
     var onConflict: ConflictPolicy?
     var noMtime: Bool = false
     var paused: Bool = false
@@ -194,6 +195,11 @@ extension TaskSpecification {
     public var startAt: Milliseconds? {
         get { details?.values.startAt }
         set { change { $0.startAt = newValue } }
+    }
+    /// The task waits until this one has completed.
+    public var afterTask: TaskID? {
+        get { details?.values.afterTask }
+        set { change { $0.afterTask = newValue } }
     }
     public var onConflict: ConflictPolicy? {
         get { details?.values.onConflict }

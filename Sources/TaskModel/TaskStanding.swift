@@ -9,11 +9,16 @@ public struct TaskStanding: Sendable, Equatable {
     public private(set) var notBefore: Milliseconds?
 
     /// A task as it enters the queue.
-    public init(paused: Bool = false, startAt: Milliseconds? = nil, now: Milliseconds = 0) {
+    ///
+    /// - Parameter follows: another task is to complete first.
+    public init(paused: Bool = false, follows: Bool = false, startAt: Milliseconds? = nil, now: Milliseconds = 0) {
         state = .queued
         if paused {
             state = .paused
             reason = .user
+        } else if follows {
+            state = .waiting
+            reason = .dependency
         } else if let startAt, startAt > now {
             state = .waiting
             reason = .scheduled
@@ -48,6 +53,8 @@ public struct TaskStanding: Sendable, Equatable {
         case block(TaskReason)
         /// The time to wait is over, or the daemon ends while the task runs.
         case release
+        /// What it was to follow ended without having completed, or is gone.
+        case abandon
         // A person's.
         case pause, resume, cancel, retry
         /// What is asked for changes; where the task stands does not by that alone, see ``updated(by:now:)``.
@@ -67,6 +74,7 @@ public struct TaskStanding: Sendable, Equatable {
         case (.park(let reason, let until), .active) where reason.isOfWaiting: set(.waiting, reason, until)
         case (.block(let reason), .active) where reason.needsPerson: set(.paused, reason)
         case (.release, .active), (.release, .waiting): set(.queued)
+        case (.abandon, .waiting) where reason == .dependency: set(.failed)
 
         case (.pause, .queued), (.pause, .waiting), (.pause, .active): set(.paused, .user)
         case (.pause, .paused): return false

@@ -27,8 +27,14 @@ struct Admission {
     /// And the host that it comes from.
     private var lastHost: (scheme: String, host: String, port: Int, key: String)?
 
-    init(settings: QueueSettings, caller: Caller, now: Milliseconds) {
+    /// Whether there is such a task that the caller may see.
+    private let knows: (TaskID) -> Bool
+
+    init(
+        settings: QueueSettings, caller: Caller, now: Milliseconds, knows: @escaping (TaskID) -> Bool = { _ in true }
+    ) {
         self.settings = settings
+        self.knows = knows
         self.caller = caller
         self.now = now
     }
@@ -44,7 +50,12 @@ struct Admission {
             path = specification.file ?? ""
             try checkSource(path)
         }
-        let standing = TaskStanding(paused: specification.paused, startAt: specification.startAt, now: now)
+        if let id = specification.afterTask, !knows(id) {
+            throw FieldError(field: "afterTask", message: "there is no task \(id)")
+        }
+        let standing = TaskStanding(
+            paused: specification.paused, follows: specification.afterTask != nil, startAt: specification.startAt,
+            now: now)
         let secrets = specification.takeSecrets(redactedURL: address.redacted)
         return NewTask(
             specification: specification, secrets: secrets, owner: caller.uid, host: hostKey(of: address),

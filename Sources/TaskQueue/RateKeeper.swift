@@ -32,7 +32,6 @@ actor RateKeeper {
     private var orders = RateOrders()
     private var pause: SchedulePause?
     private var alarm: Task<Void, Never>?
-    private var clockWatch: Task<Void, Never>?
     private var isStopped = false
 
     /// Milliseconds between looks at the clock at most: the place where the machine stands may change its time.
@@ -53,16 +52,12 @@ actor RateKeeper {
     /// Puts the rates in force that count now, before anything runs.
     func start() async throws(StoreError) {
         orders = try store.rateOrders()
-        clockWatch = Task { [weak self, clock] in
-            for await _ in clock.settings() { await self?.look() }
-        }
         await look()
     }
 
     func stop() {
         isStopped = true
         alarm?.cancel()
-        clockWatch?.cancel()
     }
 
     /// The configuration changed.
@@ -99,7 +94,8 @@ actor RateKeeper {
         }
     }
 
-    private func look() async {
+    /// The clock was set, or what is configured changed.
+    func look() async {
         guard !isStopped else { return }
         let now = clock.now()
         let rates = inForce

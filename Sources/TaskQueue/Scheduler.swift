@@ -26,7 +26,6 @@ package actor Scheduler {
     private let detachedPlaces = DetachedPlaces()
     private var isStopping = false
     private var networkWatch: Task<Void, Never>?
-    private var clockWatch: Task<Void, Never>?
     /// How far the clock that people set is ahead of the one that no one sets.
     private var clockOffset: Milliseconds
     private var ticker: Task<Void, Never>?
@@ -133,9 +132,6 @@ package actor Scheduler {
 
     /// Begins to carry out tasks.
     package func start() async {
-        clockWatch = Task { [weak self, clock] in
-            for await _ in clock.settings() { await self?.clockWasSet() }
-        }
         // The clock may have been set back while no daemon ran.
         await shiftWaits(by: 0)
         wake()
@@ -371,7 +367,7 @@ package actor Scheduler {
         fill()
         for checkpoint in checkpoints { await checkpoint.value }
         await write(changes, of: ids)
-        var becomesReady = false
+        var becomesReady = await settleDependencies()
         for id in ids {
             guard let task = running.removeValue(forKey: id) else { continue }
             if task.order == .release { becomesReady = true }
@@ -444,6 +440,19 @@ package actor Scheduler {
                 for id in ids { releaseWaiters(of: id) }
                 await clock.sleep(1_000)
             }
+        }
+    }
+
+    /// - Returns: whether something changed that waited for tasks that have ended.
+    private func settleDependencies() async -> Bool {
+        do throws(StoreError) {
+            return try await store.settleDependencies(now: clock.now()) > 0
+        } catch {
+            // It is done with the next end, or when the daemon starts.
+            if error != .closed {
+                logger.error("cannot settle what follows tasks that ended", metadata: ["error": "\(error)"])
+            }
+            return false
         }
     }
 
@@ -614,7 +623,7 @@ package actor Scheduler {
     }
 
     /// A span of waiting is as long as it was; an hour that a person named comes at that hour.
-    private func clockWasSet() async {
+    func clockWasSet() async {
         let offset = clock.now() - clock.monotonic()
         let change = offset - clockOffset
         clockOffset = offset
@@ -710,7 +719,6 @@ package actor Scheduler {
         alarm = nil
         ticker?.cancel()
         networkWatch?.cancel()
-        clockWatch?.cancel()
         let ids = Array(running.keys)
         _ = end(ids, .release, owner: nil)
         for id in ids { await concluded(id) }

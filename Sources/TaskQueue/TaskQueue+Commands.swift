@@ -76,7 +76,7 @@ extension TaskQueue {
     // MARK: One commit's worth
 
     /// So many rows a commit: the checkpoints of what runs come in between.
-    private static let partSize = 5_000
+    static let partSize = 5_000
 
     static func parts(of ids: [TaskID]) -> [[TaskID]] {
         stride(from: 0, to: ids.count, by: partSize).map { Array(ids[$0..<min($0 + partSize, ids.count)]) }
@@ -145,7 +145,9 @@ extension TaskQueue {
                 // begins anew.
                 for id in ids {
                     guard let record = try store.record(id, owner: caller.scope) else { continue }
-                    Self.removePart(of: id, record.specification, settings: settings, store.identity, &touched)
+                    if record.standing.state != .completed {
+                        Self.removePart(of: id, record.specification, settings: settings, store.identity, &touched)
+                    }
                     guard deletesFiles,
                         let path = Self.removeFile(of: record, settings: settings, store.identity, &touched)
                     else { continue }

@@ -14,6 +14,8 @@ package final class TaskQueue: Sendable {
     private let currentSettings: Mutex<QueueSettings>
     private let sessions: SessionMaker
     private let rateKeeper: RateKeeper
+    private let housekeeper: Housekeeper
+    private let clockWatch = Mutex<Task<Void, Never>?>(nil)
     /// How many tasks each owner has, once it was asked for.
     private let counts = Mutex<[UInt32: Int]>([:])
     /// What sets have left is being deleted.
@@ -33,14 +35,24 @@ package final class TaskQueue: Sendable {
         sessions = SessionMaker(session, agent: agent)
         let hub = EventHub(store: store)
         self.hub = hub
+        let housekeeper = Housekeeper(store: store, settings: settings, clock: clock, logger: logger)
+        self.housekeeper = housekeeper
         let scheduler = Scheduler(
             store: store, manager: try sessions.make(settings), settings: settings, clock: clock, logger: logger,
-            eventsWritten: { Task { await hub.notify() } })
+            eventsWritten: {
+                Task {
+                    await hub.notify()
+                    await housekeeper.notify()
+                }
+            })
         self.scheduler = scheduler
         rateKeeper = RateKeeper(
             store: store, settings: settings, clock: clock, limiters: sessions.limiters,
             pauseChanged: { await scheduler.setPause($0) })
     }
+
+    /// Acts on everyone's tasks.
+    private static let daemon = Caller(uid: 0, isAdministrator: true)
 
     var settings: QueueSettings { currentSettings.withLock { $0 } }
 
@@ -53,6 +65,7 @@ package final class TaskQueue: Sendable {
         currentSettings.withLock { $0 = settings }
         await scheduler.apply(settings, manager: manager)
         await rateKeeper.apply(settings)
+        await housekeeper.apply(settings)
         await changed()
     }
 
@@ -62,17 +75,39 @@ package final class TaskQueue: Sendable {
     /// Begins to carry out tasks.
     package func start() async {
         sweep()
+        let watch = Task { [clock, scheduler, rateKeeper] in
+            for await _ in clock.settings() {
+                await scheduler.clockWasSet()
+                await rateKeeper.look()
+            }
+        }
+        clockWatch.withLock { $0 = watch }
         do throws(StoreError) {
             try await rateKeeper.start()
         } catch {
             logger.error("cannot read the rates that were set", metadata: ["error": "\(error)"])
         }
+        await settleDependencies()
         await scheduler.start()
+        await housekeeper.start { [weak self] ids in
+            _ = try await self?.remove(ids, deletesFiles: false, by: Self.daemon)
+        }
+    }
+
+    /// What follows tasks that have ended, or are gone, becomes ready or fails.
+    func settleDependencies() async {
+        do throws(StoreError) {
+            _ = try await store.settleDependencies(now: clock.now())
+        } catch {
+            logger.error("cannot settle what follows tasks that ended", metadata: ["error": "\(error)"])
+        }
     }
 
     /// Ends what runs with its progress written down. Burns no attempt.
     package func stop() async {
+        clockWatch.withLock { $0?.cancel() }
         await rateKeeper.stop()
+        await housekeeper.stop()
         await scheduler.stop()
     }
 
@@ -108,7 +143,9 @@ package final class TaskQueue: Sendable {
     func admit(
         _ specifications: [TaskSpecification], by caller: Caller, list: String, now: Milliseconds
     ) throws(QueueError) -> [NewTask] {
-        var admission = Admission(settings: settings, caller: caller, now: now)
+        var admission = Admission(
+            settings: settings, caller: caller, now: now,
+            knows: { [store] id in ((try? store.record(id, owner: caller.scope)) ?? nil) != nil })
         var tasks: [NewTask] = []
         tasks.reserveCapacity(specifications.count)
         for (index, specification) in specifications.enumerated() {
@@ -144,8 +181,10 @@ package final class TaskQueue: Sendable {
     }
 
     func changed() async {
+        await settleDependencies()
         await scheduler.wake()
         await hub.notify()
+        await housekeeper.notify()
     }
 
     // MARK: Telling
@@ -184,8 +223,8 @@ package final class TaskQueue: Sendable {
     }
 
     /// The batches with their tasks by state.
-    package func batches(for caller: Caller) throws(QueueError) -> [(batch: String, counts: [TaskState: Int])] {
-        try stored { () throws(StoreError) in try store.batches(owner: caller.scope) }.map { ($0.batch, $0.counts) }
+    package func batches(for caller: Caller) throws(QueueError) -> [BatchTotals] {
+        try stored { () throws(StoreError) in try store.batches(owner: caller.scope) }
     }
 
     /// Bytes a second of all that runs.

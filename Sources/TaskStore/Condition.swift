@@ -14,12 +14,16 @@ struct Condition {
         if let owner = filter.owner { add("task.owner = ?", owner) }
         if let batch = filter.batch { add("batch = ?", batch) }
         if let states = filter.states, !states.isEmpty { add(states: Set(states), running: running) }
-        if let search = filter.search, !search.isEmpty { add(search: search) }
+        addTextAndTime(of: filter)
     }
 
-    /// What the texts of a task must hold, and nothing else.
-    init(search: String?) {
-        if let search, !search.isEmpty { add(search: search) }
+    /// What the texts of a task must hold and when it was, and nothing else of the filter.
+    init(textAndTimeOf filter: TaskFilter) { addTextAndTime(of: filter) }
+
+    private mutating func addTextAndTime(of filter: TaskFilter) {
+        if let since = filter.since { add("coalesce(finished_at, created_at) >= ?", since) }
+        if let until = filter.until { add("coalesce(finished_at, created_at) < ?", until) }
+        if let search = filter.search, !search.isEmpty { add(search: search) }
     }
 
     mutating func add(_ clause: String, _ values: (any DatabaseValueConvertible)?...) {

@@ -73,16 +73,30 @@ extension TaskStore {
         }
     }
 
-    /// The batches that have tasks, by name.
-    package func batches(owner: UInt32?) throws(StoreError) -> [BatchCounts] {
+    /// The batches that have tasks, by name. Goes through their tasks, for the bytes.
+    package func batches(owner: UInt32?) throws(StoreError) -> [BatchTotals] {
         try read { database in
-            try database.rows(
+            let visible = "batch IS NOT NULL AND \(FlowSQL.visible) AND (?1 IS NULL OR flow.owner = ?1)"
+            let bytes = try database.rows(
                 """
-                SELECT batch, \(FlowSQL.counts) FROM flow
-                WHERE batch IS NOT NULL AND \(FlowSQL.visible) AND (?1 IS NULL OR owner = ?1)
-                GROUP BY batch ORDER BY batch
+                SELECT batch, sum(bytes_done), sum(bytes_total), sum(bytes_total IS NULL)
+                FROM flow CROSS JOIN task ON task.flow = flow.id WHERE \(visible) GROUP BY batch
                 """, [owner]
-            ) { BatchCounts(batch: try $0.text(0), counts: try $0.counts(1)) }
+            ) { row in
+                (
+                    batch: try row.text(0), done: try row.integer(1) as Int64,
+                    total: try row.integer(3) == 0 ? try row.integerOrNil(2) : nil
+                )
+            }
+            let byBatch = Dictionary(bytes.map { ($0.batch, $0) }) { first, _ in first }
+            return try database.rows(
+                "SELECT batch, \(FlowSQL.counts) FROM flow WHERE \(visible) GROUP BY batch ORDER BY batch", [owner]
+            ) { row in
+                let batch = try row.text(0)
+                return BatchTotals(
+                    batch: batch, counts: try row.counts(1), bytesDone: byBatch[batch]?.done ?? 0,
+                    bytesTotal: byBatch[batch]?.total)
+            }
         }
     }
 }

@@ -13,6 +13,7 @@ enum Schema {
         migrator.registerMigration("v1", foreignKeyChecks: .immediate, migrate: createFirstTables)
         migrator.registerMigration("v2", foreignKeyChecks: .immediate, migrate: createPieceHashes)
         migrator.registerMigration("v3", foreignKeyChecks: .immediate, migrate: createFlows)
+        migrator.registerMigration("v4", foreignKeyChecks: .immediate, migrate: createDependencies)
         return migrator
     }
 

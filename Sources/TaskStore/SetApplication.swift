@@ -188,8 +188,8 @@ struct SetApplication {
     ) throws {
         let entries = additions.entries
         additions = Additions()
-        let tasks = entries.map {
-            FreshTask(entry: $0.stored, path: $0.path, standing: $0.standing, secrets: $0.secrets)
+        let tasks = try entries.map {
+            try FreshTask(entry: $0.stored, path: $0.path, standing: $0.standing, secrets: $0.secrets)
         }
         var next = entries.startIndex
         for range in try database.insert(tasks[...], owner: owner, now: now) {
@@ -228,6 +228,7 @@ struct SetApplication {
         if known.hasPieceHashes || entry.hasPieceHashes {
             try database.takePieceHashes(of: id, fromEntry: entry.id)
         }
+        if before.afterTask != after.afterTask { try database.setDependency(of: id, after: after.afterTask) }
         var head = known.head
         if let standing = standing(of: known, before, after, asNew: entry.standing) {
             if head.standing.state.isEnded { try database.apply(.retry, to: head, now: now) }
@@ -253,8 +254,9 @@ struct SetApplication {
         case .failed: return asNew
         case _ where before.paused != after.paused: return asNew
         case .paused: return current.reason == .user ? nil : asNew
+        case .waiting where current.reason == .dependency: return before.afterTask == after.afterTask ? nil : asNew
         case .waiting where current.reason == .scheduled, .queued where known.startedAt == nil:
-            return before.startAt == after.startAt ? nil : asNew
+            return before.startAt == after.startAt && before.afterTask == after.afterTask ? nil : asNew
         case .waiting, .queued, .active: return nil
         }
     }

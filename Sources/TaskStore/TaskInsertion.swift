@@ -11,6 +11,8 @@ struct FreshTask {
     /// JSON.
     var secrets: String?
     var pieceHashes: PieceHashes?
+    /// The task that it follows.
+    var afterTask: TaskID?
 
     /// - Parameter identity: the store's.
     init(_ task: NewTask, identity: String) throws(StoreError) {
@@ -19,13 +21,16 @@ struct FreshTask {
         standing = task.standing
         secrets = try StoredJSON.encode(secrets: task.secrets)
         pieceHashes = task.specification.pieceHashes
+        afterTask = task.specification.afterTask
     }
 
-    init(entry: StoredEntry, path: String?, standing: TaskStanding, secrets: String?) {
+    init(entry: StoredEntry, path: String?, standing: TaskStanding, secrets: String?) throws(StoreError) {
         self.entry = entry
         self.path = path
         self.standing = standing
         self.secrets = secrets
+        // Few tasks ask for what has no column.
+        if entry.specification != nil { afterTask = try entry.decoded().afterTask }
     }
 }
 
@@ -114,6 +119,7 @@ extension Database {
             let id = TaskID(first + Int64(index))
             if let secrets = task.secrets { try setSecrets(of: id, to: secrets) }
             if let hashes = task.pieceHashes { try setPieceHashes(of: id, to: hashes) }
+            if let afterTask = task.afterTask { try setDependency(of: id, after: afterTask) }
         }
         return ranges
     }

@@ -91,7 +91,7 @@ struct TaskSelection {
     }
 
     private func read(_ lanes: [Lane], after: Int64 = 0, limit: Int, newestFirst: Bool = false) throws -> [Int64] {
-        let condition = Condition(search: query.filter.search)
+        let condition = Condition(textAndTimeOf: query.filter)
         let running = TaskStore.list(query.running)
         var ids: [Int64] = []
         for lane in lanes {

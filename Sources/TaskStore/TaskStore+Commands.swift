@@ -72,6 +72,7 @@ extension Database {
         let before = head.standing
         guard try head.standing.apply(event) else { return }
         if event == .retry || before.reason == .sourceChanged { try forgetSource(of: head.id) }
+        if let standing = try follow(head.id, event, from: before) { head.standing = standing }
         try setStanding(of: head.id, to: head.standing)
         let type: TaskEvent.Kind
         switch event {

@@ -28,10 +28,6 @@ package struct PageQuery: Sendable {
 }
 
 /// A batch with its tasks by stored state; states without a task are absent.
-package struct BatchCounts: Sendable, Equatable {
-    package var batch: String
-    package var counts: [TaskState: Int]
-}
 
 extension TaskStore {
     /// - Parameter owner: `nil` finds a task of anyone.

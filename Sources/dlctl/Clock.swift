@@ -17,6 +17,19 @@ enum Clock {
         return moment
     }
 
+    /// What `--since` and `--until` say: a moment, or a span before now.
+    static func past(_ text: String, option: String) throws(Failure) -> Milliseconds {
+        let now = now()
+        if let span = TimeSpan.parse(text) { return max(0, now - span) }
+        guard !text.hasPrefix("+"), let moment = PointInTime.parse(text, now: now, utcOffset: LocalClock.utcOffset(at:))
+        else {
+            throw .usage(
+                "\(option): \(text) is no time; write 2026-01-31, 2026-01-31T22:00, 22:00 or 2h", field: option)
+        }
+        // An hour alone is the last one that clocks showed.
+        return text.utf8.count == 5 && moment > now ? moment - 86_400_000 : moment
+    }
+
     /// `2026-03-01 14:05:09`, local time.
     static func local(_ moment: Milliseconds) -> String {
         var seconds = time_t(moment / 1000)

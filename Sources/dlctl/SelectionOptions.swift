@@ -11,35 +11,30 @@ struct SelectionOptions: ParsableArguments {
     @Flag(help: "Every task that may be changed so.")
     var all = false
 
-    @Option(name: .customLong("state"), parsing: .singleValue, help: "Tasks in this state; may be repeated.")
-    var states: [TaskState] = []
-
-    @Option(help: ArgumentHelp("Tasks of this batch.", valueName: "name"))
-    var batch: String?
+    @OptionGroup var filter: FilterOptions
 
     init() {}
 
     func validate() throws {
         try arguments.validate()
-        if batch?.isEmpty == true { throw ValidationError("--batch: is empty; name the batch.") }
         let ids = arguments.ids
-        let filtered = all || !states.isEmpty || batch != nil
+        let filtered = all || !filter.isEmpty
         if ids.isEmpty && !filtered {
-            throw ValidationError("Name the tasks: ID…, --all, --state STATE or --batch NAME.")
+            throw ValidationError(
+                "Name the tasks: ID…, --all, --state STATE, --batch NAME, --search TEXT, --since TIME.")
         }
         if !ids.isEmpty && filtered {
-            throw ValidationError("Give ids or a filter (--all, --state, --batch), not both.")
+            throw ValidationError("Give ids or a filter (--all, --state, --batch, …), not both.")
         }
     }
 
     private static let idsPerCall = 10_000
 
     /// The calls to make: an id that stands twice is meant once, and no call outgrows a line.
-    func calls(deleteFile: Bool? = nil) -> [TaskSelectionParameters] {
+    func calls(deleteFile: Bool? = nil) throws(Failure) -> [TaskSelectionParameters] {
         let ids = arguments.ids
         guard !ids.isEmpty else {
-            let filter = TaskFilter(states: states.isEmpty ? nil : states, batch: batch)
-            return [TaskSelectionParameters(filter: filter, deleteFile: deleteFile)]
+            return [TaskSelectionParameters(filter: try filter.filter(), deleteFile: deleteFile)]
         }
         var seen: Set<TaskID> = []
         let distinct = ids.filter { seen.insert($0).inserted }

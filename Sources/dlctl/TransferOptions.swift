@@ -51,6 +51,9 @@ struct TransferOptions: ParsableArguments {
             valueName: "time"))
     var startAt: String?
 
+    @Option(help: ArgumentHelp("Wait until this task has completed.", valueName: "id"))
+    var afterTask: TaskID?
+
     @Option(help: ArgumentHelp("The name that a group of tasks shares.", valueName: "name"))
     var batch: String?
 
@@ -95,6 +98,7 @@ struct TransferOptions: ParsableArguments {
         task.priority = now ? .now : priority
         task.limit = limit?.bytesPerSecond
         task.startAt = try startAt.map { text throws(Failure) in try Clock.startAt(text) }
+        task.afterTask = afterTask
         task.batch = batch
         task.key = key
         task.paused = paused
@@ -125,6 +129,7 @@ extension TaskSpecification {
         if task.priority == .normal { task.priority = options.priority }
         task.limit = limit ?? options.limit
         task.startAt = startAt ?? options.startAt
+        task.afterTask = afterTask ?? options.afterTask
         task.batch = batch ?? options.batch
         task.paused = paused || options.paused
         guard kind == .download else { return task }

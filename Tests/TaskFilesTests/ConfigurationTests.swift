@@ -106,9 +106,7 @@ struct ConfigurationTests {
     @Test(
         "a key of the contract that nothing carries out is refused by name",
         arguments: [
-            ("schedule: []", 1), ("queues: [a]", 1), ("watch: []", 1), ("history: {}", 1),
-            ("events: {}", 1), ("metrics: {}", 1), ("limits: {download-rate: 1M}", 10),
-            ("limits: {upload-rate: 1M}", 10), ("limits: {tasks-per-batch: 1}", 10),
+            ("watch: []", 1), ("metrics: {}", 1), ("limits: {tasks-per-batch: 1}", 10),
             ("limits: {bytes-per-owner: 1}", 10), ("network: {deny: []}", 11),
             ("hosts: {h: {requests-per-second: 1}}", 13), ("hosts: {h: {headers: []}}", 13),
             ("hosts: {h: {credential: x}}", 13), ("hosts: {h: {owners: []}}", 13),
@@ -118,6 +116,49 @@ struct ConfigurationTests {
         let error = #expect(throws: FileError.self) { try Configuration(parsing: text, file: "f") }
         #expect(error?.column == column)
         #expect(error?.message.hasSuffix("is not carried out by this version yet; take it out") == true)
+    }
+
+    @Test("rates, windows, queue files and what is kept are read")
+    func queueKeys() throws {
+        let text = """
+            limits: {download-rate: 2M, upload-rate: 500K}
+            hosts: {a.example: {download-rate: 1M, upload-rate: 10K}}
+            schedule:
+              - {days: mon-fri, from: "09:00", to: "18:00", download-rate: 1M}
+              - {days: [sat, sun], from: "22:00", to: "06:00", pause: true}
+              - {upload-rate: 5K}
+            queues: [/etc/dld/queue.d/*.yaml]
+            history: {age: 30d, count: 0}
+            events: {age: 12h, count: 500}
+            """
+        let configuration = try Configuration(parsing: text, file: "f")
+        #expect(configuration.limits.downloadRate == 2 << 20 && configuration.limits.uploadRate == 500 << 10)
+        #expect(configuration.hosts["a.example"] == .init(downloadRate: 1 << 20, uploadRate: 10 << 10))
+        #expect(
+            configuration.schedule
+                == Schedule([
+                    ScheduleWindow(days: Set(0..<5), from: 540, to: 1_080, downloadRate: 1 << 20),
+                    ScheduleWindow(days: [5, 6], from: 1_320, to: 360, pauses: true),
+                    ScheduleWindow(uploadRate: 5 << 10),
+                ]))
+        #expect(configuration.queues == ["/etc/dld/queue.d/*.yaml"])
+        #expect(configuration.history.age == 30 * 86_400_000 && configuration.history.count == 0)
+        #expect(configuration.events.age == 43_200_000 && configuration.events.count == 500)
+    }
+
+    @Test(
+        "windows that make no sense are refused where they stand",
+        arguments: [
+            ("schedule: {days: mon}", 1, 11), ("schedule:\n  - {days: monn, pause: true}", 2, 12),
+            ("schedule:\n  - {from: 9, pause: true}", 2, 12), ("schedule:\n  - {days: mon}", 2, 5),
+            ("schedule:\n  - {from: \"09:00\", to: \"09:00\", pause: true}", 2, 25),
+            ("schedule:\n  - {from: \"24:00\", pause: true}", 2, 12),
+            ("schedule:\n  - {pauses: true}", 2, 6), ("queues: [a.yaml]", 1, 10), ("history: {age: 0s}", 1, 16),
+            ("limits: {download-rate: 0}", 1, 25), ("events: {count: -1}", 1, 17),
+        ])
+    func wrongWindows(text: String, line: Int, column: Int) {
+        let error = #expect(throws: FileError.self) { try Configuration(parsing: text, file: "f") }
+        #expect((error?.line, error?.column) == (line, column), "\(error?.description ?? "")")
     }
 
     @Test("a key that stands twice is refused at the second")

@@ -20,6 +20,7 @@ struct ExampleFilesTests {
     @Test("the example configuration holds every key, and is right with all of them in use")
     func everyKey() throws {
         let lines = try text(of: "dld.yaml").split(separator: "\n", omittingEmptySubsequences: false).map { line in
+            if line.hasPrefix("  # - ") { return "  " + line.dropFirst(4) }
             guard line.hasPrefix("  # "), let word = line.dropFirst(4).split(separator: " ").first,
                 word.hasSuffix(":"),
                 word.utf8.dropLast().allSatisfy({ $0.isLetterOrDigit || "-.*'".utf8.contains($0) }),
@@ -32,7 +33,8 @@ struct ExampleFilesTests {
             ("limits", ConfigurationKeys.limits), ("retry", ConfigurationKeys.retry),
             ("timeouts", ConfigurationKeys.timeouts), ("disk", ConfigurationKeys.disk),
             ("tls", ConfigurationKeys.tls), ("network", ConfigurationKeys.network), ("hosts", ConfigurationKeys.host),
-            ("control", ConfigurationKeys.control), ("log", ConfigurationKeys.log),
+            ("schedule", ConfigurationKeys.window), ("queues", KeyTable([])), ("history", ConfigurationKeys.kept),
+            ("events", ConfigurationKeys.kept), ("control", ConfigurationKeys.control), ("log", ConfigurationKeys.log),
         ]
         #expect(sections.map(\.0) == ConfigurationKeys.top.known)
         for (name, keys) in sections {
@@ -40,8 +42,8 @@ struct ExampleFilesTests {
             let section = lines[(start + 1)...].prefix { $0.isEmpty || $0.hasPrefix(" ") }
             for key in keys.known {
                 let isThere = section.contains { line in
-                    // Of a host, beneath its name.
-                    name == "hosts" ? line.contains("\(key): ") : line.hasPrefix("  \(key):")
+                    // Of a host, beneath its name; of a window, within it.
+                    ["hosts", "schedule"].contains(name) ? line.contains("\(key): ") : line.hasPrefix("  \(key):")
                 }
                 #expect(isThere, "\(name).\(key)")
             }
@@ -49,6 +51,7 @@ struct ExampleFilesTests {
         let full = try Configuration(parsing: lines.joined(separator: "\n"), file: "dld.yaml")
         #expect(full.downloads.directory == "/srv/downloads")
         #expect(full.control.adminGroup == "adm")
+        #expect(full.schedule.windows.count == 2 && full.queues.count == 1)
         #expect(full.hosts["mirror.example.org"]?.httpVersion == .http2)
     }
 

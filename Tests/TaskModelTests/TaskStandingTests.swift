@@ -12,7 +12,7 @@ struct TaskStandingTests {
     }
 
     private static let events: [TaskStanding.Event] =
-        [.start, .succeed, .fail, .release, .pause, .resume, .cancel, .retry, .update]
+        [.start, .succeed, .fail, .release, .abandon, .pause, .resume, .cancel, .retry, .update]
         + TaskReason.allCases.flatMap { [.park($0, until: 7), .park($0, until: nil), .block($0)] }
 
     /// The machine once more, by state instead of by event.
@@ -42,7 +42,7 @@ struct TaskStandingTests {
                     ? .becomes(.waiting, reason, until) : .refused
             case .block(let reason):
                 [.auth, .urlExpired, .sourceChanged].contains(reason) ? .becomes(.paused, reason) : .refused
-            case .start: .refused
+            case .start, .abandon: .refused
             }
         case .paused:
             switch event {
@@ -126,6 +126,19 @@ struct TaskStandingTests {
         let later = TaskStanding(startAt: 9, now: 1)
         #expect((later.state, later.reason, later.notBefore) == (.waiting, .scheduled, 9))
         #expect(TaskStanding(startAt: 9, now: 9) == TaskStanding())
+    }
+
+    @Test("only what waits for another task is abandoned with it", arguments: TaskReason.allCases)
+    func abandoned(reason: TaskReason) throws {
+        var standing = TaskStanding()
+        try standing.apply(.start)
+        guard (try? standing.apply(.park(reason, until: nil))) != nil else { return }
+        if reason == .dependency {
+            #expect(standing == TaskStanding(follows: true))
+            #expect(try standing.apply(.abandon) && standing.state == .failed)
+        } else {
+            #expect(throws: IllegalTransition.self) { try standing.apply(.abandon) }
+        }
     }
 
     @Test("a stored combination that the machine never makes is refused", arguments: TaskState.allCases)

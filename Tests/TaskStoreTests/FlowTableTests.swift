@@ -62,7 +62,10 @@ struct FlowTableTests {
         let set = try await fixture.store.beginSet(owner: 1000, batch: "b")
         _ = try await fixture.store.put(set, [.sample(key: "k")], now: 1)
         _ = try await fixture.store.commitSet(set, owner: 1000, prune: false, dryRun: false, now: 1)
-        #expect(try fixture.store.batches(owner: nil) == [BatchCounts(batch: "b", counts: [.queued: 1])])
+        #expect(
+            try fixture.store.batches(owner: nil) == [
+                BatchTotals(batch: "b", counts: [.queued: 1], bytesDone: 0, bytesTotal: nil)
+            ])
         let (kept, real) = try counts(fixture)
         #expect(kept == real)
     }

@@ -41,7 +41,10 @@ struct SchemaTests {
         #expect(records.map(\.owner) == [1000, 1000, 1000, 1001])
         #expect(records.map(\.bytesDone) == [5, 0, 7, 0])
         #expect(try store.counts(owner: nil) == [.completed: 1, .queued: 2, .paused: 1])
-        #expect(try store.batches(owner: nil) == [BatchCounts(batch: "b", counts: [.completed: 1, .queued: 1])])
+        #expect(
+            try store.batches(owner: nil) == [
+                BatchTotals(batch: "b", counts: [.completed: 1, .queued: 1], bytesDone: 0, bytesTotal: nil)
+            ])
         #expect(try store.work(for: TaskID(2))?.secrets.user == "u")
         #expect(try store.work(for: TaskID(3))?.resumeData == [1])
         #expect(try store.events(after: 0, limit: 9).map(\.id) == [TaskID(1)])

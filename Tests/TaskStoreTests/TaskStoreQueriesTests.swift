@@ -124,10 +124,13 @@ struct TaskStoreQueriesTests {
         #expect(try fixture.store.counts(owner: 9) == [:])
         #expect(
             try fixture.store.batches(owner: nil) == [
-                BatchCounts(batch: "a", counts: [.queued: 2, .paused: 1]),
-                BatchCounts(batch: "b", counts: [.queued: 1]),
+                BatchTotals(batch: "a", counts: [.queued: 2, .paused: 1], bytesDone: 0, bytesTotal: nil),
+                BatchTotals(batch: "b", counts: [.queued: 1], bytesDone: 0, bytesTotal: nil),
             ])
-        #expect(try fixture.store.batches(owner: 2) == [BatchCounts(batch: "a", counts: [.queued: 1])])
+        #expect(
+            try fixture.store.batches(owner: 2) == [
+                BatchTotals(batch: "a", counts: [.queued: 1], bytesDone: 0, bytesTotal: nil)
+            ])
     }
 
     @Test("where flows are many, pages are the same")

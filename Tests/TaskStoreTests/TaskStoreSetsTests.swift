@@ -352,7 +352,10 @@ struct TaskStoreSetsTests {
         #expect(try records(fixture).count == 201)
         #expect(try records(fixture)[49].specification.batch == "own")
         #expect(try store.counts(owner: nil) == [.queued: 201])
-        #expect(try store.batches(owner: nil) == [BatchCounts(batch: "own", counts: [.queued: 100])])
+        #expect(
+            try store.batches(owner: nil) == [
+                BatchTotals(batch: "own", counts: [.queued: 100], bytesDone: 0, bytesTotal: nil)
+            ])
         let events = try store.events(after: 0, limit: 1_000)
         #expect(events.map(\.sequence) == Array(1...201))
         #expect(events.map(\.id) == [other] + (1...100).map { TaskID($0) } + (102...201).map { TaskID($0) })

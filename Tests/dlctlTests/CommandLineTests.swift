@@ -122,7 +122,7 @@ import Testing
     func selection() throws {
         let ids = (1...25_000).map(String.init) + ["7"]
         let command = try #require(try Dlctl.parseAsRoot(ArgumentRuns.join(["pause"] + ids)) as? Pause)
-        let calls = command.selection.calls()
+        let calls = try command.selection.calls()
         #expect(calls.map { $0.ids?.count } == [10_000, 10_000, 5_000])
         #expect(calls.allSatisfy { $0.filter == nil })
     }

@@ -12,7 +12,7 @@ struct RateTurn {
     private let direction: Direction
     /// `scheme://name:port` of who is spoken to.
     private let origin: String
-    private var host: RateLimiter?
+    private var hostLimiters: HostRates.Limiters?
     private var hostEdition = 0
 
     /// Bytes that were counted and have not passed.
@@ -32,6 +32,13 @@ struct RateTurn {
         switch direction {
         case .download: session.downloadLimiter
         case .upload: session.uploadLimiter
+        }
+    }
+
+    private var host: RateLimiter? {
+        switch direction {
+        case .download: hostLimiters?.download
+        case .upload: hostLimiters?.upload
         }
     }
 
@@ -81,7 +88,6 @@ struct RateTurn {
         let edition = session.hostRates.currentEdition
         guard edition != hostEdition else { return }
         hostEdition = edition
-        let limiters = session.hostRates.limiters(of: origin)
-        host = direction == .download ? limiters?.download : limiters?.upload
+        hostLimiters = session.hostRates.limiters(of: origin)
     }
 }

@@ -14,18 +14,7 @@ struct List: DaemonCommand {
               dlctl list --json --batch nightly | jq '.[].path'
             """)
 
-    @Option(name: .customLong("state"), parsing: .singleValue, help: "Tasks in this state; may be repeated.")
-    var states: [TaskState] = []
-
-    @Option(help: ArgumentHelp("Tasks of this batch.", valueName: "name"))
-    var batch: String?
-
-    @Option(
-        help: ArgumentHelp("Tasks with this in their URL or path; letter case counts for nothing.", valueName: "text"))
-    var search: String?
-
-    @Option(help: ArgumentHelp("Tasks of this user.", valueName: "uid"))
-    var owner: UInt32?
+    @OptionGroup var selection: FilterOptions
 
     @Option(help: ArgumentHelp("The newest N; with --after the next N.", valueName: "n"))
     var limit: Int?
@@ -38,13 +27,12 @@ struct List: DaemonCommand {
     var outer: [GlobalOptions] { [root.global] }
 
     func validate() throws {
-        if batch?.isEmpty == true { throw ValidationError("--batch: is empty; name the batch.") }
         if let limit, limit < 1 { throw ValidationError("--limit must be at least 1.") }
     }
 
     func perform(_ context: Context) throws {
         let client = try context.connect()
-        let filter = TaskFilter(states: states.isEmpty ? nil : states, batch: batch, search: search, owner: owner)
+        let filter = try selection.filter()
         if context.json {
             try printJSON(client, filter, context.output)
         } else {

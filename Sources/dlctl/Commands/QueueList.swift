@@ -7,7 +7,7 @@ import TaskModel
 struct QueueList: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "Lists the batches with their tasks by state.",
+        abstract: "Lists the batches with what their tasks come to.",
         discussion: """
             EXAMPLES:
               dlctl queue list
@@ -26,8 +26,21 @@ struct QueueList: DaemonCommand {
             return
         }
         let width = Terminal.isTerminal(STDOUT_FILENO) ? Terminal.size(STDOUT_FILENO).columns : nil
-        var table = Table([Table.Column(title: "BATCH"), Table.Column(title: "TASKS")], width: width)
-        let rows = result.batches.map { [Escape.visible($0.batch), Describe.counts($0.tasks)] }
+        var table = Table(
+            [
+                Table.Column(title: "BATCH"), Table.Column(title: "OUTCOME"),
+                Table.Column(title: "DONE", alignsRight: true), Table.Column(title: "TASKS"),
+            ], width: width)
+        let rows = result.batches.map {
+            [Escape.visible($0.batch), $0.outcome?.rawValue ?? "open", Self.done($0), Describe.counts($0.tasks)]
+        }
         if !rows.isEmpty { table.page(rows).forEach(context.output.line) }
+    }
+
+    /// `1.2 GiB of 4.0 GiB`, as far as it is known.
+    private static func done(_ batch: QueueListResult.Batch) -> String {
+        let done = ByteSize.describe(batch.bytesDone)
+        guard let total = batch.bytesTotal, total != batch.bytesDone else { return done }
+        return "\(done) of \(ByteSize.describe(total))"
     }
 }

@@ -1,0 +1,92 @@
+import Logging
+import TaskModel
+import TaskStore
+
+/// Lets go of what is kept of the past for too long or too much of: tasks that ended, with their parts, and events.
+///
+/// It looks when it is told that something ended, and when the oldest comes of age; otherwise it sleeps.
+actor Housekeeper {
+    private let store: TaskStore
+    private let clock: QueueClock
+    private let logger: Logger
+    private var remove: @Sendable ([TaskID]) async throws -> Void = { _ in }
+    private var settings: QueueSettings
+    private var alarm: Task<Void, Never>?
+    private var isLooking = false
+    private var isStopped = false
+
+    /// Milliseconds from a sign that something ended to the look at it: many end together.
+    private static let delay: Milliseconds = 1_000
+    /// Milliseconds between looks at what comes of age: at least, and at most.
+    private static let interval: ClosedRange<Milliseconds> = 60_000...86_400_000
+
+    init(store: TaskStore, settings: QueueSettings, clock: QueueClock, logger: Logger) {
+        self.store = store
+        self.settings = settings
+        self.clock = clock
+        self.logger = logger
+    }
+
+    /// - Parameter remove: deletes tasks with their parts.
+    func start(remove: @escaping @Sendable ([TaskID]) async throws -> Void) {
+        self.remove = remove
+        notify()
+    }
+
+    func stop() {
+        isStopped = true
+        alarm?.cancel()
+    }
+
+    func apply(_ settings: QueueSettings) {
+        self.settings = settings
+        look(after: 0)
+    }
+
+    /// Something ended, or was written into the journal.
+    func notify() {
+        guard !isLooking else { return }
+        isLooking = true
+        look(after: Self.delay)
+    }
+
+    private func look(after delay: Milliseconds) {
+        guard !isStopped else { return }
+        alarm?.cancel()
+        alarm = Task { [weak self, clock] in
+            if delay > 0 { await clock.sleep(delay) }
+            if !Task.isCancelled { await self?.tidyUp() }
+        }
+    }
+
+    private func tidyUp() async {
+        isLooking = false
+        do {
+            try await removeTasks()
+            let events = KeptHistory(since: clock.now() - settings.eventAge, count: settings.eventCount)
+            while try await store.trimEvents(events) {}
+        } catch {
+            if (error as? StoreError) == .closed { return }
+            logger.error("cannot let go of the past", metadata: ["error": "\(error)"])
+        }
+        guard !isLooking else { return }
+        let next = [
+            ((try? store.firstEnd()) ?? nil).map { $0 + settings.historyAge },
+            ((try? store.firstEventTime()) ?? nil).map { $0 + settings.eventAge },
+        ].compactMap(\.self).min()
+        guard let next else { return }
+        look(after: min(max(next - clock.now(), Self.interval.lowerBound), Self.interval.upperBound))
+    }
+
+    private func removeTasks() async throws {
+        var before: [TaskID] = []
+        while !isStopped {
+            let tasks = KeptHistory(since: clock.now() - settings.historyAge, count: settings.historyCount)
+            let ids = try store.expired(tasks, limit: TaskQueue.partSize)
+            // Those that stay for all that are not asked to go again at once.
+            if ids.isEmpty || ids == before { return }
+            before = ids
+            try await remove(ids)
+        }
+    }
+}

@@ -1,0 +1,99 @@
+import GRDB
+import TaskModel
+
+extension TaskStore {
+    /// Makes ready what follows tasks that have completed, and fails what follows those that ended otherwise or are gone.
+    ///
+    /// - Returns: how many tasks changed. What follows those that failed is settled too.
+    package func settleDependencies(now: Milliseconds) async throws(StoreError) -> Int {
+        var total = 0
+        while try read({ try $0.firstSettled() }) != nil {
+            total += try await writes.perform(weight: Self.rowsInCommit) { database in
+                try database.settleFirst(limit: Self.rowsInCommit, now: now)
+            }
+        }
+        return total
+    }
+}
+
+extension Database {
+    fileprivate func firstSettled() throws -> Int64? {
+        try firstRow("SELECT after_task FROM settled_dependency ORDER BY after_task LIMIT 1") { try $0.integer(0) }
+    }
+
+    /// - Parameter limit: tasks to change at most.
+    /// - Returns: how many changed.
+    fileprivate func settleFirst(limit: Int, now: Milliseconds) throws -> Int {
+        guard let first = try firstSettled() else { return 0 }
+        let state = try firstRow("SELECT state FROM task WHERE id = ?", [first]) { try $0.word(0) as TaskState }
+        // It may have been taken back into the queue.
+        let isOpen = state.map { !$0.isEnded } ?? false
+        let waiting: [TaskHead] =
+            isOpen
+            ? []
+            : try rows(
+                """
+                SELECT id, owner, state, reason, not_before FROM task WHERE state = 'waiting' AND reason = 'dependency'
+                    AND id IN (SELECT task_id FROM task_dependency WHERE after_task = ?) LIMIT ?
+                """, [first, limit], TaskHead.init)
+        for head in waiting {
+            if state == .completed {
+                try release(head.id, now: now)
+            } else {
+                try fail(head, after: TaskID(first), state, now: now)
+            }
+        }
+        if waiting.count < limit {
+            try run("DELETE FROM settled_dependency WHERE after_task = ?", [first])
+            // What is paused has nothing to wait for any more either.
+            if state == .completed { try run("DELETE FROM task_dependency WHERE after_task = ?", [first]) }
+        }
+        return waiting.count
+    }
+
+    private func release(_ id: TaskID, now: Milliseconds) throws {
+        let startAt = try record(id, owner: nil)?.specification.startAt
+        try setStanding(of: id, to: TaskStanding(startAt: startAt, now: now))
+    }
+
+    private func fail(_ head: TaskHead, after id: TaskID, _ state: TaskState?, now: Milliseconds) throws {
+        var head = head
+        try head.standing.apply(.abandon)
+        let failure = TaskFailure(
+            code: .invalid,
+            message: state.map { "task \(id), which it was to follow, is \($0.rawValue)" }
+                ?? "task \(id), which it was to follow, is gone", httpStatus: nil)
+        try setStanding(of: head.id, to: head.standing)
+        try run(
+            "UPDATE task SET finished_at = ?, error_code = ?, error_message = ? WHERE id = ?",
+            [now, failure.code.rawValue, failure.message, head.id.rawValue])
+        try journal(.failed, of: head, error: failure, at: now)
+    }
+
+    /// - Parameter after: `nil`: it follows none.
+    func setDependency(of id: TaskID, after: TaskID?) throws {
+        try run("DELETE FROM task_dependency WHERE task_id = ?", [id.rawValue])
+        guard let after else { return }
+        try run("INSERT INTO task_dependency (task_id, after_task) VALUES (?, ?)", [id.rawValue, after.rawValue])
+    }
+
+    /// A person takes a task back into the queue.
+    ///
+    /// - Parameter before: where it stood.
+    /// - Returns: where it stands: one that was paused waits for what it follows, one that ended only where that has not.
+    func follow(_ id: TaskID, _ event: TaskStanding.Event, from before: TaskStanding) throws -> TaskStanding? {
+        guard event == .resume || event == .retry else { return nil }
+        let found = try firstRow(
+            """
+            SELECT after_task, task.state FROM task_dependency LEFT JOIN task ON task.id = after_task
+            WHERE task_id = ?
+            """, [id.rawValue]
+        ) { (after: try $0.id(0), state: try $0.wordOrNil(1) as TaskState?) }
+        guard let found else { return nil }
+        let isOpen = found.state.map { !$0.isEnded } ?? false
+        let waits = event == .resume ? before.state == .paused : isOpen
+        // Otherwise it was said to start whatever becomes of the other.
+        try setDependency(of: id, after: waits ? found.after : nil)
+        return waits ? TaskStanding(follows: true) : nil
+    }
+}

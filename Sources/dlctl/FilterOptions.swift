@@ -1,0 +1,45 @@
+import ArgumentParser
+import TaskModel
+
+/// Which tasks are meant, for commands that take a filter.
+struct FilterOptions: ParsableArguments {
+    @Option(name: .customLong("state"), parsing: .singleValue, help: "Tasks in this state; may be repeated.")
+    var states: [TaskState] = []
+
+    @Option(help: ArgumentHelp("Tasks of this batch.", valueName: "name"))
+    var batch: String?
+
+    @Option(
+        help: ArgumentHelp("Tasks with this in their URL or path; letter case counts for nothing.", valueName: "text"))
+    var search: String?
+
+    @Option(help: ArgumentHelp("Tasks of this user.", valueName: "uid"))
+    var owner: UInt32?
+
+    @Option(
+        help: ArgumentHelp(
+            "Tasks that ended (or, where they have not, were added) then or later: 2026-01-31, 22:00, or 2h for two hours ago.",
+            valueName: "time"))
+    var since: String?
+
+    @Option(help: ArgumentHelp("Tasks that ended (or were added) before then.", valueName: "time"))
+    var until: String?
+
+    init() {}
+
+    func validate() throws {
+        if batch?.isEmpty == true { throw ValidationError("--batch: is empty; name the batch.") }
+        if search?.isEmpty == true { throw ValidationError("--search: is empty; say what to look for.") }
+    }
+
+    var isEmpty: Bool {
+        states.isEmpty && batch == nil && search == nil && owner == nil && since == nil && until == nil
+    }
+
+    func filter() throws(Failure) -> TaskFilter {
+        TaskFilter(
+            states: states.isEmpty ? nil : states, batch: batch, search: search, owner: owner,
+            since: try since.map { text throws(Failure) in try Clock.past(text, option: "--since") },
+            until: try until.map { text throws(Failure) in try Clock.past(text, option: "--until") })
+    }
+}

@@ -1,0 +1,80 @@
+import TaskModel
+import TaskStore
+import TestSupport
+import Testing
+import Transfer
+
+@testable import TaskQueue
+
+@Suite("Letting go of the past, and following", .timeLimit(.minutes(1)))
+struct HousekeeperTests {
+    @Test("of tasks that ended as many are kept as is configured, the newest ends; their files stay")
+    func count() async throws {
+        let server = try ScriptedServer(["/a": [.status(200, body: "x")], "/gone": [.status(404)]])
+        let fixture = try await QueueFixture { $0.historyCount = 2 }
+        for _ in 0..<4 {
+            let id = try await fixture.add(server.url("/a"))
+            _ = try await fixture.status(id, once: [.completed, .removed])
+        }
+        try await eventually(that: "two are left") {
+            try await fixture.queue.counts(for: QueueFixture.administrator)[.completed] == 2
+        }
+        #expect(fixture.files.count == 4)
+    }
+
+    @Test("what is too old goes when the daemon's settings say so, with what was fetched of it")
+    func age() async throws {
+        let manual = ManualClock()
+        let resource = Resource(size: 100_000)
+        let server = try ScriptedServer(["/a": [.serveThenCut(resource, after: 50_000), .status(404)]])
+        let fixture = try await QueueFixture(clock: manual.clock) {
+            $0.historyAge = 10_000
+            $0.eventAge = 5_000
+            $0.retry = .init(attempts: 1, baseDelay: 1, maximumDelay: 1)
+        }
+        let id = try await fixture.add(server.url("/a"))
+        _ = try await fixture.status(id, once: [.failed])
+        #expect(try fixture.store.record(id, owner: nil) != nil)
+        try await eventually(that: "it is gone", every: .milliseconds(5)) {
+            manual.advance(by: 1_000)
+            return try fixture.store.record(id, owner: nil) == nil
+        }
+        try await eventually(that: "so is its part") { fixture.parts.isEmpty }
+        try await eventually(that: "the journal is empty", every: .milliseconds(5)) {
+            manual.advance(by: 1_000)
+            return try fixture.store.oldestEvent() == nil
+        }
+    }
+
+    @Test("a task starts when the one that it follows has completed, and fails when that fails")
+    func following() async throws {
+        let server = try ScriptedServer([
+            "/a": [.status(200, body: "x")], "/b": [.status(200, body: "y")], "/gone": [.status(404)],
+        ])
+        let fixture = try await QueueFixture()
+        let first = try await fixture.add(server.url("/a")) { $0.paused = true }
+        let second = try await fixture.add(server.url("/b")) { $0.afterTask = first }
+        #expect(try await fixture.status(second).reason == .dependency)
+        _ = try await fixture.queue.change(.resume, [first], by: QueueFixture.me)
+        _ = try await fixture.completed(second)
+        #expect(server.requests().map(\.path) == ["/a", "/b"])
+        let gone = try await fixture.add(server.url("/gone")) { $0.paused = true }
+        let after = try await fixture.add(server.url("/b")) { $0.afterTask = gone }
+        _ = try await fixture.queue.change(.resume, [gone], by: QueueFixture.me)
+        let failed = try await fixture.status(after, once: [.failed])
+        #expect(failed.error?.message == "task \(gone), which it was to follow, is failed")
+    }
+
+    @Test("a task that there is not, or that is another's, cannot be followed")
+    func unknown() async throws {
+        let fixture = try await QueueFixture()
+        let other = try await fixture.add("http://127.0.0.1:1/a", by: Caller(uid: 7, isAdministrator: false)) {
+            $0.paused = true
+        }
+        for id in [other, TaskID(999)] {
+            await #expect(throws: QueueError.self) {
+                try await fixture.add("http://127.0.0.1:1/b") { $0.afterTask = id }
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+import TaskModel
+import TestSupport
+import Testing
+
+@testable import TaskStore
+
+@Suite("Tasks that follow others")
+struct DependencyTests {
+    private func follower(of id: TaskID, paused: Bool = false, startAt: Milliseconds? = nil) -> NewTask {
+        var task = NewTask.sample(
+            standing: TaskStanding(paused: paused, follows: true, startAt: startAt, now: 1_000))
+        task.specification.afterTask = id
+        task.specification.startAt = startAt
+        return task
+    }
+
+    private func standing(_ id: TaskID, in fixture: StoreFixture) throws -> TaskStanding? {
+        try fixture.store.record(id, owner: nil)?.standing
+    }
+
+    @Test("one becomes ready when the other has completed, or waits for its hour then")
+    func completes() async throws {
+        let fixture = try StoreFixture()
+        let first = try await fixture.add("https://example.org/a")
+        let ids = try await fixture.add(follower(of: first), follower(of: first, startAt: 50_000))
+        #expect(try await fixture.store.settleDependencies(now: 9_000) == 0)
+        #expect(try fixture.states(ids) == [.waiting, .waiting])
+        try await fixture.conclude(first, .inState(.completed))
+        #expect(try await fixture.store.settleDependencies(now: 9_000) == 2)
+        #expect(try standing(ids[0], in: fixture) == TaskStanding())
+        #expect(try standing(ids[1], in: fixture) == TaskStanding(startAt: 50_000, now: 9_000))
+        #expect(try await fixture.store.settleDependencies(now: 9_000) == 0)
+    }
+
+    @Test("one that is added after the other completed is ready at once")
+    func later() async throws {
+        let fixture = try StoreFixture()
+        let first = try await fixture.add(inState: .completed)
+        let id = try #require(try await fixture.add(follower(of: first)).first)
+        #expect(try await fixture.store.settleDependencies(now: 9_000) == 1)
+        #expect(try fixture.states([id]) == [.queued])
+    }
+
+    @Test("a chain fails with its first, and says why", arguments: [TaskState.failed, .cancelled])
+    func chain(state: TaskState) async throws {
+        let fixture = try StoreFixture()
+        let first = try await fixture.add("https://example.org/a")
+        var ids = [first]
+        for _ in 0..<5 { ids += try await fixture.add(follower(of: ids[ids.count - 1])) }
+        try await fixture.conclude(first, .inState(state))
+        #expect(try await fixture.store.settleDependencies(now: 9_000) == 5)
+        #expect(try fixture.states(Array(ids.dropFirst())) == Array(repeating: .failed, count: 5))
+        let record = try #require(try fixture.store.record(ids[1], owner: nil))
+        #expect(record.error?.message == "task \(first), which it was to follow, is \(state.rawValue)")
+        #expect(record.finishedAt == 9_000)
+        #expect(try fixture.store.events(after: 0, limit: 100).filter { $0.type == .failed }.count >= 5)
+    }
+
+    @Test("what follows a task that is removed fails")
+    func removed() async throws {
+        let fixture = try StoreFixture()
+        let first = try await fixture.add("https://example.org/a")
+        let id = try #require(try await fixture.add(follower(of: first)).first)
+        _ = try await fixture.store.remove([first], owner: nil, now: 1)
+        #expect(try await fixture.store.settleDependencies(now: 9_000) == 1)
+        #expect(try fixture.store.record(id, owner: nil)?.error?.message.hasSuffix("is gone") == true)
+    }
+
+    @Test("whoever resumes a waiting one has it start now, whatever becomes of the other")
+    func resumed() async throws {
+        let fixture = try StoreFixture()
+        let first = try await fixture.add("https://example.org/a")
+        let id = try #require(try await fixture.add(follower(of: first)).first)
+        _ = try await fixture.store.apply(.resume, to: [id], owner: nil, now: 1)
+        #expect(try fixture.states([id]) == [.queued])
+        try await fixture.conclude(first, .inState(.failed))
+        #expect(try await fixture.store.settleDependencies(now: 9_000) == 0)
+        #expect(try fixture.states([id]) == [.queued])
+    }
+
+    @Test("one that was paused waits for the other when it is resumed, unless that has completed meanwhile")
+    func paused() async throws {
+        let fixture = try StoreFixture()
+        let first = try await fixture.add("https://example.org/a")
+        let ids = try await fixture.add(follower(of: first, paused: true), follower(of: first, paused: true))
+        _ = try await fixture.store.apply(.resume, to: [ids[0]], owner: nil, now: 1)
+        #expect(try standing(ids[0], in: fixture) == TaskStanding(follows: true))
+        try await fixture.conclude(first, .inState(.completed))
+        #expect(try await fixture.store.settleDependencies(now: 9_000) == 1)
+        _ = try await fixture.store.apply(.resume, to: [ids[1]], owner: nil, now: 1)
+        #expect(try fixture.states(ids) == [.queued, .queued])
+    }
+
+    @Test("a batch that is retried whole runs in its order again")
+    func retried() async throws {
+        let fixture = try StoreFixture()
+        let first = try await fixture.add("https://example.org/a")
+        let id = try #require(try await fixture.add(follower(of: first)).first)
+        try await fixture.conclude(first, .inState(.failed))
+        _ = try await fixture.store.settleDependencies(now: 9_000)
+        _ = try await fixture.store.apply(.retry, to: [first, id], owner: nil, now: 1)
+        #expect(try fixture.states([first, id]) == [.queued, .waiting])
+        // By itself, it is to start whatever the other is.
+        try await fixture.conclude(first, .inState(.failed))
+        _ = try await fixture.store.settleDependencies(now: 9_000)
+        _ = try await fixture.store.apply(.retry, to: [id], owner: nil, now: 1)
+        #expect(try fixture.states([first, id]) == [.failed, .queued])
+    }
+
+    @Test("what is to be settled is known to the next life")
+    func reopened() async throws {
+        let directory = try TemporaryDirectory()
+        var id = TaskID(0)
+        do {
+            let fixture = try StoreFixture(in: directory)
+            let first = try await fixture.add("https://example.org/a")
+            id = try #require(try await fixture.add(follower(of: first)).first)
+            try await fixture.conclude(first, .inState(.completed))
+        }
+        let fixture = try StoreFixture(in: directory)
+        #expect(try await fixture.store.settleDependencies(now: 9_000) == 1)
+        #expect(try fixture.states([id]) == [.queued])
+    }
+
+    @Test("thousands that follow one task are settled in several commits")
+    func many() async throws {
+        let fixture = try StoreFixture()
+        let first = try await fixture.add("https://example.org/a")
+        let tasks = Array(repeating: follower(of: first), count: TaskStore.rowsInCommit + 10)
+        let ids = try await fixture.store.add(tasks, now: 1).map(\.id)
+        try await fixture.conclude(first, .inState(.completed))
+        #expect(try await fixture.store.settleDependencies(now: 9_000) == ids.count)
+        #expect(try fixture.store.counts(owner: nil)[.queued] == ids.count)
+    }
+}
