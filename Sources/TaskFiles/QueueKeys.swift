@@ -20,12 +20,11 @@ enum QueueKeys {
         "now", "limit", "start-at", "after-task", "key", "paused",
     ]
     private static let ofOneEntry = ["url", "mirror", "mirrors", "output", "file", "checksum", "key"]
-    private static let notCarriedOut: [String] = []
 
     private static func table(_ known: [String], elsewhere: [String], _ place: String) -> KeyTable {
         var places = Dictionary(uniqueKeysWithValues: elsewhere.map { ($0, place) })
         places["batch"] = "belongs to the top of the file, for all its entries"
-        return KeyTable(known, notCarriedOut: notCarriedOut, elsewhere: places)
+        return KeyTable(known, elsewhere: places)
     }
 
     /// The key under which a field of ``TaskSpecification`` stands in a queue file.

@@ -121,11 +121,39 @@ struct IncomingRequestTests {
         #expect(abort.queue == 4)
     }
 
+    @Test(
+        "a rate of the daemon is a number, 0 for none, null for the configured one, and absent for the one that there is",
+        arguments: [
+            (nil, nil, nil), ("{}", nil, nil), (#"{"download":5}"#, .limit(5), nil),
+            (#"{"upload":0}"#, nil, .unlimited), (#"{"download":null,"upload":7}"#, .configured, .limit(7)),
+        ] as [(String?, DaemonLimitsParameters.Rate?, DaemonLimitsParameters.Rate?)])
+    func limits(params: String?, download: DaemonLimitsParameters.Rate?, upload: DaemonLimitsParameters.Rate?) throws {
+        guard case .daemonLimits(let parameters) = try command("daemon.limits", params) else {
+            Issue.record("another command")
+            return
+        }
+        #expect((parameters.download, parameters.upload) == (download, upload))
+        let text = String(decoding: try JSONEncoder().encode(parameters), as: UTF8.self)
+        guard case .daemonLimits(let again) = try command("daemon.limits", text) else {
+            Issue.record("another command")
+            return
+        }
+        #expect((again.download, again.upload) == (download, upload))
+    }
+
+    @Test("a rate that is none is refused by name")
+    func wrongLimits() throws {
+        #expect(try error("daemon.limits", #"{"download":-1}"#).data?.field == "download")
+        #expect(try error("daemon.limits", #"{"upload":"1M"}"#).data?.field == "upload")
+        #expect(try error("daemon.limits", #"{"downlaod":1}"#).data?.field == "downlaod")
+    }
+
     @Test("commands without parameters take none, or an empty object")
     func withoutParameters() throws {
         for params in [nil, "{}"] {
             guard case .queueList = try command("queue.list", params),
                 case .daemonStatus = try command("daemon.status", params),
+                case .daemonReload = try command("daemon.reload", params),
                 case .daemonShutdown = try command("daemon.shutdown", params)
             else {
                 Issue.record("another command")

@@ -238,18 +238,14 @@ struct QueueFileTests {
         }
     }
 
-    @Test(
-        "an option that nothing carries out is refused by name",
-        arguments: [
-            "after-task"
-        ])
-    func notCarriedOut(option: String) {
-        let message = "`\(option)` is not carried out by this version yet; take it out"
-        #expect(throws: fault(3, 3, message)) { try queue("downloads:\n- url: http://h/\n  \(option): 1\n") }
-        #expect(throws: fault(3, 3, message)) {
-            try queue("uploads:\n- url: http://h/\n  \(option): 1\n  file: a\n")
+    @Test("a task to follow is named by its id", arguments: ["0", "-1", "1.5", "a", "99999999999999999999"])
+    func afterTask(wrong: String) throws {
+        #expect(
+            try queue("downloads:\n- url: http://h/\n  after-task: 7\n").entries.first?.specification.afterTask
+                == TaskID(7))
+        #expect(throws: fault(3, 15, "`after-task` must be a task's id, a whole number from 1")) {
+            try queue("downloads:\n- url: http://h/\n  after-task: \(wrong)\n")
         }
-        #expect(throws: fault(1, 12, message)) { try queue("defaults: {\(option): 1}") }
     }
 
     @Test("a form is a mapping, a field or a list of them; a fault of one stands at it")

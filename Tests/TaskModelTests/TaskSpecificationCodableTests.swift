@@ -24,7 +24,7 @@ struct TaskSpecificationCodableTests {
     }
 
     static let full = """
-        {"batch":"b","caCertificates":"c","checksum":"md5:0","checksumURL":"http://h/s","connections":4,\
+        {"afterTask":3,"batch":"b","caCertificates":"c","checksum":"md5:0","checksumURL":"http://h/s","connections":4,\
         "contentType":"t/t","cookies":"c","directory":"d","file":"/f","fileField":"n","form":["a=b","c="],"headers":["A: b"],"key":"k","kind":"upload",\
         "limit":1024,\
         "maxSize":9007199254740993,"metalink":true,"method":"POST","mirrors":["http://i/a","ftp://j/a"],"noMtime":true,\

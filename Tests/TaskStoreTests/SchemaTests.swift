@@ -43,7 +43,7 @@ struct SchemaTests {
         #expect(try store.counts(owner: nil) == [.completed: 1, .queued: 2, .paused: 1])
         #expect(
             try store.batches(owner: nil) == [
-                BatchTotals(batch: "b", counts: [.completed: 1, .queued: 1], bytesDone: 0, bytesTotal: nil)
+                BatchTotals(batch: "b", counts: [.completed: 1, .queued: 1], bytesDone: 5, bytesTotal: nil)
             ])
         #expect(try store.work(for: TaskID(2))?.secrets.user == "u")
         #expect(try store.work(for: TaskID(3))?.resumeData == [1])

@@ -35,6 +35,11 @@ package final class DaemonProcess: Sendable {
         self.environment = Self.isolated.merging(environment) { $1 }
     }
 
+    /// Writes the configuration anew; it counts from the next start or reload on.
+    package func configure(_ configuration: String) throws {
+        _ = try directory.write(configuration.replacing("@DIR@", with: directory.path), to: "dld.yaml")
+    }
+
     deinit {
         // Before its directory is removed.
         process.withLock { $0?.end() }
