@@ -100,6 +100,7 @@ bench: setup-bench release
 	$(SWIFT) build $(RELEASE) --product TransferLoad
 	@DLD_BIN_DIR='$(RELEASE_DIR)' RUNS='$(RUNS)' Tests/Benchmarks/bench.sh
 	@DLD_BIN_DIR='$(RELEASE_DIR)' Tests/Benchmarks/queue.sh
+	@DLD_BIN_DIR='$(RELEASE_DIR)' Tests/Benchmarks/rates.sh
 
 docs: setup
 	@SWIFT='$(SWIFT)' Tests/Documentation/docs.sh
@@ -109,7 +110,7 @@ consumer: setup
 
 lint:
 	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests
-	@for script in .ci/run .ci/install-missing Tests/Demo/demo.sh Tests/Benchmarks/bench.sh Tests/Benchmarks/queue.sh Tests/Fuzz/fuzz.sh \
+	@for script in .ci/run .ci/install-missing Tests/Demo/demo.sh Tests/Benchmarks/*.sh Tests/Fuzz/fuzz.sh \
 		Tests/Documentation/*.sh Tests/Consumer/consumer.sh; do \
 		bash -n $$script || exit 1; \
 	done

@@ -141,7 +141,7 @@ extension Configuration {
         if values["from"] != nil, values["to"] != nil, window.from == window.to {
             values["to"]?.report("is when the window begins; leave both out for the whole day")
         }
-        if !["download-rate", "upload-rate", "pause"].contains(where: { values[$0] != nil }) {
+        if values.isWhole, !["download-rate", "upload-rate", "pause"].contains(where: { values[$0] != nil }) {
             value.reportBare("this window says nothing of download-rate, upload-rate or pause")
         }
         return window

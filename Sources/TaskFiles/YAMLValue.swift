@@ -185,10 +185,12 @@ struct YAMLValue {
         for (key, value) in pairs {
             guard case .scalar(let scalar) = key else {
                 source.report("a key must be a word, not an alias or a collection", at: Position(key.mark))
+                mapping.isWhole = false
                 continue
             }
             if !keys.known.contains(scalar.string) {
                 source.report(keys.refusal(of: scalar.string), at: Position(key.mark))
+                mapping.isWhole = false
             } else if mapping[scalar.string] != nil {
                 source.report("`\(scalar.string)` is given twice", at: Position(key.mark))
             } else {
@@ -204,6 +206,8 @@ struct YAMLMapping {
     let position: Position
     /// In the file's order.
     var values: [YAMLValue] = []
+    /// None of its keys was left out for a fault that was reported.
+    var isWhole = true
 
     subscript(name: String) -> YAMLValue? { values.first { $0.name == name } }
 }
