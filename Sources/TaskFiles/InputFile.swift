@@ -29,10 +29,10 @@ package enum InputFile {
         return kind ?? .urlList
     }
 
-    /// Reads a URL list, a queue file or a Metalink.
+    /// Reads a URL list, a queue file, a Metalink or an input file of aria2.
     ///
     /// - Parameters: as of ``QueueFile/init(parsing:file:baseDirectory:now:utcOffset:readFile:)``.
-    /// - Throws: ``FileError``, the first in the file, or that its kind is not read.
+    /// - Throws: ``FileError``, the first in the file.
     package static func parse(
         _ bytes: [UInt8], file: String, baseDirectory: String, now: Milliseconds,
         utcOffset: @escaping @Sendable (Milliseconds) -> Int, readFile: @escaping ReadFile
@@ -46,10 +46,10 @@ package enum InputFile {
                 utcOffset: utcOffset, readFile: readFile)
         case .metalink: return try queueFile(of: Metalink(parsing: bytes, file: file), file: file)
         case .aria2Input:
-            throw FileError(
-                file: file, at: Position(),
-                "is an input file of aria2, with options of its own; this version reads URL lists, queue files and "
-                    + "Metalinks")
+            let input = try Aria2Input(parsing: bytes, file: file)
+            var queue = QueueFile(entries: input.entries)
+            queue.notes = input.notes
+            return queue
         }
     }
 

@@ -8,6 +8,8 @@ package struct QueueFile: Sendable, Equatable {
     package var entries: [QueueEntry]
     /// The directories of the entries lie beneath the one that the caller names; otherwise they stand in its place.
     package var nestsDirectories = false
+    /// What was passed over, in the file's order.
+    package var notes: [FileNote] = []
 
     package init(batch: String? = nil, entries: [QueueEntry] = []) {
         self.batch = batch

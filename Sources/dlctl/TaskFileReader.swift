@@ -46,6 +46,33 @@ enum TaskFileReader {
     }
 }
 
+extension Context {
+    private struct Warning: Encodable {
+        struct Detail: Encodable {
+            var message: String
+            var file: String
+            var line: Int
+            var column: Int
+        }
+        var warning: Detail
+    }
+
+    /// Says what was passed over in a file, on standard error: with `--json` an object a line.
+    func report(_ notes: [FileNote]) {
+        let errors = Output(STDERR_FILENO)
+        for note in notes {
+            if json {
+                errors.json(
+                    Warning(
+                        warning: .init(message: note.message, file: note.file, line: note.line, column: note.column)))
+            } else {
+                errors.line(Escape.visible("\(note)"))
+            }
+        }
+        errors.flush()
+    }
+}
+
 /// Paths as the daemon must be told them: it has a working directory of its own.
 enum FilePath {
     static func currentDirectory() -> String {

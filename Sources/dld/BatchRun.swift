@@ -7,6 +7,8 @@ import TaskQueue
 struct BatchRun: Sendable {
     let batch: String
     let entries: [TaskSpecification]
+    /// What was passed over in the file.
+    let notes: [FileNote]
     let caller: Caller
 
     /// - Throws: ``FileError`` with the place of what is wrong.
@@ -19,6 +21,7 @@ struct BatchRun: Sendable {
         let name = path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...]
         batch = file.batch ?? String(name.prefix { $0 != "." })
         entries = file.entries.map(\.specification)
+        notes = file.notes
         caller = Caller(uid: uid, isAdministrator: true)
     }
 

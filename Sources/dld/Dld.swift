@@ -169,6 +169,7 @@ struct Dld: AsyncParsableCommand {
     /// - Returns: the exit status that the batch came to.
     private static func carryOut(_ batch: BatchRun, on daemon: Daemon, exitWhenDone: Bool) async throws -> Int32 {
         var status: Int32 = 0
+        for note in batch.notes { daemon.logger.warning("\(note)") }
         do {
             let changes = try await batch.apply(to: daemon.queue)
             daemon.logger.info(

@@ -7,6 +7,7 @@ import TaskModel
 ///
 /// A new target is a function here and a directory of seeds in `Corpus`, of the same name.
 private let targets: [String: @Sendable ([UInt8]) -> Void] = [
+    "aria2": aria2,
     "cache": cache,
     "checksum-list": checksumList,
     "content-disposition": contentDisposition,
@@ -167,6 +168,25 @@ private func checksumList(_ bytes: [UInt8]) {
 }
 
 /// What is read makes tasks that stand, whose names lead nowhere but beneath.
+private func aria2(_ bytes: [UInt8]) {
+    let lines = bytes.count { $0 == 0x0A } + 1
+    let input: Aria2Input
+    do {
+        input = try Aria2Input(parsing: bytes, file: "f")
+    } catch {
+        precondition((1...lines).contains(error.line) && (1...(bytes.count + 1)).contains(error.column))
+        precondition(!error.message.isEmpty)
+        return
+    }
+    precondition(input.notes.count <= 100 && input.notes.allSatisfy { (1...lines).contains($0.line) })
+    var last = 0
+    for entry in input.entries {
+        precondition(entry.line > last)
+        last = entry.line
+        guard (try? entry.specification.check()) != nil else { fatalError("an entry makes no task") }
+    }
+}
+
 private func metalink(_ bytes: [UInt8]) {
     let files: [Metalink.File]
     do {

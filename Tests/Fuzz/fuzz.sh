@@ -40,8 +40,8 @@ sources+=(
     "$transfer"/Cookies/{Cookie,Cookie+Netscape}.swift
     "$transfer"/Files/FileDigest.swift
     "$transfer"/Reachability/{NetlinkMessage,NetworkPicture}.swift
-    "$root"/Sources/TaskFiles/{FileError,FileText,ChecksumList,ChecksumLineReader}.swift
-    "$root"/Sources/TaskFiles/Metalink/*.swift
+    "$root"/Sources/TaskFiles/{FileError,FileNote,FileText,ChecksumList,ChecksumLineReader,QueueEntry}.swift
+    "$root"/Sources/TaskFiles/{Aria2,Metalink}/*.swift
     "$here"/*.swift
 )
 printf 'module CLinux { header "%s" export * }\n' "$root/Sources/CLinux/include/clinux.h" \

@@ -95,14 +95,12 @@ struct InputFileTests {
         #expect(long?.mirrors.count == 8)
     }
 
-    @Test("kinds that are not read are refused by name")
-    func refused() {
-        #expect(
-            throws: fault(
-                1, 1,
-                "is an input file of aria2, with options of its own; this version reads URL lists, queue files and "
-                    + "Metalinks")
-        ) { try parse("http://h/\n out=x\n") }
+    @Test("an input file of aria2 becomes an entry a line of URLs, with notes of what was passed over")
+    func aria2() throws {
+        let file = try parse("http://h/\n out=x\n file-allocation=none\n")
+        #expect(file.batch == nil && !file.nestsDirectories)
+        #expect(file.entries.map(\.specification.output) == ["x"])
+        #expect(file.notes.map(\.line) == [3])
     }
 
     @Test("a fault keeps its place, whatever the kind")

@@ -18,6 +18,7 @@ struct Add: DaemonCommand {
               dlctl add --mirror https://example.net/a.iso https://example.org/a.iso
               dlctl add --checksum-url https://example.org/SHA256SUMS https://example.org/a.iso
               dlctl add --input a.iso.meta4
+              dlctl add --input aria2.session
               dlctl add --metalink https://example.org/a.iso.meta4
               dlctl add --user me --password-file ~/.secret https://example.org/private
             """)
@@ -29,7 +30,7 @@ struct Add: DaemonCommand {
     @Option(
         name: .customLong("input"),
         help: ArgumentHelp(
-            "A URL list, queue file or Metalink, checked whole before anything is queued; - is standard input.",
+            "A URL list, queue file, Metalink or aria2 input file, checked whole before anything is queued; - is standard input.",
             valueName: "file"))
     var inputFile: String?
 
@@ -179,6 +180,7 @@ struct Add: DaemonCommand {
         _ file: String, _ options: TaskSpecification, _ input: inout InputText, _ context: Context
     ) throws -> (queue: QueueSubmission, batch: String?) {
         var content = try TaskFileReader.read(file, for: "--input", &input)
+        context.report(content.notes)
         let batch = options.batch ?? content.batch
         for index in content.entries.indices {
             var task = content.entries[index].specification.filled(

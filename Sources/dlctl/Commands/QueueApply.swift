@@ -18,7 +18,7 @@ struct QueueApply: DaemonCommand {
               dlctl queue apply nightly.yaml --prune --dry-run     says what would change
             """)
 
-    @Argument(help: "A queue file, URL list or Metalink; - is standard input.")
+    @Argument(help: "A queue file, URL list, Metalink or aria2 input file; - is standard input.")
     var file: String
 
     @Flag(help: "Cancel the batch's tasks that the file no longer names.")
@@ -38,6 +38,7 @@ struct QueueApply: DaemonCommand {
     func perform(_ context: Context) throws {
         var input = InputText()
         var content = try TaskFileReader.read(file, for: "file", &input)
+        context.report(content.notes)
         guard let batch = batch ?? content.batch ?? TaskFileReader.batch(of: file) else {
             throw Failure.usage("--batch: name the batch; standard input has no name of its own", field: "--batch")
         }

@@ -1,0 +1,154 @@
+import TaskModel
+
+/// An input file of aria2 (aria2c(1), "Input File"): an entry is a line of URLs with tabs between them, all of them
+/// sources of one file, and the lines behind it that begin with white space hold an option each, `name=value`.
+///
+/// There are no escapes. Lines that begin with `#` say nothing. What becomes of an option: ``Aria2Option``.
+package struct Aria2Input: Sendable, Equatable {
+    /// In the file's order; no two have the same key.
+    package var entries: [QueueEntry] = []
+    /// Options that were passed over, each where it stands first.
+    package var notes: [FileNote] = []
+
+    package enum Limit {
+        package static let entries = 1_000_000
+    }
+
+    /// - Parameters:
+    ///   - bytes: the file; a byte order mark and line ends of CR LF are tolerated.
+    ///   - file: the name to print in messages.
+    ///   - limit: as many entries are taken.
+    /// - Throws: ``FileError``, the first in the file: what is no URL or no option, an option that is refused, given
+    ///   twice, or has a value that it cannot have.
+    package init(parsing bytes: [UInt8], file: String, limit: Int = Limit.entries) throws(FileError) {
+        var reader = Aria2Reader(file: file, limit: limit)
+        var start = bytes.starts(with: FileText.byteOrderMark) ? FileText.byteOrderMark.count : 0
+        while start < bytes.count {
+            let end = bytes[start...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count
+            try reader.read(line: bytes[start..<end])
+            start = end + 1
+        }
+        try reader.finish()
+        entries = reader.entries
+        notes = reader.notes
+    }
+}
+
+/// Reads an input file line by line.
+private struct Aria2Reader {
+    let file: String
+    let limit: Int
+    var entries: [QueueEntry] = []
+    private var number = 0
+    private var entry: Aria2Entry?
+    private var keys: [String: Int] = [:]
+    private var passedOver: [(note: FileNote, count: Int)] = []
+    private var passedOverIndex: [String: Int] = [:]
+
+    init(file: String, limit: Int) {
+        self.file = file
+        self.limit = limit
+    }
+
+    /// One for each option and reason, however many lines there are.
+    var notes: [FileNote] {
+        passedOver.map { item in
+            var note = item.note
+            if item.count > 1 { note.message += " (so too at \(item.count - 1) more)" }
+            return note
+        }
+    }
+
+    mutating func read(line: ArraySlice<UInt8>) throws(FileError) {
+        number += 1
+        let text = FileText.trimmed(line)
+        guard let first = text.first, first != UInt8(ascii: "#") else { return }
+        // What was trimmed is ASCII: its bytes are its characters.
+        let position = Position(line: number, column: text.startIndex - line.startIndex + 1)
+        guard let text = String(validating: text, as: UTF8.self) else {
+            throw fault(position, "is not UTF-8 text; dld reads text files only")
+        }
+        if line.first == 0x20 || line.first == 0x09 {
+            try readOption(text, at: position)
+        } else {
+            try finish()
+            guard entries.count < limit else {
+                throw fault(position, "is more than the \(limit) entries that one file may hold")
+            }
+            entry = Aria2Entry(file: file, sources: sources(text, at: position))
+        }
+    }
+
+    private func sources(_ text: String, at position: Position) -> [Aria2Entry.Text] {
+        var column = position.column
+        var sources: [Aria2Entry.Text] = []
+        for part in text.utf8.split(separator: 0x09, omittingEmptySubsequences: false) {
+            let part = String(decoding: part, as: UTF8.self)
+            if !part.isEmpty {
+                sources.append(.init(text: part, position: Position(line: position.line, column: column)))
+            }
+            column += part.count + 1
+        }
+        return sources
+    }
+
+    private mutating func readOption(_ text: String, at position: Position) throws(FileError) {
+        let bytes = text.utf8
+        guard let equals = bytes.firstIndex(of: UInt8(ascii: "=")), equals != bytes.startIndex,
+            bytes[..<equals].allSatisfy({ $0.isLetterOrDigit || $0 == UInt8(ascii: "-") || $0 == 0x20 || $0 == 0x09 })
+        else {
+            throw fault(
+                position, "is no option: behind white space stands `name=value`, and a URL begins its line")
+        }
+        func trimmed(_ part: Substring.UTF8View) -> String {
+            String(decoding: FileText.trimmed(Array(part)[...]), as: UTF8.self)
+        }
+        let (name, value) = (trimmed(bytes[..<equals]), trimmed(bytes[bytes.index(after: equals)...]))
+        guard entry != nil else { throw fault(position, "`\(name)` stands before the first URL") }
+        switch Aria2Option.meaning(of: name) {
+        case nil: throw fault(position, Aria2Option.refusal(ofUnknown: name))
+        case .refused(let harmless, let reason):
+            guard harmless.contains(value) else { throw fault(position, "`\(name)` \(reason)") }
+            try take(name, value, at: position)
+        case .passedOver:
+            note(at: position, "`\(name)` tunes aria2 and says nothing to dld; it is passed over")
+        case .carriedOut:
+            try take(name, value, at: position)
+        }
+    }
+
+    private mutating func take(_ name: String, _ value: String, at position: Position) throws(FileError) {
+        guard entry?.take(name, .init(text: value, position: position)) == true else {
+            throw fault(position, "`\(name)` is given twice")
+        }
+    }
+
+    private mutating func note(at position: Position, _ message: String) {
+        if let index = passedOverIndex[message] {
+            passedOver[index].count += 1
+        } else {
+            passedOverIndex[message] = passedOver.count
+            let note = FileNote(file: file, line: position.line, column: position.column, message: message)
+            passedOver.append((note, 1))
+        }
+    }
+
+    /// Turns the entry that was being read into a task.
+    mutating func finish() throws(FileError) {
+        guard var entry else { return }
+        self.entry = nil
+        let task = try entry.specification()
+        for (position, message) in entry.notes { note(at: position, message) }
+        if let key = task.key {
+            if let line = keys[key] {
+                throw fault(entry.position, "has the `gid` of the entry at line \(line)")
+            }
+            keys[key] = entry.position.line
+        }
+        entries.append(QueueEntry(task, line: entry.position.line, column: entry.position.column))
+    }
+
+    private func fault(_ position: Position, _ message: String) -> FileError {
+        FileError(file: file, at: position, message)
+    }
+}

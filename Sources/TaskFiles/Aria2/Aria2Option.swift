@@ -1,0 +1,93 @@
+import TaskModel
+
+/// The options that may stand in an input file of aria2 (aria2c(1), "Input File"), and what dld makes of each.
+///
+/// One rule: an option that says which bytes are fetched, where they go or as whom they are asked for is carried out
+/// or refused. One that only tunes aria2 is passed over with a note.
+enum Aria2Option {
+    enum Meaning: Equatable {
+        case carriedOut
+        case passedOver
+        /// Not carried out; with one of the `harmless` values it says what dld does anyway.
+        case refused(harmless: [String], reason: String)
+    }
+
+    /// - Returns: `nil` for what is no option.
+    static func meaning(of name: String) -> Meaning? {
+        if carriedOut.contains(name) { return .carriedOut }
+        if let refusal = refused[name] { return .refused(harmless: refusal.harmless, reason: refusal.reason) }
+        return tuning.contains(name) || ofTorrents.contains(name) ? .passedOver : nil
+    }
+
+    static func refusal(ofUnknown name: String) -> String {
+        let known = carriedOut.union(refused.keys).union(tuning).union(ofTorrents)
+        let hint = NearestWord.to(name, among: known).map { "; did you mean `\($0)`?" }
+        return "`\(name)` is no option of aria2's input files" + (hint ?? "")
+    }
+
+    /// The options of a proxy for each protocol; beside them stand those with `-user` and `-passwd`.
+    static func proxy(ofScheme scheme: String) -> String {
+        switch scheme {
+        case "http": "http-proxy"
+        case "https": "https-proxy"
+        default: "ftp-proxy"
+        }
+    }
+
+    static let proxies = ["http-proxy", "https-proxy", "ftp-proxy", "all-proxy"]
+
+    private static let carriedOut: Set<String> = Set(
+        proxies + proxies.flatMap { [$0 + "-user", $0 + "-passwd"] } + [
+            "allow-overwrite", "auto-file-renaming", "checksum", "continue", "dir", "ftp-passwd", "ftp-user", "gid",
+            "header", "http-no-cache", "http-passwd", "http-user", "max-connection-per-server", "max-download-limit",
+            "out", "pause", "referer", "remote-time", "split", "user-agent",
+        ])
+
+    private static let refused: [String: (harmless: [String], reason: String)] = [
+        "ca-certificate": ([], "is not read from here; give --cacert FILE to dlctl, or set tls.ca-file"),
+        "certificate": ([], "is not carried out: dld shows no certificate of its own"),
+        "check-certificate": (["true"], "is not carried out: dld always checks certificates"),
+        "conditional-get": (["false"], "is not carried out: dld does not compare with a file that is there"),
+        "dry-run": (["false"], "would fetch nothing; take the entry out"),
+        "follow-metalink": (["false"], "is not carried out here; give the Metalink's URL to dlctl add --metalink"),
+        "follow-torrent": (["false"], "is not carried out: dld does not speak BitTorrent"),
+        "ftp-type": (["binary"], "is not carried out: dld fetches bytes as they are"),
+        "hash-check-only": (["false"], "would fetch nothing; take the entry out"),
+        "index-out": ([], "names files of a torrent, and dld does not speak BitTorrent"),
+        "interface": ([], "is not carried out: dld goes by the system's routes"),
+        "load-cookies": ([], "is not carried out by this version; give a Cookie field by `header`"),
+        "metalink-base-uri": ([], "belongs to Metalinks; give one to dlctl add by itself"),
+        "metalink-language": ([], "belongs to Metalinks; give one to dlctl add by itself"),
+        "metalink-os": ([], "belongs to Metalinks; give one to dlctl add by itself"),
+        "metalink-version": ([], "belongs to Metalinks; give one to dlctl add by itself"),
+        "multiple-interface": ([], "is not carried out: dld goes by the system's routes"),
+        "no-netrc": (["true"], "is not carried out: dld reads no .netrc; give http-user or ftp-user"),
+        "no-proxy": ([""], "is not carried out; name a proxy only where one is to be used"),
+        "parameterized-uri": (["false"], "makes many URLs of one; write them out"),
+        "private-key": ([], "is not carried out: dld shows no certificate of its own"),
+        "select-file": ([], "chooses among files of a torrent or Metalink; write the URL of each file"),
+        "ssh-host-key-md": ([], "is not carried out: dld goes by its list of known hosts"),
+    ]
+
+    /// How aria2 works, and when it gives up.
+    private static let tuning: Set<String> = [
+        "allow-piece-length-change", "always-resume", "async-dns", "check-integrity", "connect-timeout",
+        "content-disposition-default-utf8", "disk-cache", "enable-http-keep-alive", "enable-http-pipelining",
+        "enable-mmap", "file-allocation", "force-save", "ftp-pasv", "ftp-reuse-connection", "http-accept-gzip",
+        "http-auth-challenge", "lowest-speed-limit", "max-file-not-found", "max-mmap-limit",
+        "max-resume-failure-tries", "max-tries", "metalink-enable-unique-protocol", "metalink-location",
+        "metalink-preferred-protocol", "min-split-size", "no-file-allocation-limit", "pause-metadata", "piece-length",
+        "proxy-method", "realtime-chunk-checksum", "remove-control-file", "retry-wait", "reuse-uri",
+        "rpc-save-upload-metadata", "save-not-found", "stream-piece-selector", "timeout", "uri-selector", "use-head",
+    ]
+
+    /// What says nothing of a URL.
+    private static let ofTorrents: Set<String> = [
+        "bt-enable-hook-after-hash-check", "bt-enable-lpd", "bt-exclude-tracker", "bt-external-ip",
+        "bt-force-encryption", "bt-hash-check-seed", "bt-load-saved-metadata", "bt-max-peers", "bt-metadata-only",
+        "bt-min-crypto-level", "bt-prioritize-piece", "bt-remove-unselected-file", "bt-request-peer-speed-limit",
+        "bt-require-crypto", "bt-save-metadata", "bt-seed-unverified", "bt-stop-timeout", "bt-tracker",
+        "bt-tracker-connect-timeout", "bt-tracker-interval", "bt-tracker-timeout", "enable-peer-exchange",
+        "max-upload-limit", "seed-ratio", "seed-time",
+    ]
+}
