@@ -3,17 +3,32 @@ import TaskModel
 extension Configuration {
     /// Reads the YAML of a configuration file; an empty one says every default.
     ///
-    /// - Parameter file: the name to print in messages.
+    /// - Parameters:
+    ///   - file: its path; printed in messages, and relative paths of files that it names begin in its directory.
+    ///   - readFile: for passwords, headers and certificates that stand in files of their own.
     /// - Throws: ``FileError``, the first in the file: a key that is not known, given twice or not carried out, or
     ///   a value of another type or out of bounds.
-    package init(parsing text: String, file: String) throws(FileError) {
+    package init(
+        parsing text: String, file: String,
+        readFile: @escaping ReadFile = { (path, _) throws(UnreadableFile) in
+            throw UnreadableFile("\(path) is not read here")
+        }
+    ) throws(FileError) {
         self.init()
         let source = YAMLSource(text, file: file)
         guard let root = try source.compose() else { return }
         if let sections = root.mapping(
             ConfigurationKeys.top, "a mapping of sections, such as downloads and limits")
         {
-            for section in sections.values { read(section) }
+            let files = NamedFiles(readFile)
+            let directory = file.lastIndex(of: "/").map { String(file[..<$0]) } ?? ""
+            for section in sections.values {
+                if section.name == "watch" {
+                    readWatches(section, baseDirectory: directory.isEmpty ? "/" : directory, files)
+                } else {
+                    read(section)
+                }
+            }
         }
         try source.throwFirstFault()
     }
@@ -166,6 +181,33 @@ extension Configuration {
         switch value.name {
         case "age": set(\.events.age, value.age())
         default: set(\.events.count, value.integer(in: Bound.kept))
+        }
+    }
+
+    private mutating func readWatches(_ section: YAMLValue, baseDirectory: String, _ files: NamedFiles) {
+        let values = section.list("a list of directories, such as [{directory: /srv/drop}]") ?? []
+        guard values.count <= Bound.watches else {
+            section.report("holds more than \(Bound.watches) directories")
+            return
+        }
+        for value in values {
+            guard let parts = value.mapping(ConfigurationKeys.watch, "a mapping with a directory") else { continue }
+            guard let place = parts["directory"] else {
+                value.reportEntry("lacks its `directory`")
+                continue
+            }
+            guard let path = place.absolutePath() else { continue }
+            let directory = "/" + path.split(separator: "/").filter { $0 != "." }.joined(separator: "/")
+            guard !watch.contains(where: { $0.directory == directory }) else {
+                place.report("is watched already")
+                continue
+            }
+            let defaults = parts["defaults"]?.mapping(QueueKeys.defaults)
+            watch.append(
+                Watch(
+                    directory: directory,
+                    defaults: defaults.map { EntryDefaults($0, baseDirectory: baseDirectory, files: files) }
+                        ?? EntryDefaults()))
         }
     }
 

@@ -20,6 +20,8 @@ package struct Configuration: Sendable, Equatable {
     package var queues: [String] = []
     package var history = History()
     package var events = Events()
+    /// No two are of one directory.
+    package var watch: [Watch] = []
     package var control = Control()
     package var log = Log()
 
@@ -147,6 +149,8 @@ package struct Configuration: Sendable, Equatable {
         package static let connectionsPerHost = 1...10_000
         /// Patterns of ``hosts``.
         package static let hosts = 10_000
+        /// Directories of ``watch``: each has a thread and a descriptor of the kernel's.
+        package static let watches = 64
         package static let tasksPerOwner = 1...1_000_000_000
         /// Windows of ``schedule``.
         package static let windows = 1_000

@@ -4,9 +4,9 @@ enum ConfigurationKeys {
     static let top = KeyTable(
         [
             "downloads", "uploads", "limits", "retry", "timeouts", "disk", "tls", "network", "hosts", "schedule",
-            "queues", "history", "events", "control", "log",
+            "queues", "watch", "history", "events", "control", "log",
         ],
-        notCarriedOut: ["watch", "metrics"])
+        notCarriedOut: ["metrics"])
     static let downloads = KeyTable(["directory", "roots", "on-conflict"])
     static let uploads = KeyTable(["roots"])
     static let limits = KeyTable(
@@ -25,6 +25,7 @@ enum ConfigurationKeys {
         notCarriedOut: ["requests-per-second", "headers", "credential", "owners", "trust"])
     static let window = KeyTable(["days", "from", "to", "download-rate", "upload-rate", "pause"])
     static let kept = KeyTable(["age", "count"])
+    static let watch = KeyTable(["directory", "defaults"])
     static let control = KeyTable(["socket", "mode", "group", "admin-group"])
     static let log = KeyTable(["level"])
 }

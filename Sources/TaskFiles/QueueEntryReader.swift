@@ -74,6 +74,22 @@ struct QueueEntryReader {
         return QueueEntry(task, line: value.position.line, column: value.position.column)
     }
 
+    /// What entries of this kind take that leave everything open.
+    ///
+    /// - Returns: `nil` after reporting that no task can have the defaults.
+    func checkedDefaults(at position: YAMLMapping) -> TaskSpecification? {
+        var task = template
+        task.url = "http://localhost/"
+        if kind == .upload { task.file = "/" }
+        do {
+            try task.check()
+            return template
+        } catch {
+            if let value = position.values.first { report(error, in: position, of: value) }
+            return nil
+        }
+    }
+
     // MARK: - Options
 
     /// A default is for those entries that have a use for it.

@@ -89,11 +89,13 @@ extension TaskQueue {
         return count
     }
 
+    /// - Parameter receipt: as of ``TaskStore/commitSet(_:owner:prune:dryRun:now:receipt:leaving:)``.
     package func commitSet(
-        _ set: Int64, prune: Bool, dryRun: Bool, by caller: Caller
+        _ set: Int64, prune: Bool, dryRun: Bool, receipt: String? = nil, by caller: Caller
     ) async throws(QueueError) -> SetChanges {
         let now = clock.now()
-        let (outcome, stopped) = try await commit(set, prune: prune, dryRun: dryRun, by: caller, now: now)
+        let (outcome, stopped) = try await commit(
+            set, prune: prune, dryRun: dryRun, receipt: receipt, by: caller, now: now)
         let changes = SetChanges(
             added: outcome.added, updated: outcome.updated, unchanged: outcome.unchanged, pruned: outcome.pruned,
             ids: outcome.idRanges)
@@ -112,14 +114,14 @@ extension TaskQueue {
 
     /// - Returns: also the tasks whose runs were ended for it.
     private func commit(
-        _ set: Int64, prune: Bool, dryRun: Bool, by caller: Caller, now: Milliseconds
+        _ set: Int64, prune: Bool, dryRun: Bool, receipt: String?, by caller: Caller, now: Milliseconds
     ) async throws(QueueError) -> (SetOutcome, stopped: Set<TaskID>) {
         let (store, settings) = (store, settings)
         let commit: @Sendable (_ dryRun: Bool) async -> Result<SetOutcome, StoreError> = { dryRun in
             do throws(StoreError) {
                 return .success(
                     try await store.commitSet(
-                        set, owner: caller.uid, prune: prune, dryRun: dryRun, now: now,
+                        set, owner: caller.uid, prune: prune, dryRun: dryRun, now: now, receipt: receipt,
                         leaving: { moved in
                             Self.removeParts(of: Array(moved.keys), moved, settings: settings, store.identity)
                         }))

@@ -2,7 +2,7 @@ import GRDB
 import TaskModel
 
 extension TaskStore {
-    /// Begins a set of entries that ``commitSet(_:owner:prune:dryRun:now:leaving:)`` applies whole. It is kept in the
+    /// Begins a set of entries that ``commitSet(_:owner:prune:dryRun:now:receipt:leaving:)`` applies whole. It is kept in the
     /// database, and is gone when the store is opened again, or when its owner has begun
     /// ``TaskStore/setsPerOwner`` others.
     ///
@@ -95,12 +95,14 @@ extension TaskStore {
     ///
     /// - Parameters:
     ///   - prune: cancel the batch's tasks that no entry names and that have not ended.
+    ///   - receipt: a name to write a ``SetReceipt`` under, in the same commit. Where there is one of that name already,
+    ///     the set is forgotten and nothing else happens.
     ///   - leaving: given ``SetOutcome/moved`` before the commit, where that is something: afterwards nothing would be
     ///     left that knows of what lies in the old directories. It may be called for a commit that then fails, and
     ///     once more for the next.
     /// - Throws: ``StoreError/unknownSet(_:)``.
     package func commitSet(
-        _ set: Int64, owner: UInt32, prune: Bool, dryRun: Bool, now: Milliseconds,
+        _ set: Int64, owner: UInt32, prune: Bool, dryRun: Bool, now: Milliseconds, receipt: String? = nil,
         leaving: @escaping @Sendable ([TaskID: TaskSpecification]) -> Void = { _ in }
     ) async throws(StoreError) -> SetOutcome {
         try await writes.perform(weight: Self.rowsInCommit) { database in
@@ -112,9 +114,14 @@ extension TaskStore {
                 outcome.idRanges = []
                 return outcome
             }
+            if let receipt, try database.hasReceipt(receipt) {
+                try database.drop(set)
+                return SetOutcome()
+            }
             let outcome = try application.run(in: database, prune: prune)
             try database.run("DELETE FROM staged_range WHERE set_id = ?", [set])
             try database.drop(set)
+            if let receipt { try database.write(SetReceipt(outcome), named: receipt) }
             if !outcome.moved.isEmpty { leaving(outcome.moved) }
             return outcome
         }

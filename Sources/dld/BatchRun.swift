@@ -26,7 +26,7 @@ struct BatchRun: Sendable {
     }
 
     /// A file that an entry names.
-    private static func read(_ path: String, limit: Int) throws(UnreadableFile) -> [UInt8] {
+    static func read(_ path: String, limit: Int) throws(UnreadableFile) -> [UInt8] {
         do throws(TextFile.Failure) {
             return try TextFile.read(path, limit: limit)
         } catch {

@@ -44,8 +44,12 @@ struct DaemonPlan: Sendable {
         socket != other.socket || access.mode != other.access.mode || access.group != other.access.group
     }
 
-    /// What is asked for, cannot be had on this machine, and harms nothing.
+    /// What is asked for, cannot be had, and harms nothing.
     var warnings: [String] {
+        versionWarnings + DirectoryWatcher.warnings(about: configuration.watch, queueSettings)
+    }
+
+    private var versionWarnings: [String] {
         let hosts = configuration.hosts.filter { $0.value.httpVersion == .http3 }.keys.sorted()
         if hosts.isEmpty || Session.speaksHTTP3 { return [] }
         let shown = hosts.prefix(Self.shownHosts).joined(separator: ", ")
@@ -87,6 +91,7 @@ struct Daemon: Service {
         let server = makeServer()
         try await server.start()
         await queue.start()
+        await reloader.startWatching()
         ServiceManager.notify("READY=1\nSTATUS=Ready")
         logger.info(
             "ready",
@@ -103,6 +108,7 @@ struct Daemon: Service {
         ServiceManager.notify("STOPPING=1\nSTATUS=Writing down what runs")
         logger.info("stopping")
         await server.shutdown()
+        await reloader.stopWatching()
         await queue.stop()
         try store.close()
         logger.info("stopped")

@@ -42,7 +42,8 @@ struct DaemonPlanner: Sendable {
     private func readConfiguration() throws -> Configuration {
         let path = configurationFile.map(Surroundings.absolute) ?? surroundings.configurationFile
         guard configurationFile != nil || TextFile.exists(path) else { return Configuration() }
-        return try Configuration(parsing: FileText.decode(try TextFile.read(path), file: path), file: path)
+        return try Configuration(
+            parsing: FileText.decode(try TextFile.read(path), file: path), file: path, readFile: BatchRun.read)
     }
 
     /// Descriptors that the daemon itself uses, clients and the database's readers among them.

@@ -14,6 +14,8 @@ actor Reloader {
     private let access: CurrentAccess
     private let logger: Logger
     private var plan: DaemonPlan
+    private var watcher: DirectoryWatcher?
+    private var hasEnded = false
     private var underWay: Task<Result<[String], QueueHandler.ReloadRefusal>, Never>?
 
     init(planner: DaemonPlanner, plan: DaemonPlan, queue: TaskQueue, access: CurrentAccess, logger: Logger) {
@@ -52,10 +54,31 @@ actor Reloader {
         if changed.isServedOtherwise(than: plan) {
             notes.append("control.socket, control.mode and control.group count from the daemon's next start on")
         }
+        let watchesAnew =
+            changed.configuration.watch != plan.configuration.watch
+            || changed.queueSettings.downloadRoots != plan.queueSettings.downloadRoots
+            || changed.queueSettings.downloadDirectory != plan.queueSettings.downloadDirectory
         plan = changed
+        if watchesAnew { await startWatching() }
         for note in notes { logger.warning("\(note)") }
         logger.notice("the configuration was read again")
         return .success(notes + (await applyQueueFiles()))
+    }
+
+    /// Watches the directories that the configuration names, in place of those that were watched.
+    func startWatching() async {
+        await watcher?.stop()
+        guard !hasEnded else { return }
+        let watcher = DirectoryWatcher(
+            plan.configuration.watch, queue: queue, rules: access.dropRules, logger: logger)
+        self.watcher = watcher
+        watcher.start()
+    }
+
+    /// For good.
+    func stopWatching() async {
+        hasEnded = true
+        await watcher?.stop()
     }
 
     /// - Returns: what was wrong with files, each of which is left out as a whole.
@@ -65,6 +88,8 @@ actor Reloader {
         for path in QueueFiles.matching(plan.configuration.queues) {
             do {
                 let batch = try BatchRun(file: path, uid: plan.uid)
+                for note in batch.notes { logger.warning("\(note)") }
+                notes += batch.notes.map { "\($0)" }
                 let changes = try await batch.apply(to: queue)
                 logger.info(
                     "queue file applied",
@@ -93,6 +118,14 @@ final class CurrentAccess: Sendable {
     var rule: AccessRule {
         get { state.withLock { $0 } }
         set { state.withLock { $0 = newValue } }
+    }
+
+    /// For files that are dropped into a watched directory: what holds for a peer of their owner.
+    var dropRules: DropRules {
+        @Sendable func peer(_ uid: UInt32) -> Peer { Peer(uid: uid, gid: .max, pid: 0) }
+        return DropRules(
+            mayQueue: { self.rule.mayConnect(peer($0)) }, isAdministrator: { self.rule.isAdministrator(peer($0)) },
+            readFile: { (path, limit) throws(UnreadableFile) in try BatchRun.read(path, limit: limit) })
     }
 }
 

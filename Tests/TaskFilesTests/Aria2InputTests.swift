@@ -136,7 +136,7 @@ struct Aria2InputTests {
             ),
             (
                 "http://h/\n load-cookies=c", 2, 2,
-                "`load-cookies` is not carried out by this version; give a Cookie field by `header`"
+                "`load-cookies` is not read from here; give --cookies FILE to dlctl"
             ),
             (
                 "http://h/\n check-certificate=false", 2, 2,

@@ -33,8 +33,9 @@ struct ExampleFilesTests {
             ("limits", ConfigurationKeys.limits), ("retry", ConfigurationKeys.retry),
             ("timeouts", ConfigurationKeys.timeouts), ("disk", ConfigurationKeys.disk),
             ("tls", ConfigurationKeys.tls), ("network", ConfigurationKeys.network), ("hosts", ConfigurationKeys.host),
-            ("schedule", ConfigurationKeys.window), ("queues", KeyTable([])), ("history", ConfigurationKeys.kept),
-            ("events", ConfigurationKeys.kept), ("control", ConfigurationKeys.control), ("log", ConfigurationKeys.log),
+            ("schedule", ConfigurationKeys.window), ("queues", KeyTable([])), ("watch", ConfigurationKeys.watch),
+            ("history", ConfigurationKeys.kept), ("events", ConfigurationKeys.kept),
+            ("control", ConfigurationKeys.control), ("log", ConfigurationKeys.log),
         ]
         #expect(sections.map(\.0) == ConfigurationKeys.top.known)
         for (name, keys) in sections {
@@ -42,8 +43,9 @@ struct ExampleFilesTests {
             let section = lines[(start + 1)...].prefix { $0.isEmpty || $0.hasPrefix(" ") }
             for key in keys.known {
                 let isThere = section.contains { line in
-                    // Of a host, beneath its name; of a window, within it.
-                    ["hosts", "schedule"].contains(name) ? line.contains("\(key): ") : line.hasPrefix("  \(key):")
+                    // Of a host, beneath its name; of a list, within its entries.
+                    ["hosts", "schedule", "watch"].contains(name)
+                        ? line.contains("\(key): ") : line.hasPrefix("  \(key):")
                 }
                 #expect(isThere, "\(name).\(key)")
             }
@@ -52,6 +54,7 @@ struct ExampleFilesTests {
         #expect(full.downloads.directory == "/srv/downloads")
         #expect(full.control.adminGroup == "adm")
         #expect(full.schedule.windows.count == 2 && full.queues.count == 1)
+        #expect(full.watch.map(\.directory) == ["/srv/drop"])
         #expect(full.hosts["mirror.example.org"]?.httpVersion == .http2)
     }
 

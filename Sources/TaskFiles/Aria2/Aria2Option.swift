@@ -55,7 +55,7 @@ enum Aria2Option {
         "hash-check-only": (["false"], "would fetch nothing; take the entry out"),
         "index-out": ([], "names files of a torrent, and dld does not speak BitTorrent"),
         "interface": ([], "is not carried out: dld goes by the system's routes"),
-        "load-cookies": ([], "is not carried out by this version; give a Cookie field by `header`"),
+        "load-cookies": ([], "is not read from here; give --cookies FILE to dlctl"),
         "metalink-base-uri": ([], "belongs to Metalinks; give one to dlctl add by itself"),
         "metalink-language": ([], "belongs to Metalinks; give one to dlctl add by itself"),
         "metalink-os": ([], "belongs to Metalinks; give one to dlctl add by itself"),

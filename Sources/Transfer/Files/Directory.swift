@@ -81,7 +81,7 @@ public final class Directory: Sendable {
     }
 
     /// Whether its file system is another machine's, or a program's, and may keep whoever uses it waiting for ever.
-    var isOnAnotherMachine: Bool {
+    package var isOnAnotherMachine: Bool {
         // NFS, SMB and CIFS, FUSE, Ceph, 9P, AFS, Lustre: statfs(2).
         [0x6969, 0x517B, 0xFF53_4D42, 0xFE53_4D42, 0x6573_5546, 0x00C3_6400, 0x0102_1997, 0x5346_414F, 0x0BD0_0BD0]
             .contains(linux_file_system_type(descriptor.raw))

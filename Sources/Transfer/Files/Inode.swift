@@ -4,7 +4,7 @@ import Glibc
 public struct Inode: Hashable, Sendable {
     /// The file system.
     let device: UInt64
-    private let number: UInt64
+    package let number: UInt64
 
     init(_ information: stat) {
         device = UInt64(information.st_dev)

@@ -1,0 +1,40 @@
+import TaskModel
+import Transfer
+
+extension Directory {
+    /// Names that are tried, and bytes that are left for a number and the note's suffix.
+    private static let attempts = 1_000
+    private static let namesLength = FileName.maximumLength - 24
+
+    /// Moves the file `name` into a directory in this one, by that name or one with a number behind it, and writes
+    /// `NAME.note.txt` beside it. When this returns, both are on the disk.
+    ///
+    /// The note comes first: a file that was moved always has one.
+    ///
+    /// - Returns: `false` where another file has that name by now, or none.
+    func retire(
+        _ name: String, _ identity: UploadSource.Identity, into subdirectory: String, note: String
+    ) throws(TransferError) -> Bool {
+        let place = try making(subdirectory)
+        var base = name
+        while base.utf8.count > Self.namesLength { base.removeLast() }
+        for number in 0..<Self.attempts {
+            let newName = number == 0 ? base : FileName.numbered(base, number)
+            let noteName = newName + ".note.txt"
+            guard !place.contains(newName), try place.makeFile(noteName, holding: note) else { continue }
+            var isMoved = false
+            defer { if !isMoved { try? place.remove(noteName) } }
+            switch entry(name) {
+            case .file(let file) where file.identity == identity: break
+            case .unreadable(identity, _, _): break
+            default: return false
+            }
+            guard try move(name, to: place, as: newName) else { continue }
+            isMoved = true
+            try place.synchronize()
+            try synchronize()
+            return true
+        }
+        throw TransferError(.nameConflict, "there are too many files called \(base) in \(subdirectory)")
+    }
+}

@@ -1,0 +1,96 @@
+@preconcurrency import Dispatch
+import Glibc
+import Synchronization
+
+/// What the kernel tells of one directory (inotify(7)); costs nothing while nothing happens.
+final class DirectoryEvents: Sendable {
+    struct News: Equatable {
+        /// Files that were closed by one who wrote, or that came by another name, in order.
+        var closed: [String] = []
+        /// Some of what happened is not told.
+        var isCut = false
+        /// The directory was moved, removed or unmounted.
+        var isGone = false
+    }
+
+    private let news: Held
+    private let source: any DispatchSourceRead
+
+    private final class Held: Sendable {
+        let news = Mutex(News())
+    }
+
+    /// Names that are kept until somebody takes them.
+    private static let maximumNames = 4096
+
+    // inotify(7): IN_CLOSE_WRITE, IN_MOVED_TO
+    private static let comings: UInt32 = 0x08 | 0x80
+    /// IN_UNMOUNT, IN_IGNORED, IN_DELETE_SELF, IN_MOVE_SELF
+    private static let ends: UInt32 = 0x2000 | 0x8000 | 0x400 | 0x800
+    /// IN_DELETE_SELF, IN_MOVE_SELF, IN_ONLYDIR
+    private static let asked: UInt32 = comings | 0x400 | 0x800 | 0x0100_0000
+    private static let overflow: UInt32 = 0x4000  // IN_Q_OVERFLOW
+    private static let ofDirectory: UInt32 = 0x4000_0000  // IN_ISDIR
+
+    /// - Parameters:
+    ///   - path: the directory's.
+    ///   - onNews: called whenever there is something to take.
+    /// - Returns: `nil` where the kernel cannot tell.
+    init?(of path: String, onNews: @escaping @Sendable () -> Void) {
+        let descriptor = inotify_init1(Int32(O_NONBLOCK | O_CLOEXEC))
+        guard descriptor >= 0 else { return nil }
+        guard inotify_add_watch(descriptor, path, Self.asked) >= 0 else {
+            close(descriptor)
+            return nil
+        }
+        let news = Held()
+        self.news = news
+        source = DispatchSource.makeReadSource(fileDescriptor: descriptor)
+        source.setEventHandler {
+            var isNew = false
+            var buffer = [UInt8](repeating: 0, count: 1 << 16)
+            while case let count = read(descriptor, &buffer, buffer.count), count > 0 {
+                isNew = true
+                news.news.withLock { Self.add(buffer[..<count], to: &$0) }
+            }
+            if isNew { onNews() }
+        }
+        source.setCancelHandler { close(descriptor) }
+        source.activate()
+    }
+
+    deinit { source.cancel() }
+
+    /// What has happened since the last call.
+    func take() -> News {
+        news.news.withLock { news in
+            defer { news = News() }
+            return news
+        }
+    }
+
+    /// - Parameter bytes: whole events, as read(2) gives them.
+    static func add(_ bytes: ArraySlice<UInt8>, to news: inout News) {
+        var rest = bytes
+        func word(_ offset: Int) -> UInt32 {
+            rest.dropFirst(offset).prefix(4).reversed().reduce(0) { $0 << 8 | UInt32($1) }
+        }
+        // wd, mask, cookie, and how many bytes the name has with the zeros behind it.
+        while rest.count >= 16 {
+            let (mask, length) = (word(4), Int(word(12)))
+            guard rest.count >= 16 + length else { return }
+            let name = rest.dropFirst(16).prefix(length).prefix { $0 != 0 }
+            rest = rest.dropFirst(16 + length)
+            if mask & overflow != 0 { news.isCut = true }
+            if mask & ends != 0 { news.isGone = true }
+            guard mask & comings != 0, mask & ofDirectory == 0 else { continue }
+            // A name that is no text is left alone.
+            guard let name = String(validating: name, as: UTF8.self), !name.isEmpty else { continue }
+            if news.closed.count >= maximumNames {
+                news.isCut = true
+            } else if news.closed.last != name {
+                news.closed.append(name)
+            }
+        }
+    }
+}

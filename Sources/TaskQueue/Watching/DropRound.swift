@@ -1,0 +1,145 @@
+import Logging
+import TaskModel
+import Transfer
+
+/// Looks at a watched directory again and again, and takes the files that are complete.
+///
+/// Complete is a file that the kernel said was closed by its writer or moved here. One of which it said nothing (there
+/// before the watching, or on a file system of which it knows too little) is complete when two looks some seconds apart
+/// found it the same. In both cases nobody may have it open to write, as far as that can be told.
+struct DropRound {
+    let directory: Directory
+    let intake: DropIntake
+    /// The kernel does not tell of everything that happens here: only looking does.
+    let polls: Bool
+
+    /// Milliseconds that a file must not have changed for.
+    static let ripeness: Milliseconds = 2_000
+    /// Milliseconds from look to look where only looking tells.
+    static let pollInterval: Milliseconds = 10_000
+    /// Milliseconds until what failed for a reason that may pass is tried again.
+    static let delay: Milliseconds = 60_000
+
+    private struct Seen {
+        var identity: UploadSource.Identity
+        /// When, of a clock that no one sets.
+        var since: Milliseconds
+    }
+
+    private var unripe: [String: Seen] = [:]
+    private var delayed: [String: Seen] = [:]
+    /// Files that cannot be moved away.
+    private var stuck: [String: UploadSource.Identity] = [:]
+    private var isSwept = false
+
+    init(directory: Directory, intake: DropIntake, polls: Bool) {
+        self.directory = directory
+        self.intake = intake
+        self.polls = polls
+    }
+
+    /// - Parameters:
+    ///   - closed: names of files that the kernel said are complete.
+    ///   - scans: look at everything that is there, too.
+    /// - Returns: milliseconds after which to look at everything again; `nil`: not before something happens.
+    /// - Throws: ``TransferError`` where the directory cannot be read.
+    mutating func look(closed: [String], scans: Bool) async throws(TransferError) -> Milliseconds? {
+        var names = closed
+        if scans {
+            let directory = directory
+            let present = try await intake.work.attempt { () throws(TransferError) in try directory.names() }
+            if !isSwept { await intake.sweep(directory, present: present) }
+            isSwept = true
+            let known = Set(closed)
+            names += present.filter { !known.contains($0) }
+            let kept = Set(present)
+            unripe = unripe.filter { kept.contains($0.key) }
+            delayed = delayed.filter { kept.contains($0.key) }
+            stuck = stuck.filter { kept.contains($0.key) }
+        }
+        let told = Set(closed)
+        for name in names where !Self.isLeftAlone(name) {
+            if Task.isCancelled { return nil }
+            await consider(name, isClosed: told.contains(name))
+        }
+        if !unripe.isEmpty { return Self.ripeness }
+        if polls { return Self.pollInterval }
+        return delayed.isEmpty ? nil : Self.delay
+    }
+
+    /// Names that programs give to what they still write.
+    static func isLeftAlone(_ name: String) -> Bool {
+        name.hasPrefix(".") || [".part", ".tmp", "~", ".crdownload"].contains { name.hasSuffix($0) }
+    }
+
+    private mutating func consider(_ name: String, isClosed: Bool) async {
+        let directory = directory
+        let (entry, writers) = await intake.work.run { () -> (DirectoryEntry, EntryFile.Writers) in
+            let entry = directory.entry(name)
+            guard case .file(let file) = entry else { return (entry, .unknown) }
+            return (entry, file.writers())
+        }
+        let identity: UploadSource.Identity
+        switch entry {
+        case .nothing, .other: return forget(name)
+        // Its end is told, or found by a later look.
+        case .file where writers == .some: return forget(name)
+        case .file(let file): identity = file.identity
+        case .unreadable(let known, _, _): identity = known
+        }
+        guard stuck[name] != identity, !isDelayed(name, identity) else { return }
+        guard isClosed || isRipe(name, identity) else { return }
+        let outcome =
+            switch entry {
+            case .file(let file): await intake.take(name, file, in: directory)
+            case .unreadable(_, _, let reason): await intake.refuse(name, identity, in: directory, "\(name) \(reason)")
+            case .other, .nothing: DropIntake.Outcome.changed
+            }
+        note(outcome, of: name, identity)
+    }
+
+    private mutating func note(_ outcome: DropIntake.Outcome, of name: String, _ identity: UploadSource.Identity) {
+        let now = intake.clock.monotonic()
+        switch outcome {
+        case .done: forget(name)
+        case .stuck:
+            forget(name)
+            stuck[name] = identity
+        case .changed:
+            forget(name)
+            // Where it still is, it is looked at until it keeps still.
+            unripe[name] = Seen(identity: identity, since: now)
+        case .later(let reason):
+            unripe[name] = nil
+            if delayed[name]?.identity != identity {
+                intake.logger.warning(
+                    "a dropped file waits, and is tried again every minute",
+                    metadata: ["file": "\(directory.path(of: name))", "reason": "\(reason)"])
+            }
+            delayed[name] = Seen(identity: identity, since: now)
+        }
+    }
+
+    private mutating func forget(_ name: String) {
+        unripe[name] = nil
+        delayed[name] = nil
+        stuck[name] = nil
+    }
+
+    private func isDelayed(_ name: String, _ identity: UploadSource.Identity) -> Bool {
+        guard let seen = delayed[name], seen.identity == identity else { return false }
+        return intake.clock.monotonic() - seen.since < Self.delay
+    }
+
+    private mutating func isRipe(_ name: String, _ identity: UploadSource.Identity) -> Bool {
+        let now = intake.clock.monotonic()
+        if delayed[name]?.identity == identity { return true }
+        guard let seen = unripe[name], seen.identity == identity else {
+            unripe[name] = Seen(identity: identity, since: now)
+            return false
+        }
+        // A time in the future is a clock of another machine's.
+        let age = abs(intake.clock.now() - identity.modified / 1_000_000)
+        return now - seen.since >= Self.ripeness && age >= Self.ripeness
+    }
+}

@@ -1,0 +1,71 @@
+import GRDB
+import TaskModel
+
+/// What a set came to, written in the commit that applied it, for whoever cannot know whether there was one: it is asked
+/// for by a name of theirs before the same set is applied once more.
+package struct SetReceipt: Codable, Sendable, Equatable {
+    package var added = 0
+    package var updated = 0
+    package var unchanged = 0
+    /// First and last number of added tasks that follow one another, in the order of their entries; no more than
+    /// ``maximumRanges``.
+    package var ids: [[Int64]] = []
+
+    package static let maximumRanges = 1_000
+
+    package init() {}
+
+    init(_ outcome: SetOutcome) {
+        added = outcome.added
+        updated = outcome.updated
+        unchanged = outcome.unchanged
+        ids = outcome.idRanges.prefix(Self.maximumRanges).map { [$0.lowerBound, $0.upperBound] }
+    }
+}
+
+extension TaskStore {
+    /// - Returns: `nil` where no set was applied under that name.
+    package func receipt(_ name: String) throws(StoreError) -> SetReceipt? {
+        let text = try read { database in
+            try database.firstRow("SELECT value FROM meta WHERE name = ?", [Database.receiptPrefix + name]) {
+                try $0.text(0)
+            }
+        }
+        return try text.map { text throws(StoreError) in try StoredJSON.decode(SetReceipt.self, from: text) }
+    }
+
+    /// The names of receipts that begin so.
+    package func receipts(beginningWith prefix: String) throws(StoreError) -> [String] {
+        let names = try read { database in
+            try database.rows(
+                "SELECT name FROM meta WHERE substr(name, 1, ?) = ?",
+                [
+                    (Database.receiptPrefix + prefix).unicodeScalars.count, Database.receiptPrefix + prefix,
+                ]
+            ) { try $0.text(0) }
+        }
+        return names.map { String($0.dropFirst(Database.receiptPrefix.count)) }
+    }
+
+    /// Forgets receipts; one that is not there is no error.
+    package func removeReceipts(_ names: [String]) async throws(StoreError) {
+        guard !names.isEmpty else { return }
+        try await writes.perform(weight: names.count) { database in
+            for name in names { try database.run("DELETE FROM meta WHERE name = ?", [Database.receiptPrefix + name]) }
+        }
+    }
+}
+
+extension Database {
+    fileprivate static let receiptPrefix = "receipt:"
+
+    func hasReceipt(_ name: String) throws -> Bool {
+        try firstRow("SELECT 1 FROM meta WHERE name = ?", [Self.receiptPrefix + name]) { _ in true } ?? false
+    }
+
+    func write(_ receipt: SetReceipt, named name: String) throws {
+        try run(
+            "INSERT INTO meta (name, value) VALUES (?, ?)",
+            [Self.receiptPrefix + name, try StoredJSON.encode(receipt)])
+    }
+}
