@@ -7,6 +7,10 @@ import Transfer
 /// Watches over one directory: waits for it to be there, for news of it, and for the moment of the next look.
 struct DirectoryWatch: Sendable {
     let intake: DropIntake
+    /// Begins to listen at a path, where that can be done.
+    var listen: @Sendable (_ path: String, _ onNews: @escaping @Sendable () -> Void) -> DirectoryEvents? = {
+        DirectoryEvents(of: $0, onNews: $1)
+    }
 
     /// Milliseconds from one look for a directory that is not there to the next.
     static let patience: Milliseconds = 30_000
@@ -69,7 +73,7 @@ struct DirectoryWatch: Sendable {
     private func watch(over directory: Directory) async throws(TransferError) {
         let (wakes, wake) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         // First the listening, then the first look: what comes between the two is told.
-        let events = DirectoryEvents(of: directory.pathOfDescriptor) { wake.yield() }
+        let events = listen(directory.pathOfDescriptor) { wake.yield() }
         let polls = events == nil || directory.isOnAnotherMachine
         intake.logger.debug("watching", metadata: ["directory": "\(path)", "polls": "\(polls)"])
         var round = DropRound(directory: directory, intake: intake, polls: polls)

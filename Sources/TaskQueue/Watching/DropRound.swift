@@ -87,6 +87,8 @@ struct DropRound {
         case .file(let file): identity = file.identity
         case .unreadable(let known, _, _): identity = known
         }
+        // Its writer may be about to let others read it.
+        let isClosed = if case .unreadable = entry { false } else { isClosed }
         guard stuck[name] != identity, !isDelayed(name, identity) else { return }
         guard isClosed || isRipe(name, identity) else { return }
         let outcome =

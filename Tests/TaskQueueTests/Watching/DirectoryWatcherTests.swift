@@ -52,6 +52,25 @@ struct DirectoryWatcherTests {
         #expect(try await fixture.tasks.count == 2)
     }
 
+    @Test(
+        "where the kernel tells nothing, looking finds what comes, also in a directory that took the place of another")
+    func polled() async throws {
+        let fixture = try await DropFixture()
+        let watch = DirectoryWatch(intake: fixture.intake, listen: { _, _ in nil })
+        let watching = Task { await watch.run() }
+        for name in ["first", "second"] {
+            try fixture.drop(DropFixture.entry, as: name)
+            try await eventually(that: "\(name) is taken") {
+                fixture.clock.advance(by: 1_000)
+                return fixture.files.contains(".done/\(name)")
+            }
+            #expect(rename(fixture.path, fixture.path + "-\(name)") == 0 && mkdir(fixture.path, 0o700) == 0)
+        }
+        watching.cancel()
+        await watching.value
+        #expect(try await fixture.tasks.count == 2)
+    }
+
     @Test("after the end nothing is taken")
     func stops() async throws {
         let fixture = try await DropFixture()
