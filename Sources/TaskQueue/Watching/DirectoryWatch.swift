@@ -79,19 +79,20 @@ struct DirectoryWatch: Sendable {
         var round = DropRound(directory: directory, intake: intake, polls: polls)
         let alarm = Alarm(clock) { wake.yield() }
         defer { alarm.cancel() }
-        var scans = true
+        var isFirst = true
         wake.yield()
         for await _ in wakes {
             let news = events?.take() ?? DirectoryEvents.News()
-            // Woken by the alarm, it looks at everything.
             let rings = alarm.hasRung()
             if news.isGone { return }
             if polls {
                 // No one tells that another file system is mounted there.
                 guard await isInPlace(directory) else { return }
             }
-            let wait = try await round.look(closed: news.closed, scans: scans || rings || news.isCut)
-            scans = false
+            let scope: DropRound.Scope =
+                isFirst || news.isCut || (polls && rings) ? .all : rings ? .known : .told
+            isFirst = false
+            let wait = try await round.look(closed: news.closed, scope)
             if let wait { alarm.set(wait) }
         }
     }

@@ -4,8 +4,8 @@ import Transfer
 
 /// Looks at a watched directory again and again, and takes the files that are complete.
 ///
-/// Complete is a file that the kernel said was closed by its writer or moved here. One of which it said nothing (there
-/// before the watching, or on a file system of which it knows too little) is complete when two looks some seconds apart
+/// Complete is a file that the kernel said was closed by its writer or moved here. One of which it says nothing (there
+/// before the watching, or on a file system of which it knows too little) is complete when two looks some time apart
 /// found it the same. In both cases nobody may have it open to write, as far as that can be told.
 struct DropRound {
     let directory: Directory
@@ -13,8 +13,20 @@ struct DropRound {
     /// The kernel does not tell of everything that happens here: only looking does.
     let polls: Bool
 
+    /// What to look at.
+    enum Scope {
+        /// Files of which the kernel told just now.
+        case told
+        /// Also those that were not complete before.
+        case known
+        /// Also all others: where the kernel did not tell of them.
+        case all
+    }
+
     /// Milliseconds that a file must not have changed for.
     static let ripeness: Milliseconds = 2_000
+    /// The same where nobody can tell whether it is open to write.
+    static let longRipeness: Milliseconds = 30_000
     /// Milliseconds from look to look where only looking tells.
     static let pollInterval: Milliseconds = 10_000
     /// Milliseconds until what failed for a reason that may pass is tried again.
@@ -22,8 +34,8 @@ struct DropRound {
 
     private struct Seen {
         var identity: UploadSource.Identity
-        /// When, of a clock that no one sets.
-        var since: Milliseconds
+        /// When it is looked at again, of a clock that no one sets.
+        var due: Milliseconds
     }
 
     private var unripe: [String: Seen] = [:]
@@ -40,31 +52,32 @@ struct DropRound {
 
     /// - Parameters:
     ///   - closed: names of files that the kernel said are complete.
-    ///   - scans: look at everything that is there, too.
-    /// - Returns: milliseconds after which to look at everything again; `nil`: not before something happens.
+    ///   - scope: what else to look at.
+    /// - Returns: milliseconds after which to look at what is known again, or at everything where only looking tells; `nil`:
+    ///   not before something happens.
     /// - Throws: ``TransferError`` where the directory cannot be read.
-    mutating func look(closed: [String], scans: Bool) async throws(TransferError) -> Milliseconds? {
+    mutating func look(closed: [String], _ scope: Scope) async throws(TransferError) -> Milliseconds? {
+        let told = Set(closed)
         var names = closed
-        if scans {
+        if scope == .known { names += Set(unripe.keys).union(delayed.keys).subtracting(told).sorted() }
+        if scope == .all {
             let directory = directory
             let present = try await intake.work.attempt { () throws(TransferError) in try directory.names() }
             if !isSwept { await intake.sweep(directory, present: present) }
             isSwept = true
-            let known = Set(closed)
-            names += present.filter { !known.contains($0) }
+            names += present.filter { !told.contains($0) }
             let kept = Set(present)
             unripe = unripe.filter { kept.contains($0.key) }
             delayed = delayed.filter { kept.contains($0.key) }
             stuck = stuck.filter { kept.contains($0.key) }
         }
-        let told = Set(closed)
         for name in names where !Self.isLeftAlone(name) {
             if Task.isCancelled { return nil }
             await consider(name, isClosed: told.contains(name))
         }
-        if !unripe.isEmpty { return Self.ripeness }
-        if polls { return Self.pollInterval }
-        return delayed.isEmpty ? nil : Self.delay
+        let now = intake.clock.monotonic()
+        let due = (Array(unripe.values) + Array(delayed.values)).map { max(1, $0.due - now) }
+        return (due + (polls ? [Self.pollInterval] : [])).min()
     }
 
     /// Names that programs give to what they still write.
@@ -82,7 +95,7 @@ struct DropRound {
         let identity: UploadSource.Identity
         switch entry {
         case .nothing, .other: return forget(name)
-        // Its end is told, or found by a later look.
+        // Its end is told, or found by a later look at everything.
         case .file where writers == .some: return forget(name)
         case .file(let file): identity = file.identity
         case .unreadable(let known, _, _): identity = known
@@ -90,7 +103,7 @@ struct DropRound {
         // Its writer may be about to let others read it.
         let isClosed = if case .unreadable = entry { false } else { isClosed }
         guard stuck[name] != identity, !isDelayed(name, identity) else { return }
-        guard isClosed || isRipe(name, identity) else { return }
+        guard isClosed || isRipe(name, identity, after: Self.ripeness(writers)) else { return }
         let outcome =
             switch entry {
             case .file(let file): await intake.take(name, file, in: directory)
@@ -110,7 +123,7 @@ struct DropRound {
         case .changed:
             forget(name)
             // Where it still is, it is looked at until it keeps still.
-            unripe[name] = Seen(identity: identity, since: now)
+            unripe[name] = Seen(identity: identity, due: now + Self.ripeness)
         case .later(let reason):
             unripe[name] = nil
             if delayed[name]?.identity != identity {
@@ -118,7 +131,7 @@ struct DropRound {
                     "a dropped file waits, and is tried again every minute",
                     metadata: ["file": "\(directory.path(of: name))", "reason": "\(reason)"])
             }
-            delayed[name] = Seen(identity: identity, since: now)
+            delayed[name] = Seen(identity: identity, due: now + Self.delay)
         }
     }
 
@@ -130,18 +143,22 @@ struct DropRound {
 
     private func isDelayed(_ name: String, _ identity: UploadSource.Identity) -> Bool {
         guard let seen = delayed[name], seen.identity == identity else { return false }
-        return intake.clock.monotonic() - seen.since < Self.delay
+        return intake.clock.monotonic() < seen.due
     }
 
-    private mutating func isRipe(_ name: String, _ identity: UploadSource.Identity) -> Bool {
+    static func ripeness(_ writers: EntryFile.Writers) -> Milliseconds {
+        writers == .none ? ripeness : longRipeness
+    }
+
+    private mutating func isRipe(
+        _ name: String, _ identity: UploadSource.Identity, after span: Milliseconds
+    ) -> Bool {
         let now = intake.clock.monotonic()
         if delayed[name]?.identity == identity { return true }
         guard let seen = unripe[name], seen.identity == identity else {
-            unripe[name] = Seen(identity: identity, since: now)
+            unripe[name] = Seen(identity: identity, due: now + span)
             return false
         }
-        // A time in the future is a clock of another machine's.
-        let age = abs(intake.clock.now() - identity.modified / 1_000_000)
-        return now - seen.since >= Self.ripeness && age >= Self.ripeness
+        return now >= seen.due
     }
 }
