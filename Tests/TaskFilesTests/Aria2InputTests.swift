@@ -117,6 +117,15 @@ struct Aria2InputTests {
         #expect(input.entries.count == 2)
     }
 
+    @Test("what HTTP alone knows is passed over where nobody speaks it")
+    func fileServers() throws {
+        let options = "\n header=A: b\n user-agent=me\n referer=*\n"
+        let files = try parse("ftp://h/a" + options)
+        #expect(files.entries.map(\.specification) == [TaskSpecification(url: "ftp://h/a")])
+        #expect(files.notes.map(\.line).sorted() == [2, 3, 4])
+        #expect(try parse("ftp://h/a\thttp://h/a" + options).notes.isEmpty)
+    }
+
     @Test("a refused option with the value that dld goes by anyway says nothing")
     func harmless() throws {
         let input = try parse("http://h/a.torrent\n check-certificate=true\n dry-run=false\n follow-torrent=false\n")

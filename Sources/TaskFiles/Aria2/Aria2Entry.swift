@@ -54,7 +54,7 @@ struct Aria2Entry {
         }
         for (name, option) in options.sorted(by: { $0.value.position < $1.value.position })
         where !used.contains(name) && Aria2Option.meaning(of: name) == .carriedOut {
-            notes.append((option.position, "`\(name)` does not apply to the URLs of its entry; it is passed over"))
+            notes.append((option.position, Self.doesNotApply(name)))
         }
         do {
             try task.check()
@@ -62,6 +62,10 @@ struct Aria2Entry {
             throw placed(error)
         }
         return task
+    }
+
+    private static func doesNotApply(_ name: String) -> String {
+        "`\(name)` does not apply to the URLs of its entry; it is passed over"
     }
 
     // MARK: - Sources
@@ -133,11 +137,15 @@ struct Aria2Entry {
     private mutating func readIdentity(
         into task: inout TaskSpecification, _ addresses: [TaskAddress]
     ) throws(FileError) {
-        task.headers = headers.map(\.text)
-        if try flag("http-no-cache") == true { task.headers += ["Cache-Control: no-cache", "Pragma: no-cache"] }
-        task.userAgent = value("user-agent")?.text
-        if let referer = value("referer")?.text {
-            task.referer = referer == "*" ? Self.withoutUser(task.url) : referer
+        if addresses.contains(where: \.isHTTP) {
+            task.headers = headers.map(\.text)
+            if try flag("http-no-cache") == true { task.headers += ["Cache-Control: no-cache", "Pragma: no-cache"] }
+            task.userAgent = value("user-agent")?.text
+            if let referer = value("referer")?.text {
+                task.referer = referer == "*" ? Self.withoutUser(task.url) : referer
+            }
+        } else {
+            for header in headers { notes.append((header.position, Self.doesNotApply("header"))) }
         }
         // Both stay with the first URL's own server.
         let family = addresses.first?.isHTTP == false ? "ftp" : "http"

@@ -21,7 +21,9 @@ extension Directory {
         for number in 0..<Self.attempts {
             let newName = number == 0 ? base : FileName.numbered(base, number)
             let noteName = newName + ".note.txt"
-            guard !place.contains(newName), try place.makeFile(noteName, holding: note) else { continue }
+            guard !place.contains(newName) else { continue }
+            // A kill may have come between the note and the move.
+            guard try place.makeFile(noteName, holding: note) || place.holds(note, in: noteName) else { continue }
             var isMoved = false
             defer { if !isMoved { try? place.remove(noteName) } }
             switch entry(name) {
@@ -36,5 +38,11 @@ extension Directory {
             return true
         }
         throw TransferError(.nameConflict, "there are too many files called \(base) in \(subdirectory)")
+    }
+
+    private func holds(_ text: String, in name: String) -> Bool {
+        guard case .file(let file) = entry(name) else { return false }
+        let bytes = (try? file.read(limit: text.utf8.count)) ?? nil
+        return bytes.map { $0.elementsEqual(text.utf8) } ?? false
     }
 }
