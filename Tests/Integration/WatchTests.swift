@@ -58,8 +58,10 @@ struct WatchTests {
         }
         try await daemon.start()
         try await eventually(that: "all are moved away", within: .seconds(60)) {
-            (0..<count).allSatisfy { exists("\(drop)/.done/\($0)") }
+            (0..<count).allSatisfy { !exists("\(drop)/\($0)") }
         }
+        let moved = TemporaryDirectory.names(beneath: drop + "/.done").sorted()
+        #expect(moved == (0..<count).flatMap { ["\($0)", "\($0).note.txt"] }.sorted())
         #expect(try daemon.tasks().map(\.url).sorted() == (0..<count).map { "http://127.0.0.1:1/\($0)" }.sorted())
     }
 

@@ -16,6 +16,13 @@ extension Directory {
         _ name: String, _ identity: UploadSource.Identity, into subdirectory: String, note: String
     ) throws(TransferError) -> Bool {
         let place = try making(subdirectory)
+        // It gets its name when it is whole.
+        let draft = ".note-\(identity.inode)"
+        try place.remove(draft)
+        guard try place.makeFile(draft, holding: note) else {
+            throw TransferError(.nameConflict, "\(draft) came to be in \(subdirectory)")
+        }
+        defer { try? place.remove(draft) }
         var base = name
         while base.utf8.count > Self.namesLength { base.removeLast() }
         for number in 0..<Self.attempts {
@@ -23,9 +30,9 @@ extension Directory {
             let noteName = newName + ".note.txt"
             guard !place.contains(newName) else { continue }
             // A kill may have come between the note and the move.
-            guard try place.makeFile(noteName, holding: note) || place.holds(note, in: noteName) else { continue }
+            guard try place.move(draft, to: place, as: noteName) || place.holds(note, in: noteName) else { continue }
             var isMoved = false
-            defer { if !isMoved { try? place.remove(noteName) } }
+            defer { if !isMoved { _ = try? place.move(noteName, to: place, as: draft) } }
             switch entry(name) {
             case .file(let file) where file.identity == identity: break
             case .unreadable(identity, _, _): break
