@@ -9,27 +9,27 @@ import Transfer
 /// It knows the running tasks and a window of ready ones, never the whole queue. While nothing runs and nothing waits
 /// for a moment, it sleeps.
 package actor Scheduler {
-    private let store: TaskStore
-    private var manager: SessionManager
-    private var settings: QueueSettings
+    let store: TaskStore
+    var manager: SessionManager
+    var settings: QueueSettings
     /// A window of the schedule lets nothing run.
-    private var pause: SchedulePause?
-    private let clock: QueueClock
-    private let logger: Logger
+    var pause: SchedulePause?
+    let clock: QueueClock
+    let logger: Logger
     /// Called when the store has new events.
     private let eventsWritten: @Sendable () -> Void
 
-    private var chooser: TaskChooser
-    private var running: [TaskID: RunningTask] = [:]
+    var chooser: TaskChooser
+    var running: [TaskID: RunningTask] = [:]
     /// Tasks that a command is about: not to be started under its hands.
-    private var held: [TaskID: Int] = [:]
+    var held: [TaskID: Int] = [:]
     private let detachedPlaces = DetachedPlaces()
-    private var isStopping = false
-    private var networkWatch: Task<Void, Never>?
+    var isStopping = false
+    var networkWatch: Task<Void, Never>?
     /// How far the clock that people set is ahead of the one that no one sets.
-    private var clockOffset: Milliseconds
-    private var ticker: Task<Void, Never>?
-    private var alarm: (at: Milliseconds, task: Task<Void, Never>)?
+    var clockOffset: Milliseconds
+    var ticker: Task<Void, Never>?
+    var alarm: (at: Milliseconds, task: Task<Void, Never>)?
     private let reports = Mutex<[Report]>([])
 
     /// What the engine says of a run, on a thread of its own.
@@ -77,55 +77,6 @@ package actor Scheduler {
         self.logger = logger
         self.eventsWritten = eventsWritten
         chooser = TaskChooser(store: store, settings: settings)
-    }
-
-    // MARK: What runs, told
-
-    package var runningIDs: Set<TaskID> { Set(running.keys) }
-
-    /// - Parameter owner: of this user's tasks; `nil`: of everyone's.
-    func runningCount(owner: UInt32?) -> Int {
-        owner == nil ? running.count : running.values.count { $0.record.owner == owner }
-    }
-
-    /// The stored records with what runs laid over them, and why what is ready does not.
-    func statuses(of records: [TaskRecord]) -> [TaskStatus] {
-        let now = clock.monotonic()
-        let closed = records.contains { $0.standing.state == .queued } ? chooser.closedHosts(now: now) : []
-        return records.map { record in
-            guard record.standing.state == .queued else { return TaskStatus(record) }
-            // What it came to is written down before it leaves here.
-            guard let task = running[record.id] else { return status(ofReady: record, closedHosts: closed, now: now) }
-            task.meter.note(task.progress.transferredBytes, at: now)
-            return task.status(over: record, at: now)
-        }
-    }
-
-    /// - Parameter now: of the clock that no one sets.
-    private func status(ofReady record: TaskRecord, closedHosts: Set<Int64>, now: Milliseconds) -> TaskStatus {
-        var status = TaskStatus(record)
-        if let pause {
-            status.reason = .scheduled
-            status.notBefore = pause.until
-        } else if !closedHosts.isEmpty, let address = try? TaskAddress(parsing: record.specification.url) {
-            let mark = Mark.ofHost(address.hostKey)
-            guard closedHosts.contains(mark) else { return status }
-            status.reason = .hostLimit
-            let hold = chooser.gate.hold(of: mark, now: now)
-            if hold > 0 { status.notBefore = clock.now() + hold }
-        }
-        return status
-    }
-
-    /// Bytes a second of all that runs.
-    func rates() -> (download: Int64, upload: Int64) {
-        let now = clock.monotonic()
-        var rates: (download: Int64, upload: Int64) = (0, 0)
-        for task in running.values {
-            let rate = task.meter.rate(task.progress.transferredBytes, at: now) ?? 0
-            if task.record.specification.kind == .download { rates.download += rate } else { rates.upload += rate }
-        }
-        return rates
     }
 
     // MARK: Starting
@@ -188,7 +139,7 @@ package actor Scheduler {
         if chooser.slots.hasRoom { setAlarm() }
     }
 
-    private func makeRequests() -> RequestMaker {
+    func makeRequests() -> RequestMaker {
         RequestMaker(manager: manager, settings: settings, store: store, detachedPlaces: detachedPlaces)
     }
 
@@ -209,7 +160,7 @@ package actor Scheduler {
         }
     }
 
-    private func start(
+    func start(
         _ work: TaskWork, in place: TaskChooser.Place, _ maker: inout RequestMaker, found: Lookup.Answer? = nil
     ) {
         let record = work.record
@@ -565,162 +516,5 @@ package actor Scheduler {
         }
         request.confirm(resumeData)
         return true
-    }
-
-    /// Wakes up when the first waiting task becomes ready, or the first host that was left alone may be asked again.
-    private func setAlarm() {
-        let monotonic = clock.monotonic()
-        let opening = chooser.gate.nextOpening(now: monotonic).map { self.clock.now() + $0 - monotonic }
-        guard !isStopping, let next = [(try? store.nextWake()) ?? nil, opening].compactMap(\.self).min() else {
-            alarm?.task.cancel()
-            alarm = nil
-            return
-        }
-        // Two clocks were read for it, each to the millisecond.
-        if let alarm, abs(alarm.at - next) <= 2 { return }
-        alarm?.task.cancel()
-        let clock = clock
-        let task = Task { [weak self] in
-            // The wall clock may be set while this sleeps; never far past a day without a look.
-            while !Task.isCancelled, clock.now() < next {
-                await clock.sleep(min(next - clock.now(), 3_600_000))
-            }
-            if !Task.isCancelled { await self?.ring() }
-        }
-        alarm = (next, task)
-    }
-
-    private func ring() async {
-        alarm = nil
-        do throws(StoreError) {
-            _ = try await store.releaseDue(now: clock.now())
-        } catch {
-            logger.error("cannot release waiting tasks", metadata: ["error": "\(error)"])
-            await clock.sleep(1_000)
-        }
-        wake()
-        setAlarm()
-    }
-
-    // MARK: Network and clock
-
-    /// - Parameter signs: says each time that the network is there again, or is another.
-    func watchNetwork(_ signs: @escaping @Sendable () -> AsyncStream<Void> = { NetworkSigns.stream() }) {
-        guard networkWatch == nil, !isStopping else { return }
-        networkWatch = Task { [weak self] in
-            for await _ in signs() { await self?.networkChanged() }
-        }
-    }
-
-    private func networkChanged() async {
-        do throws(StoreError) {
-            guard try await store.release(waitingFor: .network) > 0 else { return }
-        } catch {
-            // They look for it themselves, from time to time.
-            logger.error("cannot release tasks that wait for the network", metadata: ["error": "\(error)"])
-        }
-        wake()
-    }
-
-    /// A span of waiting is as long as it was; an hour that a person named comes at that hour.
-    func clockWasSet() async {
-        let offset = clock.now() - clock.monotonic()
-        let change = offset - clockOffset
-        clockOffset = offset
-        // Small steps are the work of whoever keeps the clock right.
-        guard abs(change) >= 500 else { return }
-        logger.notice("the clock was set", metadata: ["milliseconds": "\(change)"])
-        await shiftWaits(by: change)
-        alarm?.task.cancel()
-        alarm = nil
-        wake()
-        setAlarm()
-    }
-
-    private func shiftWaits(by change: Milliseconds) async {
-        let longest = RetryPolicy.longestHold + settings.retry.maximumDelay
-        do throws(StoreError) {
-            try await store.shiftWaits(by: change, latest: clock.now() + longest)
-        } catch {
-            logger.error("cannot set waits right", metadata: ["error": "\(error)"])
-        }
-    }
-
-    // MARK: Orders
-
-    /// Ends what of `ids` runs, keeps all of them from starting, and runs `body`; what `body` wrote then counts.
-    ///
-    /// - Parameters:
-    ///   - owner: only this user's tasks are ended; `nil`: everyone's.
-    ///   - goesOnAtOnce: what is ended keeps its slot, and is started again, where it is ready then, before anything
-    ///     else is.
-    ///   - body: is given the tasks that were ended by this order.
-    func withStopped<Value: Sendable>(
-        _ ids: [TaskID], order: RunConclusion.Order, owner: UInt32?, goesOnAtOnce: Bool = false,
-        _ body: @Sendable (_ stopped: Set<TaskID>) async -> Value
-    ) async -> Value {
-        for id in ids { held[id, default: 0] += 1 }
-        let stopped = end(ids, order, owner: owner)
-        // Counted twice until their runs have ended: nobody takes their places.
-        let places = goesOnAtOnce ? stopped.compactMap { running[$0]?.place } : []
-        for place in places { chooser.take(place, now: clock.monotonic()) }
-        for id in ids { await concluded(id) }
-        let value = await body(stopped)
-        for id in ids {
-            held[id, default: 1] -= 1
-            if held[id] == 0 { held[id] = nil }
-        }
-        for place in places { chooser.give(back: place) }
-        if goesOnAtOnce { startAgain(stopped) }
-        wake()
-        setAlarm()
-        return value
-    }
-
-    private func startAgain(_ ids: Set<TaskID>) {
-        guard !isStopping, pause == nil else { return }
-        var maker = makeRequests()
-        for id in ids where running[id] == nil && held[id] == nil {
-            guard let work = try? store.work(for: id), work.record.standing.state == .queued,
-                let place = chooser.place(of: work, now: clock.monotonic())
-            else { continue }
-            start(work, in: place, &maker)
-        }
-    }
-
-    /// - Returns: those of `ids` that run and will end by this order.
-    private func end(_ ids: some Sequence<TaskID>, _ order: RunConclusion.Order, owner: UInt32?) -> Set<TaskID> {
-        var ended: Set<TaskID> = []
-        for id in ids {
-            guard let task = running[id], owner == nil || task.record.owner == owner, !task.isConcluding else {
-                continue
-            }
-            if task.order == nil || order == .remove || order == .cancel { task.order = order }
-            task.request?.cancel()
-            ended.insert(id)
-        }
-        return ended
-    }
-
-    /// Returns when what the task's run came to is written down, or cannot be for now; at once where it does not run.
-    private func concluded(_ id: TaskID) async {
-        if running[id]?.cannotBeWritten == true { return }
-        guard running[id]?.isConcluding == true || running[id]?.order != nil else { return }
-        await withCheckedContinuation { continuation in
-            // No suspension lies between the look above and this.
-            running[id]?.waiters.append(continuation)
-        }
-    }
-
-    /// Ends everything that runs with its progress written down, and starts nothing more. Burns no attempt.
-    package func stop() async {
-        isStopping = true
-        alarm?.task.cancel()
-        alarm = nil
-        ticker?.cancel()
-        networkWatch?.cancel()
-        let ids = Array(running.keys)
-        _ = end(ids, .release, owner: nil)
-        for id in ids { await concluded(id) }
     }
 }
