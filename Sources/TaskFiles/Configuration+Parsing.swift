@@ -74,6 +74,7 @@ extension Configuration {
         case "connections-per-host": set(\.limits.connectionsPerHost, value.integer(in: Bound.connectionsPerHost))
         case "download-rate": limits.downloadRate = value.rate()
         case "upload-rate": limits.uploadRate = value.rate()
+        case "tasks-per-batch": limits.tasksPerBatch = value.integer(in: Bound.tasksPerOwner)
         default: set(\.limits.tasksPerOwner, value.integer(in: Bound.tasksPerOwner))
         }
     }

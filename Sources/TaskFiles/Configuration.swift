@@ -50,6 +50,7 @@ package struct Configuration: Sendable, Equatable {
         /// Bytes a second, all uploads together.
         package var uploadRate: Int64?
         package var tasksPerOwner = 1_000_000
+        package var tasksPerBatch: Int?
     }
 
     package struct Retry: Sendable, Equatable {

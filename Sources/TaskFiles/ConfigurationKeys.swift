@@ -12,9 +12,9 @@ enum ConfigurationKeys {
     static let limits = KeyTable(
         [
             "active-tasks", "connections-per-task", "connections-per-host", "download-rate", "upload-rate",
-            "tasks-per-owner",
+            "tasks-per-owner", "tasks-per-batch",
         ],
-        notCarriedOut: ["tasks-per-batch", "bytes-per-owner"])
+        notCarriedOut: ["bytes-per-owner"])
     static let retry = KeyTable(["attempts", "base-delay", "max-delay"])
     static let timeouts = KeyTable(["connect", "stall"])
     static let disk = KeyTable(["min-free", "max-size"])

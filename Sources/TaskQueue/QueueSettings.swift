@@ -1,5 +1,6 @@
 import TaskFiles
 import TaskModel
+import TaskStore
 import Transfer
 
 /// What the queue goes by: the configuration, with everything filled in that depends on the daemon's surroundings.
@@ -19,7 +20,7 @@ package struct QueueSettings: Sendable, Equatable {
     package var hostConnections: HostTable<Int>
     /// The versions of HTTP that hosts are spoken to in; 1.1 with others.
     package var httpVersions: HostTable<HTTPVersion>
-    package var tasksPerOwner: Int
+    package var quota: Quota
     /// Bytes a second in each direction, outside of the schedule's windows.
     package var rates: TransferRates
     /// Within ``rates``.
@@ -54,7 +55,8 @@ package struct QueueSettings: Sendable, Equatable {
         connectionsPerHost = configuration.limits.connectionsPerHost
         hostConnections = HostTable(configuration.hosts.compactMapValues(\.connections))
         httpVersions = HostTable(configuration.hosts.compactMapValues { $0.httpVersion.map(Self.version) })
-        tasksPerOwner = configuration.limits.tasksPerOwner
+        quota = Quota(
+            tasksPerOwner: configuration.limits.tasksPerOwner, tasksPerBatch: configuration.limits.tasksPerBatch)
         rates = TransferRates(
             download: configuration.limits.downloadRate, upload: configuration.limits.uploadRate)
         hostRates = HostTable(

@@ -67,8 +67,8 @@ struct RunConclusion {
             let delay = own > hold ? own : hold + own
             return conclusion(.park(.retry, until: now + delay), report, error: error, failures: failures)
         case .whenNetworkChanges:
-            let delay = min(Self.networkProbe, policy.maximumDelay, max(policy.baseDelay, 1_000) * 4)
-            return conclusion(.park(.network, until: now + delay), report, error: error, burns: false)
+            let until = now + Self.networkDelay(policy)
+            return conclusion(.park(.network, until: until), report, error: error, burns: false)
         case .whenDiskHasRoom:
             let delay = min(Self.diskProbe, policy.maximumDelay)
             return conclusion(.park(.diskFull, until: now + delay), report, error: error, burns: false)
@@ -85,6 +85,11 @@ struct RunConclusion {
         case .whenSourceIsRight: return conclusion(.block(.sourceChanged), report, error: error)
         case .never: return conclusion(.fail, report, error: error)
         }
+    }
+
+    /// Milliseconds after which what waits for the network looks for it by itself.
+    static func networkDelay(_ policy: RetryPolicy) -> Milliseconds {
+        min(networkProbe, policy.maximumDelay, max(policy.baseDelay, 1_000) * 4)
     }
 
     /// Whether the run brought the task nearer to its end. What was fetched or sent all over again did not: else a

@@ -49,8 +49,9 @@ extension Scheduler {
     }
 
     func networkChanged() async {
+        chooser.networkChanged()
         do throws(StoreError) {
-            guard try await store.release(waitingFor: .network) > 0 else { return }
+            _ = try await store.release(waitingFor: .network)
         } catch {
             // They look for it themselves, from time to time.
             logger.error("cannot release tasks that wait for the network", metadata: ["error": "\(error)"])

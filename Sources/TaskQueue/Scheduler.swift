@@ -26,6 +26,8 @@ package actor Scheduler {
     private let detachedPlaces = DetachedPlaces()
     var isStopping = false
     var networkWatch: Task<Void, Never>?
+    /// Something waits for the network, and nothing has completed since.
+    var isNetworkAway = false
     /// How far the clock that people set is ahead of the one that no one sets.
     var clockOffset: Milliseconds
     var ticker: Task<Void, Never>?
@@ -310,6 +312,7 @@ package actor Scheduler {
             guard let task = running[ending.id], !task.isConcluding else { continue }
             task.isConcluding = true
             chooser.note(ending.report.error, of: task.work, now: clock.monotonic())
+            if ending.report.error == nil { isNetworkAway = false }
             ids.append(ending.id)
             if let checkpoint = task.checkpoint { checkpoints.append(checkpoint) }
             changes.append(change(for: task, ending, using: &generator))
@@ -352,7 +355,7 @@ package actor Scheduler {
             return .checkpoint(record.id, progress)
         }
         log(record, outcome)
-        if outcome.standing.reason == .network { watchNetwork() }
+        if outcome.standing.reason == .network { noteNetworkAway(record, outcome.error) }
         return .concluded(record.id, progress, outcome)
     }
 
@@ -364,14 +367,24 @@ package actor Scheduler {
         return before.generation != ending.resumeData?.generation
     }
 
+    private func noteNetworkAway(_ record: TaskRecord, _ error: TaskFailure?) {
+        watchNetwork()
+        guard !isNetworkAway else { return }
+        isNetworkAway = true
+        logger.notice(
+            "tasks wait for the network", metadata: ["task": "\(record.id)", "message": "\(error?.message ?? "")"])
+    }
+
     private func log(_ record: TaskRecord, _ outcome: TaskConclusion) {
-        guard outcome.error != nil || logger.logLevel <= .debug else { return }
+        // The network's absence is said once, where it is first noticed.
+        let isNews = outcome.error != nil && outcome.standing.reason != .network
+        guard isNews || logger.logLevel <= .debug else { return }
         var metadata: Logger.Metadata = ["task": "\(record.id)", "state": "\(outcome.standing.state.rawValue)"]
         if let reason = outcome.standing.reason { metadata["reason"] = "\(reason.rawValue)" }
         if let error = outcome.error {
             metadata["error"] = "\(error.code)"
             metadata["message"] = "\(error.message)"
-            logger.notice("a task did not complete", metadata: metadata)
+            logger.log(level: isNews ? .notice : .debug, "a task did not complete", metadata: metadata)
         } else {
             logger.debug("a task ended", metadata: metadata)
         }

@@ -161,7 +161,6 @@ extension TaskQueue {
         }
         await changed()
         let (removed, foreign) = try stored { () throws(StoreError) in try result.get() }
-        for record in removed { note(added: -1, by: record.owner) }
         return (Set(removed.map(\.id)), foreign)
     }
 

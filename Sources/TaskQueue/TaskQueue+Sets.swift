@@ -76,20 +76,19 @@ extension TaskQueue {
     /// - Returns: the entries in the set so far.
     package func put(_ set: Int64, _ entries: PreparedEntries, by caller: Caller) async throws(QueueError) -> Int {
         openSets.withLock { if $0[set] != nil { $0[set] = clock.monotonic() } }
-        let count = try await inSet { () async throws(StoreError) in
-            try await store.put(set, entries.tasks, owner: caller.uid, now: entries.now)
-        }
+        let quota = settings.quota
         do throws(QueueError) {
-            try checkQuota(of: caller, adding: count)
+            return try await inSet { () async throws(StoreError) in
+                try await store.put(set, entries.tasks, owner: caller.uid, quota: quota, now: entries.now)
+            }
         } catch {
             // What is refused must not be there to be committed.
-            await drop(set)
+            if error.refusal?.code == .quota { await drop(set) }
             throw error
         }
-        return count
     }
 
-    /// - Parameter receipt: as of ``TaskStore/commitSet(_:owner:prune:dryRun:now:receipt:leaving:)``.
+    /// - Parameter receipt: as of ``TaskStore/commitSet(_:owner:prune:dryRun:quota:now:receipt:leaving:)``.
     package func commitSet(
         _ set: Int64, prune: Bool, dryRun: Bool, receipt: String? = nil, by caller: Caller
     ) async throws(QueueError) -> SetChanges {
@@ -102,7 +101,6 @@ extension TaskQueue {
         guard !dryRun else { return changes }
         openSets.withLock { $0[set] = nil }
         sweep()
-        note(added: outcome.added, by: caller.uid)
         for part in Self.parts(of: outcome.cancelled) { try await stop(pruned: part, owner: caller.uid, now: now) }
         // What began to run just before begins again with what the entry says now.
         for part in Self.parts(of: outcome.changed.filter { !stopped.contains($0) }) {
@@ -121,7 +119,8 @@ extension TaskQueue {
             do throws(StoreError) {
                 return .success(
                     try await store.commitSet(
-                        set, owner: caller.uid, prune: prune, dryRun: dryRun, now: now, receipt: receipt,
+                        set, owner: caller.uid, prune: prune, dryRun: dryRun, quota: settings.quota, now: now,
+                        receipt: receipt,
                         leaving: { moved in
                             Self.removeParts(of: Array(moved.keys), moved, settings: settings, store.identity)
                         }))
@@ -224,7 +223,7 @@ extension TaskQueue {
             return try await body()
         } catch {
             if case .unknownSet = error { throw .field(FieldError(field: "queue", message: "\(error)")) }
-            throw .store(error)
+            throw QueueError(error)
         }
     }
 }

@@ -16,8 +16,6 @@ package final class TaskQueue: Sendable {
     private let rateKeeper: RateKeeper
     private let housekeeper: Housekeeper
     private let clockWatch = Mutex<Task<Void, Never>?>(nil)
-    /// How many tasks each owner has, once it was asked for.
-    private let counts = Mutex<[UInt32: Int]>([:])
     /// What sets have left is being deleted.
     let isSweeping = Mutex(false)
     /// When something was last heard of each set that is being put together, of a clock that no one sets.
@@ -132,9 +130,10 @@ package final class TaskQueue: Sendable {
     package func add(_ specifications: [TaskSpecification], by caller: Caller) async throws(QueueError) -> [TaskID] {
         let now = clock.now()
         let tasks = try admit(specifications, by: caller, list: "tasks", now: now)
-        try checkQuota(of: caller, adding: tasks.count)
-        let outcomes = try await stored { () async throws(StoreError) in try await store.add(tasks, now: now) }
-        note(added: outcomes.count { if case .added = $0 { true } else { false } }, by: caller.uid)
+        let quota = settings.quota
+        let outcomes = try await stored { () async throws(StoreError) in
+            try await store.add(tasks, quota: quota, now: now)
+        }
         await changed()
         return outcomes.map(\.id)
     }
@@ -157,27 +156,6 @@ package final class TaskQueue: Sendable {
             }
         }
         return tasks
-    }
-
-    func checkQuota(of caller: Caller, adding count: Int) throws(QueueError) {
-        let known = counts.withLock { $0[caller.uid] }
-        let present: Int
-        if let known {
-            present = known
-        } else {
-            present = try stored { () throws(StoreError) in try store.counts(owner: caller.uid) }.values.reduce(0, +)
-            counts.withLock { $0[caller.uid] = present }
-        }
-        guard present + count <= settings.tasksPerOwner else {
-            throw .refused(
-                .quota,
-                "that would be more than the \(settings.tasksPerOwner) tasks that one owner may have; "
-                    + "remove some, or raise limits.tasks-per-owner")
-        }
-    }
-
-    func note(added: Int, by uid: UInt32) {
-        counts.withLock { if let present = $0[uid] { $0[uid] = present + added } }
     }
 
     func changed() async {
@@ -246,13 +224,13 @@ package final class TaskQueue: Sendable {
     // MARK: Errors
 
     func stored<Value>(_ body: () throws(StoreError) -> Value) throws(QueueError) -> Value {
-        do throws(StoreError) { return try body() } catch { throw .store(error) }
+        do throws(StoreError) { return try body() } catch { throw QueueError(error) }
     }
 
     func stored<Value: Sendable>(
         _ body: @Sendable () async throws(StoreError) -> Value
     ) async throws(QueueError) -> Value {
-        do throws(StoreError) { return try await body() } catch { throw .store(error) }
+        do throws(StoreError) { return try await body() } catch { throw QueueError(error) }
     }
 }
 
@@ -261,6 +239,10 @@ package enum QueueError: Error, Sendable, Equatable {
     case field(FieldError)
     case refused(ErrorCode, String)
     case store(StoreError)
+
+    init(_ error: StoreError) {
+        if case .quota(let message) = error { self = .refused(.quota, message) } else { self = .store(error) }
+    }
 
     /// For a person, and for programs; `nil` for a field's error, which says both itself.
     package var refusal: (code: ErrorCode, message: String)? {

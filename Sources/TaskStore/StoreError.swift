@@ -16,6 +16,8 @@ package enum StoreError: Error, Sendable, Equatable {
     case io(String)
     /// The set of staged entries does not exist, or belongs to another user.
     case unknownSet(Int64)
+    /// There would be more tasks than there may be; the text says whose.
+    case quota(String)
     /// The store was closed.
     case closed
     case other(String)
@@ -39,6 +41,7 @@ extension StoreError: CustomStringConvertible {
             "the database cannot be read or written (\(message)); check the disk and the state directory's permissions"
         case .unknownSet(let set):
             "there is no queue \(set) to be committed; begin a new one"
+        case .quota(let message): message
         case .closed:
             "the store is closed because the daemon ends; try again when it runs"
         case .other(let message):

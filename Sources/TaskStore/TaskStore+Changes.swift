@@ -64,10 +64,18 @@ extension TaskStore {
     /// Adds tasks: all of them or none.
     ///
     /// - Returns: what became of each, in order; of two with one owner and key the second is `existing`.
-    package func add(_ tasks: [NewTask], now: Milliseconds) async throws(StoreError) -> [AddOutcome] {
+    /// - Throws: also ``StoreError/quota(_:)``.
+    package func add(
+        _ tasks: [NewTask], quota: Quota = Quota(), now: Milliseconds
+    ) async throws(StoreError) -> [AddOutcome] {
         let identity = identity
         return try await writes.perform(weight: tasks.count) { database in
-            try database.add(tasks, identity: identity, now: now)
+            let outcomes = try database.add(tasks, identity: identity, now: now)
+            let batches = Dictionary(grouping: tasks, by: \.owner).mapValues { tasks in
+                quota.tasksPerBatch == nil ? [] : Set(tasks.compactMap(\.specification.batch))
+            }
+            for (owner, batches) in batches { try database.check(quota, of: owner, batches: batches) }
+            return outcomes
         }
     }
 

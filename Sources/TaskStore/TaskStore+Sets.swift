@@ -2,7 +2,7 @@ import GRDB
 import TaskModel
 
 extension TaskStore {
-    /// Begins a set of entries that ``commitSet(_:owner:prune:dryRun:now:receipt:leaving:)`` applies whole. It is kept in the
+    /// Begins a set of entries that ``commitSet(_:owner:prune:dryRun:quota:now:receipt:leaving:)`` applies whole. It is kept in the
     /// database, and is gone when the store is opened again, or when its owner has begun
     /// ``TaskStore/setsPerOwner`` others.
     ///
@@ -40,7 +40,7 @@ extension TaskStore {
     /// - Returns: the number of entries in the set so far.
     /// - Throws: ``StoreError/unknownSet(_:)``.
     package func put(
-        _ set: Int64, _ entries: PreparedTasks, owner: UInt32? = nil, now: Milliseconds
+        _ set: Int64, _ entries: PreparedTasks, owner: UInt32? = nil, quota: Quota = Quota(), now: Milliseconds
     ) async throws(StoreError) -> Int {
         try checkRoom()
         let fresh = entries.tasks
@@ -67,6 +67,7 @@ extension TaskStore {
                 }
             }
             try database.run("UPDATE staged_set SET entries = entries + ? WHERE id = ?", [fresh.count, set])
+            try database.checkStaged(quota, of: staged.owner)
             return staged.entries + fresh.count
         }
     }
@@ -100,16 +101,23 @@ extension TaskStore {
     ///   - leaving: given ``SetOutcome/moved`` before the commit, where that is something: afterwards nothing would be
     ///     left that knows of what lies in the old directories. It may be called for a commit that then fails, and
     ///     once more for the next.
-    /// - Throws: ``StoreError/unknownSet(_:)``.
+    /// - Throws: ``StoreError/unknownSet(_:)``, ``StoreError/quota(_:)``.
     package func commitSet(
-        _ set: Int64, owner: UInt32, prune: Bool, dryRun: Bool, now: Milliseconds, receipt: String? = nil,
+        _ set: Int64, owner: UInt32, prune: Bool, dryRun: Bool, quota: Quota = Quota(), now: Milliseconds,
+        receipt: String? = nil,
         leaving: @escaping @Sendable ([TaskID: TaskSpecification]) -> Void = { _ in }
     ) async throws(StoreError) -> SetOutcome {
         try await writes.perform(weight: Self.rowsInCommit) { database in
             let staged = try database.stagedSet(set, owner: owner)
             let application = SetApplication(set: set, owner: owner, batch: staged.batch, now: now)
+            let batches = try quota.tasksPerBatch == nil ? [] : database.batches(ofSet: set)
+            let run = {
+                let outcome = try application.run(in: database, prune: prune)
+                if outcome.added > 0 { try database.check(quota, of: owner, batches: batches) }
+                return outcome
+            }
             guard !dryRun else {
-                var outcome = try database.undoing { try application.run(in: database, prune: prune) }
+                var outcome = try database.undoing(run)
                 // Numbers that were never given.
                 outcome.idRanges = []
                 return outcome
@@ -118,7 +126,7 @@ extension TaskStore {
                 try database.drop(set)
                 return SetOutcome()
             }
-            let outcome = try application.run(in: database, prune: prune)
+            let outcome = try run()
             try database.run("DELETE FROM staged_range WHERE set_id = ?", [set])
             try database.drop(set)
             if let receipt { try database.write(SetReceipt(outcome), named: receipt) }
@@ -170,6 +178,17 @@ extension Database {
         }
         guard let found, owner == nil || found.owner == owner else { throw StoreError.unknownSet(set) }
         return found
+    }
+
+    /// Those that the tasks and entries of a set are to belong to.
+    fileprivate func batches(ofSet set: Int64) throws -> Set<String> {
+        Set(
+            try rows(
+                """
+                SELECT batch FROM flow WHERE set_id = ?1 AND batch IS NOT NULL
+                UNION SELECT batch FROM staged_entry WHERE set_id = ?1 AND batch IS NOT NULL
+                """, [set]
+            ) { try $0.text(0) })
     }
 
     fileprivate func hasStagedEntries(_ set: Int64) throws -> Bool {

@@ -106,8 +106,7 @@ struct ConfigurationTests {
     @Test(
         "a key of the contract that nothing carries out is refused by name",
         arguments: [
-            ("metrics: {}", 1), ("limits: {tasks-per-batch: 1}", 10),
-            ("limits: {bytes-per-owner: 1}", 10), ("network: {deny: []}", 11),
+            ("metrics: {}", 1), ("limits: {bytes-per-owner: 1}", 10), ("network: {deny: []}", 11),
             ("hosts: {h: {requests-per-second: 1}}", 13), ("hosts: {h: {headers: []}}", 13),
             ("hosts: {h: {credential: x}}", 13), ("hosts: {h: {owners: []}}", 13),
             ("hosts: {h: {trust: default}}", 13),

@@ -170,7 +170,7 @@ struct TaskQueueSetsTests {
 
     @Test("a set that the quota refuses is not there to be committed")
     func quota() async throws {
-        let fixture = try await QueueFixture { $0.tasksPerOwner = 3 }
+        let fixture = try await QueueFixture { $0.quota.tasksPerOwner = 3 }
         let entries = ["a", "b"].map { name in
             var task = TaskSpecification(url: "http://127.0.0.1:9/\(name)")
             task.paused = true
@@ -187,6 +187,44 @@ struct TaskQueueSetsTests {
             try await fixture.queue.commitSet(set, prune: false, dryRun: false, by: QueueFixture.me)
         }
         #expect(try await fixture.queue.counts(for: QueueFixture.me)[.paused] == 0)
+    }
+
+    @Test(
+        "sets that grow side by side come to no more tasks than allowed together, and one that is known already adds none"
+    )
+    func quotaOfSets() async throws {
+        let fixture = try await QueueFixture { $0.quota = Quota(tasksPerOwner: 4, tasksPerBatch: 3) }
+        func entries(_ names: String...) -> [TaskSpecification] {
+            names.map { name in
+                var task = TaskSpecification(url: "http://127.0.0.1:9/\(name)")
+                task.paused = true
+                return task
+            }
+        }
+        func apply(_ entries: [TaskSpecification], batch: String?) async throws -> SetChanges {
+            let set = try await fixture.queue.beginSet(batch: batch, by: QueueFixture.me)
+            _ = try await fixture.queue.put(set, entries, by: QueueFixture.me)
+            return try await fixture.queue.commitSet(set, prune: false, dryRun: false, by: QueueFixture.me)
+        }
+        func isQuota(_ error: any Error) -> Bool { (error as? QueueError)?.refusal?.code == .quota }
+        let sets = [
+            try await fixture.queue.beginSet(batch: nil, by: QueueFixture.me),
+            try await fixture.queue.beginSet(batch: nil, by: QueueFixture.me),
+        ]
+        _ = try await fixture.queue.put(sets[0], entries("a", "b"), by: QueueFixture.me)
+        await #expect(throws: QueueError.self) {
+            try await fixture.queue.put(sets[1], entries("c", "d", "e"), by: QueueFixture.me)
+        }
+        try await fixture.queue.abortSet(sets[0], by: QueueFixture.me)
+        #expect(try await apply(entries("a", "b", "c"), batch: "x").added == 3)
+        // The same once more is not more.
+        #expect(try await apply(entries("a", "b", "c"), batch: "x").unchanged == 3)
+        await #expect { try await apply(entries("a", "b", "c", "d"), batch: "x") } throws: { isQuota($0) }
+        #expect(try await fixture.queue.counts(for: QueueFixture.me)[.paused] == 3)
+        var other = entries("d", "e")
+        for index in other.indices { other[index].batch = "y" }
+        await #expect { try await fixture.queue.add(other, by: QueueFixture.me) } throws: { isQuota($0) }
+        #expect(try await fixture.queue.add([other[0]], by: QueueFixture.me).count == 1)
     }
 
     @Test("a set of which nothing is heard is forgotten with all that is in it; one that grows is not")

@@ -1,6 +1,7 @@
 import Crypto
 import FoundationEssentials
 import TaskModel
+import TaskStore
 import TestSupport
 import Testing
 
@@ -132,7 +133,7 @@ struct TaskQueueTests {
 
     @Test("an owner has no more tasks than allowed, and has room again once some are removed")
     func quota() async throws {
-        let fixture = try await QueueFixture { $0.tasksPerOwner = 2 }
+        let fixture = try await QueueFixture { $0.quota.tasksPerOwner = 2 }
         let tasks = Array(repeating: TaskSpecification(url: "http://127.0.0.1:9/a"), count: 2).map { task in
             var task = task
             task.paused = true

@@ -8,6 +8,9 @@ struct HostGate {
     private var standings: HostStandings
     /// Names of the hosts that are left alone, by ``TaskStore/ReadyTask/hostMark``.
     private var names: [Int64: String] = [:]
+    /// Hosts to which there was no way from this machine, and until when nobody tries again by itself.
+    private var unreachable: [Int64: Milliseconds] = [:]
+    private static let unreachableLimit = 4_096
 
     init(policy: RetryPolicy) {
         standings = HostStandings(policy: policy)
@@ -20,6 +23,12 @@ struct HostGate {
     /// - Parameter error: `nil` where it succeeded.
     mutating func note(_ error: TransferError?, of work: TaskWork, now: Milliseconds) {
         let mark = work.hostMark
+        if let error, RetryClass(error) == .whenNetworkChanges {
+            if unreachable.count >= Self.unreachableLimit { unreachable.removeAll() }
+            unreachable[mark] = now + RunConclusion.networkDelay(standings.policy)
+        } else if !unreachable.isEmpty {
+            unreachable[mark] = nil
+        }
         // Of most hosts nothing needs to be remembered.
         if error == nil, names[mark] == nil { return }
         let host = names[mark] ?? work.host
@@ -30,6 +39,9 @@ struct HostGate {
         if names.count > 2 * HostStandings.maximumHosts { names = names.filter { standings.knows($0.value) } }
     }
 
+    /// There is another network: what could not be reached may be now.
+    mutating func networkChanged() { unreachable.removeAll() }
+
     /// Milliseconds until the host is asked again, by whomever.
     func hold(of mark: Int64, now: Milliseconds) -> Milliseconds {
         names[mark].map { standings.hold(of: $0, now: now) } ?? 0
@@ -37,6 +49,7 @@ struct HostGate {
 
     /// Whether nothing of the host may start now.
     func isClosed(_ mark: Int64, now: Milliseconds) -> Bool {
+        if let until = unreachable[mark], until > now { return true }
         guard let host = names[mark] else { return false }
         return standings.wait(of: host, now: now) > 0
     }
@@ -44,6 +57,7 @@ struct HostGate {
     /// Those of which nothing may start now.
     func closed(now: Milliseconds) -> Set<Int64> {
         Set(names.lazy.filter { standings.wait(of: $0.value, now: now) > 0 }.map(\.key))
+            .union(unreachable.lazy.filter { $0.value > now }.map(\.key))
     }
 
     /// A task of the host starts: where it is the one to find out how the host is, all others wait for what it finds.
@@ -53,6 +67,7 @@ struct HostGate {
 
     /// When the first of the closed hosts opens by itself.
     func nextOpening(now: Milliseconds) -> Milliseconds? {
-        names.values.map { standings.wait(of: $0, now: now) }.filter { $0 > 0 }.min().map { $0 + now }
+        (names.values.map { standings.wait(of: $0, now: now) + now } + Array(unreachable.values))
+            .filter { $0 > now }.min()
     }
 }

@@ -241,6 +241,8 @@ struct TaskChooser {
         slots.setSilent(isSilent, place.hostMark)
     }
 
+    mutating func networkChanged() { gate.networkChanged() }
+
     /// The host sends.
     mutating func noteAnswer(of place: Place) {
         slots.set(place.hostMark, isAnswering: true)

@@ -1,5 +1,6 @@
 import Glibc
 import TaskModel
+import TaskStore
 import TestSupport
 import Testing
 import Transfer
@@ -229,7 +230,7 @@ struct DropRoundTests {
 
     @Test("what fails for a reason that passes is left, and tried again every minute")
     func later() async throws {
-        let fixture = try await DropFixture { $0.tasksPerOwner = 1 }
+        let fixture = try await DropFixture { $0.quota.tasksPerOwner = 1 }
         var round = try fixture.round()
         for name in ["a", "b"] { try fixture.drop(DropFixture.entry, as: name) }
         #expect(try await round.look(closed: ["a", "b"], .told) == DropRound.delay)

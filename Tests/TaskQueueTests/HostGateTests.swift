@@ -1,0 +1,61 @@
+import TaskModel
+import TaskStore
+import TestSupport
+import Testing
+import Transfer
+
+@testable import TaskQueue
+
+@Suite("Hosts that nothing is started of")
+struct HostGateTests {
+    private static let policy = RetryPolicy(attempts: 10, baseDelay: 1_000, maximumDelay: 600_000)
+
+    /// Two tasks, of different hosts.
+    private func works() async throws -> (fixture: QueueFixture, works: [TaskWork]) {
+        let fixture = try await QueueFixture()
+        let urls = ["http://127.0.0.1:1/a", "http://127.0.0.1:2/a"]
+        var works: [TaskWork] = []
+        for url in urls {
+            let id = try await fixture.add(url) { $0.paused = true }
+            works.append(try #require(try fixture.store.work(for: id)))
+        }
+        return (fixture, works)
+    }
+
+    @Test("a host to which there is no way is left alone for a while, alone, and opens with another network")
+    func unreachable() async throws {
+        let (fixture, works) = try await works()
+        var gate = HostGate(policy: Self.policy)
+        gate.note(TransferError(.unreachable, "no way"), of: works[0], now: 1_000)
+        #expect(gate.isClosed(works[0].hostMark, now: 1_000) && !gate.isClosed(works[1].hostMark, now: 1_000))
+        #expect(gate.closed(now: 1_000) == [works[0].hostMark])
+        #expect(gate.nextOpening(now: 1_000) == 5_000)
+        #expect(!gate.isClosed(works[0].hostMark, now: 5_000) && gate.nextOpening(now: 5_000) == nil)
+        gate.note(TransferError(.resolverUnavailable, "no name server"), of: works[0], now: 6_000)
+        gate.networkChanged()
+        #expect(!gate.isClosed(works[0].hostMark, now: 6_000))
+        gate.note(TransferError(.unreachable, "no way"), of: works[0], now: 7_000)
+        gate.note(nil, of: works[0], now: 7_001)
+        #expect(!gate.isClosed(works[0].hostMark, now: 7_001))
+        await fixture.queue.stop()
+    }
+
+    @Test("a host that fails five times in a row is left alone, and for longer the next time")
+    func breaker() async throws {
+        let (fixture, works) = try await works()
+        var gate = HostGate(policy: Self.policy)
+        for attempt in 1...5 {
+            #expect(!gate.isClosed(works[0].hostMark, now: 0), "\(attempt)")
+            gate.note(TransferError(.cannotConnect, "refused"), of: works[0], now: 0)
+        }
+        #expect(gate.isClosed(works[0].hostMark, now: 0))
+        let opening = try #require(gate.nextOpening(now: 0))
+        #expect(!gate.isClosed(works[0].hostMark, now: opening))
+        gate.enter(works[0].hostMark, now: opening)
+        // While one finds out, the others wait.
+        #expect(gate.isClosed(works[0].hostMark, now: opening))
+        gate.note(TransferError(.cannotConnect, "refused"), of: works[0], now: opening)
+        #expect(try #require(gate.nextOpening(now: opening)) - opening > opening)
+        await fixture.queue.stop()
+    }
+}
