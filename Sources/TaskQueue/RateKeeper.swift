@@ -31,6 +31,9 @@ actor RateKeeper {
     private var schedule: Schedule
     private var orders = RateOrders()
     private var pause: SchedulePause?
+    /// What was said last.
+    private var toldPause: SchedulePause?
+    private var isTelling = false
     private var alarm: Task<Void, Never>?
     private var isStopped = false
 
@@ -103,12 +106,16 @@ actor RateKeeper {
         if upload.rate != rates.upload { upload.rate = rates.upload }
         let next = schedule.nextChange(after: now, utcOffset: clock.utcOffset)
         let isPaused = schedule.window(at: now, utcOffset: clock.utcOffset)?.pauses ?? false
-        let pause = isPaused ? SchedulePause(until: next) : nil
+        pause = isPaused ? SchedulePause(until: next) : nil
         setAlarm(at: next)
-        if pause != self.pause {
-            self.pause = pause
+        // One word after the other: what is said last is what counts.
+        guard !isTelling else { return }
+        isTelling = true
+        while toldPause != pause {
+            toldPause = pause
             await pauseChanged(pause)
         }
+        isTelling = false
     }
 
     private func setAlarm(at next: Milliseconds?) {

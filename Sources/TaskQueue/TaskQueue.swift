@@ -52,6 +52,8 @@ package final class TaskQueue: Sendable {
     /// Acts on everyone's tasks.
     private static let daemon = Caller(uid: 0, isAdministrator: true)
 
+    deinit { clockWatch.withLock { $0?.cancel() } }
+
     var settings: QueueSettings { currentSettings.withLock { $0 } }
 
     /// Takes up changed settings; what runs goes on as it was begun.
@@ -73,10 +75,10 @@ package final class TaskQueue: Sendable {
     /// Begins to carry out tasks.
     package func start() async {
         sweep()
-        let watch = Task { [clock, scheduler, rateKeeper] in
+        let watch = Task { [clock, weak scheduler, weak rateKeeper] in
             for await _ in clock.settings() {
-                await scheduler.clockWasSet()
-                await rateKeeper.look()
+                await scheduler?.clockWasSet()
+                await rateKeeper?.look()
             }
         }
         clockWatch.withLock { $0 = watch }

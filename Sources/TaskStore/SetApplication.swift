@@ -228,13 +228,15 @@ struct SetApplication {
         if known.hasPieceHashes || entry.hasPieceHashes {
             try database.takePieceHashes(of: id, fromEntry: entry.id)
         }
-        if before.afterTask != after.afterTask { try database.setDependency(of: id, after: after.afterTask) }
         var head = known.head
         if let standing = standing(of: known, before, after, asNew: entry.standing) {
             if head.standing.state.isEnded { try database.apply(.retry, to: head, now: now) }
             if head.standing.reason == .sourceChanged { try database.forgetSource(of: id) }
             head.standing = standing
             try database.setStanding(of: id, to: standing)
+        }
+        if before.afterTask != after.afterTask || head.standing.reason == .dependency {
+            try database.setDependency(of: id, after: after.afterTask)
         }
         try database.journal(.updated, of: head, at: now)
         return leavesDirectory ? before : nil

@@ -107,6 +107,35 @@ struct DependencyTests {
         #expect(try fixture.states([first, id]) == [.failed, .queued])
     }
 
+    @Test(
+        "an entry of a queue file that failed with what it follows, and is changed, waits for it again, or fails again")
+    func changedEntry() async throws {
+        let fixture = try StoreFixture()
+        let first = try await fixture.add("https://example.org/a")
+        func apply(_ priority: TaskPriority) async throws {
+            var task = NewTask.sample(key: "k", priority: priority, standing: TaskStanding(follows: true))
+            task.specification.afterTask = first
+            let set = try await fixture.store.beginSet(owner: 1000, batch: "b")
+            _ = try await fixture.store.put(set, [task], now: 1)
+            _ = try await fixture.store.commitSet(set, owner: 1000, prune: false, dryRun: false, now: 1)
+            _ = try await fixture.store.settleDependencies(now: 9_000)
+        }
+        try await apply(.low)
+        let id = try #require(try fixture.store.read { try $0.taskID(owner: 1000, key: "k") })
+        #expect(try fixture.states([id]) == [.waiting])
+        try await fixture.conclude(first, .inState(.failed))
+        _ = try await fixture.store.settleDependencies(now: 9_000)
+        #expect(try fixture.states([id]) == [.failed])
+        try await apply(.normal)
+        #expect(try fixture.states([id]) == [.failed])
+        _ = try await fixture.store.apply(.retry, to: [first], owner: nil, now: 1)
+        try await apply(.high)
+        #expect(try fixture.states([id]) == [.waiting])
+        try await fixture.conclude(first, .inState(.completed))
+        _ = try await fixture.store.settleDependencies(now: 9_000)
+        #expect(try fixture.states([id]) == [.queued])
+    }
+
     @Test("what is to be settled is known to the next life")
     func reopened() async throws {
         let directory = try TemporaryDirectory()

@@ -40,8 +40,6 @@ struct RemoteFile: Sendable {
     /// - Parameter path: another file of the server; `nil`: none, for commands alone.
     func url(of path: RemotePath?) -> String { "\(scheme.rawValue)://\(host):\(port)\(path?.urlPath ?? "/")" }
 
-    var origin: String { "\(scheme.rawValue)://\(host):\(port)" }
-
     /// As `known_hosts` and certificates have it.
     var plainHost: String { host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host }
 }

@@ -10,8 +10,8 @@ struct RateTurn {
     private let limits: ByteLimits
     private let session: Session
     private let direction: Direction
-    /// `scheme://name:port` of who is spoken to.
-    private let origin: String
+    /// Who is spoken to.
+    private let origin: (scheme: String, host: String, port: Int)
     private var hostLimiters: HostRates.Limiters?
     private var hostEdition = 0
 
@@ -21,7 +21,10 @@ struct RateTurn {
     private var hostTicket: TokenBucket.Ticket?
     private var sessionTicket: TokenBucket.Ticket?
 
-    init(_ direction: Direction, at origin: String, limits: ByteLimits, session: Session) {
+    init(
+        _ direction: Direction, at origin: (scheme: String, host: String, port: Int), limits: ByteLimits,
+        session: Session
+    ) {
         self.direction = direction
         self.origin = origin
         self.limits = limits
@@ -78,7 +81,7 @@ struct RateTurn {
     /// Bytes to send at a time, so that they come evenly at a small rate too: what a twentieth of a second takes.
     mutating func piece(upTo room: Int) -> Int {
         followHost()
-        guard let rate = [limits.rate, limiter.rate, host?.rate].compactMap(\.self).min() else { return room }
+        let rate = min(limits.rate ?? .max, limiter.rate ?? .max, host?.rate ?? .max)
         return max(min(room, Self.leastPiece), min(room, Int(clamping: rate / 20)))
     }
 
@@ -88,6 +91,6 @@ struct RateTurn {
         let edition = session.hostRates.currentEdition
         guard edition != hostEdition else { return }
         hostEdition = edition
-        hostLimiters = session.hostRates.limiters(of: origin)
+        hostLimiters = session.hostRates.limiters(of: "\(origin.scheme)://\(origin.host):\(origin.port)")
     }
 }

@@ -53,8 +53,9 @@ final class RemoteExchange: ExchangeHandler {
         self.core = core
         session = task.session
         let limits = ByteLimits(task.core)
-        incoming = RateTurn(.download, at: file.origin, limits: limits, session: session)
-        outgoing = RateTurn(.upload, at: file.origin, limits: limits, session: session)
+        let origin = (file.scheme.rawValue, file.host, file.port)
+        incoming = RateTurn(.download, at: origin, limits: limits, session: session)
+        outgoing = RateTurn(.upload, at: origin, limits: limits, session: session)
     }
 
     /// Milliseconds since the step began.
@@ -74,6 +75,7 @@ final class RemoteExchange: ExchangeHandler {
         lastReply = nil
         toldSize = nil
         check = nil
+        stopResting()
         pauses.formIntersection(.suspended)
         if !isTidyingUp { task.progress.setPhase(.connecting) }
         do throws(TransferError) {
@@ -294,6 +296,12 @@ final class RemoteExchange: ExchangeHandler {
         return wait > 0
     }
 
+    private func stopResting() {
+        if pauses.contains(.rate) { task.progress.setHeldBack(false) }
+        incoming.giveBack()
+        outgoing.giveBack()
+    }
+
     private func rest(_ milliseconds: Int64) {
         pauses.insert(.rate)
         task.progress.setHeldBack(true)
@@ -400,6 +408,7 @@ final class RemoteExchange: ExchangeHandler {
     private func end(_ error: TransferError) { end(RemoteEnding(error: error, facts: RemoteFacts())) }
 
     private func end(_ ending: RemoteEnding) {
+        stopResting()
         step = nil
         hasBegun = true
         var ending = ending

@@ -253,7 +253,7 @@ final class Transaction: ExchangeHandler {
             if url.scheme == "https" { trust = trustOptions(for: url) }
             cookies = ExchangeCookies(of: request, at: url, session.configuration)
             begunAt = MonotonicTime.now()
-            let origin = url.origin
+            let origin = (url.scheme, url.host, url.port)
             incoming = RateTurn(.download, at: origin, limits: limits, session: session)
             outgoing = RateTurn(.upload, at: origin, limits: limits, session: session)
             let plan = ExchangeLauncher.Plan(
@@ -277,7 +277,10 @@ final class Transaction: ExchangeHandler {
     func discard() { phase = .discarding(.tellClient) }
 
     private func stopResting() {
-        if let timer { core.cancelTimer(timer) }
+        if let timer {
+            core.cancelTimer(timer)
+            task.progress.setHeldBack(false)
+        }
         timer = nil
         incoming?.giveBack()
         outgoing?.giveBack()
