@@ -131,6 +131,16 @@ struct TaskQueueTests {
         #expect(try await fixture.queue.counts(for: QueueFixture.me).values.allSatisfy { $0 == 0 })
     }
 
+    @Test("a queue that is let go of gives back its descriptors, whether or not it was stopped")
+    func descriptors() async throws {
+        func open() throws -> Int { try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count }
+        _ = try await QueueFixture()
+        let before = try open()
+        for _ in 0..<10 { _ = try await QueueFixture() }
+        // Those of the last one may be on their way.
+        try await eventually(that: "they are closed") { try open() < before + 10 }
+    }
+
     @Test("an owner has no more tasks than allowed, and has room again once some are removed")
     func quota() async throws {
         let fixture = try await QueueFixture { $0.quota.tasksPerOwner = 2 }
