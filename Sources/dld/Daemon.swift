@@ -99,9 +99,11 @@ struct Daemon: Service {
                 "version": "\(Release.version)", "socket": "\(plan.socket ?? "from systemd")",
                 "state": "\(plan.stateDirectory)", "downloads": "\(queue.downloadDirectory)",
             ])
+        // From now on they are heard, also while queue files are being applied.
+        let hangUps = await UnixSignalsSequence(trapping: .sighup)
         let reloads = Task { [reloader] in
             await reloader.applyQueueFiles()
-            for await _ in await UnixSignalsSequence(trapping: .sighup) { _ = await reloader.reload() }
+            for await _ in hangUps { _ = await reloader.reload() }
         }
         await stopRequest.wait()
         reloads.cancel()

@@ -16,11 +16,6 @@ struct DaemonPlanner: Sendable {
     /// Sockets from systemd.
     let inheritedSockets: [Int32]
 
-    /// What the configuration leaves open, and nobody says.
-    struct Incomplete: Error, CustomStringConvertible {
-        let description: String
-    }
-
     /// - Throws: ``FileError`` with the place of what is wrong with the configuration, and other errors whose descriptions
     ///   say what is.
     func plan() throws -> DaemonPlan {
