@@ -243,7 +243,11 @@ package enum QueueError: Error, Sendable, Equatable {
     case store(StoreError)
 
     init(_ error: StoreError) {
-        if case .quota(let message) = error { self = .refused(.quota, message) } else { self = .store(error) }
+        switch error {
+        case .quota(let message): self = .refused(.quota, message)
+        case .cycle(let message): self = .refused(.invalid, message)
+        default: self = .store(error)
+        }
     }
 
     /// For a person, and for programs; `nil` for a field's error, which says both itself.

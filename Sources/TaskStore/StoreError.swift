@@ -18,6 +18,8 @@ package enum StoreError: Error, Sendable, Equatable {
     case unknownSet(Int64)
     /// There would be more tasks than there may be; the text says whose.
     case quota(String)
+    /// A task would wait for itself; the text says by which way.
+    case cycle(String)
     /// The store was closed.
     case closed
     case other(String)
@@ -41,7 +43,7 @@ extension StoreError: CustomStringConvertible {
             "the database cannot be read or written (\(message)); check the disk and the state directory's permissions"
         case .unknownSet(let set):
             "there is no queue \(set) to be committed; begin a new one"
-        case .quota(let message): message
+        case .quota(let message), .cycle(let message): message
         case .closed:
             "the store is closed because the daemon ends; try again when it runs"
         case .other(let message):

@@ -71,29 +71,36 @@ extension Database {
     }
 
     /// - Parameter after: `nil`: it follows none.
+    /// - Throws: ``StoreError/cycle(_:)``.
     func setDependency(of id: TaskID, after: TaskID?) throws {
         try run("DELETE FROM task_dependency WHERE task_id = ?", [id.rawValue])
         guard let after else { return }
+        // A task that is new is followed by none: only a changed one can come to follow itself.
+        var next: TaskID? = after
+        while let present = next {
+            guard present != id else {
+                throw StoreError.cycle("task \(id) would follow itself: its after-task \(after) waits for it")
+            }
+            next = try firstRow("SELECT after_task FROM task_dependency WHERE task_id = ?", [present.rawValue]) {
+                try $0.id(0)
+            }
+        }
         try run("INSERT INTO task_dependency (task_id, after_task) VALUES (?, ?)", [id.rawValue, after.rawValue])
     }
 
     /// A person takes a task back into the queue.
     ///
     /// - Parameter before: where it stood.
-    /// - Returns: where it stands: one that was paused waits for what it follows, one that ended only where that has not.
+    /// - Returns: where it stands: one that was paused, or failed with what it follows, waits for that again.
     func follow(_ id: TaskID, _ event: TaskStanding.Event, from before: TaskStanding) throws -> TaskStanding? {
         guard event == .resume || event == .retry else { return nil }
-        let found = try firstRow(
-            """
-            SELECT after_task, task.state FROM task_dependency LEFT JOIN task ON task.id = after_task
-            WHERE task_id = ?
-            """, [id.rawValue]
-        ) { (after: try $0.id(0), state: try $0.wordOrNil(1) as TaskState?) }
-        guard let found else { return nil }
-        let isOpen = found.state.map { !$0.isEnded } ?? false
-        let waits = event == .resume ? before.state == .paused : isOpen
-        // Otherwise it was said to start whatever becomes of the other.
-        try setDependency(of: id, after: waits ? found.after : nil)
+        let after = try firstRow("SELECT after_task FROM task_dependency WHERE task_id = ?", [id.rawValue]) {
+            try $0.id(0)
+        }
+        guard let after else { return nil }
+        // Who resumes one that waits wants it to start whatever becomes of the other.
+        let waits = event == .retry || before.state == .paused
+        try setDependency(of: id, after: waits ? after : nil)
         return waits ? TaskStanding(follows: true) : nil
     }
 }

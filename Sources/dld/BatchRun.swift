@@ -12,8 +12,9 @@ struct BatchRun: Sendable {
     let caller: Caller
 
     /// - Throws: ``FileError`` with the place of what is wrong.
-    init(file path: String, uid: UInt32) throws {
-        let text = try TextFile.read(path)
+    /// - Parameter waits: as of ``TextFile/read(_:limit:waits:)``.
+    init(file path: String, uid: UInt32, waits: Bool = false) throws {
+        let text = try TextFile.read(path, waits: waits)
         let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "/"
         let file = try InputFile.parse(
             text, file: path, baseDirectory: directory.isEmpty ? "/" : directory, now: QueueClock.system.now(),

@@ -16,10 +16,11 @@ struct DaemonPlanner: Sendable {
     /// Sockets from systemd.
     let inheritedSockets: [Int32]
 
+    /// - Parameter waits: as of ``TextFile/read(_:limit:waits:)``.
     /// - Throws: ``FileError`` with the place of what is wrong with the configuration, and other errors whose descriptions
     ///   say what is.
-    func plan() throws -> DaemonPlan {
-        var configuration = try readConfiguration()
+    func plan(waits: Bool = false) throws -> DaemonPlan {
+        var configuration = try readConfiguration(waits: waits)
         if let downloadDirectory { configuration.downloads.directory = Surroundings.absolute(downloadDirectory) }
         configuration.limits.activeTasks = Self.affordable(configuration.limits.activeTasks)
         let state = stateDirectory.map(Surroundings.absolute) ?? surroundings.stateDirectory
@@ -34,11 +35,12 @@ struct DaemonPlanner: Sendable {
             uid: surroundings.uid)
     }
 
-    private func readConfiguration() throws -> Configuration {
+    private func readConfiguration(waits: Bool) throws -> Configuration {
         let path = configurationFile.map(Surroundings.absolute) ?? surroundings.configurationFile
         guard configurationFile != nil || TextFile.exists(path) else { return Configuration() }
         return try Configuration(
-            parsing: FileText.decode(try TextFile.read(path), file: path), file: path, readFile: BatchRun.read)
+            parsing: FileText.decode(try TextFile.read(path, waits: waits), file: path), file: path,
+            readFile: BatchRun.read)
     }
 
     /// Descriptors that the daemon itself uses, clients and the database's readers among them.

@@ -102,7 +102,7 @@ struct Dld: AsyncParsableCommand {
             surroundings: surroundings, configurationFile: config, socket: socket, stateDirectory: stateDirectory,
             downloadDirectory: downloadDirectory, logLevel: logLevel.flatMap(Logger.Level.init(rawValue:)),
             inheritedSockets: checkConfig ? [] : ServiceManager.listeningSockets())
-        let plan = try Self.reporting(Exit.configuration) { try planner.plan() }
+        let plan = try Self.reporting(Exit.configuration) { try planner.plan(waits: true) }
         guard plan.socket != nil || !plan.inheritedSockets.isEmpty || checkConfig else {
             Self.report("nobody says where the control socket goes: set XDG_RUNTIME_DIR or give --socket PATH")
             throw Exit.configuration
@@ -114,7 +114,7 @@ struct Dld: AsyncParsableCommand {
         }
         let batch = try queue.map { path in
             try Self.reporting(exitWhenDone ? ExitCode(Exit.failure) : Exit.configuration) {
-                try BatchRun(file: Surroundings.absolute(path), uid: surroundings.uid)
+                try BatchRun(file: Surroundings.absolute(path), uid: surroundings.uid, waits: true)
             }
         }
         let logger = Self.makeLogger(surroundings)

@@ -14,10 +14,15 @@ enum TextFile {
 
     static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
-    static func read(_ path: String, limit: Int = maximumSize) throws(Failure) -> [UInt8] {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    /// - Parameter waits: for a pipe's writer: at the start alone, later nothing would be heard meanwhile.
+    static func read(_ path: String, limit: Int = maximumSize, waits: Bool = false) throws(Failure) -> [UInt8] {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | (waits ? 0 : O_NONBLOCK))
         guard descriptor >= 0 else { throw Failure(path: path, reason: String(cString: strerror(errno))) }
         defer { close(descriptor) }
+        var status = stat()
+        guard waits || (fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT != S_IFIFO) else {
+            throw Failure(path: path, reason: "is a pipe, and a daemon that runs waits for nobody; give a file")
+        }
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 1 << 16)
         while true {

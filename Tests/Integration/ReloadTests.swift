@@ -82,6 +82,19 @@ struct ReloadTests {
         daemon.expectTidy()
     }
 
+    @Test("a pipe in the place of a file holds up neither a reload nor the daemon's end", .timeLimit(.minutes(1)))
+    func pipes() async throws {
+        let files = try TemporaryDirectory()
+        let daemon = try await DaemonProcess.started(quickRetries + "queues: [\(files.path)/*.yaml]\n")
+        #expect(mkfifo(files.file("f.yaml"), 0o600) == 0)
+        let reloaded = try await daemon.dlctl("reload")
+        #expect(reloaded.succeeded && reloaded.error.contains("f.yaml: is a pipe"), "\(reloaded.error)")
+        #expect(unlink(daemon.configurationFile) == 0 && mkfifo(daemon.configurationFile, 0o600) == 0)
+        let refused = try await daemon.dlctl("reload")
+        #expect(refused.status == .exited(1) && refused.error.contains("is a pipe"), "\(refused.error)")
+        #expect(try await daemon.terminate() == .exited(0))
+    }
+
     @Test("a window of the schedule in which nothing runs is told by list, and what it holds goes on without it")
     func window() async throws {
         let server = try ScriptedServer(["/f": [.status(200, body: "x")]])

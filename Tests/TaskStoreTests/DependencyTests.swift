@@ -100,11 +100,44 @@ struct DependencyTests {
         _ = try await fixture.store.settleDependencies(now: 9_000)
         _ = try await fixture.store.apply(.retry, to: [first, id], owner: nil, now: 1)
         #expect(try fixture.states([first, id]) == [.queued, .waiting])
-        // By itself, it is to start whatever the other is.
+        // By itself, it fails again for as long as the other has failed.
         try await fixture.conclude(first, .inState(.failed))
         _ = try await fixture.store.settleDependencies(now: 9_000)
         _ = try await fixture.store.apply(.retry, to: [id], owner: nil, now: 1)
-        #expect(try fixture.states([first, id]) == [.failed, .queued])
+        _ = try await fixture.store.settleDependencies(now: 9_000)
+        #expect(try fixture.states([first, id]) == [.failed, .failed])
+        // In whatever order they are named.
+        _ = try await fixture.store.apply(.retry, to: [id, first], owner: nil, now: 1)
+        _ = try await fixture.store.settleDependencies(now: 9_000)
+        #expect(try fixture.states([first, id]) == [.queued, .waiting])
+    }
+
+    @Test("an entry that is changed to follow what has completed is ready, and none comes to follow itself")
+    func changedDependency() async throws {
+        let fixture = try StoreFixture()
+        let done = try await fixture.add(inState: .completed)
+        let failed = try await fixture.add(inState: .failed)
+        func apply(_ key: String, after: TaskID) async throws {
+            var task = NewTask.sample(key: key, standing: TaskStanding(follows: true))
+            task.specification.afterTask = after
+            let set = try await fixture.store.beginSet(owner: 1000, batch: "b")
+            _ = try await fixture.store.put(set, [task], now: 1)
+            _ = try await fixture.store.commitSet(set, owner: 1000, prune: false, dryRun: false, now: 1)
+            _ = try await fixture.store.settleDependencies(now: 9_000)
+        }
+        func id(_ key: String) throws -> TaskID {
+            try #require(try fixture.store.read { try $0.taskID(owner: 1000, key: key) })
+        }
+        try await apply("a", after: failed)
+        #expect(try fixture.states([id("a")]) == [.failed])
+        try await apply("a", after: done)
+        #expect(try fixture.states([id("a")]) == [.queued])
+        let open = try await fixture.add("https://example.org/open")
+        try await apply("x", after: open)
+        try await apply("y", after: id("x"))
+        await #expect(throws: StoreError.self) { try await apply("x", after: id("y")) }
+        await #expect(throws: StoreError.self) { try await apply("x", after: id("x")) }
+        #expect(try fixture.states([id("x"), id("y")]) == [.waiting, .waiting])
     }
 
     @Test(
