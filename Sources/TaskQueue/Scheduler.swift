@@ -407,8 +407,10 @@ package actor Scheduler {
         }
     }
 
-    /// - Returns: whether something changed that waited for tasks that have ended.
-    private func settleDependencies() async -> Bool {
+    /// What follows tasks that have ended, or are gone, becomes ready or fails.
+    ///
+    /// - Returns: whether something changed.
+    func settleDependencies() async -> Bool {
         do throws(StoreError) {
             return try await store.settleDependencies(now: clock.now()) > 0
         } catch {

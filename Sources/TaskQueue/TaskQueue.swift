@@ -87,19 +87,10 @@ package final class TaskQueue: Sendable {
         } catch {
             logger.error("cannot read the rates that were set", metadata: ["error": "\(error)"])
         }
-        await settleDependencies()
+        _ = await scheduler.settleDependencies()
         await scheduler.start()
         await housekeeper.start { [weak self] ids in
             _ = try await self?.remove(ids, deletesFiles: false, by: Self.daemon)
-        }
-    }
-
-    /// What follows tasks that have ended, or are gone, becomes ready or fails.
-    func settleDependencies() async {
-        do throws(StoreError) {
-            _ = try await store.settleDependencies(now: clock.now())
-        } catch {
-            logger.error("cannot settle what follows tasks that ended", metadata: ["error": "\(error)"])
         }
     }
 
@@ -161,7 +152,7 @@ package final class TaskQueue: Sendable {
     }
 
     func changed() async {
-        await settleDependencies()
+        _ = await scheduler.settleDependencies()
         await scheduler.wake()
         await hub.notify()
         await housekeeper.notify()
@@ -171,8 +162,6 @@ package final class TaskQueue: Sendable {
 
     /// - Returns: `nil` where no task has the id, or none that the caller may see.
     package func status(of id: TaskID, for caller: Caller) async throws(QueueError) -> TaskStatus? {
-        // The runs first: what ends in between is then told by its record.
-        _ = await scheduler.runningIDs
         guard let record = try stored({ () throws(StoreError) in try store.record(id, owner: caller.scope) }) else {
             return nil
         }
