@@ -133,7 +133,9 @@ struct QueueEntryReader {
         case "priority": task.priority = value.word() ?? .normal
         case "now": if value.flag() ?? false { task.priority = .now }
         case "max-size": task.maxSize = value.size()
-        case "start-at": task.startAt = startAt(value)
+        case "start-at":
+            task.startAt = startAt(value)
+            if task.startAt != nil, let text = value.text(), PointInTime.countsFromNow(text) { task.startAtText = text }
         case "after-task": task.afterTask = value.taskID()
         case "on-conflict": task.onConflict = value.word()
         case "no-mtime": task.noMtime = value.flag() ?? false

@@ -39,7 +39,7 @@ enum QueueKeys {
         case "userAgent": "user-agent"
         case "checksumURL": "checksum-url"
         case "maxSize": "max-size"
-        case "startAt": "start-at"
+        case "startAt", "startAtText": "start-at"
         case "afterTask": "after-task"
         case "onConflict": "on-conflict"
         case "noMtime": "no-mtime"

@@ -14,36 +14,65 @@ package struct URLList: Sendable, Equatable {
         parsing bytes: [UInt8], file: String, limit: Int = QueueFile.Limit.entries
     ) throws(FileError) {
         entries = []
-        var start = bytes.starts(with: FileText.byteOrderMark) ? FileText.byteOrderMark.count : 0
-        var number = 0
-        while start < bytes.count {
-            let end = bytes[start...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count
-            number += 1
-            let line = bytes[start..<end]
-            let text = FileText.trimmed(line)
-            start = end + 1
-            guard let first = text.first, first != UInt8(ascii: "#") else { continue }
-            // What was trimmed is ASCII: its bytes are its characters.
-            let position = Position(line: number, column: text.startIndex - line.startIndex + 1)
-            guard let url = String(validating: text, as: UTF8.self) else {
-                throw FileError(file: file, at: position, "is not UTF-8 text; dld reads text files only")
-            }
-            let task = TaskSpecification(url: url)
-            do {
-                try task.check()
-            } catch {
-                throw FileError(file: file, at: position, code: error.code, "`\(error.field)`: \(error.message)")
-            }
-            guard entries.count < limit else {
-                throw FileError(
-                    file: file, at: position, "is more than the \(limit) URLs that one file may hold")
-            }
-            entries.append(QueueEntry(task, line: position.line, column: position.column))
-        }
+        var reader = Reader(bytes, file: file, limit: limit)
+        while let entry = try reader.next() { entries.append(entry) }
     }
 
     /// - Throws: ``FileError`` for the first line that is not a URL.
     package init(parsing text: String, file: String) throws(FileError) {
         try self.init(parsing: Array(text.utf8), file: file)
+    }
+}
+
+extension URLList {
+    /// Reads a list entry by entry.
+    package struct Reader {
+        private let bytes: [UInt8]
+        private let file: String
+        private let limit: Int
+        private var start: Int
+        private var number = 0
+        private var count = 0
+
+        /// - Parameters: as of ``URLList/init(parsing:file:limit:)``.
+        package init(_ bytes: [UInt8], file: String, limit: Int = QueueFile.Limit.entries) {
+            self.bytes = bytes
+            self.file = file
+            self.limit = limit
+            start = bytes.starts(with: FileText.byteOrderMark) ? FileText.byteOrderMark.count : 0
+        }
+
+        /// - Returns: `nil` at the end.
+        /// - Throws: ``FileError`` for a line that is not a URL, or is one too many.
+        package mutating func next() throws(FileError) -> QueueEntry? {
+            while start < bytes.count {
+                let end = bytes[start...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count
+                number += 1
+                let line = bytes[start..<end]
+                let text = FileText.trimmed(line)
+                start = end + 1
+                guard let first = text.first, first != UInt8(ascii: "#") else { continue }
+                // What was trimmed is ASCII: its bytes are its characters.
+                return try entry(text, at: Position(line: number, column: text.startIndex - line.startIndex + 1))
+            }
+            return nil
+        }
+
+        private mutating func entry(_ text: ArraySlice<UInt8>, at position: Position) throws(FileError) -> QueueEntry {
+            guard let url = String(validating: text, as: UTF8.self) else {
+                throw FileError(file: file, at: position, "is not UTF-8 text; dld reads text files only")
+            }
+            let task = TaskSpecification(url: url)
+            do throws(FieldError) {
+                try task.check()
+            } catch {
+                throw FileError(file: file, at: position, code: error.code, "`\(error.field)`: \(error.message)")
+            }
+            guard count < limit else {
+                throw FileError(file: file, at: position, "is more than the \(limit) URLs that one file may hold")
+            }
+            count += 1
+            return QueueEntry(task, line: position.line, column: position.column)
+        }
     }
 }

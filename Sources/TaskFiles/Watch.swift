@@ -33,6 +33,7 @@ package struct EntryDefaults: Sendable, Equatable {
                 moment: Moment(now: 0, utcOffset: { _ in 0 }), files: files)
             guard var task = reader.checkedDefaults(at: defaults) else { continue }
             task.startAt = nil
+            task.startAtText = nil
             if kind == .download { download = task } else { upload = task }
         }
     }

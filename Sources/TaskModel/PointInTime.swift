@@ -22,6 +22,11 @@ public enum PointInTime {
         return moment.flatMap { (0..<253_402_300_800_000).contains($0) ? $0 : nil }
     }
 
+    /// Whether the text means another moment each time that it is read: `22:00`, `+2h`.
+    public static func countsFromNow(_ text: String) -> Bool {
+        text.hasPrefix("+") || (text.utf8.count == 5 && text.utf8.dropFirst(2).first == UInt8(ascii: ":"))
+    }
+
     /// As ``parse(_:now:utcOffsetSeconds:)`` where local clocks change between now and then.
     ///
     /// - Parameter utcOffset: what local clocks are ahead of UTC at a moment, in seconds.

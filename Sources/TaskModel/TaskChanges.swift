@@ -52,7 +52,10 @@ public struct TaskChanges: Sendable, Equatable {
         if let limit { changed.limit = limit.value }
         if let headers { changed.headers = headers.value ?? [] }
         if let priority { changed.priority = priority.value ?? .normal }
-        if let startAt { changed.startAt = startAt.value }
+        if let startAt {
+            changed.startAt = startAt.value
+            changed.startAtText = nil
+        }
         return changed
     }
 }

@@ -3,7 +3,8 @@ extension TaskSpecification: Codable {
         case kind, url, metalink, mirrors, output, directory, file, method, contentType, form, fileField
         case checksum, checksumURL, size
         case pieceHashes, connections, limit, headers, user, password, cookies
-        case userAgent, referer, proxy, caCertificates, priority, maxSize, startAt, afterTask, onConflict, noMtime
+        case userAgent, referer, proxy, caCertificates, priority, maxSize, startAt, startAtText, afterTask
+        case onConflict, noMtime
         case batch, key, paused
         /// Read only: another way to write the priority of that name.
         case now
@@ -68,6 +69,7 @@ extension TaskSpecification: Codable {
             case .priority: priority = try word(key) ?? priority
             case .maxSize: details.maxSize = try value(key, "a whole number of bytes")
             case .startAt: details.startAt = try value(key, "a whole number of milliseconds since 1970")
+            case .startAtText: details.startAtText = try value(key, "a string")
             case .afterTask: details.afterTask = try value(key, "a task's id")
             case .onConflict: details.onConflict = try word(key)
             case .noMtime: details.noMtime = try value(key, "true or false") ?? false
@@ -120,6 +122,7 @@ extension TaskSpecification: Codable {
         try container.encodeIfPresent(caCertificates, forKey: .caCertificates)
         try container.encodeIfPresent(maxSize, forKey: .maxSize)
         try container.encodeIfPresent(startAt, forKey: .startAt)
+        try container.encodeIfPresent(startAtText, forKey: .startAtText)
         try container.encodeIfPresent(afterTask, forKey: .afterTask)
         try container.encodeIfPresent(onConflict, forKey: .onConflict)
         if noMtime { try container.encode(noMtime, forKey: .noMtime) }

@@ -20,7 +20,10 @@ extension TaskSpecification {
         task.caCertificates = caCertificates ?? options.caCertificates
         if task.priority == .normal { task.priority = options.priority }
         task.limit = limit ?? options.limit
-        task.startAt = startAt ?? options.startAt
+        if startAt == nil {
+            task.startAt = options.startAt
+            task.startAtText = options.startAtText
+        }
         task.afterTask = afterTask ?? options.afterTask
         task.batch = batch ?? options.batch
         task.paused = paused || options.paused

@@ -55,6 +55,7 @@ struct DetailValues: Sendable, Equatable {
     var caCertificates: String?
     var maxSize: Int64?
     var startAt: Milliseconds?
+    var startAtText: String?
     var afterTask: TaskID?
     var onConflict: ConflictPolicy?
     var noMtime: Bool = false
@@ -196,6 +197,12 @@ extension TaskSpecification {
         get { details?.values.startAt }
         set { change { $0.startAt = newValue } }
     }
+    /// Entry of a queue file: how ``startAt`` was written, where it counts from the moment of reading (`22:00`, `+2h`).
+    /// The same text in a file that is applied again does not put the start off.
+    public var startAtText: String? {
+        get { details?.values.startAtText }
+        set { change { $0.startAtText = newValue } }
+    }
     /// The task waits until this one has completed.
     public var afterTask: TaskID? {
         get { details?.values.afterTask }
@@ -238,6 +245,7 @@ extension TaskSpecification {
         public static let headers = 64
         public static let headerLength = 8192
         public static let nameLength = 255
+        public static let startAtTextLength = 64
         public static let secretLength = 4096
         public static let certificatesLength = 262_144
         public static let mirrors = 64
@@ -322,6 +330,10 @@ extension TaskSpecification {
         }
         if let startAt, startAt < 0 || startAt >= 253_402_300_800_000 {
             throw FieldError(field: "startAt", message: "must lie between 1970 and 9999, in milliseconds")
+        }
+        if let startAtText, startAtText.utf8.count > Limit.startAtTextLength {
+            throw FieldError(
+                field: "startAtText", message: "must not be longer than \(Limit.startAtTextLength) bytes")
         }
         return address
     }

@@ -70,7 +70,20 @@ extension TaskQueue {
             outcome.changed += removed.count
             outcome.refused += foreign
         }
+        // Whoever lets go of a whole batch wants its file to begin anew.
+        if let batch = filter.batch, filter == TaskFilter(batch: batch, owner: filter.owner) {
+            try await stored { () async throws(StoreError) in
+                try await store.forgetPastEntries(batch: batch, owner: caller.scope ?? filter.owner)
+            }
+        }
         return outcome
+    }
+
+    /// Deletes tasks that ended long ago; files stay, and what a queue file names of them counts as completed.
+    func letGo(of ids: [TaskID]) async throws(QueueError) {
+        for part in Self.parts(of: ids) {
+            _ = try await remove(part: part, deletesFiles: false, by: Self.daemon, keepsEntries: true)
+        }
     }
 
     // MARK: One commit's worth
@@ -131,7 +144,7 @@ extension TaskQueue {
     }
 
     private func remove(
-        part ids: [TaskID], deletesFiles: Bool, by caller: Caller
+        part ids: [TaskID], deletesFiles: Bool, by caller: Caller, keepsEntries: Bool = false
     ) async throws(QueueError) -> (removed: Set<TaskID>, foreign: [ChangeOutcome.Refusal]) {
         let (store, now, settings) = (store, clock.now(), settings)
         typealias Removed = (tasks: [TaskRecord], foreign: [ChangeOutcome.Refusal])
@@ -154,7 +167,8 @@ extension TaskQueue {
                     foreign.append(.init(id: id, reason: .foreignFile(path: path)))
                 }
                 touched.synchronize()
-                return .success((try await store.remove(ids, owner: caller.scope, now: now), foreign))
+                return .success(
+                    (try await store.remove(ids, owner: caller.scope, keepsEntries: keepsEntries, now: now), foreign))
             } catch {
                 return .failure(error)
             }

@@ -14,6 +14,7 @@ enum Schema {
         migrator.registerMigration("v2", foreignKeyChecks: .immediate, migrate: createPieceHashes)
         migrator.registerMigration("v3", foreignKeyChecks: .immediate, migrate: createFlows)
         migrator.registerMigration("v4", foreignKeyChecks: .immediate, migrate: createDependencies)
+        migrator.registerMigration("v5", foreignKeyChecks: .immediate, migrate: createPastEntries)
         return migrator
     }
 

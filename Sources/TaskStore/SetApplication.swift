@@ -85,6 +85,8 @@ struct SetApplication {
         var outcome = SetOutcome()
         try takeInPlace(in: database, to: &outcome)
         var additions = Additions()
+        // Most have none, and then nothing is asked for each entry.
+        let past = try database.hasPastEntries(owner: owner) ? batch : nil
         var last: Int64 = 0
         while true {
             let entries = try database.rows(
@@ -98,12 +100,14 @@ struct SetApplication {
             for entry in entries {
                 // It may be the same task as one that is not added yet.
                 if additions.mayHold(entry.stored) { try add(&additions, in: database, to: &outcome, notes: prune) }
-                guard let known = try known(entry.stored, in: database) else {
+                if let known = try known(entry.stored, in: database) {
+                    try apply(entry, to: known, in: database, &outcome)
+                    if prune { try database.note(known.head.id.rawValue, asTaskOf: entry.id) }
+                } else if let past, try database.isPast(entry.stored, owner: owner, batch: past) {
+                    outcome.unchanged += 1
+                } else {
                     additions.append(entry)
-                    continue
                 }
-                try apply(entry, to: known, in: database, &outcome)
-                if prune { try database.note(known.head.id.rawValue, asTaskOf: entry.id) }
             }
             try add(&additions, in: database, to: &outcome, notes: prune)
         }
@@ -131,6 +135,8 @@ struct SetApplication {
     private func apply(
         _ entry: Entry, to known: Known, in database: Database, _ outcome: inout SetOutcome
     ) throws {
+        var entry = entry
+        try entry.stored.keepStart(of: known.stored)
         if try batch == nil || known.head.standing.state == .completed || isSame(known, entry, in: database) {
             outcome.unchanged += 1
         } else {

@@ -51,6 +51,18 @@ struct StoredEntry: Equatable {
         entryMark = key == nil ? Mark.ofEntry(kind: kind, url: url, urlMark: urlMark, output: output) : nil
     }
 
+    /// Does not start later than what is known, where both say it with the same words that count from now.
+    mutating func keepStart(of known: StoredEntry) throws(StoreError) {
+        guard let known = known.specification, let specification, specification != known,
+            specification.contains("\"startAtText\"")
+        else { return }
+        let before = try StoredJSON.decode(TaskSpecification.self, from: known)
+        var asked = try StoredJSON.decode(TaskSpecification.self, from: specification)
+        guard asked.startAtText != nil, asked.startAtText == before.startAtText else { return }
+        asked.startAt = before.startAt
+        self.specification = try StoredJSON.encode(asked)
+    }
+
     /// What has no column, and is not kept in a table of its own as the digests of pieces are.
     private static func rest(of asked: TaskSpecification) throws(StoreError) -> String? {
         if asked.isPlain { return nil }

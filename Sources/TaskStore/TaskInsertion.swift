@@ -76,10 +76,11 @@ extension Database {
         var tally: (flow: Int64, state: TaskState, count: Int)?
         var ranges: [TaskRange] = []
         let (many, one) = (try cachedStatement(sql: Self.insertMany), try cachedStatement(sql: Self.insertOne))
+        let texts = TextBuffer()
         var index = tasks.startIndex
         while index < tasks.endIndex {
             let isFull = tasks.endIndex - index >= Self.rowsInStatement
-            var row = RowBinding(statement: isFull ? many : one)
+            var row = RowBinding(statement: isFull ? many : one, texts: texts)
             for offset in 0..<(isFull ? Self.rowsInStatement : 1) {
                 let task = index + offset
                 let id = first + Int64(task - tasks.startIndex)
@@ -157,13 +158,35 @@ extension Database {
     }
 }
 
+/// The bytes of the texts that a statement is bound to, side by side: SQLite would copy them one by one.
+private final class TextBuffer {
+    private let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 1)
+    private var used = 0
+
+    deinit { bytes.deallocate() }
+
+    func clear() { used = 0 }
+
+    /// - Returns: `nil` where there is no room left.
+    func append(_ text: UnsafeBufferPointer<UInt8>) -> UnsafePointer<CChar>? {
+        guard used + text.count <= bytes.count, let place = bytes.baseAddress?.advanced(by: used) else { return nil }
+        UnsafeMutableRawBufferPointer(start: place, count: text.count).copyBytes(from: text)
+        used += text.count
+        return UnsafePointer(place.assumingMemoryBound(to: CChar.self))
+    }
+}
+
 /// Binds values one after the other, without the arrays that a million rows would pay for one by one.
 private struct RowBinding {
     private let handle: OpaquePointer
+    private let texts: TextBuffer
     private var index: Int32 = 0
 
-    init(statement: Statement) {
+    /// - Parameter texts: of the statement before; it is used anew.
+    init(statement: Statement, texts: TextBuffer) {
         handle = statement.sqliteStatement
+        self.texts = texts
+        texts.clear()
         sqlite3_reset(handle)
     }
 
@@ -179,6 +202,10 @@ private struct RowBinding {
             return
         }
         text.withUTF8 { bytes in
+            if let place = texts.append(bytes) {
+                sqlite3_bind_text(handle, index, place, Int32(bytes.count), nil)
+                return
+            }
             _ = bytes.withMemoryRebound(to: CChar.self) {
                 sqlite3_bind_text(handle, index, $0.baseAddress, Int32($0.count), Self.copied)
             }
@@ -201,9 +228,13 @@ private struct RowBinding {
     /// SQLite makes its own copy.
     private static let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
 
+    /// Afterwards the statement is bound to nothing.
     func run() throws {
         let result = sqlite3_step(handle)
-        defer { sqlite3_reset(handle) }
+        defer {
+            sqlite3_reset(handle)
+            sqlite3_clear_bindings(handle)
+        }
         guard result == SQLITE_DONE else {
             let connection = sqlite3_db_handle(handle)
             throw DatabaseError(

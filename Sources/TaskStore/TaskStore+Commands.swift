@@ -47,14 +47,16 @@ extension TaskStore {
 
     /// Deletes the tasks with their secrets, piece hashes and resume data, with an event each.
     ///
+    /// - Parameter keepsEntries: a queue file that is applied again finds what it names of them completed.
     /// - Returns: the records as they were; an id without a task that the caller may see is passed over.
     package func remove(
-        _ ids: [TaskID], owner: UInt32?, now: Milliseconds
+        _ ids: [TaskID], owner: UInt32?, keepsEntries: Bool = false, now: Milliseconds
     ) async throws(StoreError) -> [TaskRecord] {
         try await writes.perform(weight: ids.count) { database in
             var removed: [TaskRecord] = []
             for id in ids {
                 guard let record = try database.record(id, owner: owner) else { continue }
+                if keepsEntries { try database.keepEntry(ofCompleted: id) }
                 try database.run("DELETE FROM task WHERE id = ?", [id.rawValue])
                 let head = TaskHead(id: id, owner: record.owner, standing: record.standing)
                 try database.journal(.removed, of: head, at: now)

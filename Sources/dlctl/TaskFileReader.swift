@@ -2,23 +2,41 @@ import Glibc
 import TaskFiles
 import TaskModel
 
-/// Opens a file of tasks and reads it whole before anything is asked of the daemon.
+/// Opens a file of tasks.
 enum TaskFileReader {
     /// A million entries with long URLs.
     private static let sizeLimit = 1 << 30
 
+    enum Content {
+        /// Nothing but URLs, which say where they stand when they are read.
+        case list(URLList.Reader)
+        case file(QueueFile)
+    }
+
     /// - Parameter path: a file, or `-`.
-    /// - Throws: ``Failure`` with `FILE:LINE:COLUMN: message` for what the file says wrongly.
-    static func read(_ path: String, for option: String, _ input: inout InputText) throws(Failure) -> QueueFile {
+    /// - Throws: ``Failure`` with `FILE:LINE:COLUMN: message` for what the file says wrongly; a list is not read yet.
+    static func open(_ path: String, for option: String, _ input: inout InputText) throws(Failure) -> Content {
         let bytes = try input.read(path, for: option, limit: sizeLimit)
+        if InputFile.detect(bytes) == .urlList { return .list(URLList.Reader(bytes, file: path)) }
+        return .file(try parse(bytes, path))
+    }
+
+    /// As ``open(_:for:_:)``, with every entry read.
+    static func read(_ path: String, for option: String, _ input: inout InputText) throws(Failure) -> QueueFile {
+        try parse(try input.read(path, for: option, limit: sizeLimit), path)
+    }
+
+    private static func parse(_ bytes: [UInt8], _ path: String) throws(Failure) -> QueueFile {
         do throws(FileError) {
             return try InputFile.parse(
                 bytes, file: path, baseDirectory: try directory(of: path), now: Clock.now(),
                 utcOffset: { LocalClock.utcOffset(at: $0) }, readFile: InputText.file)
         } catch {
-            throw at("\(error)", code: error.code)
+            throw failure(error)
         }
     }
+
+    static func failure(_ error: FileError) -> Failure { at("\(error)", code: error.code) }
 
     /// What is wrong with an entry though the file could be read.
     static func failure(_ message: String, file: String, entry: QueueEntry, code: ErrorCode) -> Failure {

@@ -98,6 +98,7 @@ struct TransferOptions: ParsableArguments {
         task.priority = now ? .now : priority
         task.limit = limit?.bytesPerSecond
         task.startAt = try startAt.map { text throws(Failure) in try Clock.startAt(text) }
+        task.startAtText = startAt.flatMap { PointInTime.countsFromNow($0) ? $0 : nil }
         task.afterTask = afterTask
         task.batch = batch
         task.key = key

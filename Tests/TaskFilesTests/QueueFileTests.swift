@@ -107,6 +107,7 @@ struct QueueFileTests {
         #expect(task.contentType == "text/plain")
         #expect(task.headers == ["A: b", "C: d"])
         #expect(task.startAt == 1_704_074_400_000)
+        #expect(task.startAtText == "+2h")
     }
 
     // MARK: - Files that entries name

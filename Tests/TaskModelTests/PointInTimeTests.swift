@@ -77,4 +77,13 @@ struct PointInTimeTests {
     func none(text: String) {
         #expect(PointInTime.parse(text, now: now, utcOffsetSeconds: 0) == nil)
     }
+
+    @Test(
+        "only an hour alone and a span count from the moment of reading",
+        arguments: [
+            ("+2h", true), ("22:00", true), ("2030-01-31T22:00", false), ("2030-01-31", false), ("2030:", false),
+        ])
+    func countsFromNow(text: String, expected: Bool) {
+        #expect(PointInTime.countsFromNow(text) == expected)
+    }
 }

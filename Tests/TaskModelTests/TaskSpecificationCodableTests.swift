@@ -30,7 +30,7 @@ struct TaskSpecificationCodableTests {
         "maxSize":9007199254740993,"metalink":true,"method":"POST","mirrors":["http://i/a","ftp://j/a"],"noMtime":true,\
         "onConflict":"skip","output":"o","password":"p","paused":true,\
         "pieceHashes":{"algorithm":"md5","hashes":"AAECAwQFBgcICQoLDA0ODw==","length":262144},"priority":"high",\
-        "proxy":"http://p","referer":"r","size":7,"startAt":5,"url":"http://h/a","user":"u","userAgent":"a"}
+        "proxy":"http://p","referer":"r","size":7,"startAt":5,"startAtText":"+2h","url":"http://h/a","user":"u","userAgent":"a"}
         """
 
     @Test("every field comes back as it went")

@@ -22,6 +22,27 @@ struct HousekeeperTests {
         #expect(fixture.files.count == 4)
     }
 
+    @Test("what a queue file names of the past is not fetched again, until the whole batch is removed")
+    func queueFile() async throws {
+        let server = try ScriptedServer(["/a": [.status(200, body: "x")], "/b": [.status(200, body: "y")]])
+        let fixture = try await QueueFixture { $0.historyCount = 1 }
+        let entries = ["/a", "/b"].map { TaskSpecification(url: server.url($0)) }
+        func apply() async throws -> SetChanges {
+            let set = try await fixture.queue.beginSet(batch: "nightly", by: QueueFixture.me)
+            _ = try await fixture.queue.put(set, entries, by: QueueFixture.me)
+            return try await fixture.queue.commitSet(set, prune: false, dryRun: false, by: QueueFixture.me)
+        }
+        #expect(try await apply().added == 2)
+        try await eventually(that: "one of two is let go of") {
+            let counts = try await fixture.queue.counts(for: QueueFixture.administrator)
+            return counts[.completed] == 1 && counts.values.reduce(0, +) == 1 && server.requests().count == 2
+        }
+        #expect(try await apply().unchanged == 2)
+        _ = try await fixture.queue.remove(
+            matching: TaskFilter(batch: "nightly"), deletesFiles: false, by: QueueFixture.me)
+        #expect(try await apply().added == 2)
+    }
+
     @Test("what is too old goes when the daemon's settings say so, with what was fetched of it")
     func age() async throws {
         let manual = ManualClock()

@@ -118,6 +118,65 @@ struct TaskStoreSetsTests {
         #expect((record.finishedAt == nil) == (state == .failed))
     }
 
+    @Test("a start that counts from now is put off by no second application, and by a change of its words alone")
+    func startThatCountsFromNow() async throws {
+        let fixture = try StoreFixture()
+        func entry(_ startAt: Milliseconds, _ text: String?, priority: TaskPriority = .normal) -> NewTask {
+            var entry = three[0]
+            entry.specification.startAt = startAt
+            entry.specification.startAtText = text
+            entry.specification.priority = priority
+            entry.standing = TaskStanding(startAt: startAt, now: 1)
+            return entry
+        }
+        func start() throws -> [Milliseconds?] {
+            let record = try #require(try fixture.store.record(TaskID(1), owner: nil))
+            return [record.standing.notBefore, record.specification.startAt]
+        }
+        try await apply([entry(9_000, "+2h")], to: fixture)
+        #expect(try await apply([entry(9_500, "+2h")], to: fixture) == SetOutcome(unchanged: 1))
+        #expect(try await apply([entry(9_600, "+2h", priority: .low)], to: fixture).updated == 1)
+        #expect(try start() == [9_000, 9_000])
+        #expect(try await apply([entry(9_700, "+3h", priority: .low)], to: fixture).updated == 1)
+        #expect(try start() == [9_700, 9_700])
+        #expect(try await apply([entry(9_800, nil, priority: .low)], to: fixture).updated == 1)
+        #expect(try start() == [9_800, 9_800])
+        #expect(try await apply([entry(9_900, nil, priority: .low)], to: fixture).updated == 1)
+    }
+
+    @Test("what history let go of is not fetched again by a file that still names it, until its batch is removed")
+    func past() async throws {
+        let fixture = try StoreFixture()
+        var keyed = three[2]
+        keyed.specification.key = "k"
+        let entries = [three[0], three[1], keyed]
+        try await apply(entries, to: fixture)
+        for id in 1...3 {
+            try await fixture.conclude(TaskID(Int64(id)), .inState(id == 2 ? .failed : .completed))
+        }
+        _ = try await fixture.store.remove((1...3).map { TaskID($0) }, owner: nil, keepsEntries: true, now: 6_000)
+        let outcome = try await apply(entries, to: fixture, prune: true)
+        #expect(outcome.unchanged == 2)
+        #expect(outcome.idRanges == [4...4])
+        #expect(try records(fixture).map(\.specification.url) == [three[1].specification.url])
+        // Neither another batch nor another owner has fetched it.
+        #expect(try await apply([three[0]], to: fixture, batch: "weekly").added == 1)
+        #expect(try await apply([three[0]], to: fixture, owner: 1001).added == 1)
+        try await fixture.store.forgetPastEntries(batch: "nightly", owner: 1001)
+        #expect(try await apply(entries, to: fixture, dryRun: true).unchanged == 3)
+        try await fixture.store.forgetPastEntries(batch: "nightly", owner: nil)
+        #expect(try await apply(entries, to: fixture).added == 2)
+    }
+
+    @Test("what a person removes, a file that names it fetches again")
+    func removed() async throws {
+        let fixture = try StoreFixture()
+        try await apply([three[0]], to: fixture)
+        try await fixture.conclude(TaskID(1), .inState(.completed))
+        _ = try await fixture.store.remove([TaskID(1)], owner: nil, now: 6_000)
+        #expect(try await apply([three[0]], to: fixture).added == 1)
+    }
+
     @Test(
         "when a task runs follows its entry: paused or not, and the time to start until it has started",
         arguments: [

@@ -2,6 +2,7 @@ import ArgumentParser
 import ControlClient
 import ControlProtocol
 import FoundationEssentials
+import TaskFiles
 import TaskModel
 import TestSupport
 import Testing
@@ -207,16 +208,42 @@ import Testing
 }
 
 @Suite struct QueueSubmissionTests {
+    private func parts(
+        _ tasks: [TaskSpecification], bytes: Int = EntryFeed.Limit.bytes, count: Int = 1000
+    ) throws -> [Range<Int>] {
+        let entries = tasks.map { QueueEntry($0, line: 1, column: 1) }
+        let feed = try EntryFeed(.file(QueueFile(entries: entries))) { _ in }
+        var parts: [Range<Int>] = []
+        while let part = try feed.nextPart(bytes: bytes, count: count) { parts.append(part) }
+        #expect(feed.starts == parts.map(\.lowerBound))
+        return parts
+    }
+
     @Test("entries are split by count and by size, and every one is in exactly one call")
-    func chunks() {
+    func chunks() throws {
         let small = Array(repeating: TaskSpecification(url: "http://a/"), count: 2500)
-        #expect(QueueSubmission.chunks(small, limit: 1 << 20, count: 1000) == [0..<1000, 1000..<2000, 2000..<2500])
+        #expect(try parts(small) == [0..<1000, 1000..<2000, 2000..<2500])
         var large = TaskSpecification(url: "http://a/")
         large.caCertificates = String(repeating: "x", count: 300)
         let three = [large, large, large]
-        #expect(QueueSubmission.chunks(three, limit: 2100, count: 1000) == [0..<2, 2..<3])
-        #expect(QueueSubmission.chunks(three, limit: 1, count: 1000) == [0..<1, 1..<2, 2..<3])
-        #expect(QueueSubmission.chunks([], limit: 1, count: 1) == [])
+        #expect(try parts(three, bytes: 2100) == [0..<2, 2..<3])
+        #expect(try parts(three, bytes: 1) == [0..<1, 1..<2, 2..<3])
+        #expect(try parts([], bytes: 1, count: 1) == [])
+    }
+
+    @Test("a list is read as far as it is asked for, and says where it is wrong when that is reached")
+    func feed() throws {
+        let lines = (1...2500).map { "http://h/\($0)" } + ["file:///etc/passwd"]
+        let reader = URLList.Reader(Array(lines.joined(separator: "\n").utf8), file: "f")
+        let feed = try EntryFeed(.list(reader)) { $0.specification.directory = "d" }
+        #expect(try feed.nextPart() == 0..<1000)
+        #expect(try feed.hasMore())
+        #expect(feed.entries.count == 1001)
+        #expect(feed.next()?.last?.url == "http://h/2000")
+        #expect(feed.failure == nil)
+        #expect(feed.next() == nil)
+        #expect(feed.failure?.message.hasPrefix("f:2501:1: `url`") == true)
+        #expect(feed.entries.allSatisfy { $0.specification.directory == "d" })
     }
 
     @Test("the options of the call fill what an entry of a file leaves open")
@@ -254,7 +281,7 @@ import Testing
         tasks[2].pieceHashes = tasks[1].pieceHashes
         tasks[1].mirrors = (0..<64).map { "http://h\($0)/" + String(repeating: "a", count: 1_000) }
         try tasks[1].check()
-        let chunks = QueueSubmission.chunks(tasks, limit: MessageLimits.lineLength - 128 * 1024, count: 1000)
+        let chunks = try parts(tasks)
         #expect(chunks.count == 2)
         let encoder = JSONEncoder()
         encoder.outputFormatting = .withoutEscapingSlashes

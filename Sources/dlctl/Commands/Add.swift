@@ -121,10 +121,10 @@ struct Add: DaemonCommand {
             if let batch = submission.batch {
                 let result = try submission.queue.apply(batch: batch, prune: false, dryRun: false)
                 ids = QueueSubmission.ids(of: result)
-                waitedFor = transfer.wait ? try uncompleted(of: batch, submission.queue.entries, client) : []
+                waitedFor = transfer.wait ? try uncompleted(of: batch, submission.queue.feed.entries, client) : []
                 waitedFor += ids
             } else {
-                isFollowing = transfer.wait && submission.queue.entries.allSatisfy { $0.specification.key == nil }
+                isFollowing = transfer.wait && !submission.isKeyed
                 if isFollowing { try context.follow(client) }
                 ids = try submission.queue.add()
                 waitedFor = ids
@@ -176,24 +176,45 @@ struct Add: DaemonCommand {
 
     // MARK: - A file of tasks
 
+    private struct Submission {
+        var queue: QueueSubmission
+        /// What it is to be the content of.
+        var batch: String?
+        /// An entry may stand for a task that is there.
+        var isKeyed: Bool
+    }
+
     private func read(
         _ file: String, _ options: TaskSpecification, _ input: inout InputText, _ context: Context
-    ) throws -> (queue: QueueSubmission, batch: String?) {
-        var content = try TaskFileReader.read(file, for: "--input", &input)
-        context.report(content.notes)
-        let batch = options.batch ?? content.batch
-        for index in content.entries.indices {
-            var task = content.entries[index].specification.filled(
-                from: options, nestsDirectory: content.nestsDirectories)
+    ) throws -> Submission {
+        let content = try TaskFileReader.open(file, for: "--input", &input)
+        var batch = options.batch
+        var nests = false
+        var isKeyed = transfer.key != nil
+        if case .file(let whole) = content {
+            context.report(whole.notes)
+            batch = batch ?? whole.batch
+            nests = whole.nestsDirectories
+            isKeyed = isKeyed || whole.entries.contains { $0.specification.key != nil }
+        }
+        let isAsItIs = options.isURLAlone && batch == nil
+        let feed = try EntryFeed(content) { entry throws(Failure) in
+            // It was judged as it was read.
+            if isAsItIs { return }
+            var task = entry.specification.filled(from: options, nestsDirectory: nests)
             if let batch { task.batch = batch }
             do throws(FieldError) {
                 try task.check()
             } catch {
-                throw TaskFileReader.failure("\(error)", file: file, entry: content.entries[index], code: error.code)
+                throw TaskFileReader.failure("\(error)", file: file, entry: entry, code: error.code)
             }
-            content.entries[index].specification = task
+            entry.specification = task
         }
-        return (QueueSubmission(client: try context.connect(), file: file, entries: content.entries), batch)
+        // What is wrong at the beginning of a list is said before a daemon is looked for.
+        _ = try feed.hasMore()
+        return Submission(
+            queue: QueueSubmission(client: try context.connect(), file: file, feed: feed), batch: batch,
+            isKeyed: isKeyed)
     }
 
     /// What of a batch has not come to a good end: with `--wait`, tasks that an earlier call queued are waited for as

@@ -50,7 +50,8 @@ struct QueueApply: DaemonCommand {
         } catch {
             throw Failure(error, names: FieldNames())
         }
-        let submission = QueueSubmission(client: try context.connect(), file: file, entries: content.entries)
+        let feed = try EntryFeed(.file(content)) { _ in }
+        let submission = QueueSubmission(client: try context.connect(), file: file, feed: feed)
         let result = try submission.apply(batch: batch, prune: prune, dryRun: dryRun)
         if context.json {
             context.output.json(result)

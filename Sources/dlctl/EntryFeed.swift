@@ -1,0 +1,102 @@
+import ControlProtocol
+import TaskFiles
+import TaskModel
+
+/// The entries of a file in the parts in which the daemon is told of them. A long list is read on while what was read
+/// before is on its way.
+final class EntryFeed {
+    /// Those that have been read.
+    private(set) var entries: [QueueEntry]
+    /// The first entry of each part that was taken.
+    private(set) var starts: [Int] = []
+    /// What was wrong with the rest of the file.
+    private(set) var failure: Failure?
+    private var list: URLList.Reader?
+    private var end = 0
+    private let complete: (inout QueueEntry) throws(Failure) -> Void
+
+    enum Limit {
+        /// Leaves room in a line for the call around the entries.
+        static let bytes = MessageLimits.lineLength - 128 * 1024
+        static let entries = QueuePutParameters.maximumEntries
+    }
+
+    /// - Parameter complete: fills an entry from the options of the call, and judges it.
+    init(
+        _ content: TaskFileReader.Content, completing complete: @escaping (inout QueueEntry) throws(Failure) -> Void
+    ) throws(Failure) {
+        self.complete = complete
+        switch content {
+        case .list(let reader):
+            list = reader
+            entries = []
+        case .file(let file):
+            entries = file.entries
+            for index in entries.indices { try complete(&entries[index]) }
+        }
+    }
+
+    /// Whether something has not been taken yet.
+    func hasMore() throws(Failure) -> Bool { try holds(end) }
+
+    /// - Parameters:
+    ///   - bytes: of JSON, by an estimate that errs upwards: every character might need an escape.
+    ///   - count: entries in a part at most.
+    /// - Returns: `nil` at the end of the file.
+    func nextPart(bytes: Int = Limit.bytes, count: Int = Limit.entries) throws(Failure) -> Range<Int>? {
+        let start = end
+        var size = 0
+        while end - start < count, try holds(end) {
+            size += entries[end].specification.estimatedSize
+            if size > bytes, end > start { break }
+            end += 1
+        }
+        guard end > start else { return nil }
+        starts.append(start)
+        return start..<end
+    }
+
+    private func holds(_ index: Int) throws(Failure) -> Bool {
+        while index >= entries.count {
+            guard var entry = try readNext() else { return false }
+            try complete(&entry)
+            entries.append(entry)
+        }
+        return true
+    }
+
+    private func readNext() throws(Failure) -> QueueEntry? {
+        do throws(FileError) {
+            return try list?.next()
+        } catch {
+            throw TaskFileReader.failure(error)
+        }
+    }
+}
+
+extension EntryFeed: Sequence, IteratorProtocol {
+    /// What is left; a part that cannot be had ends it with ``failure``.
+    func next() -> [TaskSpecification]? {
+        do throws(Failure) {
+            return try nextPart().map { part in entries[part].map(\.specification) }
+        } catch {
+            failure = error
+            return nil
+        }
+    }
+}
+
+extension TaskSpecification {
+    fileprivate var estimatedSize: Int {
+        if isURLAlone { return 2 * url.utf8.count + 400 }
+        let texts = [
+            url, output, directory, file, method, contentType, checksum, checksumURL, user, password, userAgent,
+            referer, proxy, caCertificates, batch, key,
+        ]
+        let bytes =
+            texts.reduce(0) { $0 + ($1?.utf8.count ?? 0) } + (headers + mirrors).reduce(0) { $0 + $1.utf8.count + 2 }
+        // Base64 needs no escapes.
+        let base64 = pieceHashes.map { $0.hashes.count / 3 * 4 + 100 } ?? 0
+        return 2 * bytes + base64 + 400
+    }
+}
