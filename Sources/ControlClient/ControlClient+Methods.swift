@@ -87,7 +87,7 @@ extension ControlClient {
         return result.queue
     }
 
-    /// `queue.put` for each part of `parts` in turn; each is on its way before the one before it is answered.
+    /// `queue.put` for each part of `parts` in turn; two are on their way before the one before them is answered.
     ///
     /// - Parameters:
     ///   - parts: of at most 1,000 entries each, and of what fits into one line.
@@ -99,19 +99,18 @@ extension ControlClient {
         func attempt<Value>(_ part: Int, _ body: () throws(ClientError) -> Value) throws(Refusal) -> Value {
             do throws(ClientError) { return try body() } catch { throw refused(error, part) }
         }
-        func take(_ sent: (part: Int, call: PendingCall)?) throws(Refusal) {
-            guard let sent else { return }
+        func take(_ sent: (part: Int, call: PendingCall)) throws(Refusal) {
             let _: QueuePutResult = try attempt(sent.part) { () throws(ClientError) in try answer(to: sent.call) }
         }
-        var last: (part: Int, call: PendingCall)?
+        var underWay: ArraySlice<(part: Int, call: PendingCall)> = []
         for (number, entries) in parts.enumerated() {
             let call = try attempt(number) { () throws(ClientError) in
                 try begin(.queuePut, QueuePutParameters(queue: queue, entries: entries))
             }
-            try take(last)
-            last = (number, call)
+            underWay.append((number, call))
+            if underWay.count > 2, let first = underWay.popFirst() { try take(first) }
         }
-        try take(last)
+        while let first = underWay.popFirst() { try take(first) }
     }
 
     /// `queue.commit`
