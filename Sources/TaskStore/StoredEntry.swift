@@ -30,7 +30,7 @@ struct StoredEntry: Equatable {
     static let assignments = columns.split(separator: ", ").map { "\($0) = ?" }.joined(separator: ", ")
 
     /// - Parameter identity: the store's, which salts the mark.
-    init(_ task: NewTask, identity: String) throws(StoreError) {
+    init(_ task: borrowing NewTask, identity: String) throws(StoreError) {
         let asked = task.specification
         kind = asked.kind.rawValue
         url = asked.url

@@ -15,7 +15,7 @@ struct FreshTask {
     var afterTask: TaskID?
 
     /// - Parameter identity: the store's.
-    init(_ task: NewTask, identity: String) throws(StoreError) {
+    init(_ task: borrowing NewTask, identity: String) throws(StoreError) {
         entry = try StoredEntry(task, identity: identity)
         path = task.path
         standing = task.standing

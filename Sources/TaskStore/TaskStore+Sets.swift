@@ -27,7 +27,7 @@ extension TaskStore {
     package func prepare(_ tasks: [NewTask]) throws(StoreError) -> PreparedTasks {
         var prepared = PreparedTasks()
         prepared.tasks.reserveCapacity(tasks.count)
-        for task in tasks { prepared.tasks.append(try FreshTask(task, identity: identity)) }
+        for index in tasks.indices { prepared.tasks.append(try FreshTask(tasks[index], identity: identity)) }
         return prepared
     }
 
