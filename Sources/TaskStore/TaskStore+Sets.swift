@@ -44,7 +44,8 @@ extension TaskStore {
     ) async throws(StoreError) -> Int {
         try checkRoom()
         let fresh = entries.tasks
-        return try await writes.perform(weight: fresh.count) { database in
+        // What it becomes is promised by the commit of the set, which brings it to the disk.
+        return try await writes.perform(weight: fresh.count, isLasting: false) { database in
             let staged = try database.stagedSet(set, owner: owner)
             // Entries keep their order: behind one that is staged all are.
             var rest = fresh[...]

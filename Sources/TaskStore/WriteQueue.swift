@@ -9,6 +9,7 @@ final class WriteQueue: Sendable {
     /// One caller's part. `run` may be called twice, of which one call at most is committed.
     private struct Job: Sendable {
         let weight: Int
+        let isLasting: Bool
         /// Does the work and gives back what answers the caller, to be called once the work is durable.
         let run: @Sendable (Database) throws -> @Sendable () -> Void
         let refuse: @Sendable (StoreError) -> Void
@@ -22,6 +23,8 @@ final class WriteQueue: Sendable {
 
     private let pool: DatabasePool
     private let state = Mutex(State())
+    /// Whether the writer connection syncs each commit. Only its own queue looks.
+    private let syncs = Mutex(true)
 
     init(pool: DatabasePool) {
         self.pool = pool
@@ -32,14 +35,18 @@ final class WriteQueue: Sendable {
 
     /// Runs `body` within a transaction; returns when it is on disk.
     ///
-    /// - Parameter weight: about how many rows `body` writes.
+    /// - Parameters:
+    ///   - weight: about how many rows `body` writes.
+    ///   - isLasting: `false` where nobody is promised anything yet: a power cut may take it, until something that lasts
+    ///     is written after it (SQLite syncs its log as a whole).
     func perform<Value: Sendable>(
-        weight: Int = 1, _ body: @escaping @Sendable (Database) throws -> Value
+        weight: Int = 1, isLasting: Bool = true, _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws(StoreError) -> Value {
         let result: Result<Value, StoreError> = await withCheckedContinuation { continuation in
             enqueue(
                 Job(
                     weight: weight,
+                    isLasting: isLasting,
                     run: { database in
                         let value = try body(database)
                         return { continuation.resume(returning: .success(value)) }
@@ -73,7 +80,7 @@ final class WriteQueue: Sendable {
         case .refuse: job.refuse(.closed)
         case .drain:
             pool.asyncWriteWithoutTransaction { database in
-                while let batch = self.takeBatch() { Self.commit(batch[...], in: database) }
+                while let batch = self.takeBatch() { self.commit(batch[...], in: database) }
             }
         }
     }
@@ -99,14 +106,15 @@ final class WriteQueue: Sendable {
 
     /// Where the transaction as a whole fails (a full disk ends it, whoever caused that), each caller's part is
     /// tried by itself, so that nobody pays for another.
-    private static func commit(_ batch: ArraySlice<Job>, in database: Database) {
+    private func commit(_ batch: ArraySlice<Job>, in database: Database) {
         do {
             // A transaction that a failing disk left open.
             if database.isInsideTransaction { try database.rollback() }
+            try setSync(batch.contains(where: \.isLasting), in: database)
             try database.beginTransaction(.immediate)
             var answers: [@Sendable () -> Void] = []
             answers.reserveCapacity(batch.count)
-            for job in batch { answers.append(try answer(to: job, in: database)) }
+            for job in batch { answers.append(try Self.answer(to: job, in: database)) }
             try database.commit()
             for answer in answers { answer() }
         } catch {
@@ -116,6 +124,15 @@ final class WriteQueue: Sendable {
             } else {
                 for job in batch { job.refuse(StoreError(error)) }
             }
+        }
+    }
+
+    /// In WAL mode NORMAL leaves out the sync of each commit and no other: the database stays whole.
+    private func setSync(_ isWanted: Bool, in database: Database) throws {
+        try syncs.withLock { syncs in
+            guard syncs != isWanted else { return }
+            try database.execute(sql: "PRAGMA synchronous = \(isWanted ? "FULL" : "NORMAL")")
+            syncs = isWanted
         }
     }
 

@@ -11,6 +11,9 @@ struct ReorderedWritesTests {
     private static let small = Resource(size: 3_000, seed: 4)
     private static let late = Resource(size: 200_000, seed: 5)
 
+    /// More than one call brings.
+    private static let listed = 1_001
+
     /// So many disks are made of one life's writes.
     private static let cuts = Torture.isLong ? 400 : 8
 
@@ -29,6 +32,13 @@ struct ReorderedWritesTests {
             let id = try await daemon.add(server.url("/\(name)"))
             wishes.append((.init(id: id, resource: resource, names: [name]), WriteLog.lines(in: path)))
         }
+        // Two parts, which nobody is told of before the set is committed.
+        let list = place.file("list")
+        let urls = (0..<Self.listed).map { server.url("/listed/\($0)\n") }
+        try urls.joined().write(toFile: list, atomically: true, encoding: .utf8)
+        let listed = try await daemon.dlctl("add", "--input", list, "--paused")
+        #expect(listed.output.split(separator: "\n").count == Self.listed, "\(listed.error)")
+        let listedAt = WriteLog.lines(in: path)
         for id in wishes.map(\.wish.id) {
             #expect(try await daemon.settled(id, within: .seconds(60)).state == .completed)
         }
@@ -45,7 +55,11 @@ struct ReorderedWritesTests {
             try await invariants.atRest()
             try await daemon.start()
             // What nobody was told of may be there or not.
-            let known = Set(try daemon.tasks().map(\.id))
+            let tasks = try daemon.tasks()
+            let known = Set(tasks.map(\.id))
+            let count = tasks.count { $0.url.contains("/listed/") }
+            #expect(count == Self.listed || (count == 0 && line < listedAt), "\(invariants.context)")
+            #expect(try await daemon.dlctl("remove", "--search", "/listed/").succeeded)
             invariants.wishes = wishes.filter { $0.toldAt <= line || known.contains($0.wish.id) }.map(\.wish)
             try await invariants.finish()
             _ = try await daemon.terminate()

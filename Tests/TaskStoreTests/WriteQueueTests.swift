@@ -25,6 +25,7 @@ struct WriteQueueTests {
     /// their results and the number of commits that they took.
     private func run(
         _ count: Int, in fixture: StoreFixture, weight: Int = 1,
+        isLasting: @escaping @Sendable (Int) -> Bool = { _ in true },
         _ body: @escaping @Sendable (Int, Database) throws -> Void
     ) async -> (results: [Int: Result<Void, StoreError>], commits: Int) {
         let store = fixture.store
@@ -36,7 +37,9 @@ struct WriteQueueTests {
             for number in 0..<count {
                 group.addTask {
                     do throws(StoreError) {
-                        try await store.writes.perform(weight: weight) { try body(number, $0) }
+                        try await store.writes.perform(weight: weight, isLasting: isLasting(number)) {
+                            try body(number, $0)
+                        }
                         return (number, .success(()))
                     } catch {
                         return (number, .failure(error))
@@ -86,6 +89,30 @@ struct WriteQueueTests {
         #expect(few.commits == 2)
         let large = await run(3, in: fixture, weight: 9_000) { _, _ in }
         #expect(large.commits == 3)
+    }
+
+    @Test("only what promises nothing yet is left without a sync, and never together with what lasts")
+    func syncs() async throws {
+        let fixture = try StoreFixture()
+        func mode(isLasting: Bool) async throws -> Int64? {
+            try await fixture.store.writes.perform(isLasting: isLasting) { database in
+                try Self.insert(0, database)
+                return try Int64.fetchOne(database, sql: "PRAGMA synchronous")
+            }
+        }
+        let (normal, full): (Int64, Int64) = (1, 2)
+        #expect(try await mode(isLasting: true) == full)
+        #expect(try await mode(isLasting: false) == normal)
+        #expect(try await mode(isLasting: true) == full)
+        #expect(try await mode(isLasting: false) == normal)
+        let modes = Mutex<Set<Int64?>>([])
+        let (results, commits) = await run(9, in: fixture, isLasting: { $0 == 5 }) { _, database in
+            let mode = try Int64.fetchOne(database, sql: "PRAGMA synchronous")
+            modes.withLock { _ = $0.insert(mode) }
+        }
+        for result in results.values { try result.get() }
+        #expect(commits == 1)
+        #expect(modes.withLock(\.self) == [full])
     }
 
     @Test("a caller that fails fails alone, though it shares the commit with others")
