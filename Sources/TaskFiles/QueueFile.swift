@@ -20,6 +20,13 @@ package struct QueueFile: Sendable, Equatable {
         package static let entries = 1_000_000
     }
 
+    /// The batch that a file stands for where nobody names one: `nightly` for `queues/nightly.yaml`.
+    package static func batch(ofPath path: String) -> String {
+        let name = path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...]
+        guard let dot = name.lastIndex(of: "."), dot > name.startIndex else { return String(name) }
+        return String(name[..<dot])
+    }
+
     /// Reads the YAML of a queue file; an empty one asks for nothing.
     ///
     /// - Parameters:

@@ -110,6 +110,35 @@ extension TaskQueue {
         return changes
     }
 
+    /// Entries of a call, as on the control socket.
+    private static let entriesInPart = 1_000
+
+    /// Applies entries whole.
+    ///
+    /// - Parameters:
+    ///   - batch: as of ``beginSet(batch:by:)``.
+    ///   - receipt: as of ``commitSet(_:prune:dryRun:receipt:by:)``.
+    /// - Throws: ``QueueError``; a field's error names it as `entries[3].url`.
+    package func apply(
+        _ entries: [TaskSpecification], batch: String?, receipt: String? = nil, by caller: Caller
+    ) async throws(QueueError) -> SetChanges {
+        let set = try await beginSet(batch: batch, by: caller)
+        do throws(QueueError) {
+            for start in stride(from: 0, to: entries.count, by: Self.entriesInPart) {
+                let part = Array(entries[start..<min(start + Self.entriesInPart, entries.count)])
+                do throws(QueueError) {
+                    _ = try await put(set, part, by: caller)
+                } catch {
+                    throw error.movingEntries(by: start)
+                }
+            }
+            return try await commitSet(set, prune: false, dryRun: false, receipt: receipt, by: caller)
+        } catch {
+            try? await abortSet(set, by: caller)
+            throw error
+        }
+    }
+
     /// - Returns: also the tasks whose runs were ended for it.
     private func commit(
         _ set: Int64, prune: Bool, dryRun: Bool, receipt: String?, by caller: Caller, now: Milliseconds
@@ -225,5 +254,23 @@ extension TaskQueue {
             if case .unknownSet = error { throw .field(FieldError(field: "queue", message: "\(error)")) }
             throw QueueError(error)
         }
+    }
+}
+
+extension QueueError {
+    /// The index and the name of the field in `entries[3].url`.
+    package var entry: (index: Int, field: String, message: String, code: ErrorCode)? {
+        guard case .field(let error) = self, error.field.hasPrefix("entries["),
+            let close = error.field.firstIndex(of: "]"),
+            let index = Int(error.field[..<close].dropFirst("entries[".count))
+        else { return nil }
+        return (index, String(error.field[close...].dropFirst(2)), error.message, error.code)
+    }
+
+    fileprivate func movingEntries(by count: Int) -> QueueError {
+        guard let entry else { return self }
+        return .field(
+            FieldError(
+                field: "entries[\(entry.index + count)].\(entry.field)", code: entry.code, message: entry.message))
     }
 }

@@ -54,14 +54,6 @@ enum TaskFileReader {
         guard path != "-", let slash = path.lastIndex(of: "/") else { return FilePath.currentDirectory() }
         return FilePath.absolute(slash == path.startIndex ? "/" : String(path[..<slash]))
     }
-
-    /// The batch that a file stands for when nobody names one: `nightly` for `queues/nightly.yaml`.
-    static func batch(of path: String) -> String? {
-        guard path != "-" else { return nil }
-        let name = path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...]
-        guard let dot = name.lastIndex(of: "."), dot > name.startIndex else { return String(name) }
-        return String(name[..<dot])
-    }
 }
 
 extension Context {

@@ -6,7 +6,8 @@ import TaskQueue
 /// `dld --queue FILE`: applies a queue file and, with `--exit-when-done`, waits until each of its tasks has ended.
 struct BatchRun: Sendable {
     let batch: String
-    let entries: [TaskSpecification]
+    private let path: String
+    private let entries: [QueueEntry]
     /// What was passed over in the file.
     let notes: [FileNote]
     let caller: Caller
@@ -19,9 +20,9 @@ struct BatchRun: Sendable {
         let file = try InputFile.parse(
             text, file: path, baseDirectory: directory.isEmpty ? "/" : directory, now: QueueClock.system.now(),
             utcOffset: { LocalClock.utcOffset(at: $0) }, readFile: Self.read)
-        let name = path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...]
-        batch = file.batch ?? String(name.prefix { $0 != "." })
-        entries = file.entries.map(\.specification)
+        batch = file.batch ?? QueueFile.batch(ofPath: path)
+        self.path = path
+        entries = file.entries
         notes = file.notes
         caller = Caller(uid: uid, isAdministrator: true)
     }
@@ -35,12 +36,16 @@ struct BatchRun: Sendable {
         }
     }
 
+    /// - Throws: ``FileError`` for an entry that the queue refuses, otherwise ``QueueError``.
     func apply(to queue: TaskQueue) async throws -> SetChanges {
-        let set = try await queue.beginSet(batch: batch, by: caller)
-        for start in stride(from: 0, to: entries.count, by: 1_000) {
-            _ = try await queue.put(set, Array(entries[start..<min(start + 1_000, entries.count)]), by: caller)
+        do throws(QueueError) {
+            return try await queue.apply(entries.map(\.specification), batch: batch, by: caller)
+        } catch {
+            guard let fault = error.entry, entries.indices.contains(fault.index) else { throw error }
+            throw FileError(
+                file: path, line: entries[fault.index].line, column: entries[fault.index].column, code: fault.code,
+                message: "`\(fault.field)`: \(fault.message)")
         }
-        return try await queue.commitSet(set, prune: false, dryRun: false, by: caller)
     }
 
     /// What failed in an earlier run of the file is tried again in this one.

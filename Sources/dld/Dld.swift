@@ -185,6 +185,9 @@ struct Dld: AsyncParsableCommand {
                 report("task \(task.id) (\(task.url)) is \(task.state.rawValue): \(why)")
                 status = 1
             }
+        } catch let error as FileError {
+            report("\(error)")
+            status = 1
         } catch let error as QueueError {
             // Where a signal ended the daemon first, that has been said.
             if error != .store(.closed) { report(error.text) }

@@ -64,11 +64,11 @@ struct ReloadTests {
         ])
         let files = try TemporaryDirectory()
         func write(_ name: String, _ text: String) throws { _ = try files.write(text, to: name) }
-        try write("one.yaml", "downloads: [\(server.url("/a"))]\n")
+        try write("one.x.yaml", "downloads: [\(server.url("/a"))]\n")
         try write("two.yaml", "batch: other\ndownloads: [\(server.url("/b"))]\n")
         let daemon = try await DaemonProcess.started(quickRetries + "queues: [\(files.path)/*.yaml]\n")
         try await eventually(that: "both are done") {
-            try daemon.tasks().filter { $0.state == .completed }.compactMap(\.batch).sorted() == ["one", "other"]
+            try daemon.tasks().filter { $0.state == .completed }.compactMap(\.batch).sorted() == ["one.x", "other"]
         }
         try write("two.yaml", "batch: other\ndownloads: [\(server.url("/b")), \(server.url("/c"))]\n")
         try write("three.yaml", "downloads:\n  - ulr: x\n")

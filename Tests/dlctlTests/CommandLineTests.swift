@@ -325,7 +325,7 @@ import Testing
 
     @Test(
         "a file's name gives its batch", arguments: [("q/nightly.yaml", "nightly"), ("a.b.yml", "a.b"), (".x", ".x")])
-    func batch(path: String, name: String) { #expect(TaskFileReader.batch(of: path) == name) }
+    func batch(path: String, name: String) { #expect(QueueFile.batch(ofPath: path) == name) }
 }
 
 @Suite struct RPCTests {

@@ -3,34 +3,14 @@ import TaskStore
 
 // Sets that may be asked for twice: by one who cannot know whether the first time there was a commit.
 extension TaskQueue {
-    /// Entries of a call, as on the control socket.
-    private static let entriesInPart = 1_000
-
     /// Applies entries whole, and writes a receipt of it in the same commit.
     ///
-    /// - Parameters:
-    ///   - batch: as of ``beginSet(batch:by:)``.
-    ///   - receipt: the name to write it under.
-    /// - Throws: ``QueueError``; a field's error names it as `entries[3].url`.
-    package func apply(
+    /// - Parameters: as of ``apply(_:batch:receipt:by:)``.
+    func applyOnce(
         _ entries: [TaskSpecification], batch: String?, receipt: String, by caller: Caller
     ) async throws(QueueError) -> SetReceipt {
         guard !entries.isEmpty else { return SetReceipt() }
-        let set = try await beginSet(batch: batch, by: caller)
-        do throws(QueueError) {
-            for start in stride(from: 0, to: entries.count, by: Self.entriesInPart) {
-                let part = Array(entries[start..<min(start + Self.entriesInPart, entries.count)])
-                do throws(QueueError) {
-                    _ = try await put(set, part, by: caller)
-                } catch {
-                    throw error.movingEntries(by: start)
-                }
-            }
-            _ = try await commitSet(set, prune: false, dryRun: false, receipt: receipt, by: caller)
-        } catch {
-            try? await abortSet(set, by: caller)
-            throw error
-        }
+        _ = try await apply(entries, batch: batch, receipt: receipt, by: caller)
         return try self.receipt(receipt) ?? SetReceipt()
     }
 
@@ -48,22 +28,6 @@ extension TaskQueue {
 }
 
 extension QueueError {
-    /// The index and the name of the field in `entries[3].url`.
-    var entry: (index: Int, field: String, message: String, code: ErrorCode)? {
-        guard case .field(let error) = self, error.field.hasPrefix("entries["),
-            let close = error.field.firstIndex(of: "]"),
-            let index = Int(error.field[..<close].dropFirst("entries[".count))
-        else { return nil }
-        return (index, String(error.field[close...].dropFirst(2)), error.message, error.code)
-    }
-
-    fileprivate func movingEntries(by count: Int) -> QueueError {
-        guard let entry else { return self }
-        return .field(
-            FieldError(
-                field: "entries[\(entry.index + count)].\(entry.field)", code: entry.code, message: entry.message))
-    }
-
     /// Whether it may be otherwise in a while, without anybody changing what was asked for.
     var isPassing: Bool {
         switch self {

@@ -39,7 +39,7 @@ struct QueueApply: DaemonCommand {
         var input = InputText()
         var content = try TaskFileReader.read(file, for: "file", &input)
         context.report(content.notes)
-        guard let batch = batch ?? content.batch ?? TaskFileReader.batch(of: file) else {
+        guard let batch = batch ?? content.batch ?? (file == "-" ? nil : QueueFile.batch(ofPath: file)) else {
             throw Failure.usage("--batch: name the batch; standard input has no name of its own", field: "--batch")
         }
         for index in content.entries.indices { content.entries[index].specification.batch = batch }

@@ -177,7 +177,7 @@ struct DropRoundTests {
             try fixture.identity(of: "a"), in: try fixture.directory, fixture.intake.watch)
         var task = TaskSpecification(url: "http://h/a")
         task.paused = true
-        _ = try await fixture.base.queue.apply([task], batch: nil, receipt: receipt, by: QueueFixture.me)
+        _ = try await fixture.base.queue.applyOnce([task], batch: nil, receipt: receipt, by: QueueFixture.me)
         #expect(fixture.files == ["a"])
         // The note was written already.
         try fixture.base.directory.makeDirectory("drop/.done")
