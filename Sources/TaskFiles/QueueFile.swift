@@ -20,6 +20,9 @@ package struct QueueFile: Sendable, Equatable {
         package static let entries = 1_000_000
     }
 
+    /// The key under which a field of ``TaskSpecification`` stands in an entry.
+    package static func key(ofField field: String) -> String { QueueKeys.key(ofField: field) }
+
     /// The batch that a file stands for where nobody names one: `nightly` for `queues/nightly.yaml`.
     package static func batch(ofPath path: String) -> String {
         let name = path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...]

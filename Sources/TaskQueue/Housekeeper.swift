@@ -14,11 +14,15 @@ actor Housekeeper {
     private var alarm: Task<Void, Never>?
     private var isLooking = false
     private var isStopped = false
+    /// When the next attempt to be rid of erased secrets may be, by the clock that no one sets.
+    private var mayEraseAt: Milliseconds = 0
 
     /// Milliseconds from a sign that something ended to the look at it: many end together.
     private static let delay: Milliseconds = 1_000
     /// Milliseconds between looks at what comes of age: at least, and at most.
     private static let interval: ClosedRange<Milliseconds> = 60_000...86_400_000
+    /// Milliseconds between attempts to be rid of erased secrets.
+    private static let erasureInterval: Milliseconds = 10_000
 
     init(store: TaskStore, settings: QueueSettings, clock: QueueClock, logger: Logger) {
         self.store = store
@@ -61,21 +65,38 @@ actor Housekeeper {
 
     private func tidyUp() async {
         isLooking = false
+        var erasure: Milliseconds?
         do {
             try await removeTasks()
             let events = KeptHistory(since: clock.now() - settings.eventAge, count: settings.eventCount)
             while try await store.trimEvents(events) {}
+            erasure = try await erase()
         } catch {
             if (error as? StoreError) == .closed { return }
             logger.error("cannot let go of the past", metadata: ["error": "\(error)"])
         }
         guard !isLooking else { return }
+        let now = clock.now()
+        // What is kept for seconds is not kept for a minute.
+        let least = min(Self.interval.lowerBound, max(1_000, min(settings.historyAge, settings.eventAge)))
         let next = [
-            ((try? store.firstEnd()) ?? nil).map { $0 + settings.historyAge },
-            ((try? store.firstEventTime()) ?? nil).map { $0 + settings.eventAge },
-        ].compactMap(\.self).min()
-        guard let next else { return }
-        look(after: min(max(next - clock.now(), Self.interval.lowerBound), Self.interval.upperBound))
+            ((try? store.firstEnd()) ?? nil).map { $0 + settings.historyAge - now },
+            ((try? store.firstEventTime()) ?? nil).map { $0 + settings.eventAge - now },
+        ].compactMap(\.self).min().map { min(max($0, least), Self.interval.upperBound) }
+        let soonest = [next, erasure].compactMap(\.self).min()
+        if let soonest { look(after: soonest) }
+    }
+
+    /// Secrets that were erased leave the write-ahead log too, soon after.
+    ///
+    /// - Returns: milliseconds after which to look again; `nil`: there is nothing to erase.
+    private func erase() async throws -> Milliseconds? {
+        guard try store.holdsErasedSecrets() else { return nil }
+        let now = clock.monotonic()
+        guard mayEraseAt <= now else { return mayEraseAt - now }
+        mayEraseAt = now + Self.erasureInterval
+        // For as long as somebody reads, the log stays.
+        return try await store.emptyLog() ? nil : Self.erasureInterval
     }
 
     private func removeTasks() async throws {

@@ -64,7 +64,8 @@ struct RunConclusion {
             guard failures < policy.attempts else { return conclusion(.fail, report, error: error) }
             let own = policy.delay(failures: failures, retryAfter: error.retryAfter, using: &generator)
             // Another is to find out how the host is: one that did would otherwise use up its attempts for all.
-            let delay = own > hold ? own : hold + own
+            let delay =
+                own > hold ? own : hold + policy.delay(failures: failures, using: &generator)
             return conclusion(.park(.retry, until: now + delay), report, error: error, failures: failures)
         case .whenNetworkChanges:
             let until = now + Self.networkDelay(policy)

@@ -1,3 +1,4 @@
+import Logging
 import TaskModel
 import TaskStore
 import Transfer
@@ -31,6 +32,19 @@ extension Scheduler {
         wake()
         setAlarm()
         return value
+    }
+
+    /// A person wants tasks to start now: what their hosts asked for is set aside, until they ask again.
+    func openHosts(of ids: [TaskID]) async {
+        do throws(StoreError) {
+            let marks = try store.hostMarks(of: ids)
+            chooser.open(marks)
+            try await store.removeHolds(of: marks)
+        } catch {
+            if error != .closed {
+                logger.error("cannot open the hosts of resumed tasks", metadata: ["error": "\(error)"])
+            }
+        }
     }
 
     func startAgain(_ ids: Set<TaskID>) {

@@ -87,6 +87,13 @@ package actor Scheduler {
     package func start() async {
         // The clock may have been set back while no daemon ran.
         await shiftWaits(by: 0)
+        do throws(StoreError) {
+            let now = clock.monotonic()
+            chooser.restore(
+                try store.holds(now: clock.now()), offset: clock.now() - now, now: now)
+        } catch {
+            logger.error("cannot read which hosts are left alone", metadata: ["error": "\(error)"])
+        }
         wake()
     }
 
@@ -320,7 +327,8 @@ package actor Scheduler {
         // Others take the slots while this is being written down.
         fill()
         for checkpoint in checkpoints { await checkpoint.value }
-        await write(changes, of: ids)
+        let holds = chooser.takeHolds(offset: clock.now() - clock.monotonic())
+        await write(changes, holds: holds, of: ids)
         var becomesReady = await settleDependencies()
         for id in ids {
             guard let task = running.removeValue(forKey: id) else { continue }
@@ -391,11 +399,11 @@ package actor Scheduler {
     }
 
     /// Writes until it is written: what a task came to is not forgotten because a disk is full for a while.
-    private func write(_ changes: [TaskChange], of ids: [TaskID]) async {
+    private func write(_ changes: [TaskChange], holds: [HostHold], of ids: [TaskID]) async {
         guard !changes.isEmpty else { return }
         while true {
             do throws(StoreError) {
-                _ = try await store.write(changes, now: clock.now())
+                _ = try await store.write(changes, holds: holds, now: clock.now())
                 return
             } catch {
                 if error == .closed { return }

@@ -132,6 +132,7 @@ extension TaskQueue {
             }
         default: result = await write()
         }
+        if event == .resume, case .success(let outcome) = result { await scheduler.openHosts(of: outcome.changed) }
         await changed()
         let outcome = try stored { () throws(StoreError) in try result.get() }
         // Those that ran were changed by their run's conclusion, unless they completed just before.

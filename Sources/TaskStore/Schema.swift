@@ -15,6 +15,7 @@ enum Schema {
         migrator.registerMigration("v3", foreignKeyChecks: .immediate, migrate: createFlows)
         migrator.registerMigration("v4", foreignKeyChecks: .immediate, migrate: createDependencies)
         migrator.registerMigration("v5", foreignKeyChecks: .immediate, migrate: createPastEntries)
+        migrator.registerMigration("v6", foreignKeyChecks: .immediate, migrate: createHoldsAndErasures)
         return migrator
     }
 

@@ -81,9 +81,13 @@ extension TaskStore {
 
     /// Writes changes in one transaction.
     ///
+    /// - Parameter holds: what became known of hosts with them.
     /// - Returns: the events that this made, with their numbers.
-    package func write(_ changes: [TaskChange], now: Milliseconds) async throws(StoreError) -> [TaskEvent] {
+    package func write(
+        _ changes: [TaskChange], holds: [HostHold] = [], now: Milliseconds
+    ) async throws(StoreError) -> [TaskEvent] {
         try await writes.perform(weight: changes.count) { database in
+            try database.write(holds, now: now)
             var events: [TaskEvent] = []
             for change in changes {
                 switch change {

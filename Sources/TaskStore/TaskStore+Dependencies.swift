@@ -98,8 +98,9 @@ extension Database {
             try $0.id(0)
         }
         guard let after else { return nil }
-        // Who resumes one that waits wants it to start whatever becomes of the other.
-        let waits = event == .retry || before.state == .paused
+        let exists = try firstRow("SELECT 1 FROM task WHERE id = ?", [after.rawValue]) { _ in true } ?? false
+        // Who resumes one that waits wants it to start whatever becomes of the other; and what is gone ends no more.
+        let waits = exists && (event == .retry || before.state == .paused)
         try setDependency(of: id, after: waits ? after : nil)
         return waits ? TaskStanding(follows: true) : nil
     }

@@ -89,6 +89,7 @@ extension TaskStore {
     ///   - milliseconds: by so much.
     ///   - latest: none of these waits lasts longer than to this moment of the new time.
     package func shiftWaits(by milliseconds: Milliseconds, latest: Milliseconds) async throws(StoreError) {
+        try await writes.perform { try $0.shiftHolds(by: milliseconds) }
         _ = try await changeWaiting(reasons: [.retry, .network, .diskFull]) { database, ids in
             try database.run(
                 """

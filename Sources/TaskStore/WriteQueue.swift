@@ -56,6 +56,22 @@ final class WriteQueue: Sendable {
         return try result.get()
     }
 
+    /// Runs `body` on the writer connection outside of any transaction, between the commits.
+    func performAlone<Value: Sendable>(
+        _ body: @escaping @Sendable (Database) throws -> Value
+    ) async throws(StoreError) -> Value {
+        let result: Result<Value, StoreError> = await withCheckedContinuation { continuation in
+            // Under the lock: once the queue is closed, nothing comes after the last write.
+            state.withLock { state in
+                guard !state.isClosed else { return continuation.resume(returning: .failure(.closed)) }
+                pool.asyncWriteWithoutTransaction { database in
+                    continuation.resume(returning: Result { try body(database) }.mapError { StoreError($0) })
+                }
+            }
+        }
+        return try result.get()
+    }
+
     /// Takes no more work; what was taken before is still done.
     ///
     /// - Returns: whether it was open until now.

@@ -28,11 +28,12 @@ struct SizeArgument: ExpressibleByArgument {
 
 /// Bytes a second, `500K`, `2M`, `1.5G`.
 struct RateArgument: ExpressibleByArgument, Equatable {
-    let bytesPerSecond: Int64
+    /// `nil`: any number, which is what 0 says.
+    let bytesPerSecond: Int64?
 
     init?(argument: String) {
-        guard let rate = ByteSize.parse(argument), rate >= 1 else { return nil }
-        bytesPerSecond = rate
+        guard let rate = ByteSize.parse(argument) else { return nil }
+        bytesPerSecond = rate > 0 ? rate : nil
     }
 }
 

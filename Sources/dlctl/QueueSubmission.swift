@@ -68,7 +68,7 @@ struct QueueSubmission {
         else { return Failure(error) }
         let plain =
             answer.message.hasPrefix(field + ": ")
-            ? name + ": " + answer.message.dropFirst(field.count + 2) : answer.message
+            ? "`\(QueueFile.key(ofField: name))`: \(answer.message.dropFirst(field.count + 2))" : answer.message
         return TaskFileReader.failure(
             plain, file: file, entry: feed.entries[first + index], code: answer.data?.code ?? .invalid)
     }

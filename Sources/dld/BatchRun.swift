@@ -44,7 +44,7 @@ struct BatchRun: Sendable {
             guard let fault = error.entry, entries.indices.contains(fault.index) else { throw error }
             throw FileError(
                 file: path, line: entries[fault.index].line, column: entries[fault.index].column, code: fault.code,
-                message: "`\(fault.field)`: \(fault.message)")
+                message: "`\(QueueFile.key(ofField: fault.field))`: \(fault.message)")
         }
     }
 

@@ -1,3 +1,4 @@
+import Foundation
 import TaskModel
 import TaskStore
 import TestSupport
@@ -65,6 +66,45 @@ struct HousekeeperTests {
             manual.advance(by: 1_000)
             return try fixture.store.oldestEvent() == nil
         }
+    }
+
+    @Test("what is kept for seconds is looked at by the second")
+    func shortAge() async throws {
+        let manual = ManualClock()
+        let server = try ScriptedServer(["/a": [.status(200, body: "x")]])
+        let fixture = try await QueueFixture(clock: manual.clock) { $0.historyAge = 5_000 }
+        let id = try await fixture.completed(try await fixture.add(server.url("/a"))).id
+        let end = manual.now
+        try await eventually(that: "it is gone", every: .milliseconds(5)) {
+            manual.advance(by: 500)
+            return try fixture.store.record(id, owner: nil) == nil
+        }
+        #expect(manual.now - end < 30_000)
+    }
+
+    @Test("secrets of a task that is completed, or removed, are in none of the store's files soon after")
+    func erasedSecrets() async throws {
+        let server = try ScriptedServer(["/a": [.status(200, body: "x")]])
+        let fixture = try await QueueFixture()
+        func isFound() throws -> Bool {
+            let state = fixture.directory.path + "/state"
+            return try ["dld.db", "dld.db-wal"].contains { name in
+                let bytes = try Data(contentsOf: URL(filePath: "\(state)/\(name)"))
+                return bytes.range(of: Data("canary".utf8)) != nil
+            }
+        }
+        let ids = [
+            try await fixture.add(server.url("/a")) { $0.headers = ["Authorization: canary"] },
+            try await fixture.add(server.url("/a")) {
+                $0.headers = ["Authorization: canary"]
+                $0.paused = true
+            },
+        ]
+        _ = try await fixture.completed(ids[0])
+        #expect(try isFound())
+        _ = try await fixture.queue.remove([ids[1]], deletesFiles: false, by: QueueFixture.me)
+        try await eventually(that: "it is erased") { try !isFound() }
+        #expect(try !fixture.store.holdsErasedSecrets())
     }
 
     @Test("a task starts when the one that it follows has completed, and fails when that fails")

@@ -33,6 +33,21 @@ struct RunConclusionTests {
             .conclude(report, order: order, using: &generator)
     }
 
+    @Test("what a server asks for is waited for once, also where it has been asked for by another task's answer")
+    func held() throws {
+        var error = TransferError(.httpStatus, "m")
+        error.httpStatus = 503
+        error.retryAfter = 100
+        var generator = SeededGenerator(seed: 1)
+        let policy = RetryPolicy(attempts: 10, baseDelay: 100, maximumDelay: 1_000)
+        for hold in [0, 99_000, 100_500, 103_000] as [Milliseconds] {
+            let outcome = RunConclusion(record: Self.record(), policy: policy, now: Self.now, hold: hold)
+                .conclude(.init(error: error, attempts: 1, transferred: 0), order: nil, using: &generator)
+            let wait = try #require(outcome?.standing.notBefore) - Self.now
+            #expect((max(100_000, hold)...max(100_000, hold) + 1_000).contains(wait), "\(hold): \(wait)")
+        }
+    }
+
     /// Error, state, reason, code; whether the attempt counts.
     private static let table: [(TransferError, TaskState, TaskReason?, String, burns: Bool)] = [
         (TransferError(.invalidRequest, "m"), .failed, nil, "invalid", true),

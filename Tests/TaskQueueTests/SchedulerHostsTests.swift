@@ -70,6 +70,50 @@ struct SchedulerHostsTests {
         }
     }
 
+    @Test("what a host asked for counts in the daemon's next life, however its clock was set meanwhile, up to a day")
+    func retryAfterOverLives() async throws {
+        let manual = ManualClock()
+        let server = try ScriptedServer([
+            "/a": [.status(503, headers: ["Retry-After: 100"]), .status(200, body: "x")]
+        ])
+        let fixture = try await QueueFixture(clock: manual.clock) { $0.activeTasks = 1 }
+        let ids = try await fixture.queue.add(tasks(server, 10), by: QueueFixture.me)
+        _ = try await fixture.status(ids[0], once: [.waiting])
+        await fixture.queue.stop()
+        for offset in [0, -200_000_000] as [Milliseconds] {
+            let clock = QueueClock(
+                now: { manual.now + offset }, monotonic: { manual.now }, sleep: manual.clock.sleep)
+            let next = try QueueFixture.queue(fixture.store, fixture.settings, clock)
+            await next.start()
+            let status = try #require(try await next.status(of: ids[1], for: QueueFixture.me))
+            #expect((status.state, status.reason) == (.queued, .hostLimit))
+            let wait = try #require(status.notBefore) - (manual.now + offset)
+            #expect(wait <= (offset == 0 ? 100_000 : RetryPolicy.longestHold), "\(wait)")
+            await next.stop()
+        }
+        #expect(server.requests().count == 1)
+    }
+
+    @Test("whoever resumes a task has its host asked, whatever that asked for, and other hosts left alone")
+    func resumed() async throws {
+        let manual = ManualClock()
+        let server = try ScriptedServer(["/a": [.status(503, headers: ["Retry-After: 1000"]), .status(200, body: "x")]])
+        let other = try ScriptedServer(["/a": [.status(503, headers: ["Retry-After: 1000"]), .status(200, body: "x")]])
+        let fixture = try await QueueFixture(clock: manual.clock)
+        var ids: [TaskID] = []
+        for (index, server) in [server, other].enumerated() {
+            ids.append(try await fixture.add(server.url("/a")) { $0.output = "\(index)" })
+        }
+        for id in ids { _ = try await fixture.status(id, once: [.waiting]) }
+        let behind = try await fixture.add(server.url("/a")) { $0.output = "behind" }
+        #expect(try await fixture.status(behind).reason == .hostLimit)
+        _ = try await fixture.queue.change(.resume, [ids[0]], by: QueueFixture.me)
+        _ = try await fixture.completed(ids[0])
+        _ = try await fixture.completed(behind)
+        #expect(try fixture.store.holds(now: manual.now).map(\.host) == [other.url("")])
+        #expect(other.requests().count == 1)
+    }
+
     @Test("ten tasks beside hundreds of another batch, or owner, are next", arguments: [true, false])
     func turns(isOfOtherOwner: Bool) async throws {
         // Each is answered when the test says so: with the clock's help nothing is lent.

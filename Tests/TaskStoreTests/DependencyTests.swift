@@ -64,6 +64,10 @@ struct DependencyTests {
         _ = try await fixture.store.remove([first], owner: nil, now: 1)
         #expect(try await fixture.store.settleDependencies(now: 9_000) == 1)
         #expect(try fixture.store.record(id, owner: nil)?.error?.message.hasSuffix("is gone") == true)
+        // Whoever tries it again knows that.
+        _ = try await fixture.store.apply(.retry, to: [id], owner: nil, now: 9_500)
+        #expect(try await fixture.store.settleDependencies(now: 9_600) == 0)
+        #expect(try fixture.states([id]) == [.queued])
     }
 
     @Test("whoever resumes a waiting one has it start now, whatever becomes of the other")

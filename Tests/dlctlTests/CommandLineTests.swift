@@ -199,6 +199,18 @@ import Testing
         #expect(try command.transfer.resolve(&input).cookies == "a jar")
     }
 
+    @Test("0 and none say no limit wherever a rate is given", arguments: ["0", "0K", "none"])
+    func noRate(text: String) throws {
+        let set = try #require(try Dlctl.parseAsRoot(["set", "1", "--limit", text]) as? SetCommand)
+        var input = InputText()
+        #expect(try set.changes(&input).limit == .takeBack)
+        let limit = try #require(try Dlctl.parseAsRoot(["limit", "--download", text]) as? Limit)
+        #expect(limit.download?.rate == .unlimited)
+        guard text != "none" else { return }
+        let add = try #require(try Dlctl.parseAsRoot(["add", "--limit", text, "http://a/"]) as? Add)
+        #expect(try add.transfer.resolve(&input).limit == nil)
+    }
+
     @Test("a password needs a user beside it")
     func passwordAlone() throws {
         let command = try #require(try Dlctl.parseAsRoot(["add", "--password-file", "/f", "http://a/"]) as? Add)

@@ -12,6 +12,11 @@ struct HostGate {
     private var unreachable: [Int64: Milliseconds] = [:]
     private static let unreachableLimit = 4_096
 
+    /// Hosts that asked to be left alone since that was last written down: until when.
+    private var requests: [Int64: (host: String, until: Milliseconds)] = [:]
+    /// Milliseconds from which such a wish outlives the daemon.
+    private static let lastingHold: Milliseconds = 2_000
+
     init(policy: RetryPolicy) {
         standings = HostStandings(policy: policy)
     }
@@ -35,12 +40,36 @@ struct HostGate {
         let retryAfter = error.flatMap { RetryClass($0) == .soon ? $0.retryAfter : nil }
         _ = standings.note(HostStandings.Outcome(error), of: host, retryAfter: retryAfter, now: now)
         names[mark] = standings.knows(host) ? host : nil
+        if retryAfter != nil, case let hold = standings.requestedHold(of: host, now: now), hold >= Self.lastingHold {
+            requests[mark] = (host, now + hold)
+        }
         // Of some hosts the standings have forgotten what they knew, to have room for others.
         if names.count > 2 * HostStandings.maximumHosts { names = names.filter { standings.knows($0.value) } }
     }
 
     /// There is another network: what could not be reached may be now.
     mutating func networkChanged() { unreachable.removeAll() }
+
+    /// The wishes to be left alone that are to be written down.
+    ///
+    /// - Parameter offset: what the wall clock is ahead of the one that no one sets.
+    mutating func takeRequests(offset: Milliseconds) -> [HostHold] {
+        defer { requests.removeAll() }
+        return requests.map { HostHold(mark: $0.key, host: $0.value.host, until: $0.value.until + offset) }
+    }
+
+    /// A host asked for it when another daemon ran, or this one did.
+    mutating func restore(_ hold: HostHold, offset: Milliseconds, now: Milliseconds) {
+        standings.hold(hold.host, milliseconds: hold.until - offset - now, now: now)
+        if standings.knows(hold.host) { names[hold.mark] = hold.host }
+    }
+
+    /// A person wants the host asked now.
+    mutating func open(_ mark: Int64) {
+        unreachable[mark] = nil
+        requests[mark] = nil
+        if let host = names.removeValue(forKey: mark) { standings.forget(host) }
+    }
 
     /// Milliseconds until the host is asked again, by whomever.
     func hold(of mark: Int64, now: Milliseconds) -> Milliseconds {

@@ -243,6 +243,20 @@ struct TaskChooser {
 
     mutating func networkChanged() { gate.networkChanged() }
 
+    /// A person wants these hosts asked now.
+    mutating func open(_ marks: Set<Int64>) {
+        for mark in marks { gate.open(mark) }
+        invalidate()
+    }
+
+    /// What hosts asked for while another daemon ran.
+    mutating func restore(_ holds: [HostHold], offset: Milliseconds, now: Milliseconds) {
+        for hold in holds { gate.restore(hold, offset: offset, now: now) }
+    }
+
+    /// See ``HostGate/takeRequests(offset:)``.
+    mutating func takeHolds(offset: Milliseconds) -> [HostHold] { gate.takeRequests(offset: offset) }
+
     /// The host sends.
     mutating func noteAnswer(of place: Place) {
         slots.set(place.hostMark, isAnswering: true)

@@ -99,7 +99,9 @@ package struct HostStandings: Sendable {
     package mutating func note(
         _ outcome: Outcome, of host: String, retryAfter: Int64? = nil, now: Int64
     ) -> Bool {
-        if let retryAfter { hold(host, seconds: retryAfter, now: now) }
+        if let retryAfter {
+            hold(host, milliseconds: min(max(0, retryAfter), RetryPolicy.longestHold / 1_000) * 1_000, now: now)
+        }
         switch outcome {
         case .alive:
             guard let standing = hosts[host] else { return false }
@@ -133,8 +135,20 @@ package struct HostStandings: Sendable {
         return true
     }
 
-    private mutating func hold(_ host: String, seconds: Int64, now: Int64) {
-        let milliseconds = min(max(0, seconds), RetryPolicy.longestHold / 1000) * 1000
+    /// Milliseconds that a server wants `host` to be left alone for yet, 0 where it does not.
+    package func requestedHold(of host: String, now: Int64) -> Int64 {
+        guard let until = hosts[host]?.heldUntil, until > now else { return 0 }
+        return until - now
+    }
+
+    /// What was known of `host` counts no longer.
+    package mutating func forget(_ host: String) { hosts[host] = nil }
+
+    /// A server wants `host` to be left alone.
+    ///
+    /// - Parameter milliseconds: at most ``RetryPolicy/longestHold`` of them count.
+    package mutating func hold(_ host: String, milliseconds: Int64, now: Int64) {
+        let milliseconds = min(milliseconds, RetryPolicy.longestHold)
         guard milliseconds > 0 else { return }
         if hosts[host] == nil { makeRoom(now: now) }
         var standing = hosts[host] ?? Standing()

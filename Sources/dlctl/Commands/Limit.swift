@@ -61,11 +61,11 @@ struct DaemonRateArgument: ExpressibleByArgument {
 
     init?(argument: String) {
         switch argument {
-        case "none", "0": rate = .unlimited
+        case "none": rate = .unlimited
         case "config": rate = .configured
         default:
             guard let rate = RateArgument(argument: argument) else { return nil }
-            self.rate = .limit(rate.bytesPerSecond)
+            self.rate = rate.bytesPerSecond.map { .limit($0) } ?? .unlimited
         }
     }
 }

@@ -103,7 +103,7 @@ struct SetCommand: DaemonCommand {
         changes.url = url
         changes.priority = priority.map { .set($0) }
         switch limit?.change {
-        case .set(let rate): changes.limit = .set(rate.bytesPerSecond)
+        case .set(let rate): changes.limit = rate.bytesPerSecond.map { .set($0) } ?? .takeBack
         case .takeBack: changes.limit = .takeBack
         case nil: break
         }

@@ -1,0 +1,72 @@
+import GRDB
+import TaskModel
+
+/// A host that asked to be left alone.
+package struct HostHold: Sendable, Equatable {
+    /// See ``TaskWork/hostMark``.
+    package var mark: Int64
+    /// Scheme, name and port.
+    package var host: String
+    /// Milliseconds since 1970.
+    package var until: Milliseconds
+
+    package init(mark: Int64, host: String, until: Milliseconds) {
+        self.mark = mark
+        self.host = host
+        self.until = until
+    }
+
+    /// As many are kept, those that end last.
+    static let maximumCount = 1_024
+}
+
+extension TaskStore {
+    /// The holds that have not ended.
+    package func holds(now: Milliseconds) throws(StoreError) -> [HostHold] {
+        try read { database in
+            try database.rows("SELECT mark, host, held_until FROM host_hold WHERE held_until > ?", [now]) { row in
+                HostHold(mark: try row.integer(0), host: try row.text(1), until: try row.integer(2))
+            }
+        }
+    }
+
+    /// Forgets the holds of hosts.
+    package func removeHolds(of marks: Set<Int64>) async throws(StoreError) {
+        guard !marks.isEmpty else { return }
+        try await writes.perform(weight: marks.count) { database in
+            for mark in marks { try database.run("DELETE FROM host_hold WHERE mark = ?", [mark]) }
+        }
+    }
+
+    /// The hosts of tasks, by their marks.
+    package func hostMarks(of ids: [TaskID]) throws(StoreError) -> Set<Int64> {
+        let marks = try read { database in
+            try database.rows(
+                "SELECT DISTINCT host_mark FROM task WHERE id IN (SELECT value FROM json_each(?))", [Self.list(ids)]
+            ) { try $0.integer(0) }
+        }
+        return Set(marks)
+    }
+}
+
+extension Database {
+    func write(_ holds: [HostHold], now: Milliseconds) throws {
+        guard !holds.isEmpty else { return }
+        for hold in holds {
+            try run(
+                "INSERT OR REPLACE INTO host_hold (mark, host, held_until) VALUES (?, ?, ?)",
+                [hold.mark, hold.host, hold.until])
+        }
+        try run(
+            """
+            DELETE FROM host_hold WHERE held_until <= ?1 OR mark NOT IN (
+                SELECT mark FROM host_hold ORDER BY held_until DESC LIMIT ?2)
+            """, [now, HostHold.maximumCount])
+    }
+
+    /// The clock was set.
+    func shiftHolds(by milliseconds: Milliseconds) throws {
+        guard milliseconds != 0 else { return }
+        try run("UPDATE host_hold SET held_until = max(0, held_until + ?)", [milliseconds])
+    }
+}
