@@ -31,6 +31,12 @@ struct StoredEntry: Equatable {
 
     /// - Parameter identity: the store's, which salts the mark.
     init(_ task: borrowing NewTask, identity: String) throws(StoreError) {
+        var rests = Rests()
+        try self.init(task, identity: identity, rests: &rests)
+    }
+
+    /// - Parameter rests: of the tasks before.
+    init(_ task: borrowing NewTask, identity: String, rests: inout Rests) throws(StoreError) {
         let asked = task.specification
         kind = asked.kind.rawValue
         url = asked.url
@@ -41,7 +47,7 @@ struct StoredEntry: Equatable {
         batch = asked.batch
         key = asked.key
         // Most tasks ask for nothing else, and their rows are then read without decoding any JSON.
-        specification = try Self.rest(of: asked)
+        specification = try rests.text(of: asked)
         hostMark = Mark.ofHost(task.host)
         if let batch { setBatch(batch) }
     }
@@ -63,19 +69,28 @@ struct StoredEntry: Equatable {
         self.specification = try StoredJSON.encode(asked)
     }
 
-    /// What has no column, and is not kept in a table of its own as the digests of pieces are.
-    private static func rest(of asked: TaskSpecification) throws(StoreError) -> String? {
-        if asked.isPlain { return nil }
-        var rest = asked
-        rest.kind = .download
-        rest.url = ""
-        rest.output = nil
-        rest.directory = nil
-        rest.priority = .normal
-        rest.batch = nil
-        rest.key = nil
-        rest.pieceHashes = nil
-        return rest.isPlain ? nil : try StoredJSON.encode(rest)
+    /// Writes what of tasks has no column, and is not kept in a table of its own as the digests of pieces are.
+    struct Rests {
+        /// Neighbours mostly ask for the same.
+        private var last: (rest: TaskSpecification, text: String)?
+
+        mutating func text(of asked: TaskSpecification) throws(StoreError) -> String? {
+            if asked.isPlain { return nil }
+            var rest = asked
+            rest.kind = .download
+            rest.url = ""
+            rest.output = nil
+            rest.directory = nil
+            rest.priority = .normal
+            rest.batch = nil
+            rest.key = nil
+            if rest.pieceHashes != nil { rest.pieceHashes = nil }
+            if rest.isPlain { return nil }
+            if let last, last.rest == rest { return last.text }
+            let text = try StoredJSON.encode(rest)
+            last = (rest, text)
+            return text
+        }
     }
 
     /// Reads the columns that begin with the `first` of `row`.

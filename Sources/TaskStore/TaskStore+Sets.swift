@@ -27,7 +27,10 @@ extension TaskStore {
     package func prepare(_ tasks: [NewTask]) throws(StoreError) -> PreparedTasks {
         var prepared = PreparedTasks()
         prepared.tasks.reserveCapacity(tasks.count)
-        for index in tasks.indices { prepared.tasks.append(try FreshTask(tasks[index], identity: identity)) }
+        var rests = StoredEntry.Rests()
+        for index in tasks.indices {
+            prepared.tasks.append(try FreshTask(tasks[index], identity: identity, rests: &rests))
+        }
         return prepared
     }
 
@@ -56,27 +59,12 @@ extension TaskStore {
                     try database.stage(range, set: set)
                 }
             }
-            for var task in rest {
-                if let batch = staged.batch { task.entry.setBatch(batch) }
-                try database.run(
-                    Self.stageEntry,
-                    StatementArguments(
-                        task.entry.arguments + [task.entry.batch, task.path] + task.standing.arguments
-                            + [task.secrets, set]))
-                if let hashes = task.pieceHashes {
-                    try database.stagePieceHashes(ofEntry: database.lastInsertedRowID, hashes)
-                }
-            }
+            try database.stage(rest, set: set, batch: staged.batch)
             try database.run("UPDATE staged_set SET entries = entries + ? WHERE id = ?", [fresh.count, set])
             try database.checkStaged(quota, of: staged.owner)
             return staged.entries + fresh.count
         }
     }
-
-    private static let stageEntry = """
-        INSERT INTO staged_entry (\(StoredEntry.columnsWithBatch), path, state, reason, not_before, secrets, set_id)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-        """
 
     /// - Returns: the batch that a set is to be brought in line with; `nil`: none, or no such set.
     package func batch(ofSet set: Int64, owner: UInt32) throws(StoreError) -> String? {
@@ -196,6 +184,33 @@ extension Database {
         try firstRow("SELECT EXISTS (SELECT 1 FROM staged_entry WHERE set_id = ?)", [set]) {
             try $0.integer(0) != 0
         } ?? false
+    }
+
+    private static let staging = """
+        INSERT INTO staged_entry (id, \(StoredEntry.columnsWithBatch), path, state, reason, not_before, secrets, set_id)
+        VALUES
+        """
+
+    /// Keeps entries until their set is committed.
+    ///
+    /// - Parameter batch: the set's, which is that of each entry.
+    fileprivate func stage(_ tasks: ArraySlice<FreshTask>, set: Int64, batch: String?) throws {
+        let newest = try firstRow("SELECT max(id) FROM staged_entry") { try $0.integerOrNil(0) } ?? nil
+        let first = (newest ?? 0) + 1
+        try insert(tasks.indices, Self.staging, columns: 18) { index, row in
+            var entry = tasks[index].entry
+            if let batch { entry.setBatch(batch) }
+            row.bind(first + Int64(index - tasks.startIndex))
+            row.bind(entry)
+            row.bind(entry.batch)
+            row.bind(tasks[index].path)
+            row.bind(tasks[index].standing)
+            row.bind(tasks[index].secrets)
+            row.bind(set)
+        }
+        for (index, task) in tasks.enumerated() {
+            if let hashes = task.pieceHashes { try stagePieceHashes(ofEntry: first + Int64(index), hashes) }
+        }
     }
 
     /// Notes that tasks of a set are in their places.
