@@ -44,6 +44,22 @@ struct SetApplication {
         var standing: TaskStanding
         var secrets: String?
         var hasPieceHashes: Bool
+        /// The task that it named when it was read.
+        var task: TaskID?
+
+        /// Of the set ?1, entries after ?2, of the owner ?3 and the batch ?4.
+        static let query = """
+            SELECT \(StoredEntry.columnsWithBatch), id, path, state, reason, not_before, secrets,
+                EXISTS (SELECT 1 FROM staged_piece_hashes WHERE entry_id = staged.id),
+                CASE WHEN staged.key IS NULL THEN (
+                    SELECT task.id FROM \(FlowSQL.tasks)
+                    WHERE task.flow IN (SELECT id FROM flow WHERE owner = ?3 AND batch = ?4)
+                        AND task.entry_mark = staged.entry_mark AND task.url = staged.url AND task.kind = staged.kind
+                        AND task.output IS staged.output AND task.url_mark IS staged.url_mark AND task.key IS NULL
+                    ORDER BY task.id LIMIT 1)
+                ELSE (SELECT task.id FROM \(FlowSQL.tasks) WHERE task.owner = ?3 AND task.key = staged.key) END
+            FROM staged_entry AS staged WHERE set_id = ?1 AND id > ?2 ORDER BY id LIMIT ?5
+            """
 
         init(_ row: RowReader) throws(StoreError) {
             stored = try StoredEntry(row, at: 0)
@@ -53,6 +69,7 @@ struct SetApplication {
             standing = try row.standing(first + 2)
             secrets = try row.textOrNil(first + 5)
             hasPieceHashes = try row.integer(first + 6) != 0
+            task = try row.integerOrNil(first + 7).map { TaskID($0) }
         }
     }
 
@@ -89,18 +106,23 @@ struct SetApplication {
         let past = try database.hasPastEntries(owner: owner) ? batch : nil
         var last: Int64 = 0
         while true {
-            let entries = try database.rows(
-                """
-                SELECT \(StoredEntry.columnsWithBatch), id, path, state, reason, not_before, secrets,
-                    EXISTS (SELECT 1 FROM staged_piece_hashes WHERE entry_id = id) FROM staged_entry
-                WHERE set_id = ? AND id > ? ORDER BY id LIMIT ?
-                """, [set, last, Self.chunk], Entry.init)
+            let entries = try database.rows(Entry.query, [set, last, owner, batch, Self.chunk], Entry.init)
             guard let newest = entries.last else { break }
             last = newest.id
+            var standing = try self.known(entries.compactMap(\.task), in: database)
             for entry in entries {
-                // It may be the same task as one that is not added yet.
-                if additions.mayHold(entry.stored) { try add(&additions, in: database, to: &outcome, notes: prune) }
-                if let known = try known(entry.stored, in: database) {
+                let known: Known?
+                if additions.mayHold(entry.stored) {
+                    // It may be the same task as one that is not added yet.
+                    try add(&additions, in: database, to: &outcome, notes: prune)
+                    known = try self.known(entry.stored, in: database)
+                } else if let id = entry.task {
+                    // What an entry before it has changed is read again.
+                    known = try standing.removeValue(forKey: id) ?? self.known(entry.stored, in: database)
+                } else {
+                    known = nil
+                }
+                if let known {
                     try apply(entry, to: known, in: database, &outcome)
                     if prune { try database.note(known.head.id.rawValue, asTaskOf: entry.id) }
                 } else if let past, try database.isPast(entry.stored, owner: owner, batch: past) {
@@ -152,6 +174,13 @@ struct SetApplication {
             known.hasPieceHashes == entry.hasPieceHashes
         else { return false }
         return try !known.hasPieceHashes || database.hasPieceHashes(known.head.id, ofEntry: entry.id)
+    }
+
+    private func known(_ ids: [TaskID], in database: Database) throws -> [TaskID: Known] {
+        if ids.isEmpty { return [:] }
+        let found = try database.rows(
+            Known.query + " WHERE task.id IN (SELECT value FROM json_each(?))", [TaskStore.list(Set(ids))], Known.init)
+        return Dictionary(found.map { ($0.head.id, $0) }) { first, _ in first }
     }
 
     private func known(_ entry: StoredEntry, in database: Database) throws -> Known? {
