@@ -4,6 +4,17 @@ extension TaskSpecification {
     /// - Parameter nestsDirectory: the entry's directory lies beneath that of `options`.
     package func filled(from options: TaskSpecification, nestsDirectory: Bool = false) -> TaskSpecification {
         if options.isURLAlone { return self }
+        if isPlain, kind == .download, options.fillsPlainDownloads, speaksHTTP {
+            // A million of them share what the options say.
+            var task = options
+            task.url = url
+            task.output = output
+            task.key = key
+            if priority != .normal { task.priority = priority }
+            task.batch = batch ?? options.batch
+            task.directory = joined(with: options, nests: nestsDirectory)
+            return task
+        }
         var task = self
         // What HTTP alone knows is for those that speak it.
         if speaksHTTP {
@@ -36,10 +47,7 @@ extension TaskSpecification {
             return task
         }
         task.metalink = metalink || options.metalink
-        task.directory = directory ?? options.directory
-        if nestsDirectory, let directory, let outer = options.directory {
-            task.directory = outer + (outer.hasSuffix("/") ? "" : "/") + directory
-        }
+        task.directory = joined(with: options, nests: nestsDirectory)
         if checksum == nil, checksumURL == nil {
             task.checksum = options.checksum
             // What a Metalink says of its file takes the list's place.
@@ -50,5 +58,17 @@ extension TaskSpecification {
         task.onConflict = onConflict ?? options.onConflict
         task.noMtime = noMtime || options.noMtime
         return task
+    }
+
+    private func joined(with options: TaskSpecification, nests: Bool) -> String? {
+        guard nests, let directory, let outer = options.directory else { return directory ?? options.directory }
+        return outer + (outer.hasSuffix("/") ? "" : "/") + directory
+    }
+
+    /// Says nothing but what any download by HTTP that leaves it open takes over.
+    private var fillsPlainDownloads: Bool {
+        kind == .download && !metalink && mirrors.isEmpty && file == nil && method == nil && contentType == nil
+            && form.isEmpty
+            && fileField == nil && size == nil && pieceHashes == nil
     }
 }

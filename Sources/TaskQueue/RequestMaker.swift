@@ -50,9 +50,11 @@ struct RequestMaker {
     mutating func make(_ work: TaskWork, found: Lookup.Answer? = nil) throws(TransferError) -> Made {
         var specification = work.record.specification
         specification.restore(work.secrets)
-        let request = try transferRequest(specification, owner: work.record.owner)
+        var request = try transferRequest(specification, owner: work.record.owner)
         switch specification.kind {
         case .upload:
+            // One name for all attempts: what a cut one left on a file server makes way for the next.
+            request.uploadName = "\(store.identity)-\(work.record.id)"
             return .upload(try UploadMaker(manager: manager, settings: settings).make(request, specification, work))
         case .download: return try download(request, specification, work, found)
         }

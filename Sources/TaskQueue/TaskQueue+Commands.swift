@@ -132,7 +132,11 @@ extension TaskQueue {
             }
         default: result = await write()
         }
-        if event == .resume, case .success(let outcome) = result { await scheduler.openHosts(of: outcome.changed) }
+        if event == .resume, case .success(let outcome) = result {
+            // One that is ready waits for its host alone.
+            let refused = Set(outcome.refused.map(\.0) + outcome.unknown)
+            await scheduler.openHosts(of: ids.filter { !refused.contains($0) })
+        }
         await changed()
         let outcome = try stored { () throws(StoreError) in try result.get() }
         // Those that ran were changed by their run's conclusion, unless they completed just before.

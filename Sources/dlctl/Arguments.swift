@@ -28,11 +28,17 @@ struct SizeArgument: ExpressibleByArgument {
 
 /// Bytes a second, `500K`, `2M`, `1.5G`.
 struct RateArgument: ExpressibleByArgument, Equatable {
-    /// `nil`: any number, which is what 0 says.
+    /// `nil`: any number, which is what 0 and `none` say.
     let bytesPerSecond: Int64?
 
     init?(argument: String) {
+        if argument == "none" {
+            bytesPerSecond = nil
+            return
+        }
         guard let rate = ByteSize.parse(argument) else { return nil }
+        // Less than one byte a second is no rate, and not none.
+        guard rate > 0 || !argument.contains(where: { ("1"..."9").contains($0) }) else { return nil }
         bytesPerSecond = rate > 0 ? rate : nil
     }
 }

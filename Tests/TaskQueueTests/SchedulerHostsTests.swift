@@ -112,6 +112,11 @@ struct SchedulerHostsTests {
         _ = try await fixture.completed(behind)
         #expect(try fixture.store.holds(now: manual.now).map(\.host) == [other.url("")])
         #expect(other.requests().count == 1)
+        // Also by way of a task that waits for nothing but its host.
+        let ready = try await fixture.add(other.url("/a")) { $0.output = "ready" }
+        #expect(try await fixture.status(ready).reason == .hostLimit)
+        #expect(try await fixture.queue.change(.resume, [ready], by: QueueFixture.me).refused.isEmpty)
+        _ = try await fixture.completed(ready)
     }
 
     @Test("ten tasks beside hundreds of another batch, or owner, are next", arguments: [true, false])

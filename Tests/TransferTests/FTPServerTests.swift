@@ -256,6 +256,18 @@ struct FTPServerTests {
         #expect(server.commands.filter { $0.hasPrefix("STOR") }.count == 2)
     }
 
+    @Test("what a request of the same name left is removed before anything is stored")
+    func sameName() async throws {
+        let server = try scripted { $0.files[".new.dld-ab12-7.tmp"] = [1, 2, 3] }
+        let new = Resource(size: 1000, seed: 5)
+        var request = TransferRequest(url: server.url("/new"))
+        request.uploadName = "ab12-7"
+        #expect(try await fixture.upload(new, request) == nil)
+        #expect(server.manner.files == ["file": resource.bytes, "new": new.bytes])
+        let words = server.commands.filter { $0.hasPrefix("DELE") || $0.hasPrefix("STOR") }
+        #expect(words.first == "DELE .new.dld-ab12-7.tmp" && words.count == 2, "\(words)")
+    }
+
     @Test("a server that takes nothing says why")
     func refusedUpload() async throws {
         let server = try scripted { $0.replies["STOR"] = "553 read only" }

@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import TestSupport
 import Testing
@@ -408,6 +409,21 @@ struct SFTPTests {
         #expect(try await fixture.upload(resource, request("/second"))?.code == .cancelled)
         // It is removed after the task is complete: nobody waits for the server.
         try await eventually(that: "the temporary file is gone") { fixture.names(beneath: server.root) == ["file"] }
+    }
+
+    @Test("what a request of the same name left makes way, and is not written over while somebody else writes to it")
+    func sameName() async throws {
+        let left = "\(server.root)/.file.dld-ab12-7.tmp"
+        try Data(repeating: 7, count: 5_000).write(to: URL(filePath: left))
+        let writer = try #require(FileHandle(forUpdatingAtPath: left))
+        chmod(left, 0o666)
+        let resource = Resource(size: 100_000)
+        var request = request("/file")
+        request.uploadName = "ab12-7"
+        #expect(try await fixture.upload(resource, request) == nil)
+        #expect(fixture.names(beneath: server.root) == ["file"])
+        #expect(resource.difference(fromFileAt: "\(server.root)/file") == nil)
+        #expect(try writer.readToEnd() == Data(repeating: 7, count: 5_000))
     }
 
     @Test("where there is no such directory the upload says so, and a directory is not replaced")

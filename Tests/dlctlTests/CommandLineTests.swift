@@ -47,9 +47,9 @@ import Testing
             ["add", "--mirror", "http://b/1", "--input", "f"],
             ["set"], ["set", "7"], ["set", "--limit", "1M"], ["set", "7", "8", "--limit", "1M"],
             ["set", "x", "--url", "u"],
-            ["set", "7", "--limit", "much"], ["set", "7", "--limit", "fast"], ["set", "7", "--connections", "17"],
+            ["set", "7", "--limit", "0.5"], ["set", "7", "--limit", "fast"], ["set", "7", "--connections", "17"],
             ["set", "7", "--priority", "none"], ["set", "7", "--header", "none", "--header", "A: b"],
-            ["add", "--limit", "much", "http://a/"], ["add", "--limit", "none", "http://a/"],
+            ["add", "--limit", "much", "http://a/"], ["add", "--limit", "0.0001K", "http://a/"],
             ["add", "--checksum", "md5:0", "--checksum-url", "http://a/s", "http://a/"],
             ["add", "--metalink"], ["add", "--metalink", "--input", "f"], ["add", "--form", "a=b", "http://a/"],
             ["upload", "--method", "GET", "f", "u"],
@@ -206,7 +206,6 @@ import Testing
         #expect(try set.changes(&input).limit == .takeBack)
         let limit = try #require(try Dlctl.parseAsRoot(["limit", "--download", text]) as? Limit)
         #expect(limit.download?.rate == .unlimited)
-        guard text != "none" else { return }
         let add = try #require(try Dlctl.parseAsRoot(["add", "--limit", text, "http://a/"]) as? Add)
         #expect(try add.transfer.resolve(&input).limit == nil)
     }
@@ -282,6 +281,35 @@ import Testing
         entry.checksum = "md5:d41d8cd98f00b204e9800998ecf8427e"
         options.directory = "/"
         #expect(entry.filled(from: options, nestsDirectory: true).directory == "/d")
+    }
+
+    @Test("an entry that says nothing takes the same of the options as one that says something of its own")
+    func filledAlike() {
+        var options = TaskSpecification(url: "")
+        options.headers = ["A: b"]
+        options.cookies = "c"
+        options.user = "u"
+        options.password = "p"
+        options.limit = 7
+        options.startAt = 9
+        options.batch = "b"
+        options.priority = .low
+        options.checksumURL = "http://h/SUMS"
+        options.directory = "d"
+        options.noMtime = true
+        options.paused = true
+        for url in ["http://h/a", "ftp://h/a"] {
+            for priority in [TaskPriority.normal, .high] {
+                var plain = TaskSpecification(url: url)
+                plain.output = "o"
+                plain.priority = priority
+                var other = plain
+                other.maxSize = 5
+                var filled = other.filled(from: options)
+                filled.maxSize = nil
+                #expect(plain.filled(from: options) == filled)
+            }
+        }
     }
 
     @Test("an entry with as many digests as a task may have goes through in a call of its own")

@@ -50,6 +50,10 @@ public struct TransferRequest: Sendable {
     package var leavesFailingSource = false
     /// The disk failed last time: that a file can be made there is seen before anyone is asked.
     package var provesPlace = false
+    /// Names what an upload has brought to a file server while it is not whole, letters, digits and `-`, at most 64 of
+    /// them; absent: by chance. A later request of the same name replaces what an earlier one left, where nothing else
+    /// could remove it: the same name is for one upload, tried one request after the other.
+    public var uploadName: String?
     /// Bytes a second, in each direction, within what the session allows.
     public var maximumRate: Int64?
     /// Whether a stored answer will do; absent: the session's. For data tasks alone: downloads and streams always ask

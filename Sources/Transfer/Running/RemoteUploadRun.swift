@@ -46,7 +46,9 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
             compared = offset
             exchange.begin(RemoteStep(work: .fetch(from: offset), path: temporary))
         case .storeAside(from: 0):
-            store(as: temporary, before: [], after: temporary.sizeQuestion + temporary.renaming(to: file.path))
+            // Not over it: whoever was cut off may still be writing there.
+            let removal = rest.mayBeThere ? [temporary.removal(mayFail: true)] : []
+            store(as: temporary, before: removal, after: temporary.sizeQuestion + temporary.renaming(to: file.path))
         case .storeAside(let offset): store(as: temporary, from: offset, before: [], after: [])
         case .rename:
             exchange.begin(RemoteStep(work: .command, commandsBefore: temporary.renaming(to: file.path)))
