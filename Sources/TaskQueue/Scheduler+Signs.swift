@@ -75,9 +75,11 @@ extension Scheduler {
     }
 
     func shiftWaits(by change: Milliseconds) async {
-        let longest = RetryPolicy.longestHold + settings.retry.maximumDelay
+        // Where no server asked for more, no wait is longer than that. (One for the network or for room is shorter.)
+        let longest = max(settings.retry.maximumDelay, RunConclusion.networkProbe)
         do throws(StoreError) {
-            try await store.shiftWaits(by: change, latest: clock.now() + longest)
+            try await store.shiftWaits(
+                by: change, latest: clock.now() + longest, latestAsked: clock.now() + RetryPolicy.longestHold + longest)
         } catch {
             logger.error("cannot set waits right", metadata: ["error": "\(error)"])
         }

@@ -88,14 +88,18 @@ extension TaskStore {
     /// - Parameters:
     ///   - milliseconds: by so much.
     ///   - latest: none of these waits lasts longer than to this moment of the new time.
-    package func shiftWaits(by milliseconds: Milliseconds, latest: Milliseconds) async throws(StoreError) {
+    ///   - latestAsked: none of those does that a server may have asked for (`Retry-After` beside 429 and 503).
+    package func shiftWaits(
+        by milliseconds: Milliseconds, latest: Milliseconds, latestAsked: Milliseconds
+    ) async throws(StoreError) {
         try await writes.perform { try $0.shiftHolds(by: milliseconds) }
         _ = try await changeWaiting(reasons: [.retry, .network, .diskFull]) { database, ids in
             try database.run(
                 """
-                UPDATE task SET not_before = max(0, min(?, not_before + ?))
+                UPDATE task SET
+                    not_before = max(0, min(iif(http_status IN (429, 503), ?, ?), not_before + ?))
                 WHERE id IN (SELECT value FROM json_each(?)) AND state = 'waiting' AND not_before IS NOT NULL
-                """, [latest, milliseconds, Self.list(ids)])
+                """, [latestAsked, latest, milliseconds, Self.list(ids)])
         }
     }
 

@@ -200,7 +200,9 @@ struct SchedulerSignsTests {
     private func scheduler(
         _ reason: TaskReason, _ manual: ManualClock, clock: QueueClock? = nil, server: ScriptedServer
     ) async throws -> (fixture: QueueFixture, id: TaskID) {
-        let fixture = try await QueueFixture(clock: clock ?? manual.clock)
+        let fixture = try await QueueFixture(clock: clock ?? manual.clock) {
+            $0.retry = RetryPolicy(attempts: 3, baseDelay: 1, maximumDelay: 60_000)
+        }
         let id = try await fixture.add(server.url("/a")) { $0.paused = true }
         var standing = TaskStanding()
         try standing.apply(.start)

@@ -63,10 +63,14 @@ struct TaskStoreSchedulingTests {
         func ends() throws -> [Milliseconds?] {
             try [scheduled, retry].map { try fixture.store.record($0, owner: nil)?.standing.notBefore }
         }
-        try await fixture.store.shiftWaits(by: -4_000, latest: 99_000)
+        try await fixture.store.shiftWaits(by: -4_000, latest: 99_000, latestAsked: 99_000)
         #expect(try ends() == [9_000, 2_000])
-        try await fixture.store.shiftWaits(by: 86_400_000, latest: 50_000_000)
+        try await fixture.store.shiftWaits(by: 86_400_000, latest: 50_000_000, latestAsked: 70_000_000)
         #expect(try ends() == [9_000, 50_000_000])
+        // What a server may have asked for may be longer.
+        try await fixture.execute("UPDATE task SET http_status = 503, not_before = 6000 WHERE id = \(retry)")
+        try await fixture.store.shiftWaits(by: 86_400_000, latest: 50_000_000, latestAsked: 70_000_000)
+        #expect(try ends() == [9_000, 70_000_000])
     }
 
     @Test("work for a task is its record, its secrets and its resume data; nothing for an unknown one")
