@@ -201,14 +201,15 @@ struct DiskErrorTests {
         let resumed = try await daemon.dlctl("resume", "\(id)")
         #expect(resumed.succeeded)
         try await daemon.state(of: id, "to begin") { $0.bytesDone > 0 }
-        var slowest = Duration.zero
+        var spans: [Duration] = []
         for number in 0..<10 {
             let asked = ContinuousClock.now
             let added = try await daemon.dlctl("add", "--wait", "-o", "q\(number)", server.url("/quick"))
             #expect(added.succeeded)
-            slowest = max(slowest, asked.duration(to: .now))
+            spans.append(asked.duration(to: .now))
         }
-        #expect(slowest < .milliseconds(1_800), "\(slowest)")
+        // One may meet with a busy machine; behind the slow disk each would wait for seconds.
+        #expect(spans.sorted()[8] < .milliseconds(1_800), "\(spans)")
         #expect(try await daemon.settled(id).state == .completed)
         #expect(begun.duration(to: .now) > .seconds(4))
         #expect(slow.difference(fromFileAt: daemon.path("slow")) == nil)
