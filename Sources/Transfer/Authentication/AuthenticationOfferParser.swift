@@ -124,20 +124,13 @@ struct AuthenticationOfferParser {
 
     private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
-    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
-        switch byte {
-        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-        default: false
-        }
-    }
-
     /// RFC 9110, section 5.6.2.
     private static func isTokenByte(_ byte: UInt8) -> Bool {
-        isLetterOrDigit(byte) || "!#$%&'*+-.^_`|~".utf8.contains(byte)
+        byte.isASCIILetterOrDigit || "!#$%&'*+-.^_`|~".utf8.contains(byte)
     }
 
     /// RFC 9110, section 11.2, without the equals signs at its end.
     private static func isToken68Byte(_ byte: UInt8) -> Bool {
-        isLetterOrDigit(byte) || "-._~+/".utf8.contains(byte)
+        byte.isASCIILetterOrDigit || "-._~+/".utf8.contains(byte)
     }
 }

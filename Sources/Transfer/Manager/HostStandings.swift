@@ -99,9 +99,7 @@ package struct HostStandings: Sendable {
     package mutating func note(
         _ outcome: Outcome, of host: String, retryAfter: Int64? = nil, now: Int64
     ) -> Bool {
-        if let retryAfter {
-            hold(host, milliseconds: min(max(0, retryAfter), RetryPolicy.longestHold / 1_000) * 1_000, now: now)
-        }
+        if let retryAfter { hold(host, milliseconds: RetryPolicy.hold(retryAfter: retryAfter), now: now) }
         switch outcome {
         case .alive:
             guard let standing = hosts[host] else { return false }

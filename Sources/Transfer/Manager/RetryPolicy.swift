@@ -32,10 +32,14 @@ public struct RetryPolicy: Sendable, Equatable {
         let ceiling = overflow ? maximumDelay : min(maximumDelay, product)
         let jitter = Int64.random(in: 0...max(0, ceiling), using: &generator)
         guard let retryAfter else { return jitter }
-        let (sum, isBeyond) = (min(max(0, retryAfter), Self.longestHold / 1000) * 1000)
-            .addingReportingOverflow(jitter)
+        let (sum, isBeyond) = Self.hold(retryAfter: retryAfter).addingReportingOverflow(jitter)
         return isBeyond ? .max : sum
     }
+
+    /// Milliseconds of a `Retry-After` that count: from 0 to ``longestHold``.
+    ///
+    /// - Parameter retryAfter: seconds.
+    static func hold(retryAfter: Int64) -> Int64 { min(max(0, retryAfter), longestHold / 1000) * 1000 }
 }
 
 /// What a failure says about another attempt.

@@ -19,7 +19,7 @@ public struct MultipartBoundary: Sendable, Equatable, CustomStringConvertible {
     public init(_ text: String) throws(TransferError) {
         let bytes = text.utf8
         guard (1...Self.maximumLength).contains(bytes.count), bytes.last != 0x20,
-            bytes.allSatisfy({ Self.isLetterOrDigit($0) || "'()+_,-./:=? ".utf8.contains($0) })
+            bytes.allSatisfy({ $0.isASCIILetterOrDigit || "'()+_,-./:=? ".utf8.contains($0) })
         else { throw TransferError(.invalidRequest, "a multipart boundary is 1 to 70 of the characters of RFC 2046") }
         self.text = text
     }
@@ -28,7 +28,7 @@ public struct MultipartBoundary: Sendable, Equatable, CustomStringConvertible {
 
     /// As a parameter of a media type: quoted where it is no token (RFC 2045, section 5.1).
     var parameter: String {
-        text.utf8.allSatisfy { Self.isLetterOrDigit($0) || "'+_-.".utf8.contains($0) }
+        text.utf8.allSatisfy { $0.isASCIILetterOrDigit || "'+_-.".utf8.contains($0) }
             ? "boundary=\(text)" : "boundary=\"\(text)\""
     }
 
@@ -37,11 +37,4 @@ public struct MultipartBoundary: Sendable, Equatable, CustomStringConvertible {
 
     /// What ends the last part.
     var closing: String { "--\(text)--\r\n" }
-
-    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
-        switch byte {
-        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-        default: false
-        }
-    }
 }

@@ -11,18 +11,14 @@ final class UploadRest: Sendable {
 
     /// - Parameter name: the caller's; one that cannot be told from other texts does not count.
     init(name: String? = nil) {
-        let isPlain = name.map { name in
-            (1...64).contains(name.utf8.count)
-                && name.utf8.allSatisfy {
-                    UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 || Self.isLetter($0) || $0 == 0x2D
-                }
-        }
-        mayBeThere = isPlain == true
-        token = name.flatMap { isPlain == true ? $0 : nil } ?? String(UInt64.random(in: 0...UInt64.max), radix: 16)
+        let name = name.flatMap { Self.isPlain($0) ? $0 : nil }
+        mayBeThere = name != nil
+        token = name ?? String(UInt64.random(in: 0...UInt64.max), radix: 16)
     }
 
-    private static func isLetter(_ byte: UInt8) -> Bool {
-        UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte
+    private static func isPlain(_ name: String) -> Bool {
+        (1...64).contains(name.utf8.count)
+            && name.utf8.allSatisfy { $0.isASCIILetterOrDigit || $0 == UInt8(ascii: "-") }
     }
 
     /// An attempt that broke left bytes for the next one.
