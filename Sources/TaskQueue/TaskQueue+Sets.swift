@@ -1,4 +1,5 @@
 import Synchronization
+import TaskFiles
 import TaskModel
 import TaskStore
 
@@ -259,12 +260,23 @@ extension TaskQueue {
 
 extension QueueError {
     /// The index and the name of the field in `entries[3].url`.
-    package var entry: (index: Int, field: String, message: String, code: ErrorCode)? {
+    private var entry: (index: Int, field: String, message: String, code: ErrorCode)? {
         guard case .field(let error) = self, error.field.hasPrefix("entries["),
             let close = error.field.firstIndex(of: "]"),
             let index = Int(error.field[..<close].dropFirst("entries[".count))
         else { return nil }
         return (index, String(error.field[close...].dropFirst(2)), error.message, error.code)
+    }
+
+    /// Where the fault of an entry stands in the file that `entries` came from; `nil` where it is of none of them.
+    ///
+    /// - Parameter file: the name to print.
+    package func fault(in entries: [QueueEntry], of file: String) -> FileError? {
+        guard let fault = entry, entries.indices.contains(fault.index) else { return nil }
+        let entry = entries[fault.index]
+        return FileError(
+            file: file, line: entry.line, column: entry.column, code: fault.code,
+            message: "`\(QueueFile.key(ofField: fault.field))`: \(fault.message)")
     }
 
     fileprivate func movingEntries(by count: Int) -> QueueError {

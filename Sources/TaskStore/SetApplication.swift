@@ -47,18 +47,24 @@ struct SetApplication {
         /// The task that it named when it was read.
         var task: TaskID?
 
-        /// Of the set ?1, entries after ?2, of the owner ?3 and the batch ?4.
+        /// The task that an entry names, of the owner ?1 and the batch ?2. One with a key belongs to the entry with that
+        /// key, and to no other with its URL.
+        private static let named = """
+            CASE WHEN staged.key IS NULL THEN (
+                SELECT task.id FROM \(FlowSQL.tasks)
+                WHERE task.flow IN (SELECT id FROM flow WHERE owner = ?1 AND batch = ?2)
+                    AND task.entry_mark = staged.entry_mark AND task.url = staged.url AND task.kind = staged.kind
+                    AND task.output IS staged.output AND task.url_mark IS staged.url_mark AND task.key IS NULL
+                ORDER BY task.id LIMIT 1)
+            ELSE (SELECT task.id FROM \(FlowSQL.tasks) WHERE task.owner = ?1 AND task.key = staged.key) END
+            """
+        /// What the entry ?3 names.
+        static let namedByOne = "SELECT \(named) FROM staged_entry AS staged WHERE id = ?3"
+        /// As many as ?5 of the set ?3, after the entry ?4.
         static let query = """
             SELECT \(StoredEntry.columnsWithBatch), id, path, state, reason, not_before, secrets,
-                EXISTS (SELECT 1 FROM staged_piece_hashes WHERE entry_id = staged.id),
-                CASE WHEN staged.key IS NULL THEN (
-                    SELECT task.id FROM \(FlowSQL.tasks)
-                    WHERE task.flow IN (SELECT id FROM flow WHERE owner = ?3 AND batch = ?4)
-                        AND task.entry_mark = staged.entry_mark AND task.url = staged.url AND task.kind = staged.kind
-                        AND task.output IS staged.output AND task.url_mark IS staged.url_mark AND task.key IS NULL
-                    ORDER BY task.id LIMIT 1)
-                ELSE (SELECT task.id FROM \(FlowSQL.tasks) WHERE task.owner = ?3 AND task.key = staged.key) END
-            FROM staged_entry AS staged WHERE set_id = ?1 AND id > ?2 ORDER BY id LIMIT ?5
+                EXISTS (SELECT 1 FROM staged_piece_hashes WHERE entry_id = staged.id), \(named)
+            FROM staged_entry AS staged WHERE set_id = ?3 AND id > ?4 ORDER BY id LIMIT ?5
             """
 
         init(_ row: RowReader) throws(StoreError) {
@@ -106,19 +112,19 @@ struct SetApplication {
         let past = try database.hasPastEntries(owner: owner) ? batch : nil
         var last: Int64 = 0
         while true {
-            let entries = try database.rows(Entry.query, [set, last, owner, batch, Self.chunk], Entry.init)
+            let entries = try database.rows(Entry.query, [owner, batch, set, last, Self.chunk], Entry.init)
             guard let newest = entries.last else { break }
             last = newest.id
-            var standing = try self.known(entries.compactMap(\.task), in: database)
+            var tasks = try self.known(entries.compactMap(\.task), in: database)
             for entry in entries {
                 let known: Known?
                 if additions.mayHold(entry.stored) {
                     // It may be the same task as one that is not added yet.
                     try add(&additions, in: database, to: &outcome, notes: prune)
-                    known = try self.known(entry.stored, in: database)
+                    known = try self.known(entry, in: database)
                 } else if let id = entry.task {
                     // What an entry before it has changed is read again.
-                    known = try standing.removeValue(forKey: id) ?? self.known(entry.stored, in: database)
+                    known = try tasks.removeValue(forKey: id) ?? self.known(entry, in: database)
                 } else {
                     known = nil
                 }
@@ -183,19 +189,10 @@ struct SetApplication {
         return Dictionary(found.map { ($0.head.id, $0) }) { first, _ in first }
     }
 
-    private func known(_ entry: StoredEntry, in database: Database) throws -> Known? {
-        if let key = entry.key {
-            return try database.firstRow(Known.query + " WHERE task.owner = ? AND key = ?", [owner, key], Known.init)
-        }
-        guard let batch else { return nil }
-        // A task with a key belongs to the entry with that key, and to no other with its URL.
-        return try database.firstRow(
-            Known.query + """
-                 WHERE task.flow IN (SELECT id FROM flow WHERE owner = ? AND batch = ?) AND entry_mark = ?
-                    AND url = ? AND kind = ? AND output IS ? AND url_mark IS ? AND key IS NULL
-                ORDER BY task.id LIMIT 1
-                """,
-            [owner, batch, entry.entryMark, entry.url, entry.kind, entry.output, entry.urlMark], Known.init)
+    private func known(_ entry: Entry, in database: Database) throws -> Known? {
+        let id = try database.firstRow(Entry.namedByOne, [owner, batch, entry.id]) { try $0.integerOrNil(0) } ?? nil
+        guard let id = id.map({ TaskID($0) }) else { return nil }
+        return try known([id], in: database)[id]
     }
 
     /// Entries that become new tasks together.

@@ -41,10 +41,8 @@ struct BatchRun: Sendable {
         do throws(QueueError) {
             return try await queue.apply(entries.map(\.specification), batch: batch, by: caller)
         } catch {
-            guard let fault = error.entry, entries.indices.contains(fault.index) else { throw error }
-            throw FileError(
-                file: path, line: entries[fault.index].line, column: entries[fault.index].column, code: fault.code,
-                message: "`\(QueueFile.key(ofField: fault.field))`: \(fault.message)")
+            if let fault = error.fault(in: entries, of: path) { throw fault }
+            throw error
         }
     }
 

@@ -126,10 +126,7 @@ struct DropIntake: Sendable {
     }
 
     private static func text(of error: QueueError, _ content: QueueFile, _ name: String) -> String {
-        if let fault = error.entry, content.entries.indices.contains(fault.index) {
-            let entry = content.entries[fault.index]
-            return "\(name):\(entry.line):\(entry.column): `\(QueueFile.key(ofField: fault.field))`: \(fault.message)"
-        }
+        if let fault = error.fault(in: content.entries, of: name) { return "\(fault)" }
         if case .field(let error) = error { return "\(name): \(error)" }
         return "\(name): \(error.refusal?.message ?? "the queue refused")"
     }
