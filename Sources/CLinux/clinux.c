@@ -54,6 +54,12 @@ int linux_eventfd(int semaphore) {
     return eventfd(0, EFD_CLOEXEC | (semaphore ? EFD_SEMAPHORE : EFD_NONBLOCK));
 }
 
+uint64_t linux_socket_cookie(int fd) {
+    uint64_t cookie = 0;
+    socklen_t size = sizeof cookie;
+    return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size) == 0 ? cookie : 0;
+}
+
 int linux_clock_watch_arm(int fd) {
     struct itimerspec setting = {0};
     // A moment that never comes.

@@ -144,11 +144,14 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
     public var uploadRate: Int64
     /// The number of the newest event.
     public var lastEvent: Int64
+    /// Transfers that stood still although there was work for them, and that the engine's watchdog had to kick, since
+    /// the daemon's start. Anything but 0 is a defect.
+    public var internalFaults: Int
 
     public init(
         version: String, pid: Int32, uptime: Milliseconds, socket: String, stateDirectory: String,
         downloadDirectory: String, libcurl: String, tasks: [String: Int], downloadRate: Int64, uploadRate: Int64,
-        lastEvent: Int64
+        lastEvent: Int64, internalFaults: Int = 0
     ) {
         self.version = version
         self.pid = pid
@@ -161,6 +164,7 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
         self.downloadRate = downloadRate
         self.uploadRate = uploadRate
         self.lastEvent = lastEvent
+        self.internalFaults = internalFaults
     }
 }
 

@@ -305,7 +305,8 @@ package struct QueueHandler: ControlHandler {
             version: about.version, pid: about.pid, uptime: about.uptime, socket: about.socket,
             stateDirectory: about.stateDirectory, downloadDirectory: about.downloadDirectory, libcurl: about.libcurl,
             tasks: Self.byName(try await queue.counts(for: caller)), downloadRate: rates.download,
-            uploadRate: rates.upload, lastEvent: try queue.lastEvent())
+            uploadRate: rates.upload, lastEvent: try queue.lastEvent(),
+            internalFaults: queue.internalFaults)
     }
 
     private static func byName(_ counts: [TaskState: Int]) -> [String: Int] {

@@ -43,6 +43,25 @@ extension EasyHandle {
             remotePort: number(CURLINFO_PRIMARY_PORT))
     }
 
+    /// Whether every byte of an HTTP body of a stated length has been received.
+    borrowing func hasWholeBody() -> Bool {
+        guard text(CURLINFO_SCHEME)?.lowercased().hasPrefix("http") ?? false else { return false }
+        var length: curl_off_t = -1
+        guard ccurl_get_offset(raw, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length) == CURLE_OK, length > 0 else {
+            return false
+        }
+        return offset(CURLINFO_SIZE_DOWNLOAD_T) >= Int64(length)
+    }
+
+    /// What a log needs to know of a transfer that stands still.
+    borrowing func state() -> String {
+        """
+        status \(number(CURLINFO_RESPONSE_CODE)), received \(offset(CURLINFO_SIZE_DOWNLOAD_T)), sent \
+        \(offset(CURLINFO_SIZE_UPLOAD_T)), HTTP version \(number(CURLINFO_HTTP_VERSION)), connections made \
+        \(number(CURLINFO_NUM_CONNECTS))
+        """
+    }
+
     /// Cookies as lines of the Netscape format.
     package borrowing func cookieLines() -> [String] {
         var list: UnsafeMutablePointer<curl_slist>?

@@ -44,8 +44,8 @@ extension Exchange {
     package func nudge() {
         guard pausedDirections == 0 else { return }
         // Each change schedules a look; a call without one does nothing.
-        curl_easy_pause(easy.raw, CURLPAUSE_SEND)
-        curl_easy_pause(easy.raw, CURLPAUSE_CONT)
+        setPause(CURLPAUSE_SEND)
+        setPause(CURLPAUSE_CONT)
     }
 
     /// Whether a call of libcurl's has been waiting for the server for longer than it may.

@@ -20,6 +20,12 @@ package final class Exchange {
     unowned let loop: LoopCore
     /// See ``watches(_:)``.
     var watch = ExchangeWatch()
+    /// The newest socket that libcurl used for it.
+    var socket: SocketIdentity?
+    /// Whether it has asked its handler for bytes to send.
+    private(set) var hasAskedForBytes = false
+    /// See ``ForgottenExchange``.
+    var suspicion = ForgottenExchange()
     private let errorText = ErrorText()
 
     init(id: Int, handler: any ExchangeHandler, loop: LoopCore) throws(CurlError) {
@@ -77,12 +83,23 @@ package final class Exchange {
         window?.bytes += Int64(bytes)
     }
 
-    /// Goes on after a pause; to be called from outside libcurl's callbacks.
+    /// Ends the pause of both directions. Must be called from outside libcurl's callbacks.
     package func unpause() {
         guard pausedDirections != 0 else { return }
         pausedDirections = 0
         lastActivity = loop.now
-        curl_easy_pause(easy.raw, CURLPAUSE_CONT)
+        setPause(CURLPAUSE_CONT)
+        loop.scheduleWatch()
+    }
+
+    /// Sets libcurl's pause flags, and has the loop end the exchange where libcurl fails.
+    ///
+    /// libcurl 7.88 delivers the bytes that it kept back inside `curl_easy_pause`. Where a callback refuses them, it
+    /// returns that error and schedules nothing: dropped, the exchange would stand still until its connect timer fires.
+    func setPause(_ flags: Int32) {
+        let code = curl_easy_pause(easy.raw, flags)
+        // A transfer without a connection (CURLE_BAD_FUNCTION_ARGUMENT) has nothing to pause: libcurl is at it by itself.
+        if code != CURLE_OK, code != CURLE_BAD_FUNCTION_ARGUMENT { loop.willFail(self, CurlError(code)) }
     }
 
     // The pointer is good: an exchange leaves its handle, and the handle its multi, before either is freed.
@@ -124,6 +141,7 @@ package final class Exchange {
         guard let bytes, let context else { return Int(CURL_READFUNC_ABORT) }
         return Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
             exchange.lastActivity = exchange.loop.now
+            exchange.hasAskedForBytes = true
             let space = UnsafeMutableRawBufferPointer(start: bytes, count: size * count)
             switch exchange.handler.fill(space, on: exchange) {
             case .filled(let count): return count
@@ -169,6 +187,8 @@ package protocol ExchangeHandler: AnyObject {
     func judge(hostKey: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool
     /// Whether to go on, within a call of libcurl's that may wait; asked where ``Exchange/watches(_:)`` was called.
     func goesOn(_ exchange: Exchange) -> Bool
+    /// Whether a reason to pause the exchange holds. A paused exchange without one would stand still for ever.
+    var holdsPause: Bool { get }
     /// The exchange has ended and has left the loop.
     func exchangeDidEnd(_ exchange: Exchange, _ ending: ExchangeEnding)
 }
@@ -176,6 +196,7 @@ package protocol ExchangeHandler: AnyObject {
 extension ExchangeHandler {
     package func judge(hostKey: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool { false }
     package func goesOn(_ exchange: Exchange) -> Bool { true }
+    package var holdsPause: Bool { true }
 }
 
 package enum BodyVerdict {

@@ -7,7 +7,12 @@ package final class LoopCore {
     let multi: MultiHandle
     private let poll: EventPoll
     private let wakeUp: WakeUp
-    private var exchanges: [Int: Exchange] = [:]
+    private(set) var exchanges: [Int: Exchange] = [:]
+    /// Exchanges that libcurl failed within a call of ours; they end before the loop sleeps again.
+    private var failing: [(id: Int, error: CurlError)] = []
+    let faults: LoopFaults
+    /// When the watchdog looks next.
+    var watchDeadline: MonotonicTime?
     let streams = StreamTable()
     private var nextID = 0
     /// Read once for each wake-up: what the hot path takes for the time.
@@ -33,8 +38,9 @@ package final class LoopCore {
     /// Idle connections kept for the next request.
     static let idleConnections = 128
 
-    init(wakeUp: WakeUp) throws {
+    init(wakeUp: WakeUp, faults: LoopFaults = LoopFaults()) throws {
         self.wakeUp = wakeUp
+        self.faults = faults
         multi = try MultiHandle()
         poll = try EventPoll()
         multi.setMaximumIdleConnections(Self.idleConnections)
@@ -75,6 +81,7 @@ package final class LoopCore {
         try multi.add(exchange.easy.raw)
         exchanges[exchange.id] = exchange
         if exchange.stallTimeout > 0 { scheduleStallCheck(within: exchange.stallTimeout) }
+        scheduleWatch()
         return exchange.id
     }
 
@@ -86,6 +93,20 @@ package final class LoopCore {
         end(exchange, .cancelled)
     }
 
+    /// Ends an exchange with an error once the work of this turn is done: what led here may still hold it.
+    func willFail(_ exchange: Exchange, _ error: CurlError) { failing.append((exchange.id, error)) }
+
+    /// Ends what failed within calls of ours, before libcurl could go on with it and leave out what was refused.
+    private func endFailing() {
+        while !failing.isEmpty {
+            let taken = failing
+            failing = []
+            for (id, error) in taken {
+                if let exchange = exchanges[id] { end(exchange, .failed(error)) }
+            }
+        }
+    }
+
     func makeID() -> Int {
         nextID += 1
         return nextID
@@ -93,6 +114,7 @@ package final class LoopCore {
 
     private func end(_ exchange: Exchange, _ ending: ExchangeEnding) {
         exchanges[exchange.id] = nil
+        if exchanges.isEmpty { watchDeadline = nil }
         multi.remove(exchange.easy.raw)
         exchange.handler.exchangeDidEnd(exchange, ending)
     }
@@ -144,6 +166,8 @@ package final class LoopCore {
                 }
                 fireTimers()
                 checkStalls()
+                watchExchanges()
+                endFailing()
                 runStirredStreams()
             }
         }
@@ -159,6 +183,7 @@ package final class LoopCore {
         if streams.areStirred { return 0 }
         var earliest = curlDeadline
         if let stallCheck { earliest = min(earliest ?? stallCheck, stallCheck) }
+        if let watchDeadline { earliest = min(earliest ?? watchDeadline, watchDeadline) }
         if let timer = timers.next() { earliest = min(earliest ?? timer, timer) }
         guard let earliest else { return -1 }
         let end = MonotonicTime.now()
@@ -186,9 +211,7 @@ package final class LoopCore {
                 stream.handleDidFinish(easy, result)
                 continue
             }
-            var context: UnsafeMutableRawPointer?
-            guard ccurl_get_pointer(easy, CURLINFO_PRIVATE, &context) == CURLE_OK, let context else { continue }
-            let exchange = Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue()
+            guard let exchange = exchange(of: easy) else { continue }
             end(exchange, result == CURLE_OK ? .finished : .failed(CurlError(result)))
         }
     }
@@ -236,10 +259,34 @@ package final class LoopCore {
 
     // MARK: What libcurl asks for
 
-    private static let socketChanged: curl_socket_callback = { _, socket, what, context, _ in
+    private static let socketChanged: curl_socket_callback = { easy, socket, what, context, _ in
         guard let context else { return 0 }
-        Unmanaged<LoopCore>.fromOpaque(context)._withUnsafeGuaranteedRef { $0.register(socket, what) }
+        Unmanaged<LoopCore>.fromOpaque(context)._withUnsafeGuaranteedRef { core in
+            core.register(socket, what)
+            if what != CURL_POLL_REMOVE, let easy { core.note(socket, of: easy) }
+        }
         return 0
+    }
+
+    /// Notes which socket an exchange uses, for the watchdog.
+    private func note(_ socket: Int32, of easy: UnsafeMutableRawPointer) {
+        guard streams[easy] == nil, let exchange = exchange(of: easy), exchange.socket?.descriptor != socket else {
+            return
+        }
+        exchange.socket = SocketIdentity(socket)
+    }
+
+    private func exchange(of easy: UnsafeMutableRawPointer) -> Exchange? {
+        var context: UnsafeMutableRawPointer?
+        guard ccurl_get_pointer(easy, CURLINFO_PRIVATE, &context) == CURLE_OK, let context else { return nil }
+        return Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue()
+    }
+
+    /// Whether epoll tells when the socket can be read.
+    func isWatched(_ socket: Int32) -> Bool {
+        let index = Int(socket)
+        guard registrations.indices.contains(index) else { return false }
+        return registrations[index].isRegistered && registrations[index].mask & LINUX_EPOLLIN != 0
     }
 
     private static let timerChanged: curl_multi_timer_callback = { _, milliseconds, context in

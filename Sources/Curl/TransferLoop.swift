@@ -15,26 +15,32 @@ package final class TransferLoop: Sendable {
     private let inbox = Mutex(Inbox())
     private let wakeUp: WakeUp
 
+    /// - Parameter faults: counts what the watchdog finds.
     /// - Throws: where the system has no thread, no descriptor or no libcurl to give.
-    package init(name: String = "dld-loop") throws {
+    package init(name: String = "dld-loop", faults: LoopFaults = LoopFaults()) throws {
         try CurlLibrary.initialise()
         wakeUp = try WakeUp(counting: false)
         // Delegates, validators and handlers run here too.
         let started = SystemThread.start(name: name, stack: SystemThread.largeStack) { [self] in
             // Made here, so that it never belongs to another thread.
-            guard let core = try? LoopCore(wakeUp: wakeUp) else { return fail() }
+            guard let core = try? LoopCore(wakeUp: wakeUp, faults: faults) else { return fail() }
             core.run { self.take() }
         }
         guard started else { throw Errno.resourceTemporarilyUnavailable }
     }
 
     /// Runs `work` on the loop's thread, soon, in the order of the posts.
-    package func post(_ work: @escaping @Sendable (LoopCore) -> Void) {
-        let first = inbox.withLock { inbox in
+    ///
+    /// - Returns: `false` where the loop has been stopped and the work will not run.
+    @discardableResult
+    package func post(_ work: @escaping @Sendable (LoopCore) -> Void) -> Bool {
+        let (isTaken, isFirst) = inbox.withLock { inbox -> (Bool, Bool) in
+            guard !inbox.stopped else { return (false, false) }
             inbox.work.append(work)
-            return inbox.work.count == 1
+            return (true, inbox.work.count == 1)
         }
-        if first { wakeUp.signal() }
+        if isFirst { wakeUp.signal() }
+        return isTaken
     }
 
     /// Ends every exchange as cancelled, then the thread. Work posted before is done first.

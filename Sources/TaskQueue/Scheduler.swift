@@ -480,7 +480,7 @@ package actor Scheduler {
     /// Brings a download's bytes to the disk, then says so in the store.
     private func checkpoint(_ id: TaskID) {
         guard let task = running[id], !task.isConcluding, task.checkpoint == nil,
-            let request = task.request as? DownloadRequest, request.unsyncedBytes > 0 || task.owesCheckpoint
+            let request = task.request as? DownloadRequest, request.needsCheckpoint || task.owesCheckpoint
         else { return }
         task.lastCheckpoint = clock.monotonic()
         task.checkpoint = Task {

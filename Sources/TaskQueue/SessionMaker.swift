@@ -1,3 +1,4 @@
+import Logging
 import Synchronization
 import Transfer
 
@@ -6,15 +7,19 @@ import Transfer
 final class SessionMaker: Sendable {
     /// Of all its sessions together.
     let limiters = (download: RateLimiter(), upload: RateLimiter())
+    /// Transfers of all its sessions that stood still and had to be kicked; see `Session.internalFaults`.
+    let internalFaults = Atomic<Int>(0)
     private let agent: String
+    private let logger: Logger
     private let base: Mutex<SessionConfiguration>
 
     /// - Parameters:
     ///   - base: what the settings do not say.
     ///   - agent: the `User-Agent` of tasks that name none.
-    init(_ base: SessionConfiguration, agent: String) {
+    init(_ base: SessionConfiguration, agent: String, logger: Logger) {
         self.base = Mutex(base)
         self.agent = agent
+        self.logger = logger
     }
 
     func make(_ settings: QueueSettings) throws(TransferError) -> SessionManager {
@@ -55,6 +60,10 @@ final class SessionMaker: Sendable {
         let manager = try SessionManager(configuration: session, startRequestsImmediately: false)
         manager.adapter = AgentAdapter(agent: agent)
         manager.retrier = InterruptionRetrier(policy: settings.retry)
+        manager.delegate.sessionDidFindFault = { [weak self, logger] description in
+            self?.internalFaults.wrappingAdd(1, ordering: .relaxed)
+            logger.error("internal fault: a transfer had to be kicked", metadata: ["transfer": "\(description)"])
+        }
         return manager
     }
 }

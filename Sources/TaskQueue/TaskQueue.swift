@@ -30,7 +30,7 @@ package final class TaskQueue: Sendable {
         self.logger = logger
         currentSettings = Mutex(settings)
         self.clock = clock
-        sessions = SessionMaker(session, agent: agent)
+        sessions = SessionMaker(session, agent: agent, logger: logger)
         let hub = EventHub(store: store)
         self.hub = hub
         let housekeeper = Housekeeper(store: store, settings: settings, clock: clock, logger: logger)
@@ -198,6 +198,9 @@ package final class TaskQueue: Sendable {
 
     /// Bytes a second of all that runs.
     package func rates() async -> (download: Int64, upload: Int64) { await scheduler.rates() }
+
+    /// Transfers that stood still although there was work for them, and that were kicked, since the start.
+    package var internalFaults: Int { sessions.internalFaults.load(ordering: .relaxed) }
 
     package func lastEvent() throws(QueueError) -> Int64 {
         try stored { () throws(StoreError) in try store.lastEvent() }

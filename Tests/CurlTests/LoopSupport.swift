@@ -25,14 +25,19 @@ final class RecordingHandler: ExchangeHandler {
     private var record = ExchangeRecord()
     /// How many pieces of the body are put off before one is taken.
     private var pauses: Int
+    /// What becomes of the pieces after the pauses.
+    private let verdict: BodyVerdict
+    let holdsPause: Bool
     private let paused: (Exchange) -> Void
     private let ended: @Sendable (ExchangeRecord) -> Void
 
     init(
-        pauses: Int = 0, paused: @escaping (Exchange) -> Void = { _ in },
-        ended: @escaping @Sendable (ExchangeRecord) -> Void
+        pauses: Int = 0, verdict: BodyVerdict = .accepted, holdsPause: Bool = true,
+        paused: @escaping (Exchange) -> Void = { _ in }, ended: @escaping @Sendable (ExchangeRecord) -> Void
     ) {
         self.pauses = pauses
+        self.verdict = verdict
+        self.holdsPause = holdsPause
         self.paused = paused
         self.ended = ended
     }
@@ -48,8 +53,8 @@ final class RecordingHandler: ExchangeHandler {
             paused(exchange)
             return .paused
         }
-        record.body += bytes
-        return .accepted
+        if case .accepted = verdict { record.body += bytes }
+        return verdict
     }
 
     func fill(_ space: UnsafeMutableRawBufferPointer, on exchange: Exchange) -> FillVerdict { .filled(0) }

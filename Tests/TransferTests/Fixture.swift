@@ -58,6 +58,15 @@ func bytes(ofFileAt path: String) throws -> [UInt8] {
     }
 }
 
+/// The digest of a whole resource.
+func sha256(of resource: Resource) -> FileDigest {
+    var digest = RunningDigest(.sha256)
+    for start in stride(from: 0, to: resource.size, by: 1 << 20) {
+        resource.bytes(start..<min(resource.size, start + 1 << 20)).withUnsafeBytes { digest.update($0) }
+    }
+    return FileDigest(algorithm: .sha256, bytes: digest.value)
+}
+
 /// How often the process has something beneath `path` open.
 func openDescriptors(beneath path: String) -> Int {
     // All that there are: other tests of this process may hold thousands.

@@ -18,14 +18,6 @@ struct MirrorTests {
         manager.delegate.downloadTaskDidRestart = { [restarts] _, reason in restarts.add(reason) }
     }
 
-    private func digest(_ resource: Resource) -> FileDigest {
-        var digest = RunningDigest(.sha256)
-        for start in stride(from: 0, to: resource.size, by: 1 << 20) {
-            resource.bytes(start..<min(resource.size, start + 1 << 20)).withUnsafeBytes { digest.update($0) }
-        }
-        return FileDigest(algorithm: .sha256, bytes: digest.value)
-    }
-
     private func request(_ url: String, mirrors: [String]) -> TransferRequest {
         var request = TransferRequest(url: url, credential: Credential(user: "u", password: "p"))
         request.mirrors = mirrors
@@ -52,7 +44,7 @@ struct MirrorTests {
             line: NetworkLine(roundTrip: 20, rate: 16_000_000, total: 16_000_000), ["/f": [.serve(resource)]])
         let slow = try ScriptedServer(
             line: NetworkLine(roundTrip: 20, rate: 6_000_000, total: 6_000_000), ["/f": [.serve(resource)]])
-        let time = try await fetch(resource, [slow, fast], digest: digest(resource))
+        let time = try await fetch(resource, [slow, fast], digest: sha256(of: resource))
         let ideal = Double(resource.size) / 22_000_000
         #expect(time / ideal <= 1.1 * TimeMargin.factor, "\(time) s, ideally \(ideal) s")
         // The credential is for its own server.
@@ -71,7 +63,7 @@ struct MirrorTests {
             try await eventually(that: "bytes come") { dying.bodyBytesSent(for: "/f") > 12 << 20 }
             dying.stop()
         }
-        let time = try await fetch(resource, [dying, steady], digest: digest(resource))
+        let time = try await fetch(resource, [dying, steady], digest: sha256(of: resource))
         let ideal = Double(resource.size - 12 << 20) / 8_000_000
         try await end.value
         #expect(time / ideal <= 1.2 * TimeMargin.factor, "\(time) s, ideally \(ideal) s")
@@ -111,7 +103,7 @@ struct MirrorTests {
     func otherFile() async throws {
         let servers = try servers([.serve(Self.other), .serve(Self.shared)])
         manager.retrier = CountingRetrier(limit: 3)
-        _ = try await fetch(Self.shared, servers, digest: digest(Self.shared), segments: .fixed(4))
+        _ = try await fetch(Self.shared, servers, digest: sha256(of: Self.shared), segments: .fixed(4))
         #expect(servers[1].requests().contains { $0.header("range") != nil })
         // At first, and once alone.
         #expect(servers[0].requests().count { $0.header("range") == nil } == 2)
@@ -121,14 +113,14 @@ struct MirrorTests {
     func lyingMirror() async throws {
         manager.retrier = CountingRetrier(limit: 1)
         let servers = try servers([.serve(Self.shared), .serve(Self.other)])
-        _ = try await fetch(Self.shared, servers, digest: digest(Self.shared), segments: .fixed(4))
+        _ = try await fetch(Self.shared, servers, digest: sha256(of: Self.shared), segments: .fixed(4))
     }
 
     @Test("where a mirror lies and the file's own server has nothing, the honest mirror is asked alone")
     func lyingMirrorAlone() async throws {
         manager.retrier = CountingRetrier(limit: 2)
         let servers = try servers([.status(404), .serve(Self.other), .serve(Self.shared)])
-        _ = try await fetch(Self.shared, servers, digest: digest(Self.shared), segments: .fixed(4))
+        _ = try await fetch(Self.shared, servers, digest: sha256(of: Self.shared), segments: .fixed(4))
     }
 
     @Test("a mirror that accepts and says nothing, or stops after its head, does not hold what others could bring")
@@ -138,7 +130,7 @@ struct MirrorTests {
                 line: NetworkLine(roundTrip: 5, rate: 6_000_000), ["/f": [.serve(Self.shared)]])
             let mirror = try ScriptedServer(["/f": [answer]])
             let time = try await fetch(
-                Self.shared, [own, mirror], digest: digest(Self.shared), segments: .fixed(2))
+                Self.shared, [own, mirror], digest: sha256(of: Self.shared), segments: .fixed(2))
             #expect(time < 10 * TimeMargin.factor, "\(time) s, 4 s from its own server alone")
         }
     }
@@ -151,7 +143,7 @@ struct MirrorTests {
             let mirror = try ScriptedServer(
                 line: NetworkLine(roundTrip: 5, rate: 15_000_000), ["/f": [.serve(small)]])
             for segments in [Segments.automatic, .fixed(4), .one] {
-                let time = try await fetch(small, [own, mirror], digest: digest(small), segments: segments)
+                let time = try await fetch(small, [own, mirror], digest: sha256(of: small), segments: segments)
                 #expect(time < 15 * TimeMargin.factor, "\(time) s at \(rate) bytes a second, \(segments)")
                 unlink(place.temporary.file("file"))
             }
@@ -196,7 +188,7 @@ struct MirrorTests {
     @Test("a server whose file has another size than the one that is wanted makes way for the next")
     func otherSize() async throws {
         let servers = try servers([.serve(Resource(size: 20 << 20)), .serve(Self.shared)])
-        var target = place.target(digest: digest(Self.shared))
+        var target = place.target(digest: sha256(of: Self.shared))
         let destination = target.destination
         target.destination = { (resource: ResourceMetadata) throws(TransferError) in
             var file = try destination(resource)
@@ -235,7 +227,7 @@ struct MirrorTests {
         asked.segments = .fixed(4)
         let retrier = CountingRetrier(limit: 1)
         manager.retrier = retrier
-        let digest = digest(Self.shared)
+        let digest = sha256(of: Self.shared)
         let begun = manager.download(asked, to: place.target(digest: digest))
         begun.resume()
         try await eventually(that: "the second attempt has bytes") {
@@ -256,7 +248,7 @@ struct MirrorTests {
         let mirror = try ScriptedServer(line: line(), ["/f": [.serve(resource)]])
         let links = ["Link: <\(mirror.url("/f"))>; rel=duplicate; pri=1, <ftp://x/f>; rel=duplicate"]
         let own = try ScriptedServer(line: line(), ["/f": [.serve(resource, headers: links)]])
-        _ = try await fetch(resource, [own], digest: digest(resource))
+        _ = try await fetch(resource, [own], digest: sha256(of: resource))
         #expect(mirror.bodyBytesSent(for: "/f") > 4 << 20)
     }
 
@@ -266,7 +258,7 @@ struct MirrorTests {
         let line = { NetworkLine(roundTrip: 5, rate: 6_000_000, total: 6_000_000) }
         let first = try ScriptedServer(line: line(), ["/f": [.serve(resource)]])
         let second = try ScriptedServer(line: line(), ["/f": [.serve(resource)]])
-        let digest = digest(resource)
+        let digest = sha256(of: resource)
         let asked = request(first.url("/f"), mirrors: [second.url("/f")])
         let begun = manager.download(asked, to: place.target(digest: digest))
         begun.resume()

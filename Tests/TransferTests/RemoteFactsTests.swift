@@ -12,7 +12,7 @@ struct RemoteFactsTests {
                 isTelling ? max(0, have - Int64($0.width)) : 0
             }
         }
-        #expect(try offset(1_000_000, 5, have: 500_000) == 500_000 - 65_536)
+        #expect(try offset(1_000_000, 5, have: 500_000) == 500_000 - 8_192)
         #expect(try offset(1_000_000, nil, have: 500_000) == 500_000 - 262_144)
         #expect(try offset(1_000_000, nil, have: 50) == nil)
         #expect(try offset(nil, 5, have: 500) == nil)

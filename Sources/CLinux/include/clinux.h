@@ -26,6 +26,9 @@ int linux_epoll_wait(int epoll, struct linux_event *events, int capacity, int ti
 
 int linux_eventfd(int semaphore);
 
+// A number that no other socket of this boot has (SO_COOKIE), or 0 where the kernel does not tell.
+uint64_t linux_socket_cookie(int fd);
+
 // A timerfd that never expires, whose read fails with ECANCELED once CLOCK_REALTIME was set; it is armed again for the
 // next time.
 int linux_clock_watch(void);

@@ -21,6 +21,10 @@ extension SessionDelegate {
         /// All events of a session have been delivered: in the place of the manager's `backgroundCompletionHandler`.
         public var sessionDidFinishEvents: (@Sendable (Session) -> Void)?
 
+        /// The session's watchdog found an internal fault and has kicked the transfer: a text for the log. Counted by
+        /// ``Session/internalFaults``.
+        public var sessionDidFindFault: (@Sendable (_ description: String) -> Void)?
+
         // MARK: Any task
 
         /// What to ask next in the place of `newRequest`; `nil`: the redirecting answer is the final one.
@@ -124,6 +128,7 @@ extension SessionDelegate {
                 .sessionDidReceiveChallenge,
                 sessionDidReceiveChallenge != nil || sessionDidReceiveChallengeWithCompletion != nil)
             note(.sessionDidFinishEvents, sessionDidFinishEvents != nil)
+            note(.sessionDidFindFault, sessionDidFindFault != nil)
             note(
                 .taskWillPerformHTTPRedirection,
                 taskWillPerformHTTPRedirection != nil || taskWillPerformHTTPRedirectionWithCompletion != nil)
@@ -211,5 +216,7 @@ extension SessionDelegate {
         public static let streamTaskDidBecomeInputAndOutputStreams = Callbacks(rawValue: 1 << 22)
         /// ``SessionDelegate/Overrides/downloadTaskDidDoubt``
         public static let downloadTaskDidDoubt = Callbacks(rawValue: 1 << 23)
+        /// ``SessionDelegate/Overrides/sessionDidFindFault``
+        public static let sessionDidFindFault = Callbacks(rawValue: 1 << 24)
     }
 }

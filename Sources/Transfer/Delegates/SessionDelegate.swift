@@ -79,6 +79,10 @@ public final class SessionDelegate: Sendable {
         closure(.sessionDidBecomeInvalid, \.sessionDidBecomeInvalid)?(session, nil)
     }
 
+    func session(didFindFault description: String) {
+        closure(.sessionDidFindFault, \.sessionDidFindFault)?(description)
+    }
+
     func session(didFinishEvents session: Session) {
         if let closure = closure(.sessionDidFinishEvents, \.sessionDidFinishEvents) { return closure(session) }
         if let handler = backgroundCompletionHandler { HandlerQueue.shared.run(handler) }

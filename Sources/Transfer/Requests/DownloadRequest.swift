@@ -114,6 +114,9 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         (task as? DownloadTask)?.confirm(resumeData)
     }
 
+    /// Whether bytes have been received that no ``checkpoint()`` covers.
+    public var needsCheckpoint: Bool { (task as? DownloadTask)?.needsCheckpoint ?? false }
+
     /// Bytes written and not yet synced.
     public var unsyncedBytes: Int64 { (task as? DownloadTask)?.unsyncedBytes ?? 0 }
 }

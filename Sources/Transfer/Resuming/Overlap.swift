@@ -6,8 +6,8 @@ struct Overlap {
     /// Bytes of one look.
     private(set) var width = 256 * 1024
     private var most = 16 << 20
-    /// Where the time that the server tells says most of it.
-    static let brief = Overlap(width: narrow, most: 1 << 20)
+    /// Where the server's size and time for the file are the same as before, and say most of it.
+    static let brief = Overlap(width: 8 * 1024, most: 1 << 20)
     /// What a server that never sends more than the overlap is asked with.
     static let narrow = 64 * 1024
     /// Bytes after which what repeats itself says nothing: other versions are likely to have the same.

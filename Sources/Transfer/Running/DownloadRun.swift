@@ -38,6 +38,8 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     private static let restartLimit = 2
     /// The server does not honour its own tag in `If-Range`.
     private(set) var isConditionUseless = false
+    /// The server has said or shown that it sends ranges.
+    private var takesRanges = false
     /// Several connections have shown different versions, or the server sends no ranges.
     private var isSingle = false
     var destination: FileDestination?
@@ -129,8 +131,25 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     /// Has a worker fetch the first bytes that are missing.
     private func askForRest(_ worker: SegmentWorker) {
         let gap = file.version.total.flatMap { file.written.gaps(in: 0..<$0).first }
-        worker.ask(from: gap?.lowerBound ?? file.front, to: gap?.upperBound)
+        ask(worker, from: gap?.lowerBound ?? file.front, to: gap?.upperBound)
     }
+
+    /// Has a worker ask for bytes. Every request for a part of the file leads through here: nothing is asked for where
+    /// nothing is missing.
+    private func ask(_ worker: SegmentWorker, from start: Int64, to end: Int64?) {
+        if hasEverything { return finish(worker) }
+        if let end, start >= end { return goOn(worker) }
+        worker.ask(from: start, to: end)
+    }
+
+    /// Bytes that are neither written nor gathered; `nil` while the size is not known.
+    private var missing: Int64? {
+        guard let total = file.version.total ?? table?.total, total > 0 else { return nil }
+        return max(0, total - file.count - workers.reduce(0) { $0 + Int64($1.writer.pending) })
+    }
+
+    /// Whether every byte of the file is written or gathered.
+    private var hasEverything: Bool { missing == 0 && !file.version.isDecoded }
 
     func transaction(_ number: Int) -> Transaction? { workers.first { $0.number == number }?.transaction }
 
@@ -153,6 +172,10 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         for worker in workers { worker.transaction.resume(.checkpoint) }
     }
 
+    func flushGathered() {
+        for worker in workers where !isEnded { _ = flush(worker) }
+    }
+
     func diskDidMove(_ error: TransferError?) {
         if isEnded { return }
         if let error, let worker = workers.first { return broke(worker, error) }
@@ -164,6 +187,13 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
 
     /// Whether several connections bring the file.
     var isShared: Bool { workers.count > 1 }
+
+    /// Whether the server can be asked for the rest of an answer that is broken off: it sends parts, and a strong
+    /// validator ties them to what is here.
+    var canAskForRest: Bool {
+        guard let first = workers.first, let url = first.transaction.url else { return false }
+        return takesRanges && isVouched(by: url) && file.version.validator.ifRange != nil && !isConditionUseless
+    }
 
     /// Whether the validator is one that this very URL sent, so that the server can be asked by it.
     func isVouched(by url: CurlURL) -> Bool {
@@ -204,10 +234,11 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         }
         if table?.total != total { table = SegmentTable(total: total) }
         table?.put(worker.number, on: worker.start..<max(worker.start, worker.end ?? total))
-        let takesRanges = head.status == 206 || head.value(of: "accept-ranges")?.lowercased() != "none"
+        let mayTakeRanges = head.status == 206 || head.value(of: "accept-ranges")?.lowercased() != "none"
+        takesRanges = takesRanges || head.status == 206 || head.value(of: "accept-ranges")?.lowercased() == "bytes"
         let hasChoice = sources.all.count > 1 && file.isJoinable
         let isShareable =
-            (takesRanges || sources.all.count > 1) && task.originalRequest.segments.most > 1
+            (mayTakeRanges || sources.all.count > 1) && task.originalRequest.segments.most > 1
             && total - file.count >= Self.smallestShared
         guard timer == nil, hasChoice || isShareable else { return }
         _ = load.isBusy()
@@ -224,25 +255,29 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
             bestRate = max(bestRate, worker.meanRate)
             worker.source.note(rate: worker.meanRate)
         }
+        if ending.leavesBytesAsTheyAre, hasEverything {
+            // Complete bytes are never thrown away: nothing is left to ask this server, or another one, for.
+            return finish(worker)
+        }
         switch ending {
         case .body(let end): bodyEnded(worker, end)
         case .claim: goOn(worker)
         case .replaced: replace(worker)
+        case .elsewhere: again(worker)
         case .whole: finish(worker)
         case .askUnconditionally:
             isConditionUseless = true
-            worker.ask(from: worker.start, to: worker.end)
+            ask(worker, from: worker.start, to: worker.end)
         case .confirmEnd: worker.confirmEnd()
         case .changed where isShared:
             // What the others bring is all of one version, and the answer may be a page that says no more than that
             // there are too many of us.
             if sources.all.count > 1, file.isJoinable { worker.source.drop() } else { isSingle = true }
             dismiss(worker)
-        case .askAgain(let reason), .changed(let reason): restart(worker, reason)
-        case .useless(let reason):
-            worker.source.drop()
-            if sources.all.count == 1 { isSingle = true }
-            if isShared { dismiss(worker) } else { restart(worker, reason) }
+        // A mirror that has brought nothing has another version than the bytes that are here.
+        case .changed(let reason) where sources.all.count > 1 && worker.received == 0: leave(worker, reason)
+        case .askAgain(let reason), .changed(let reason), .startOver(let reason): restart(worker, reason)
+        case .useless(let reason): leave(worker, reason)
         case .failed(let error):
             if worker.isLedAstray(by: error) {
                 goBack(worker)
@@ -264,6 +299,17 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
             }
             broke(worker, firstFailure ?? error)
         }
+    }
+
+    /// Leaves a source alone that sends nothing that can be joined to the bytes that are here; another source goes on
+    /// with them.
+    private func leave(_ worker: SegmentWorker, _ reason: String) {
+        worker.source.drop()
+        if sources.all.count == 1 { isSingle = true }
+        if isShared { return dismiss(worker) }
+        let next = sources.best(at: core.now.milliseconds, users: [:], where: { $0 !== worker.source })
+        guard file.count > 0, file.isJoinable, let next, flush(worker) else { return restart(worker, reason) }
+        hand(worker, to: next, mayJoin: true)
     }
 
     /// The place that its source led to refuses it: the source may lead to another one by now.
@@ -312,7 +358,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
                 return isShared ? lose(worker, error) : fail(error)
             }
             try writer.flush()
-            worker.ask(from: max(worker.haveBefore, worker.start), to: worker.end)
+            ask(worker, from: max(worker.haveBefore, worker.start), to: worker.end)
         } catch {
             broke(worker, error)
         }
@@ -327,11 +373,11 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         losses = 0
         worker.source.succeed()
         // The last block goes to the disk with the rest of the file.
-        if file.count + Int64(worker.writer.pending) >= total { return finish(worker) }
+        if file.count + Int64(worker.writer.pending) >= total || hasEverything { return finish(worker) }
         guard flush(worker) else { return }
         if let range = range(for: worker) {
-            worker.ask(from: range.lowerBound, to: range.upperBound)
-        } else {
+            ask(worker, from: range.lowerBound, to: range.upperBound)
+        } else if !isEnded {
             dismiss(worker)
         }
     }
@@ -447,7 +493,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     /// Asks for the rest of its claim over another connection.
     private func again(_ worker: SegmentWorker) {
         guard flush(worker) else { return }
-        worker.ask(from: worker.start, to: worker.end)
+        ask(worker, from: worker.start, to: worker.end)
     }
 
     /// Lets a connection go; others are at work.
@@ -477,11 +523,10 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     }
 
     private func look() {
-        guard let total = table?.total else { return }
+        guard table != nil, let left = missing else { return }
         if !isSuspended, canShare {
             note()
             let now = core.now.milliseconds
-            let left = total - file.count
             let target = growth.look(
                 now: now, received: task.progress.transferredBytes, active: workers.count { $0.isReceiving },
                 left: left, isBusy: load.isBusy())
@@ -546,13 +591,13 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
             return false
         }
         task.progress.setConnections(workers.count)
-        worker.ask(from: range.lowerBound, to: range.upperBound)
+        ask(worker, from: range.lowerBound, to: range.upperBound)
         return true
     }
 
     /// Where the sources at work take long over what is left, another one joins them, or takes the place of the last.
     private func changeSource(_ now: Int64, left: Int64) {
-        guard file.isJoinable, sources.all.count > 1, let first = workers.first,
+        guard left > 0, file.isJoinable, sources.all.count > 1, let first = workers.first,
             workers.allSatisfy({ now - $0.askedAt.milliseconds >= Self.trialTime && $0.transaction.pauses.isEmpty }),
             let source = sources.better(
                 at: now, than: workers.reduce(0) { $0 + ($1.isReceiving ? $1.pace.rate : 0) }, left: left,
@@ -590,7 +635,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         let worker = member(for: worker)
         letGo(allBut: worker)
         // What it is being sent must not come to what is begun anew; its end leads here again.
-        if worker.isUnderWay { return worker.breakOff(.askAgain(reason: reason)) }
+        if worker.isUnderWay { return worker.breakOff(.startOver(reason: reason)) }
         restarts += 1
         guard restarts <= Self.restartLimit else { return fail(TransferError(.remoteChanged, reason)) }
         startOver(worker, reason)
@@ -619,6 +664,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
             if destination == nil {
                 destination = try file.place(worker.undecided ?? ResourceMetadata(nil, file.version), total: nil)
             }
+            for other in workers where other !== worker { try other.writer.flush() }
             let size = file.version.total ?? max(worker.writer.position, file.front)
             let part = try file.complete(size: size, flushing: worker.writer) { [unowned self] in
                 if !isEnded { finish(worker) }

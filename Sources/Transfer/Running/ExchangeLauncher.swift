@@ -12,6 +12,8 @@ final class ExchangeLauncher {
         var contribution: Transaction.Contribution
         /// See ``RequestOptions/usesHTTP1``.
         var usesHTTP1 = false
+        /// See ``RequestOptions/hasOwnConnection``.
+        var hasOwnConnection = false
         /// See ``RequestOptions/isAuthorized``.
         var isAuthorized = false
         var trust: TrustOptions
@@ -97,7 +99,8 @@ final class ExchangeLauncher {
         let options = RequestOptions(
             configuration: session.configuration, request: plan.request, url: plan.url, addresses: addresses,
             connectTo: connectTo, engineFields: plan.contribution.fields, usesHTTP1: plan.usesHTTP1,
-            isAuthorized: plan.isAuthorized, trust: plan.trust, receiveBuffer: session.receiveBuffer)
+            hasOwnConnection: plan.hasOwnConnection, isAuthorized: plan.isAuthorized, trust: plan.trust,
+            receiveBuffer: session.receiveBuffer)
         do throws(CurlError) {
             exchangeID = try core.start(handler: handler) { (exchange: Exchange) throws(CurlError) in
                 try options.apply(to: exchange)

@@ -18,6 +18,8 @@ protocol ConfirmableRun: LoopRun {
 /// One that brings a file.
 protocol FileRun: LoopRun {
     var file: DownloadFile { get }
+    /// Hands the bytes that its connections have gathered to the disk.
+    func flushGathered()
     /// The disk has taken what it was handed, or has failed.
     func diskDidMove(_ error: TransferError?)
 }

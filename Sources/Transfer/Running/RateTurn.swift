@@ -78,10 +78,16 @@ struct RateTurn {
         counted = 0
     }
 
-    /// Bytes to send at a time, so that they come evenly at a small rate too: what a twentieth of a second takes.
-    mutating func piece(upTo room: Int) -> Int {
+    /// Bytes a second of the smallest limit; `nil` where there is none.
+    mutating func rate() -> Int64? {
         followHost()
         let rate = min(limits.rate ?? .max, limiter.rate ?? .max, host?.rate ?? .max)
+        return rate == .max ? nil : rate
+    }
+
+    /// Bytes to send at a time, so that they come evenly at a small rate too: what a twentieth of a second takes.
+    mutating func piece(upTo room: Int) -> Int {
+        let rate = rate() ?? .max
         return max(min(room, Self.leastPiece), min(room, Int(clamping: rate / 20)))
     }
 

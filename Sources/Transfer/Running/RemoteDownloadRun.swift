@@ -79,6 +79,15 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
         if !file.isAhead { exchange.resume(.checkpoint) }
     }
 
+    func flushGathered() {
+        if case .ended = phase { return }
+        do throws(TransferError) {
+            try writer.flush()
+        } catch {
+            diskDidMove(error)
+        }
+    }
+
     func diskDidMove(_ error: TransferError?) {
         if case .ended = phase { return }
         // What is under way is broken off first: its end leads on.

@@ -190,6 +190,8 @@ final class RemoteExchange: ExchangeHandler {
         if let id = exchangeID, core.exchange(id) != nil { core.cancel(id) } else { end(reason) }
     }
 
+    var holdsPause: Bool { !pauses.isEmpty }
+
     func pause(_ reason: Transaction.Pauses) {
         pauses.insert(reason)
         hasPaused = true

@@ -10,6 +10,9 @@ final class RemoteLoops: Sendable {
     static let count = 16
 
     private let loops = Mutex<[Int: TransferLoop]>([:])
+    private let faults: LoopFaults
+
+    init(faults: LoopFaults) { self.faults = faults }
 
     /// - Parameter otherwise: the one to take where the system has no thread for another.
     func loop(for url: String, otherwise: TransferLoop) -> TransferLoop {
@@ -17,7 +20,7 @@ final class RemoteLoops: Sendable {
         return loops.withLock { loops in
             if let loop = loops[number] { return loop }
             // Once taken, it stays: a task is found on the loop that it began on.
-            let loop = (try? TransferLoop(name: "dld-remote-\(number)")) ?? otherwise
+            let loop = (try? TransferLoop(name: "dld-remote-\(number)", faults: faults)) ?? otherwise
             loops[number] = loop
             return loop
         }

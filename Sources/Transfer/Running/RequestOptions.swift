@@ -12,6 +12,8 @@ struct RequestOptions {
     let engineFields: [String]
     /// HTTP/2 broke here.
     var usesHTTP1 = false
+    /// It is not to share a connection of HTTP/2 with others.
+    var hasOwnConnection = false
     /// A challenge has been answered: its field outranks the request's own.
     var isAuthorized = false
     let trust: TrustOptions
@@ -29,7 +31,13 @@ struct RequestOptions {
         let version = usesHTTP1 ? .http1 : configuration.httpVersion(of: request, at: url)
         try exchange.easy.set(.httpVersion, to: version.curlNumber)
         // Rather one connection for many than many that open at once.
-        if version != .http1 { try exchange.easy.set(.pipeWait, to: true) }
+        if version != .http1 {
+            try exchange.easy.set(.pipeWait, to: !hasOwnConnection)
+            if hasOwnConnection {
+                try exchange.easy.set(.freshConnection, to: true)
+                try exchange.easy.set(.forbidReuse, to: true)
+            }
+        }
         try exchange.easy.set(.http09, to: false)
         try exchange.easy.set(.suppressConnectHeaders, to: true)
         try exchange.easy.set(.netrc, to: false)

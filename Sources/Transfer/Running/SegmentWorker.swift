@@ -25,8 +25,10 @@ final class SegmentWorker: TransactionClient {
         case body(end: Int64?)
         /// Every byte of the claim is here, and the answer has more of them.
         case claim
-        /// What is there is of no use any more: ask again for the whole.
+        /// What is there is of no use any more, the server's answer says: ask again for the whole.
         case askAgain(reason: String)
+        /// What is there was seen to be wrong: forget it and ask for the whole.
+        case startOver(reason: String)
         case askUnconditionally
         /// Nothing follows what is here, the server says: its last bytes are to show it.
         case confirmEnd
@@ -42,6 +44,17 @@ final class SegmentWorker: TransactionClient {
         case refused(TransferError)
         /// It is to be asked for once more, over another connection.
         case replaced
+        /// The rest is to be asked for over a connection of its own.
+        case elsewhere
+
+        /// Whether it says nothing against the bytes that are here. Where they are complete, they count.
+        var leavesBytesAsTheyAre: Bool {
+            switch self {
+            case .askAgain, .askUnconditionally, .confirmEnd, .changed, .useless, .failed, .replaced, .elsewhere: true
+            // An end that is judged by itself, or bytes that were seen to be wrong.
+            case .body, .claim, .whole, .startOver, .refused: false
+            }
+        }
     }
 
     /// Whether the last bytes that are here were asked for, to see whether something follows them: once is enough.
@@ -481,7 +494,7 @@ final class SegmentWorker: TransactionClient {
                     return .accepted
                 }
                 // Someone else has the rest.
-                try append(UnsafeRawBufferPointer(rebasing: bytes[..<Int(end - writer.position)]))
+                try append(UnsafeRawBufferPointer(rebasing: bytes[..<Int(max(0, end - writer.position))]))
                 return breakOffInside(.claim, .cancelled)
             } catch {
                 return breakOffInside(.refused(error), error)
@@ -489,6 +502,12 @@ final class SegmentWorker: TransactionClient {
         case .discarding: return .accepted
         case .asking, .broken, .ended: return .refused
         }
+    }
+
+    func leavesSharedConnection() -> Bool {
+        guard case .receiving = phase, run.canAskForRest, decoder == nil else { return false }
+        phase = .broken(.elsewhere)
+        return true
     }
 
     private func append(_ bytes: UnsafeRawBufferPointer) throws(TransferError) {

@@ -1,5 +1,6 @@
 import Curl
 import Glibc
+import HTTPTypes
 
 /// Who asks through a ``Transaction``: says what goes along, and takes the final answer. Called on the loop's thread.
 protocol TransactionClient: AnyObject {
@@ -22,6 +23,9 @@ protocol TransactionClient: AnyObject {
     func fill(_ space: UnsafeMutableRawBufferPointer) -> FillVerdict
     /// The request's body is to be sent again from `offset`.
     func rewind(to offset: Int64) -> Bool
+    /// The answer stands still in a stream of a connection that others use too. Says whether the client asks for the rest
+    /// over a connection of its own, once ``didEnd(_:)`` has been called.
+    func leavesSharedConnection() -> Bool
     /// Nothing more comes; `nil` where libcurl is content with the body: whether it is whole is for the client to judge.
     func didEnd(_ error: TransferError?)
 }
@@ -32,6 +36,7 @@ extension TransactionClient {
         _ contribution: inout Transaction.Contribution
     ) throws(TransferError) -> CachedResponse? { nil }
     func hear(_ head: ResponseHead) {}
+    func leavesSharedConnection() -> Bool { false }
     func fill(_ space: UnsafeMutableRawBufferPointer) -> FillVerdict { .filled(0) }
     func rewind(to offset: Int64) -> Bool { true }
 }
@@ -111,6 +116,9 @@ final class Transaction: ExchangeHandler {
     private var parser = ResponseHeadParser()
     /// Whether the final answer came in HTTP/1.1, once there was one.
     private var isHTTP1: Bool?
+    /// Bytes of it have to wait, so that it shares no connection: libcurl 7.88 keeps up to 32 MiB of a paused HTTP/2
+    /// stream in memory, and one paused stream starves the others of its connection.
+    private var needsOwnConnection = false
     private var redirects = 0
     private var discarded = 0
     private var trailerBytes = 0
@@ -256,9 +264,12 @@ final class Transaction: ExchangeHandler {
             let origin = (url.scheme, url.host, url.port)
             incoming = RateTurn(.download, at: origin, limits: limits, session: session)
             outgoing = RateTurn(.upload, at: origin, limits: limits, session: session)
+            if incoming?.rate() != nil || (![.get, .head].contains(request.method) && outgoing?.rate() != nil) {
+                needsOwnConnection = true
+            }
             let plan = ExchangeLauncher.Plan(
                 request: request, url: url, contribution: contribution, usesHTTP1: usesHTTP1(at: url),
-                isAuthorized: isAuthorized, trust: trust, cookies: cookies)
+                hasOwnConnection: needsOwnConnection, isAuthorized: isAuthorized, trust: trust, cookies: cookies)
             launcher.launch(plan, handler: self) { [unowned self] error in end(error) }
         } catch {
             end(error)
@@ -297,6 +308,8 @@ final class Transaction: ExchangeHandler {
 
     func pause(_ reason: Pauses) { pauses.insert(reason) }
 
+    var holdsPause: Bool { !pauses.isEmpty }
+
     /// To be called from outside libcurl's callbacks.
     func resume(_ reason: Pauses) {
         guard pauses.contains(reason) else { return }
@@ -333,15 +346,27 @@ final class Transaction: ExchangeHandler {
         switch phase {
         case .receiving:
             bodyBegun = true
-            if mustRest(&incoming, toPass: bytes.count) { return .paused }
+            if mustRest(&incoming, toPass: bytes.count) { return standStill() }
             let verdict = client.receive(bytes)
-            if case .accepted = verdict { incoming?.pass(bytes.count) }
+            switch verdict {
+            case .accepted: incoming?.pass(bytes.count)
+            case .paused: return standStill()
+            case .refused: break
+            }
             return verdict
         case .discarding:
             discarded += bytes.count
             return discarded <= Self.discardLimit ? .accepted : .refused
         case .idle, .asking, .deciding, .ended: return .refused
         }
+    }
+
+    /// Pauses the answer, or breaks it off where its client asks for the rest over a connection of its own.
+    private func standStill() -> BodyVerdict {
+        guard isHTTP1 == false, !needsOwnConnection, client.leavesSharedConnection() else { return .paused }
+        needsOwnConnection = true
+        failure = failure ?? .cancelled
+        return .refused
     }
 
     func fill(_ space: UnsafeMutableRawBufferPointer, on exchange: Exchange) -> FillVerdict {
@@ -390,9 +415,10 @@ final class Transaction: ExchangeHandler {
     func usesHTTP1(at url: CurlURL) -> Bool {
         switch session.configuration.httpVersion(of: request, at: url) {
         case .http1: return true
+        // Such a server may speak nothing else.
         case .http2PriorKnowledge: break
         // Which version it is, is agreed upon within TLS.
-        case .http2, .http3: if url.scheme != "https" { return true }
+        case .http2, .http3: if url.scheme != "https" || needsOwnConnection { return true }
         }
         return session.avoidsHTTP2(at: url.origin)
     }

@@ -25,7 +25,8 @@ public final class Session: Sendable {
     /// Read files for their digests.
     let digestThreads: WorkerThreads
     private let loops: [TransferLoop]
-    private let remoteLoops = RemoteLoops()
+    private let remoteLoops: RemoteLoops
+    private let faults: LoopFaults
     private let running = Atomic<Int>(0)
 
     private struct State {
@@ -82,9 +83,14 @@ public final class Session: Sendable {
                 limit: configuration.maximumConnectionsPerHost ?? .max, limits: configuration.connectionLimits)
             state.withLock { $0.gate = gate }
         }
+        let faults = LoopFaults { [weak delegate] description in delegate?.session(didFindFault: description) }
+        self.faults = faults
+        remoteLoops = RemoteLoops(faults: faults)
         digestThreads = WorkerThreads(name: "dld-digest", limit: 4, stack: SystemThread.largeStack)
         do {
-            loops = try (0..<max(1, configuration.loops)).map { try TransferLoop(name: "dld-loop-\($0)") }
+            loops = try (0..<max(1, configuration.loops)).map {
+                try TransferLoop(name: "dld-loop-\($0)", faults: faults)
+            }
         } catch let error as TransferError {
             throw error
         } catch {
@@ -107,6 +113,11 @@ public final class Session: Sendable {
 
     /// Whether that library has HTTP/3: without it, ``HTTPVersion/http3`` asks for HTTP/2.
     public static var speaksHTTP3: Bool { CurlLibrary.hasHTTP3 }
+
+    /// Internal faults since the session was made: transfers that stood still although there was work for them, and
+    /// that had to be kicked. Anything but 0 is a defect of this library or of libcurl;
+    /// ``SessionDelegate/Overrides/sessionDidFindFault`` describes each.
+    public var internalFaults: Int { faults.count }
 
     /// Takes the place of the configuration's ``SessionConfiguration/hostRates``, for what runs already too.
     public func setHostRates(_ rates: HostTable<TransferRates>) { hostRates.table = rates }

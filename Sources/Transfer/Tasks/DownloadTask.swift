@@ -54,6 +54,8 @@ public final class DownloadTask: LoopTask {
         var leavesNothing = false
         var stated: StatedDigest?
         var soleSource: String?
+        /// Bytes that had been received when the gathered ones were last handed to the disk.
+        var handedOver: Int64 = 0
     }
 
     private let mutable: Mutex<State>
@@ -125,12 +127,13 @@ public final class DownloadTask: LoopTask {
     /// Bytes between two checkpoints from which on a download is one of those that leave the page cache.
     private static let cachedShare: Int64 = 16 << 20
 
-    /// Brings what is written so far to the disk; a large and fast file's bytes leave the page cache with that.
+    /// Brings what has been received so far to the disk; a large and fast file's bytes leave the page cache with that.
     ///
-    /// - Returns: resume data for it; `nil` where nothing has been written.
+    /// - Returns: resume data for it; `nil` where nothing has been received.
     /// - Throws: where the sync failed: then only earlier resume data count; `volumeDetached` where the part's file
     ///   system was taken off its place.
     public func checkpoint() async throws(TransferError) -> ResumeData? {
+        await flushGathered()
         guard let (part, version) = mutable.withLock({ state in state.part.map { ($0, state.version) } }) else {
             return nil
         }
@@ -150,10 +153,29 @@ public final class DownloadTask: LoopTask {
         return resumeData(for: part, version, ranges: try outcome.get())
     }
 
+    /// Hands the bytes that wait in memory for a large write to the kernel. At a small rate they would wait for long.
+    private func flushGathered() async {
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            let isPosted = session.loop(for: self).post { [self] core in
+                let received = progress.transferredBytes
+                (core.client(identifier) as? any FileRun)?.flushGathered()
+                mutable.withLock { $0.handedOver = received }
+                continuation.resume()
+            }
+            if !isPosted { continuation.resume() }
+        }
+    }
+
     /// The resume data of a checkpoint have been kept where they outlast a crash.
     public func confirm(_ resumeData: ResumeData) {
         let count = resumeData.ranges.count
         session.perform(self) { ($0 as? any ConfirmableRun)?.confirm(count) }
+    }
+
+    /// Whether bytes have been received that no checkpoint covers.
+    public var needsCheckpoint: Bool {
+        let received = progress.transferredBytes
+        return mutable.withLock { ($0.part?.unsynced ?? 0) > 0 || $0.handedOver != received }
     }
 
     /// Written and not yet synced.

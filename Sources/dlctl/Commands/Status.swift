@@ -26,7 +26,7 @@ struct Status: DaemonCommand {
     }
 
     static func lines(_ status: DaemonStatus) -> [String] {
-        let facts = [
+        var facts = [
             ("up for", Describe.span(milliseconds: status.uptime)),
             ("tasks", Describe.counts(status.tasks)),
             ("rate", "\(Describe.rate(status.downloadRate)) down, \(Describe.rate(status.uploadRate)) up"),
@@ -35,6 +35,10 @@ struct Status: DaemonCommand {
             ("socket", status.socket),
             ("libcurl", status.libcurl),
         ]
+        if status.internalFaults > 0 {
+            facts.append(
+                ("faults", "\(status.internalFaults) transfers had to be kicked: please report what the log says"))
+        }
         let width = facts.reduce(0) { max($0, $1.0.count) }
         return ["dld \(Escape.visible(status.version)), process \(status.pid)"]
             + facts.map { "  " + DisplayWidth.pad($0.0, width) + "  " + Escape.visible($0.1) }

@@ -1,0 +1,77 @@
+import CCurl
+import Synchronization
+
+/// The watchdog: finds exchanges that have work and that nobody looks after.
+///
+/// libcurl 7.88 loses wake-ups in several places, and a fault of ours would look the same: a transfer that stands still
+/// until a timeout. Each such case counts as an internal fault, is reported once, and is kicked.
+extension LoopCore {
+    /// Has the watchdog look while an exchange may stand still. A loop without exchanges, or with paused ones alone, is
+    /// not woken for it.
+    func scheduleWatch() {
+        if watchDeadline == nil { watchDeadline = now.advanced(milliseconds: ForgottenExchange.interval) }
+    }
+
+    func watchExchanges() {
+        guard let due = watchDeadline, due <= now else { return }
+        watchDeadline = nil
+        var verdicts: [(Exchange, ForgottenExchange.Verdict)] = []
+        var isWatching = false
+        for exchange in exchanges.values {
+            if exchange.pausedDirections == 0 || !exchange.handler.holdsPause { isWatching = true }
+            guard now.milliseconds(since: exchange.lastActivity) >= ForgottenExchange.patience else { continue }
+            let verdict = exchange.suspicion.look(
+                lastActivity: exchange.lastActivity, hasWork: standstill(of: exchange) != nil)
+            if verdict != .none { verdicts.append((exchange, verdict)) }
+        }
+        if isWatching { scheduleWatch() }
+        for (exchange, verdict) in verdicts {
+            report(exchange)
+            if verdict == .end {
+                willFail(exchange, CurlError(CURLE_RECV_ERROR, message: "libcurl lost track of the transfer"))
+            } else if exchange.pausedDirections != 0 {
+                exchange.unpause()
+            } else {
+                exchange.nudge()
+            }
+        }
+    }
+
+    /// Why an exchange should not stand still; `nil` where it may.
+    private func standstill(of exchange: Exchange) -> String? {
+        if exchange.pausedDirections != 0 {
+            return exchange.handler.holdsPause ? nil : "paused without a reason"
+        }
+        // A socket that epoll watches is looked after at every turn.
+        if let socket = exchange.socket, !isWatched(socket.descriptor), socket.hasInput {
+            return "bytes wait in a socket that libcurl does not watch"
+        }
+        return !exchange.hasAskedForBytes && exchange.easy.hasWholeBody() ? "every byte of the body is there" : nil
+    }
+
+    private func report(_ exchange: Exchange) {
+        let silence = now.milliseconds(since: exchange.lastActivity)
+        faults.report(
+            "exchange \(exchange.id) stood still for \(silence) ms: \(standstill(of: exchange) ?? "unknown"); "
+                + exchange.easy.state())
+    }
+}
+
+/// Counts the internal faults of one or more loops and hands each to whoever logs it.
+package final class LoopFaults: Sendable {
+    private let counter = Atomic<Int>(0)
+    private let handler: @Sendable (String) -> Void
+
+    /// - Parameter handler: called with a description of each fault, on the loop's thread; must not block.
+    package init(_ handler: @escaping @Sendable (String) -> Void = { _ in }) {
+        self.handler = handler
+    }
+
+    /// Faults so far.
+    package var count: Int { counter.load(ordering: .relaxed) }
+
+    func report(_ description: String) {
+        counter.wrappingAdd(1, ordering: .relaxed)
+        handler(description)
+    }
+}

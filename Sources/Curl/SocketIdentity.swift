@@ -1,0 +1,20 @@
+import CLinux
+import Glibc
+
+/// A socket that libcurl used, told from another one that was given the same descriptor later.
+struct SocketIdentity {
+    let descriptor: Int32
+    private let cookie: UInt64
+
+    init(_ descriptor: Int32) {
+        self.descriptor = descriptor
+        cookie = linux_socket_cookie(descriptor)
+    }
+
+    /// Whether the socket is still open and has bytes, an end or an error to be read.
+    var hasInput: Bool {
+        guard cookie != 0, linux_socket_cookie(descriptor) == cookie else { return false }
+        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&entry, 1, 0) > 0 && entry.revents & Int16(POLLNVAL) == 0
+    }
+}
