@@ -279,32 +279,36 @@ def ends_statement(source, last):
     return source.begins_line(last + 1) and not continues(source, last + 1)
 
 
-def is_value_of_block(source, first, last):
-    """Whether the statement is all of its block, and the block's value is looked at."""
+def dropping_statement(source, first, last, is_named):
+    """The statement that drops a call's result: the call's own, or one around the closure whose value it is.
+
+    Returns its first token, its last and whether `_ =` drops it; `None` where the result is looked at.
+    """
+    own = first, last, is_named
     brace = source.around[first]
-    if brace is None or source.text(brace) != "{" or source.partner.get(brace) != last + 1:
-        return False
+    if is_named or brace is None or source.text(brace) != "{" or source.partner.get(brace) != last + 1:
+        return own
     before = source.text(first - 1)
     if first - 1 != brace and before != "in":
-        return False
-    begin, kind = head(source, brace)
+        return own
+    kind = head(source, brace)[1]
     if kind == "value":
-        return True
+        return None
     if kind != "closure":
-        return False
+        return own
     # What the closure belongs to: a call before it, or around it.
     outer = brace - 1
     if source.text(outer) == ")":
         outer = source.partner[outer] - 1
-    callee = source.text(outer)
-    if callee in ("(", ",", ":"):
+    if source.text(outer) in ("(", ",", ":"):
         around = source.around[brace]
-        callee = source.text(around - 1) if around is not None and source.text(around) == "(" else ""
-        outer = around - 1 if around is not None else brace
-    if not PASSES_ON.match(callee):
-        return False
-    while source.text(outer - 1) in (".", "?", "!") or source.text(outer - 1) == ")":
-        outer = source.partner.get(outer - 1, outer - 1) if source.text(outer - 1) == ")" else outer - 1
+        if around is None or source.text(around) != "(":
+            return own
+        outer = around - 1
+    if not PASSES_ON.match(source.text(outer)):
+        return own
+    while source.text(outer - 1) in (".", "?", "!", ")"):
+        outer = source.partner.get(outer - 1, outer - 1)
         if source.text(outer) in (".", "?", "!", "("):
             outer -= 1
     outer_end = source.partner[brace]
@@ -312,8 +316,8 @@ def is_value_of_block(source, first, last):
         outer_end += 1
     start = statement_start(source, outer)
     if start is None or not ends_statement(source, outer_end):
-        return True
-    return is_value_of_block(source, start[0], outer_end)
+        return None
+    return dropping_statement(source, start[0], outer_end, start[1])
 
 
 def check_swift(source, declarations):
@@ -341,8 +345,10 @@ def check_swift(source, declarations):
         around = source.around[first]
         if around is not None and source.text(around) != "{":
             continue
-        if not is_named and is_value_of_block(source, first, last):
+        dropping = dropping_statement(source, first, last, is_named)
+        if dropping is None:
             continue
+        first, last, is_named = dropping
         if not is_qualified and is_swift_name(source, index, declarations):
             continue
         if not is_named:

@@ -65,6 +65,7 @@ class DroppedInSwift(unittest.TestCase):
         self.found("func f() {\n    _ = close(fd)\n}")
         self.found("func f() {\n    defer { _ = close(fd) }\n}")
         self.found("func f() {\n    g = 1  // another's\n    _ = close(fd)\n}")
+        self.found("func f() {\n    _ = path.withCString { close($0) }\n}")
         self.found("func f() {\n    // MARK: The end\n    _ = close(fd)\n}")
 
     def test_method_of_another_type_with_that_name(self):
@@ -102,6 +103,7 @@ class LookedAtInSwift(unittest.TestCase):
     def test_dropped_for_a_reason(self):
         self.passes("func f() {\n    _ = close(fd)  // nothing was written to it\n}")
         self.passes("func f() {\n    // Nothing was written to it.\n    _ = close(fd)\n}")
+        self.passes("func f() {\n    _ = path.withCString { close($0) }  // nobody reads it\n}")
         self.passes("func f() {\n    defer { _ = close(fd) }  // nothing was written to it\n}")
 
     def test_function_without_a_result(self):
