@@ -20,8 +20,12 @@ struct RowBindingTests {
                 row.bind(number % 3 == 0 ? "text \(number)" : nil)
             }
             let rows = try Row.fetchAll(db, sql: "SELECT a, b FROM t ORDER BY rowid")
-            #expect(rows.map { $0[0] as Int64? } == (0..<count).map { $0 % 2 == 0 ? Int64($0) : nil })
-            #expect(rows.map { $0[1] as String? } == (0..<count).map { $0 % 3 == 0 ? "text \($0)" : nil })
+            #expect(rows.count == count)
+            for (number, row) in rows.enumerated() {
+                let (value, text): (Int64?, String?) = (row[0], row[1])
+                #expect(value == (number % 2 == 0 ? Int64(number) : nil))
+                #expect(text == (number % 3 == 0 ? "text \(number)" : nil))
+            }
         }
     }
 
