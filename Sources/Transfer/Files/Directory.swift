@@ -76,7 +76,8 @@ public final class Directory: Sendable {
             let descriptor = Glibc.open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
             // Whoever may make entries there need not be allowed to read it: then it cannot be opened for this.
             guard descriptor >= 0 else { continue }
-            try synchronize(FileDescriptorOwner(descriptor).raw, parent)
+            defer { _ = close(descriptor) }  // a directory that was read at most
+            try synchronize(descriptor, parent)
         }
     }
 
