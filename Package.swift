@@ -100,7 +100,8 @@ let package = Package(
         .executableTarget(
             name: "TransferLoad", dependencies: ["Transfer", "CallCount", .httpTypes], path: "Tests/TransferLoad",
             swiftSettings: strict),
-        .testTarget(name: "CurlTests", dependencies: ["Curl", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "CurlTests", dependencies: ["Curl", "CCurl", "CLinux", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "TransferTests", dependencies: ["Transfer", "Curl", "CLinux", "TestSupport", .httpTypes],
             swiftSettings: strict),

@@ -71,7 +71,7 @@ int linux_clock_watch(void) {
     int fd = timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC);
     if (fd >= 0 && linux_clock_watch_arm(fd) != 0) {
         int error = errno;
-        close(fd);
+        (void)close(fd); // nothing was written to it
         errno = error;
         return -1;
     }
@@ -115,7 +115,7 @@ int linux_openat_stepwise(int dirfd, const char *path, int flags, mode_t mode) {
             } while (fd < 0 && errno == EINTR);
         }
         int error = errno;
-        if (base != dirfd) close(base);
+        if (base != dirfd) (void)close(base); // O_PATH: nothing was written to it
         errno = error;
         if (fd < 0 || next == NULL) return fd;
         base = fd;
@@ -211,7 +211,7 @@ int linux_netlink_route(int listens) {
     }
     if (bind(fd, (struct sockaddr *)&own, sizeof own) != 0) {
         int error = errno;
-        close(fd);
+        (void)close(fd); // nothing was written to it
         errno = error;
         return -1;
     }

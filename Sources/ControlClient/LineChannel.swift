@@ -30,7 +30,8 @@ final class LineChannel {
         guard descriptor >= 0 else { throw .noDaemon(paths: [path], errno: errno) }
         // connect(2) on a full backlog waits as long as a send would.
         var limit = timeval(tv_sec: Self.connectSeconds, tv_usec: 0)
-        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        // Where it is refused, only a full backlog is waited for longer.
+        _ = setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         var outcome: Int32
         repeat {
             outcome = withUnsafePointer(to: &address) {
@@ -41,7 +42,7 @@ final class LineChannel {
         } while outcome != 0 && errno == EINTR
         if outcome != 0 {
             let code = errno
-            close(descriptor)
+            _ = close(descriptor)  // never connected
             switch code {
             case EACCES, EPERM: throw .notPermitted(path: path)
             case EAGAIN: throw .timedOut
@@ -52,7 +53,7 @@ final class LineChannel {
         self.descriptor = descriptor
     }
 
-    deinit { close(descriptor) }
+    deinit { _ = close(descriptor) }  // answers, not the close, say what arrived
 
     /// Sends `line` and the LF that ends it.
     func send(_ line: [UInt8], until deadline: Deadline) throws(ClientError) {

@@ -66,7 +66,7 @@ final class DescriptorReserve {
     /// - Returns: `false` where none was left.
     func release() -> Bool {
         guard let descriptor = descriptors.popLast() else { return false }
-        _ = Glibc.close(descriptor)
+        _ = Glibc.close(descriptor)  // frees the number whatever it returns (close(2))
         return true
     }
 }

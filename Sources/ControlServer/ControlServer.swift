@@ -110,7 +110,7 @@ package actor ControlServer {
                 channel.eventLoop.makeCompletedFuture {
                     // NIO listens with a backlog of 128; clients that do not wait would be turned away by a burst.
                     try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
-                        _ = listen($0, 1024)
+                        _ = listen($0, 1024)  // NIO listens too, and fails where the socket cannot
                     }
                     try channel.pipeline.syncOperations.addHandler(AcceptHandler(reserve: reserve.value))
                 }

@@ -82,7 +82,7 @@ struct ListeningSocket {
         do {
             made = try Self.bind(descriptor, socket)
         } catch {
-            _ = Glibc.close(descriptor)
+            _ = Glibc.close(descriptor)  // nobody has connected
             throw error
         }
         self.descriptor = descriptor
@@ -92,7 +92,7 @@ struct ListeningSocket {
     func unlinkIfMade() {
         guard let made, let found = Self.status(made.path), found.st_dev == made.device, found.st_ino == made.inode
         else { return }
-        _ = unlink(made.path)
+        _ = unlink(made.path)  // the next start clears what stays
     }
 
     // MARK: - Making
@@ -107,12 +107,12 @@ struct ListeningSocket {
         let made = Made(path: path, device: status.st_dev, inode: status.st_ino)
         if let group = socket.group, lchown(path, uid_t.max, group) != 0 {
             let error = failure("chown", path)
-            _ = unlink(path)
+            _ = unlink(path)  // the next start clears what stays
             throw error
         }
         guard chmod(path, socket.mode) == 0 else {
             let error = failure("chmod", path)
-            _ = unlink(path)
+            _ = unlink(path)  // the next start clears what stays
             throw error
         }
         return made
@@ -176,7 +176,7 @@ struct ListeningSocket {
         let probe = Glibc.socket(
             AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
         guard probe >= 0 else { return false }
-        defer { _ = Glibc.close(probe) }
+        defer { _ = Glibc.close(probe) }  // a probe sends nothing
         let connected = withUnsafePointer(to: address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 Glibc.connect(probe, $0, socklen_t(MemoryLayout<sockaddr_un>.size))

@@ -50,9 +50,21 @@ package struct CurlError: Error, Sendable, Equatable, CustomStringConvertible {
         self.message = message
     }
 
+    /// What a multi handle could not do. Its codes have numbers that mean other things among those of transfers: this
+    /// one stands for all of them.
     package init(_ code: CURLMcode) {
-        self.code = UInt32(bitPattern: code.rawValue)
+        self.code = CURLE_UNRECOVERABLE_POLL.rawValue
         message = String(cString: curl_multi_strerror(code))
+    }
+
+    /// Throws what is not `CURLE_OK`.
+    static func check(_ code: CURLcode) throws(CurlError) {
+        guard code == CURLE_OK else { throw CurlError(code) }
+    }
+
+    /// Throws what is not `CURLM_OK`.
+    static func check(_ code: CURLMcode) throws(CurlError) {
+        guard code == CURLM_OK else { throw CurlError(code) }
     }
 
     package var description: String { message }

@@ -29,7 +29,9 @@ package struct CurlURL: Sendable, Equatable {
             throw CurlError(CURLE_URL_MALFORMAT)
         }
         // A fragment is the client's own (RFC 9110, section 4.2.5).
-        curl_url_set(handle, CURLUPART_FRAGMENT, nil, 0)
+        guard curl_url_set(handle, CURLUPART_FRAGMENT, nil, 0) == CURLUE_OK else {
+            throw CurlError(CURLE_URL_MALFORMAT)
+        }
         func part(_ part: CURLUPart, _ flags: UInt32 = 0) -> String? {
             var text: UnsafeMutablePointer<CChar>?
             guard curl_url_get(handle, part, &text, flags) == CURLUE_OK, let text else { return nil }

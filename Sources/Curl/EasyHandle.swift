@@ -22,41 +22,41 @@ package struct EasyHandle: ~Copyable {
     package borrowing func set(_ option: EasyOption.Text, to value: String) throws(CurlError) {
         // A NUL would end the value for libcurl where it goes on for us.
         guard !value.utf8.contains(0) else { throw CurlError(CURLE_BAD_FUNCTION_ARGUMENT) }
-        try check(ccurl_set_string(raw, option.option, value))
+        try CurlError.check(ccurl_set_string(raw, option.option, value))
     }
 
     /// Takes away what libcurl was built with.
     package borrowing func clear(_ option: EasyOption.Text) throws(CurlError) {
-        try check(ccurl_set_string(raw, option.option, nil))
+        try CurlError.check(ccurl_set_string(raw, option.option, nil))
     }
 
     package borrowing func set(_ option: EasyOption.Number, to value: Int) throws(CurlError) {
-        try check(ccurl_set_long(raw, option.option, value))
+        try CurlError.check(ccurl_set_long(raw, option.option, value))
     }
 
     package borrowing func set(_ option: EasyOption.Number, to value: Bool) throws(CurlError) {
-        try check(ccurl_set_long(raw, option.option, value ? 1 : 0))
+        try CurlError.check(ccurl_set_long(raw, option.option, value ? 1 : 0))
     }
 
     package borrowing func set(_ option: EasyOption.Offset, to value: Int64) throws(CurlError) {
-        try check(ccurl_set_offset(raw, option.option, curl_off_t(value)))
+        try CurlError.check(ccurl_set_offset(raw, option.option, curl_off_t(value)))
     }
 
     package mutating func setHeaders(_ list: consuming HeaderList) throws(CurlError) {
         headers = list
-        try check(ccurl_set_list(raw, CURLOPT_HTTPHEADER, headers.head))
+        try CurlError.check(ccurl_set_list(raw, CURLOPT_HTTPHEADER, headers.head))
     }
 
     /// `+host:port:address,address`: see `CURLOPT_RESOLVE`; the plus lets the entry expire.
     package mutating func setAddresses(_ list: consuming HeaderList) throws(CurlError) {
         addresses = list
-        try check(ccurl_set_list(raw, CURLOPT_RESOLVE, addresses.head))
+        try CurlError.check(ccurl_set_list(raw, CURLOPT_RESOLVE, addresses.head))
     }
 
     /// `host:port:address:port`, the first two empty for any: see `CURLOPT_CONNECT_TO`.
     package mutating func setConnectTo(_ list: consuming HeaderList) throws(CurlError) {
         connectTo = list
-        try check(ccurl_set_list(raw, CURLOPT_CONNECT_TO, connectTo.head))
+        try CurlError.check(ccurl_set_list(raw, CURLOPT_CONNECT_TO, connectTo.head))
     }
 
     /// Commands to a file server before and after the transfer, and between the making of FTP's data connection and the
@@ -68,18 +68,14 @@ package struct EasyHandle: ~Copyable {
         commandsBefore = before
         commandsBetween = between
         commandsAfter = after
-        try check(ccurl_set_list(raw, CURLOPT_QUOTE, commandsBefore.head))
-        try check(ccurl_set_list(raw, CURLOPT_PREQUOTE, commandsBetween.head))
-        try check(ccurl_set_list(raw, CURLOPT_POSTQUOTE, commandsAfter.head))
+        try CurlError.check(ccurl_set_list(raw, CURLOPT_QUOTE, commandsBefore.head))
+        try CurlError.check(ccurl_set_list(raw, CURLOPT_PREQUOTE, commandsBetween.head))
+        try CurlError.check(ccurl_set_list(raw, CURLOPT_POSTQUOTE, commandsAfter.head))
     }
 
     package borrowing func set(_ option: EasyOption.Blob, to bytes: some Collection<UInt8>) throws(CurlError) {
         let bytes = ContiguousArray(bytes)
         let code = bytes.withUnsafeBytes { ccurl_set_blob(raw, option.option, $0.baseAddress, $0.count) }
-        try check(code)
-    }
-
-    private borrowing func check(_ code: CURLcode) throws(CurlError) {
-        guard code == CURLE_OK else { throw CurlError(code) }
+        try CurlError.check(code)
     }
 }

@@ -18,7 +18,8 @@ extension EasyHandle {
 
     package borrowing func serverCertificates() -> ServerCertificates {
         var result = 0
-        _ = ccurl_get_long(raw, CURLINFO_SSL_VERIFYRESULT, &result)
+        // A verdict that cannot be had is not a good one (X509_V_ERR_UNSPECIFIED).
+        if ccurl_get_long(raw, CURLINFO_SSL_VERIFYRESULT, &result) != CURLE_OK { result = 1 }
         var chain: [String] = []
         if let information = ccurl_get_certificates(raw), let lists = information.pointee.certinfo {
             for index in 0..<Int(information.pointee.num_of_certs) {

@@ -14,7 +14,12 @@ final class ErrorText {
     func clear() { words.pointee = 0 }
 
     /// From here on libcurl writes here; to be detached before this goes away.
-    func attach(to easy: borrowing EasyHandle) { _ = ccurl_set_pointer(easy.raw, CURLOPT_ERRORBUFFER, words) }
+    func attach(to easy: borrowing EasyHandle) throws(CurlError) {
+        try CurlError.check(ccurl_set_pointer(easy.raw, CURLOPT_ERRORBUFFER, words))
+    }
 
-    func detach(from easy: borrowing EasyHandle) { _ = ccurl_set_pointer(easy.raw, CURLOPT_ERRORBUFFER, nil) }
+    func detach(from easy: borrowing EasyHandle) {
+        // Without a pointer nothing can be refused: libcurl takes the option as it is.
+        _ = ccurl_set_pointer(easy.raw, CURLOPT_ERRORBUFFER, nil)
+    }
 }

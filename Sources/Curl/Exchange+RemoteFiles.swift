@@ -69,7 +69,8 @@ extension Exchange {
         guard let context, let bytes else { return Int32(CURLKHMATCH_MISMATCH.rawValue) }
         return Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
             let key = UnsafeRawBufferPointer(start: bytes, count: count)
-            let match = exchange.handler.judge(hostKey: key, on: exchange) ? CURLKHMATCH_OK : CURLKHMATCH_MISMATCH
+            let isTrusted = !exchange.hasEnded && exchange.handler.judge(hostKey: key, on: exchange)
+            let match = isTrusted ? CURLKHMATCH_OK : CURLKHMATCH_MISMATCH
             return Int32(match.rawValue)
         }
     }
@@ -77,7 +78,7 @@ extension Exchange {
     private static let progress: curl_xferinfo_callback = { context, _, _, _, _ in
         guard let context else { return 1 }
         return Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
-            exchange.handler.goesOn(exchange) && !exchange.isHeldUp() ? 0 : 1
+            !exchange.hasEnded && exchange.handler.goesOn(exchange) && !exchange.isHeldUp() ? 0 : 1
         }
     }
 }

@@ -17,6 +17,8 @@ package final class Exchange {
     private var window: (begun: MonotonicTime, bytes: Int64)?
     /// Paused by us: no byte is expected.
     var pausedDirections: Int32 = 0
+    /// Its handler has heard of its end, and hears nothing more.
+    var hasEnded = false
     unowned let loop: LoopCore
     /// See ``watches(_:)``.
     var watch = ExchangeWatch()
@@ -34,16 +36,15 @@ package final class Exchange {
         self.loop = loop
         lastActivity = loop.now
         easy = try EasyHandle()
-        errorText.attach(to: easy)
+        try errorText.attach(to: easy)
         let context = Unmanaged.passUnretained(self).toOpaque()
-        _ = ccurl_set_pointer(easy.raw, CURLOPT_PRIVATE, context)
-        _ = ccurl_set_pointer(easy.raw, CURLOPT_WRITEDATA, context)
-        _ = ccurl_set_pointer(easy.raw, CURLOPT_HEADERDATA, context)
-        _ = ccurl_set_pointer(easy.raw, CURLOPT_READDATA, context)
-        _ = ccurl_set_data_callback(easy.raw, CURLOPT_WRITEFUNCTION, Self.write)
-        _ = ccurl_set_data_callback(easy.raw, CURLOPT_HEADERFUNCTION, Self.header)
-        _ = ccurl_set_data_callback(easy.raw, CURLOPT_READFUNCTION, Self.read)
-        _ = ccurl_set_seek_callback(easy.raw, Self.seek, context)
+        for option in [CURLOPT_PRIVATE, CURLOPT_WRITEDATA, CURLOPT_HEADERDATA, CURLOPT_READDATA] {
+            try CurlError.check(ccurl_set_pointer(easy.raw, option, context))
+        }
+        try CurlError.check(ccurl_set_data_callback(easy.raw, CURLOPT_WRITEFUNCTION, Self.write))
+        try CurlError.check(ccurl_set_data_callback(easy.raw, CURLOPT_HEADERFUNCTION, Self.header))
+        try CurlError.check(ccurl_set_data_callback(easy.raw, CURLOPT_READFUNCTION, Self.read))
+        try CurlError.check(ccurl_set_seek_callback(easy.raw, Self.seek, context))
     }
 
     deinit { errorText.detach(from: easy) }
@@ -56,8 +57,7 @@ package final class Exchange {
     package func judgesCertificates() throws(CurlError) {
         try easy.set(.certificateInformation, to: true)
         let context = Unmanaged.passUnretained(self).toOpaque()
-        let code = ccurl_set_prerequest_callback(easy.raw, Self.prerequest, context)
-        guard code == CURLE_OK else { throw CurlError(code) }
+        try CurlError.check(ccurl_set_prerequest_callback(easy.raw, Self.prerequest, context))
     }
 
     /// Whether fewer bytes came than have to. To be asked now and then.
@@ -107,6 +107,7 @@ package final class Exchange {
     private static let write: ccurl_data_callback = { bytes, size, count, context in
         guard let bytes, let context else { return 0 }
         return Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
+            guard !exchange.hasEnded else { return Int(UInt32.max) }
             exchange.lastActivity = exchange.loop.now
             let length = size * count
             exchange.count(length)
@@ -123,6 +124,7 @@ package final class Exchange {
     private static let header: ccurl_data_callback = { bytes, size, count, context in
         guard let bytes, let context else { return 0 }
         return Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
+            guard !exchange.hasEnded else { return Int(UInt32.max) }
             exchange.lastActivity = exchange.loop.now
             let length = size * count
             let line = UnsafeRawBufferPointer(start: bytes, count: length)
@@ -133,13 +135,14 @@ package final class Exchange {
     private static let seek: curl_seek_callback = { context, offset, origin in
         guard let context, origin == 0 else { return CURL_SEEKFUNC_CANTSEEK }
         return Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
-            exchange.handler.rewind(to: Int64(offset)) ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL
+            !exchange.hasEnded && exchange.handler.rewind(to: Int64(offset)) ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL
         }
     }
 
     private static let read: ccurl_data_callback = { bytes, size, count, context in
         guard let bytes, let context else { return Int(CURL_READFUNC_ABORT) }
         return Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
+            guard !exchange.hasEnded else { return Int(CURL_READFUNC_ABORT) }
             exchange.lastActivity = exchange.loop.now
             exchange.hasAskedForBytes = true
             let space = UnsafeMutableRawBufferPointer(start: bytes, count: size * count)
@@ -156,6 +159,7 @@ package final class Exchange {
     private static let prerequest: curl_prereq_callback = { context, _, _, _, _ in
         guard let context else { return CURL_PREREQFUNC_ABORT }
         return Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
+            guard !exchange.hasEnded else { return CURL_PREREQFUNC_ABORT }
             let certificates = exchange.easy.serverCertificates()
             if exchange.handler.judge(certificates, on: exchange) { return CURL_PREREQFUNC_OK }
             // libcurl closes a connection of HTTP/1 then. One of HTTP/2 it would keep, for the next request to find.

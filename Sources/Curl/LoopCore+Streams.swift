@@ -62,10 +62,17 @@ extension LoopCore {
         streams[easy] = stream
     }
 
-    /// A handle's connection is closed.
-    func leave(_ easy: UnsafeMutableRawPointer) {
+    /// The connection of a stream's handle is closed.
+    func leave(_ easy: UnsafeMutableRawPointer, of stream: StreamConnection) {
         streams[easy] = nil
-        multi.remove(easy)
+        remove(easy, of: stream)
+    }
+
+    /// As ``leave(_:of:)``, for a handle that its stream has given up.
+    func leave(_ handle: consuming EasyHandle) {
+        streams[handle.raw] = nil
+        let raw = handle.raw
+        remove(raw, of: HandleOwner(handle))
     }
 
     func remove(_ stream: StreamConnection) {

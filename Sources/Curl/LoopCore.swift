@@ -34,6 +34,10 @@ package final class LoopCore {
     }
 
     private var registrations: [Registration] = []
+    /// What libcurl failed at for all its transfers, until they are ended for it.
+    var fault: CurlError?
+    /// Handles that libcurl did not let go of within a callback, each with whoever owns it.
+    var leftBehind: [(easy: UnsafeMutableRawPointer, owner: AnyObject)] = []
     private static let wakeUpTag = UInt64.max
     /// Idle connections kept for the next request.
     static let idleConnections = 128
@@ -48,8 +52,8 @@ package final class LoopCore {
             throw Errno(rawValue: 12)
         }
         let context = Unmanaged.passUnretained(self).toOpaque()
-        _ = ccurl_multi_set_socket_callback(multi.raw, Self.socketChanged, context)
-        _ = ccurl_multi_set_timer_callback(multi.raw, Self.timerChanged, context)
+        try CurlError.check(ccurl_multi_set_socket_callback(multi.raw, Self.socketChanged, context))
+        try CurlError.check(ccurl_multi_set_timer_callback(multi.raw, Self.timerChanged, context))
     }
 
     /// Buffers for the bodies that arrive on this loop.
@@ -112,10 +116,11 @@ package final class LoopCore {
         return nextID
     }
 
-    private func end(_ exchange: Exchange, _ ending: ExchangeEnding) {
+    func end(_ exchange: Exchange, _ ending: ExchangeEnding) {
         exchanges[exchange.id] = nil
         if exchanges.isEmpty { watchDeadline = nil }
-        multi.remove(exchange.easy.raw)
+        exchange.hasEnded = true
+        remove(exchange.easy.raw, of: exchange)
         exchange.handler.exchangeDidEnd(exchange, ending)
     }
 
@@ -155,7 +160,7 @@ package final class LoopCore {
                 }
                 if let deadline = curlDeadline, deadline <= now {
                     curlDeadline = nil
-                    multi.actOnTimeout()
+                    note(multi.actOnTimeout())
                 }
                 drainFinished()
                 if isWoken {
@@ -167,15 +172,18 @@ package final class LoopCore {
                 fireTimers()
                 checkStalls()
                 watchExchanges()
-                endFailing()
                 runStirredStreams()
+                tidyUp()
+                // Last: libcurl must not go on with what failed.
+                endFailing()
             }
         }
         for exchange in Array(exchanges.values) { end(exchange, .cancelled) }
         cancelStreams()
+        tidyUp()
         // What libcurl still says while it closes its sockets must find nobody.
-        _ = ccurl_multi_set_socket_callback(multi.raw, nil, nil)
-        _ = ccurl_multi_set_timer_callback(multi.raw, nil, nil)
+        _ = ccurl_multi_set_socket_callback(multi.raw, nil, nil)  // fails within a callback alone
+        _ = ccurl_multi_set_timer_callback(multi.raw, nil, nil)  // as above
     }
 
     /// Milliseconds for epoll, −1 where nothing is due: libcurl's deadline needs no timer of its own.
@@ -197,12 +205,17 @@ package final class LoopCore {
         guard fd < registrations.count, registrations[fd].isRegistered,
             registrations[fd].generation & 0x7FFF_FFFF == generation
         else { return }
-        if let watcher = registrations[fd].watcher { return watcher.descriptorIsReady(event.mask) }
-        multi.act(
-            on: Int32(fd),
-            readable: event.mask & (LINUX_EPOLLIN | LINUX_EPOLLHUP) != 0,
-            writable: event.mask & LINUX_EPOLLOUT != 0,
-            failed: event.mask & LINUX_EPOLLERR != 0)
+        look(at: Int32(fd), event.mask)
+    }
+
+    private func look(at socket: Int32, _ mask: UInt32) {
+        if let watcher = registrations[Int(socket)].watcher { return watcher.descriptorIsReady(mask) }
+        let code = multi.act(
+            on: socket,
+            readable: mask & (LINUX_EPOLLIN | LINUX_EPOLLHUP) != 0,
+            writable: mask & LINUX_EPOLLOUT != 0,
+            failed: mask & LINUX_EPOLLERR != 0)
+        note(code)
     }
 
     private func drainFinished() {
@@ -211,7 +224,7 @@ package final class LoopCore {
                 stream.handleDidFinish(easy, result)
                 continue
             }
-            guard let exchange = exchange(of: easy) else { continue }
+            guard let exchange = exchange(of: easy), !exchange.hasEnded else { continue }
             end(exchange, result == CURLE_OK ? .finished : .failed(CurlError(result)))
         }
     }
@@ -318,6 +331,7 @@ package final class LoopCore {
                 poll.remove(socket)
                 registrations[index].isRegistered = false
             }
+            unwatched.remove(socket)
             return
         }
         if registrations[index].isRegistered {
@@ -332,6 +346,37 @@ package final class LoopCore {
         registrations[index].mask = mask
         registrations[index].isRegistered =
             poll.add(socket, mask: mask, tag: tag(index)) || poll.change(socket, mask: mask, tag: tag(index))
+        if !registrations[index].isRegistered { watchLater(socket) }
+    }
+
+    // MARK: Descriptors that epoll does not take
+
+    /// epoll refused them, as where the user has used up what `fs.epoll.max_user_watches` allows.
+    private var unwatched: Set<Int32> = []
+    /// Milliseconds between two looks at them.
+    private static let unwatchedInterval: Int64 = 50
+
+    private func watchLater(_ socket: Int32) {
+        if unwatched.isEmpty { scheduleUnwatched() }
+        unwatched.insert(socket)
+    }
+
+    private func scheduleUnwatched() {
+        _ = after(milliseconds: Self.unwatchedInterval) { [unowned self] in lookAtUnwatched() }
+    }
+
+    /// Offers them to epoll again. One that it still refuses is taken for ready: nothing blocks, and whoever it belongs
+    /// to finds out.
+    private func lookAtUnwatched() {
+        for socket in Array(unwatched) {
+            let index = Int(socket)
+            guard unwatched.contains(socket), !registrations[index].isRegistered else { continue }
+            let mask = registrations[index].mask
+            registrations[index].isRegistered = poll.add(socket, mask: mask, tag: tag(index))
+            if !registrations[index].isRegistered { look(at: socket, mask) }
+        }
+        unwatched = unwatched.filter { !registrations[Int($0)].isRegistered }
+        if !unwatched.isEmpty { scheduleUnwatched() }
     }
 
     private func tag(_ index: Int) -> UInt64 {

@@ -12,7 +12,7 @@ package struct MonotonicTime: Comparable, Sendable {
 
     package static func now() -> MonotonicTime {
         var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
+        _ = clock_gettime(CLOCK_MONOTONIC, &time)  // fails for an unknown clock alone
         return MonotonicTime(nanoseconds: UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec))
     }
 
@@ -22,7 +22,7 @@ package struct MonotonicTime: Comparable, Sendable {
     /// Processor time that the calling thread has used.
     package static func ofThread() -> MonotonicTime {
         var time = timespec()
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        _ = clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)  // fails for an unknown clock alone
         return MonotonicTime(nanoseconds: UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec))
     }
 

@@ -10,36 +10,45 @@ struct MultiHandle: ~Copyable {
         self.raw = raw
     }
 
-    deinit { curl_multi_cleanup(raw) }
+    deinit {
+        // Fails for a handle that is none, or from within a callback, where this cannot be called.
+        _ = curl_multi_cleanup(raw)
+    }
 
     borrowing func setMaximumIdleConnections(_ count: Int) {
-        _ = ccurl_multi_set_long(raw, CURLMOPT_MAXCONNECTS, count)
+        _ = ccurl_multi_set_long(raw, CURLMOPT_MAXCONNECTS, count)  // at worst the limit stays as it was
     }
 
     borrowing func add(_ easy: UnsafeMutableRawPointer) throws(CurlError) {
-        let code = curl_multi_add_handle(raw, easy)
-        guard code == CURLM_OK else { throw CurlError(code) }
+        try CurlError.check(curl_multi_add_handle(raw, easy))
     }
 
-    borrowing func remove(_ easy: UnsafeMutableRawPointer) {
-        curl_multi_remove_handle(raw, easy)
+    /// - Returns: whether the handle is out. It is not from within a callback of libcurl's, to whichever handle that
+    ///   belongs, and must not be freed then.
+    borrowing func remove(_ easy: UnsafeMutableRawPointer) -> Bool {
+        // Any other code comes after the handle was let go of, or for one that is not in here.
+        curl_multi_remove_handle(raw, easy) != CURLM_RECURSIVE_API_CALL
     }
 
     /// A socket became ready; errors count as both directions, so that libcurl looks.
-    borrowing func act(on socket: Int32, readable: Bool, writable: Bool, failed: Bool) {
+    ///
+    /// - Returns: `CURLM_OK`, or what libcurl failed at for all its transfers.
+    borrowing func act(on socket: Int32, readable: Bool, writable: Bool, failed: Bool) -> CURLMcode {
         var mask: Int32 = 0
         if readable { mask |= CURL_CSELECT_IN }
         if writable { mask |= CURL_CSELECT_OUT }
         if failed { mask |= CURL_CSELECT_ERR }
         var running: Int32 = 0
-        curl_multi_socket_action(raw, socket, mask, &running)
+        return curl_multi_socket_action(raw, socket, mask, &running)
     }
 
     /// libcurl's own deadline has passed.
-    borrowing func actOnTimeout() {
+    ///
+    /// - Returns: `CURLM_OK`, or what libcurl failed at for all its transfers.
+    borrowing func actOnTimeout() -> CURLMcode {
         var running: Int32 = 0
         // CURL_SOCKET_TIMEOUT
-        curl_multi_socket_action(raw, -1, 0, &running)
+        return curl_multi_socket_action(raw, -1, 0, &running)
     }
 
     /// A transfer that ended, with its result; `nil` where none is left.

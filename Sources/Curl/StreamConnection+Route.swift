@@ -20,7 +20,7 @@ func sourceAddressIsOutdated(of socket: Int32) -> Bool {
     guard let peer = SocketAddress(peerOf: socket), let source = SocketAddress(sourceOf: socket) else { return false }
     let probe = Glibc.socket(peer.family, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     guard probe >= 0 else { return false }
-    defer { close(probe) }
+    defer { _ = close(probe) }  // a datagram socket that sent nothing
     // No way there at all: none that is better.
     guard peer.connect(probe) == 0, let now = SocketAddress(sourceOf: probe) else { return false }
     return now.host != source.host

@@ -50,7 +50,7 @@ extension StreamConnection {
         try handle.setConnectTo(HeaderList(["::\(address)"]))
         let context = Unmanaged.passUnretained(self).toOpaque()
         // The pointer is good: the handle leaves its multi before the stream goes.
-        _ = ccurl_set_open_socket_callback(
+        let opened = ccurl_set_open_socket_callback(
             handle.raw,
             { context, _, _ in
                 guard let context else { return -1 }
@@ -58,7 +58,10 @@ extension StreamConnection {
                     $0.takeUpgradeDescriptor()
                 }
             }, context)
-        _ = ccurl_set_socket_option_callback(handle.raw, { _, _, _ in Int32(CURL_SOCKOPT_ALREADY_CONNECTED) }, nil)
+        try CurlError.check(opened)
+        let marked = ccurl_set_socket_option_callback(
+            handle.raw, { _, _, _ in Int32(CURL_SOCKOPT_ALREADY_CONNECTED) }, nil)
+        try CurlError.check(marked)
         upgradeDescriptor = duplicateDescriptor()
         guard upgradeDescriptor >= 0 else { throw CurlError(CURLE_COULDNT_CONNECT) }
         let raw = handle.raw
@@ -74,8 +77,9 @@ extension StreamConnection {
 
     /// Gives up what the handshake had.
     func leaveUpgrade() {
-        if let handle = upgrade.take() { loop.leave(handle.raw) }
-        if upgradeDescriptor >= 0 { close(upgradeDescriptor) }
+        if let handle = upgrade.take() { loop.leave(handle) }
+        // A duplicate: the connection's own descriptor stays open.
+        if upgradeDescriptor >= 0 { _ = close(upgradeDescriptor) }
         upgradeDescriptor = -1
     }
 }

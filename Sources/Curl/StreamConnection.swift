@@ -66,9 +66,10 @@ package final class StreamConnection {
         try easy.set(.noSignal, to: true)
         // Of what one curl_easy_recv brings.
         try easy.set(.bufferSize, to: BufferPool.bufferSize)
-        errorText.attach(to: easy)
+        try errorText.attach(to: easy)
         // What a proxy says while it refuses must not go to standard output.
-        _ = ccurl_set_data_callback(easy.raw, CURLOPT_WRITEFUNCTION) { _, size, count, _ in size * count }
+        let code = ccurl_set_data_callback(easy.raw, CURLOPT_WRITEFUNCTION) { _, size, count, _ in size * count }
+        try CurlError.check(code)
     }
 
     // MARK: What its owner asks for
@@ -152,11 +153,11 @@ package final class StreamConnection {
 
     private func didUpgrade(_ result: CURLcode) {
         guard result == CURLE_OK else { return fail(result, upgrade?.systemError() ?? 0) }
-        guard let secured = upgrade.take() else { return }
-        // Only its own descriptor: the connection lives on in the other one, since libcurl closes and never shuts down.
-        loop.leave(easy.raw)
+        guard var handle = upgrade.take() else { return }
         descriptor = -1
-        easy = secured
+        swap(&easy, &handle)
+        // Only its own descriptor: the connection lives on in the other one, since libcurl closes and never shuts down.
+        loop.leave(handle)
         guard carry() else { return }
         state.endUpgrade()
         handler?.streamDidSecure(self)
@@ -256,7 +257,7 @@ package final class StreamConnection {
             handler?.streamCanWrite(self)
         }
         if queue.isEmpty, state.sends, state.write == .closing {
-            shutdown(descriptor, Int32(SHUT_WR))
+            _ = shutdown(descriptor, Int32(SHUT_WR))  // fails after a reset, of which reading tells
             state.writeClosed()
         }
     }
@@ -310,6 +311,9 @@ package final class StreamConnection {
         end(.failed(CurlError(code, message: errorText.text), systemError: systemError))
     }
 
+    /// libcurl failed at all that is on the loop.
+    func loopDidFail(_ error: CurlError) { end(.failed(error, systemError: 0)) }
+
     private func end(_ ending: StreamEnding) {
         guard state.close() else { return }
         if let lingerTimer { loop.cancelTimer(lingerTimer) }
@@ -317,7 +321,7 @@ package final class StreamConnection {
         stopWatching()
         queue.release()
         leaveUpgrade()
-        loop.leave(easy.raw)
+        loop.leave(easy.raw, of: self)
         loop.remove(self)
         let listener = handler
         handler = nil

@@ -29,16 +29,24 @@ package enum SystemThread {
     ) -> Bool {
         let boxed = Unmanaged.passRetained(
             Body {
-                _ = linux_set_thread_name(String(name.prefix(15)))
+                _ = linux_set_thread_name(String(name.prefix(15)))  // a name is for people to read
                 body()
             })
         var thread = pthread_t()
         var attributes = pthread_attr_t()
-        pthread_attr_init(&attributes)
-        defer { pthread_attr_destroy(&attributes) }
-        pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-        pthread_attr_setstacksize(&attributes, stack)
-        let code = pthread_create(
+        var code = pthread_attr_init(&attributes)
+        guard code == 0 else {
+            boxed.release()
+            return false
+        }
+        defer { _ = pthread_attr_destroy(&attributes) }  // never fails in glibc
+        code = pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
+        if code == 0 { code = pthread_attr_setstacksize(&attributes, stack) }
+        guard code == 0 else {
+            boxed.release()
+            return false
+        }
+        code = pthread_create(
             &thread, &attributes,
             { context in
                 if let context { Unmanaged<Body>.fromOpaque(context).takeRetainedValue().run() }

@@ -39,7 +39,7 @@ package struct QueueClock: Sendable {
 
     private static func milliseconds(_ clock: clockid_t) -> Milliseconds {
         var time = timespec()
-        clock_gettime(clock, &time)
+        _ = clock_gettime(clock, &time)  // fails for an unknown clock alone
         return Milliseconds(time.tv_sec) * 1000 + Milliseconds(time.tv_nsec) / 1_000_000
     }
 }

@@ -25,35 +25,39 @@ struct RowBinding {
     private let handle: OpaquePointer
     private let texts: TextBuffer
     private var index: Int32 = 0
+    /// Of the values bound so far.
+    private var failure: Int32 = SQLITE_OK
 
     /// - Parameter texts: of the statement before; it is used anew.
     init(statement: Statement, texts: TextBuffer) {
         handle = statement.sqliteStatement
         self.texts = texts
         texts.clear()
-        sqlite3_reset(handle)
+        _ = sqlite3_reset(handle)  // repeats what the last step returned
     }
 
     mutating func bind(_ value: Int64?) {
         index += 1
-        if let value { sqlite3_bind_int64(handle, index, value) } else { sqlite3_bind_null(handle, index) }
+        note(value.map { sqlite3_bind_int64(handle, index, $0) } ?? sqlite3_bind_null(handle, index))
     }
 
     mutating func bind(_ text: String?) {
         index += 1
-        guard var text else {
-            sqlite3_bind_null(handle, index)
-            return
-        }
-        text.withUTF8 { bytes in
+        guard var text else { return note(sqlite3_bind_null(handle, index)) }
+        let code = text.withUTF8 { bytes in
             if let place = texts.append(bytes) {
-                sqlite3_bind_text(handle, index, place, Int32(bytes.count), nil)
-                return
+                return sqlite3_bind_text(handle, index, place, Int32(bytes.count), nil)
             }
-            _ = bytes.withMemoryRebound(to: CChar.self) {
+            return bytes.withMemoryRebound(to: CChar.self) {
                 sqlite3_bind_text(handle, index, $0.baseAddress, Int32($0.count), Self.copied)
             }
         }
+        note(code)
+    }
+
+    /// Keeps the first failure: a value that was not bound would be stored as NULL.
+    private mutating func note(_ code: Int32) {
+        if code != SQLITE_OK, failure == SQLITE_OK { failure = code }
     }
 
     mutating func bind(_ entry: StoredEntry) {
@@ -80,11 +84,12 @@ struct RowBinding {
 
     /// Afterwards the statement is bound to nothing.
     func run() throws {
-        let result = sqlite3_step(handle)
         defer {
-            sqlite3_reset(handle)
-            sqlite3_clear_bindings(handle)
+            _ = sqlite3_reset(handle)  // repeats what the step returned
+            _ = sqlite3_clear_bindings(handle)  // never fails
         }
+        guard failure == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: failure)) }
+        let result = sqlite3_step(handle)
         guard result == SQLITE_DONE else {
             let connection = sqlite3_db_handle(handle)
             throw DatabaseError(

@@ -23,7 +23,7 @@ struct StoreFile {
             if errno == EEXIST { return false }
             throw errno == ENOSPC ? .full : .io(Self.reason(path))
         }
-        close(descriptor)
+        _ = close(descriptor)  // nothing was written to it
         return true
     }
 
@@ -74,7 +74,7 @@ struct StoreFile {
     private func hasMagic() throws(StoreError) -> Bool {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { throw .io(Self.reason(path)) }
-        defer { close(descriptor) }
+        defer { _ = close(descriptor) }  // nothing was written to it
         var header = [UInt8](repeating: 0, count: 16)
         guard read(descriptor, &header, header.count) == header.count else { return false }
         return header.elementsEqual("SQLite format 3\0".utf8)

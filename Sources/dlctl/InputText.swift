@@ -25,7 +25,7 @@ struct InputText {
     static func file(_ path: String, limit: Int) throws(UnreadableFile) -> [UInt8] {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw UnreadableFile("cannot open \(path): \(SystemText.error(errno))") }
-        defer { close(descriptor) }
+        defer { _ = close(descriptor) }  // nothing was written to it
         return try read(descriptor, named: path, limit: limit)
     }
 

@@ -42,7 +42,7 @@ final class Output {
                 rest = rest.dropFirst(count)
             } else if errno == EAGAIN {
                 var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-                poll(&entry, 1, -1)
+                _ = poll(&entry, 1, -1)  // the write that follows says how it stands
             } else if errno != EINTR {
                 abandon(errno)
             }

@@ -46,7 +46,9 @@ final class TaskWaiter {
         _ ids: [TaskID], client: any TaskSource, isFollowing: Bool = false, wantsDetails: Bool = true,
         deadline: Deadline = .never, view: ProgressView? = nil,
         connect: @escaping () throws(ClientError) -> any TaskSource,
-        sleep: @escaping (_ seconds: Double) -> Void = { usleep(UInt32($0 * 1_000_000)) },
+        sleep: @escaping (_ seconds: Double) -> Void = {
+            _ = usleep(UInt32($0 * 1_000_000))  // a sleep that a signal cuts short makes an earlier look
+        },
         report: @escaping (Failure) -> Void
     ) {
         var seen: Set<TaskID> = []

@@ -59,9 +59,10 @@ enum Terminal {
     static func handleInterrupts() {
         // Makes the variable before a handler could be the first to ask for it.
         showCursor()
-        signal(SIGPIPE, SIG_IGN)
+        _ = signal(SIGPIPE, SIG_IGN)  // fails for an unknown signal alone
         for number in [SIGINT, SIGTERM, SIGHUP] {
-            signal(number) { number in
+            // Fails for an unknown signal alone.
+            _ = signal(number) { number in
                 Terminal.showCursor()
                 _exit(128 + number)
             }

@@ -91,9 +91,9 @@ struct Dld: AsyncParsableCommand {
         let surroundings = Surroundings.current
         Surroundings.scrub()
         // A peer that hangs up and a file past the limit are errors of a call, not the end of the process.
-        signal(SIGPIPE, SIG_IGN)
-        signal(SIGXFSZ, SIG_IGN)
-        signal(SIGHUP, SIG_IGN)
+        _ = signal(SIGPIPE, SIG_IGN)  // fails for an unknown signal alone
+        _ = signal(SIGXFSZ, SIG_IGN)  // fails for an unknown signal alone
+        _ = signal(SIGHUP, SIG_IGN)  // fails for an unknown signal alone
         Self.raiseDescriptorLimit()
         cdescriptors_keep()
         SchedulingPolicy.becomeBatch()
@@ -227,14 +227,14 @@ struct Dld: AsyncParsableCommand {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(7), &limit) == 0 else { return }  // RLIMIT_NOFILE
         limit.rlim_cur = limit.rlim_max
-        setrlimit(__rlimit_resource_t(7), &limit)
+        _ = setrlimit(__rlimit_resource_t(7), &limit)  // at worst the limit stays as it was
     }
 
     // MARK: Errors
 
     private static func report(_ message: String) {
         var line = "dld: \(LogText.printable(message))\n"
-        _ = line.withUTF8 { write(2, $0.baseAddress, $0.count) }
+        _ = line.withUTF8 { write(2, $0.baseAddress, $0.count) }  // there is nobody else to tell
     }
 
     /// Runs `body`; what it throws is printed and ends the program with `code`.
@@ -244,7 +244,7 @@ struct Dld: AsyncParsableCommand {
         } catch let error as FileError {
             // FILE:LINE:COLUMN first, as editors like it.
             var line = "\(error)\n"
-            _ = line.withUTF8 { write(2, $0.baseAddress, $0.count) }
+            _ = line.withUTF8 { write(2, $0.baseAddress, $0.count) }  // there is nobody else to tell
             throw code
         } catch {
             report("\(error)")

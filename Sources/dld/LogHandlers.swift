@@ -41,7 +41,7 @@ struct StandardErrorLogHandler: LogHandler {
         }
         line += "\n"
         var text = line
-        _ = text.withUTF8 { write(2, $0.baseAddress, $0.count) }
+        _ = text.withUTF8 { write(2, $0.baseAddress, $0.count) }  // a log that is lost cannot be told of in the log
     }
 }
 
@@ -82,7 +82,7 @@ struct JournalLogHandler: LogHandler {
                 vectors.append(iovec(iov_base: start, iov_len: field.count))
                 offset += field.count
             }
-            sd_journal_sendv(vectors, Int32(vectors.count))
+            _ = sd_journal_sendv(vectors, Int32(vectors.count))  // as for standard error
         }
     }
 

@@ -16,7 +16,7 @@ enum SchedulingPolicy {
         // A person or a unit that chose another policy knows better.
         for thread in threads.compactMap({ pid_t($0) }) where sched_getscheduler(thread) == SCHED_OTHER {
             var parameters = sched_param()
-            sched_setscheduler(thread, batch, &parameters)
+            _ = sched_setscheduler(thread, batch, &parameters)  // a thread may have ended, or keeps its policy
         }
     }
 }

@@ -24,7 +24,7 @@ final class StateLock: Sendable {
         var built = ""
         for component in directory.split(separator: "/") {
             built += "/" + component
-            mkdir(built, built == directory ? 0o700 : 0o755)
+            _ = mkdir(built, built == directory ? 0o700 : 0o755)  // where one is missing, the open below fails
         }
         let path = directory + "/lock"
         descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
@@ -33,15 +33,16 @@ final class StateLock: Sendable {
             let error = errno
             var text = [UInt8](repeating: 0, count: 16)
             let count = pread(descriptor, &text, text.count, 0)
-            close(descriptor)
+            _ = close(descriptor)  // nothing was written to it
             guard error == EWOULDBLOCK else { throw .system("cannot lock \(path)", error) }
             let digits = text[..<max(0, count)].prefix { (0x30...0x39).contains($0) }
             throw .held(directory: directory, pid: Int32(String(decoding: digits, as: UTF8.self)))
         }
         let pid = "\(getpid())\n"
-        ftruncate(descriptor, 0)
-        _ = pwrite(descriptor, pid, pid.utf8.count, 0)
+        // The number is for people to read; the lock is what counts.
+        _ = ftruncate(descriptor, 0)
+        _ = pwrite(descriptor, pid, pid.utf8.count, 0)  // as above
     }
 
-    deinit { close(descriptor) }
+    deinit { _ = close(descriptor) }  // gives up the lock whatever it returns
 }

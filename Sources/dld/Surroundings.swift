@@ -21,7 +21,7 @@ struct Surroundings {
         for name in [
             "http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY",
             "ftp_proxy", "FTP_PROXY", "SSLKEYLOGFILE", "CURL_HOME", "CURL_CA_BUNDLE", "NETRC",
-        ] { unsetenv(name) }
+        ] { _ = unsetenv(name) }  // fails for a name with "=" alone
     }
 
     /// The system's daemon, as against a user's own.

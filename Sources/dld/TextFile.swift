@@ -18,7 +18,7 @@ enum TextFile {
     static func read(_ path: String, limit: Int = maximumSize, waits: Bool = false) throws(Failure) -> [UInt8] {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | (waits ? 0 : O_NONBLOCK))
         guard descriptor >= 0 else { throw Failure(path: path, reason: String(cString: strerror(errno))) }
-        defer { close(descriptor) }
+        defer { _ = close(descriptor) }  // nothing was written to it
         var status = stat()
         guard waits || (fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT != S_IFIFO) else {
             throw Failure(path: path, reason: "is a pipe, and a daemon that runs waits for nobody; give a file")

@@ -52,14 +52,14 @@ static inline CURLcode ccurl_set_data_callback(CURL *easy, CURLoption option, cc
 }
 
 static inline CURLcode ccurl_set_seek_callback(CURL *easy, curl_seek_callback callback, void *context) {
-    curl_easy_setopt(easy, CURLOPT_SEEKDATA, context);
-    return curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, callback);
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_SEEKDATA, context);
+    return code == CURLE_OK ? curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, callback) : code;
 }
 
 // Called when a connection is there, made or kept, and before a byte of the request goes out.
 static inline CURLcode ccurl_set_prerequest_callback(CURL *easy, curl_prereq_callback callback, void *context) {
-    curl_easy_setopt(easy, CURLOPT_PREREQDATA, context);
-    return curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, callback);
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_PREREQDATA, context);
+    return code == CURLE_OK ? curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, callback) : code;
 }
 
 // Called with the key by which an SSH server proved itself, before anyone logs in: the judge of it, alone where
@@ -79,9 +79,9 @@ static inline CURLcode ccurl_set_host_key_callback(CURL *easy, curl_sshhostkeyca
 
 // Called again and again while the transfer lasts, also from within calls that wait; other than 0 ends it.
 static inline CURLcode ccurl_set_progress_callback(CURL *easy, curl_xferinfo_callback callback, void *context) {
-    curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
-    curl_easy_setopt(easy, CURLOPT_XFERINFODATA, context);
-    return curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, callback);
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
+    if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_XFERINFODATA, context);
+    return code == CURLE_OK ? curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, callback) : code;
 }
 
 // The library that speaks SSH, such as libssh2/1.10.0; NULL where there is none.
@@ -127,14 +127,14 @@ static inline int ccurl_carries_tls(CURL *easy) {
 
 static inline CURLcode ccurl_set_open_socket_callback(
     CURL *easy, curl_opensocket_callback callback, void *context) {
-    curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, context);
-    return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, callback);
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, context);
+    return code == CURLE_OK ? curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, callback) : code;
 }
 
 static inline CURLcode ccurl_set_socket_option_callback(
     CURL *easy, curl_sockopt_callback callback, void *context) {
-    curl_easy_setopt(easy, CURLOPT_SOCKOPTDATA, context);
-    return curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, callback);
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_SOCKOPTDATA, context);
+    return code == CURLE_OK ? curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, callback) : code;
 }
 
 static inline CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
@@ -142,14 +142,14 @@ static inline CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, l
 }
 
 static inline CURLMcode ccurl_multi_set_socket_callback(CURLM *multi, curl_socket_callback callback, void *context) {
-    curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, context);
-    return curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, callback);
+    CURLMcode code = curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, context);
+    return code == CURLM_OK ? curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, callback) : code;
 }
 
 static inline CURLMcode ccurl_multi_set_timer_callback(
     CURLM *multi, curl_multi_timer_callback callback, void *context) {
-    curl_multi_setopt(multi, CURLMOPT_TIMERDATA, context);
-    return curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, callback);
+    CURLMcode code = curl_multi_setopt(multi, CURLMOPT_TIMERDATA, context);
+    return code == CURLM_OK ? curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, callback) : code;
 }
 
 // A finished transfer's handle and result: the union in CURLMsg has no name in Swift.

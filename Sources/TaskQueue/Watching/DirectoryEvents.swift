@@ -40,7 +40,7 @@ final class DirectoryEvents: Sendable {
         let descriptor = inotify_init1(Int32(O_NONBLOCK | O_CLOEXEC))
         guard descriptor >= 0 else { return nil }
         guard inotify_add_watch(descriptor, path, Self.asked) >= 0 else {
-            close(descriptor)
+            _ = close(descriptor)  // nothing was written to it
             return nil
         }
         let news = Held()
@@ -55,7 +55,7 @@ final class DirectoryEvents: Sendable {
             }
             if isNew { onNews() }
         }
-        source.setCancelHandler { close(descriptor) }
+        source.setCancelHandler { _ = close(descriptor) }  // nothing was written to it
         source.activate()
     }
 

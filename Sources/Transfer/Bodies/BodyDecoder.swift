@@ -40,7 +40,7 @@ final class BodyDecoder {
     }
 
     deinit {
-        if phase != .unbegun { inflateEnd(stream) }
+        if phase != .unbegun { _ = inflateEnd(stream) }  // fails for a stream that was never begun
         stream.deallocate()
         piece.deallocate()
     }

@@ -15,10 +15,13 @@ package enum ClockSettings {
                 var expirations: UInt64 = 0
                 let count = read(descriptor, &expirations, MemoryLayout.size(ofValue: expirations))
                 guard count < 0, errno == ECANCELED else { return }
-                _ = linux_clock_watch_arm(descriptor)
                 continuation.yield()
+                while linux_clock_watch_arm(descriptor) != 0 {
+                    // ECANCELED: it was set once more meanwhile.
+                    guard errno == ECANCELED else { return continuation.finish() }
+                }
             }
-            source.setCancelHandler { close(descriptor) }
+            source.setCancelHandler { _ = close(descriptor) }  // nothing was written to it
             continuation.onTermination = { _ in source.cancel() }
             source.activate()
         }

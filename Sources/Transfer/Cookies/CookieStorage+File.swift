@@ -64,7 +64,7 @@ extension CookieStorage {
             try file.synchronize()
             guard rename(temporary, path) == 0 else { throw .file(errno, doing: "replace \(path)") }
         } catch {
-            unlink(temporary)
+            _ = unlink(temporary)  // the failure that led here is the one to tell
             throw error
         }
         try Self.synchronizeDirectory(of: path)

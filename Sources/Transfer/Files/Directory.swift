@@ -28,7 +28,7 @@ public final class Directory: Sendable {
     ) throws(TransferError) -> Directory {
         var rootDescriptor = Glibc.open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         if rootDescriptor < 0, errno == ENOENT, makesRoot {
-            makePath(root)
+            try makePath(root)
             rootDescriptor = Glibc.open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         }
         guard rootDescriptor >= 0 else { throw .file(errno, doing: "open the directory \(root)") }
@@ -45,7 +45,7 @@ public final class Directory: Sendable {
         for name in components {
             if mkdirat(owner.raw, name, 0o777) == 0 {
                 // The new entry must outlive a power cut as surely as the file that will lie in it.
-                fsync(owner.raw)
+                try synchronize(owner.raw, path)
             } else if errno != EEXIST {
                 throw .file(errno, doing: "make the directory \(path)")
             }
@@ -66,7 +66,7 @@ public final class Directory: Sendable {
         return try Directory(descriptor: FileDescriptorOwner(raw), path: path)
     }
 
-    private static func makePath(_ path: String) {
+    private static func makePath(_ path: String) throws(TransferError) {
         var built = ""
         for component in path.utf8.split(separator: UInt8(ascii: "/")) {
             let parent = built.isEmpty ? "/" : built
@@ -74,9 +74,10 @@ public final class Directory: Sendable {
             guard mkdir(built, 0o777) == 0 else { continue }
             // As beneath a root: the new entry must outlive a power cut as surely as the file that will lie in it.
             let descriptor = Glibc.open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+            // Whoever may make entries there need not be allowed to read it: then it cannot be opened for this.
             guard descriptor >= 0 else { continue }
-            fsync(descriptor)
-            close(descriptor)
+            defer { _ = close(descriptor) }  // a directory that was read at most
+            try synchronize(descriptor, parent)
         }
     }
 
@@ -96,7 +97,11 @@ public final class Directory: Sendable {
     ///
     /// Blocks until the disk has them.
     public func synchronize() throws(TransferError) {
-        while fsync(descriptor.raw) != 0 {
+        try Self.synchronize(descriptor.raw, path)
+    }
+
+    private static func synchronize(_ raw: Int32, _ path: String) throws(TransferError) {
+        while fsync(raw) != 0 {
             guard errno == EINTR else { throw .file(errno, doing: "bring the directory \(path) to the disk") }
         }
     }

@@ -32,7 +32,7 @@ package final class EntryFile: Sendable {
         // process; this one is ignored where nobody waits for it.
         guard fcntl(descriptor.raw, setSignal, SIGURG) == 0 else { return .unknown }
         guard fcntl(descriptor.raw, setLease, Int32(F_RDLCK)) == 0 else { return errno == EAGAIN ? .some : .unknown }
-        _ = fcntl(descriptor.raw, setLease, Int32(F_UNLCK))
+        _ = fcntl(descriptor.raw, setLease, Int32(F_UNLCK))  // the lease goes with the descriptor at the latest
         return .none
     }
 
@@ -105,10 +105,10 @@ extension Directory {
         guard raw >= 0 else { throw .file(errno, doing: "read the directory \(path)") }
         guard let stream = fdopendir(raw) else {
             let error = errno
-            close(raw)
+            _ = close(raw)  // nothing was written to it
             throw .file(error, doing: "read the directory \(path)")
         }
-        defer { closedir(stream) }
+        defer { _ = closedir(stream) }  // nothing was written to it
         var names: [String] = []
         while names.count < Self.maximumNames {
             errno = 0
@@ -140,7 +140,7 @@ extension Directory {
             throw .file(errno, doing: "make \(name)")
         }
         let file = FileDescriptorOwner(raw)
-        fchmod(raw, 0o644)
+        _ = fchmod(raw, 0o644)  // a file system without modes, such as FAT, may refuse it
         var text = text
         let result: Result<Void, TransferError> = text.withUTF8 { bytes in
             do throws(TransferError) {

@@ -8,7 +8,7 @@ final class FileDescriptorOwner: Sendable {
         self.raw = raw
     }
 
-    deinit { close(raw) }
+    deinit { _ = close(raw) }  // what must be on the disk was synchronized before; frees the number in any case
 
     /// Writes all of `bytes` at `offset`, however often the kernel takes less than it was given.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(TransferError) {

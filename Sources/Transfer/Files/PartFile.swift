@@ -256,7 +256,9 @@ public final class PartFile: Sendable {
     /// What is yet to be read for its digest stays.
     func leavePageCache() {
         let end = read.load(ordering: .relaxed)
-        if end > 0 { posix_fadvise(descriptor.raw, 0, end == .max ? 0 : off_t(end), POSIX_FADV_DONTNEED) }
+        guard end > 0 else { return }
+        // Advice: where it is not taken, the pages stay.
+        _ = posix_fadvise(descriptor.raw, 0, end == .max ? 0 : off_t(end), POSIX_FADV_DONTNEED)
     }
 
     /// Whoever reads the file from its front on has come to `offset`.

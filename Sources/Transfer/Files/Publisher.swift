@@ -106,7 +106,7 @@ final class Publisher: Sendable {
                 directories[ObjectIdentifier(item.part.directory)] = item.part.directory
             } catch {
                 // A part that stays one is its owner's alone again.
-                fchmod(item.part.descriptor.raw, 0o600)
+                _ = fchmod(item.part.descriptor.raw, 0o600)  // the failure that led here is the one to tell
                 outcomes.append(.failure(error))
             }
         }
@@ -155,9 +155,10 @@ final class Publisher: Sendable {
             throw TransferError(.remoteChanged, "someone changed the part file")
         }
         let path = try part.checkPlace()
-        if !item.destination.isPrivate { fchmod(part.descriptor.raw, permissions) }
+        // A file system without modes, such as FAT, may refuse it; elsewhere the file stays its owner's alone.
+        if !item.destination.isPrivate { _ = fchmod(part.descriptor.raw, permissions) }
         if let time = item.destination.modificationTime {
-            _ = linux_set_modification_time(part.descriptor.raw, time)
+            _ = linux_set_modification_time(part.descriptor.raw, time)  // a wrong time is no reason to lose the file
         }
         let wanted = item.destination.name
         func published(_ name: String) -> PublishedFile {

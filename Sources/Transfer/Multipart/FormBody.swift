@@ -83,7 +83,7 @@ final class FormBody: Sendable {
             do throws(TransferError) {
                 body = .file(try UploadSource(path: path))
             } catch {
-                unlink(path)
+                _ = unlink(path)  // the failure that led here is the one to tell
                 throw error
             }
         }
@@ -121,6 +121,7 @@ extension MultipartFormDataEncodingResult {
     }
 
     fileprivate func removeFile() {
-        if case .onDisk(let path, _, _) = self { unlink(path) }
+        // What stays is in the directory for temporary files, which the system clears.
+        if case .onDisk(let path, _, _) = self { _ = unlink(path) }
     }
 }

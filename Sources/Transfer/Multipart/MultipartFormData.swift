@@ -167,7 +167,7 @@ public struct MultipartFormData: Sendable {
         do throws(TransferError) {
             try write(to: FileDescriptorOwner(raw), while: isWanted)
         } catch {
-            unlink(path)
+            _ = unlink(path)  // the failure that led here is the one to tell
             throw error
         }
     }
