@@ -59,4 +59,27 @@ struct RateCombinationTests {
         let took = try await time(resource, rate: rate, segments, hasMirror: hasMirror)
         #expect(took <= Int64(Double(ideal) * 1.1 * TimeMargin.factor) + 300, "\(took) ms, ideally \(ideal)")
     }
+
+    @Test("requests that share a rate have equal shares, however many connections each has")
+    func equalShares() async throws {
+        let resource = Resource(size: 64 << 20)
+        let server = try ScriptedServer(["/f": [.serve(resource)], "/g": [.serve(resource)]])
+        defer { server.stop() }
+        let manager = try manager(rate: 16 << 20)
+        let downloads = [("/f", Segments.one), ("/g", .fixed(16))].map { path, segments in
+            var request = TransferRequest(url: server.url(path))
+            request.segments = segments
+            let target = place.target(String(path.dropFirst()), part: ".part" + path.dropFirst())
+            return manager.download(request, to: target)
+        }
+        for download in downloads { download.resume() }
+        try await eventually(that: "32 MiB came") {
+            downloads.reduce(0) { $0 + $1.progress.transferredBytes } >= 32 << 20
+        }
+        let shares = downloads.map { Double($0.progress.transferredBytes) / Double(32 << 20) }
+        #expect(shares.allSatisfy { $0 > 0.35 }, "\(shares)")
+        for download in downloads { download.cancel(keepingBytes: false) }
+        for download in downloads { _ = await download.outcome }
+        #expect(manager.session.internalFaults == 0)
+    }
 }

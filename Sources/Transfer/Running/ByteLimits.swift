@@ -7,6 +7,8 @@ final class ByteLimits {
     /// Says what the rate is, which may be changed at any time.
     var core: TaskCore
     private var bucket: TokenBucket?
+    /// The request's place at the limits that it shares with others.
+    let line = SharedLine()
 
     /// Milliseconds between two looks at a limit that holds bytes back, at most: it may be raised.
     static let longestRest: Int64 = 500

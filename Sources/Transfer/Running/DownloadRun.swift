@@ -13,7 +13,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     private let session: Session
 
     /// The first brings what nobody else does; those behind it came later.
-    private var workers: [SegmentWorker] = []
+    private(set) var workers: [SegmentWorker] = []
     private var lastNumber = 0
     /// The source whose version the part is of.
     private var home: Int
@@ -24,8 +24,8 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     private var timer: Int?
     private var later: Int?
     private var load = ThreadLoad()
-    private var isSuspended = false
-    private var isEnded = false
+    private(set) var isSuspended = false
+    private(set) var isEnded = false
 
     private(set) var sources: DownloadSources
     /// What other sources than the part's have shown, by URL.
@@ -163,6 +163,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     func goOn() {
         isSuspended = false
         for worker in workers { worker.transaction.resume(.suspended) }
+        checkInvariants()
     }
 
     /// A checkpoint that covers `count` bytes has been written down.
@@ -170,10 +171,12 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         file.confirm(count)
         guard !file.isAhead else { return }
         for worker in workers { worker.transaction.resume(.checkpoint) }
+        checkInvariants()
     }
 
     func flushGathered() {
         for worker in workers where !isEnded { _ = flush(worker) }
+        checkInvariants()
     }
 
     func diskDidMove(_ error: TransferError?) {
@@ -181,6 +184,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         if let error, let worker = workers.first { return broke(worker, error) }
         guard !file.isBehind else { return }
         for worker in workers where !worker.writer.isBlocked { worker.transaction.resume(.disk) }
+        checkInvariants()
     }
 
     // MARK: For the connections
@@ -213,6 +217,9 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         file.join()
         if versions.count < Self.versionLimit { versions[ResumeData.resource(of: url.text)] = version }
     }
+
+    /// Whether a timer will ask again.
+    var isWaiting: Bool { later != nil }
 
     /// Forgets all that is there of the file; what `worker` brings is the first of it.
     ///
@@ -248,6 +255,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     /// An exchange ended. Never from within one of libcurl's callbacks.
     func worker(_ worker: SegmentWorker, did ending: SegmentWorker.Ending) {
         if isEnded { return }
+        defer { checkInvariants() }
         if let answered = worker.answeredAt {
             let seconds = Double(worker.askedAt.milliseconds(until: answered)) / 1000
             setUp = setUp == 0 ? seconds : (3 * setUp + seconds) / 4
@@ -514,6 +522,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         timer = core.after(milliseconds: milliseconds) { [unowned self] in
             timer = nil
             look()
+            checkInvariants("look")
         }
     }
 

@@ -17,14 +17,22 @@ struct RateTurn {
 
     /// Bytes that were counted and have not passed.
     private var counted = 0
+    /// Those of them that are yet to be taken from the shared limits, since another connection waits there.
+    private var deferred = 0
+    /// In the request's ``SharedLine``.
+    private let id: Int
+    /// Called when the connection may take its turn at the shared limits.
+    private let wake: () -> Void
     private var ownTicket: TokenBucket.Ticket?
     private var hostTicket: TokenBucket.Ticket?
     private var sessionTicket: TokenBucket.Ticket?
 
     init(
         _ direction: Direction, at origin: (scheme: String, host: String, port: Int), limits: ByteLimits,
-        session: Session
+        session: Session, wake: @escaping () -> Void = {}
     ) {
+        id = limits.line.makeID()
+        self.wake = wake
         self.direction = direction
         self.origin = origin
         self.limits = limits
@@ -52,18 +60,39 @@ struct RateTurn {
         followHost()
         counted = bytes
         let own = limits.take(more, now: now)
-        let session = limiter.take(more, now: now)
-        let host = self.host?.take(more, now: now)
-        (ownTicket, sessionTicket, hostTicket) = (own.ticket, session.ticket, host?.ticket)
-        return max(own.wait, session.wait, host?.wait ?? 0)
+        ownTicket = own.ticket
+        return max(own.wait, takeShared(more, now: now))
+    }
+
+    /// Takes bytes from the limits that others share, unless another connection of the request waits there.
+    private mutating func takeShared(_ bytes: Int, now: MonotonicTime) -> Int64 {
+        (sessionTicket, hostTicket) = (nil, nil)
+        deferred = 0
+        guard limiter.rate != nil || host?.rate != nil else {
+            limits.line.leave(id)
+            return 0
+        }
+        guard limits.line.enter(id, wake: wake) else {
+            deferred = bytes
+            return ByteLimits.longestRest
+        }
+        let session = limiter.take(bytes, now: now)
+        let host = self.host?.take(bytes, now: now)
+        (sessionTicket, hostTicket) = (session.ticket, host?.ticket)
+        let wait = max(session.wait, host?.wait ?? 0)
+        if wait == 0 { limits.line.leave(id) }
+        return wait
     }
 
     /// Milliseconds that are left to wait; 0: what was counted may pass.
-    func wait(now: MonotonicTime) -> Int64 {
-        max(
-            ownTicket.map { limits.wait(for: $0, now: now) } ?? 0,
+    mutating func wait(now: MonotonicTime) -> Int64 {
+        let own = ownTicket.map { limits.wait(for: $0, now: now) } ?? 0
+        if deferred > 0 { return max(own, takeShared(deferred, now: now)) }
+        let shared = max(
             sessionTicket.map { limiter.wait(for: $0, now: now) } ?? 0,
             hostTicket.flatMap { host?.wait(for: $0, now: now) } ?? 0)
+        if shared == 0 { limits.line.leave(id) }
+        return max(own, shared)
     }
 
     /// So many have passed.
@@ -73,9 +102,10 @@ struct RateTurn {
     mutating func giveBack() {
         guard counted > 0 else { return }
         limits.give(back: counted)
-        limiter.give(back: counted)
-        host?.give(back: counted)
-        counted = 0
+        limiter.give(back: counted - deferred)
+        host?.give(back: counted - deferred)
+        (counted, deferred) = (0, 0)
+        limits.line.leave(id)
     }
 
     /// Bytes a second of the smallest limit; `nil` where there is none.

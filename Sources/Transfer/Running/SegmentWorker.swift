@@ -78,6 +78,8 @@ final class SegmentWorker: TransactionClient {
     private var file: DownloadFile { run.file }
 
     private var phase = Phase.asking
+    /// An answer was asked for, and its end has not been seen.
+    private var awaitsEnd = false
     /// It has left its run, and asks nobody any more.
     private(set) var isStopped = false
     /// The bytes that it is to bring; without an end up to that of the file, wherever that is.
@@ -158,6 +160,7 @@ final class SegmentWorker: TransactionClient {
         case .new: return Transaction(task, request: source.request, client: self, core: run.core)
         case .takingOver(let transaction):
             transaction.hand(over: task, to: self)
+            awaitsEnd = true
             return transaction
         case .following(let other, let number):
             return Transaction(following: other.transaction, number: number, client: self)
@@ -200,6 +203,8 @@ final class SegmentWorker: TransactionClient {
         askedAt = .now()
         answeredAt = nil
         pace.pause()
+        assert(!awaitsEnd, "asked again before the end of what was asked before")
+        awaitsEnd = true
         transaction.ask()
     }
 
@@ -543,6 +548,8 @@ final class SegmentWorker: TransactionClient {
     func didEnd(_ error: TransferError?) {
         let before = phase
         if case .ended = before { return }
+        assert(awaitsEnd, "an end is seen twice")
+        awaitsEnd = false
         // What it reached counts from here on.
         start = position
         isWriting = false

@@ -262,8 +262,9 @@ final class Transaction: ExchangeHandler {
             cookies = ExchangeCookies(of: request, at: url, session.configuration)
             begunAt = MonotonicTime.now()
             let origin = (url.scheme, url.host, url.port)
-            incoming = RateTurn(.download, at: origin, limits: limits, session: session)
-            outgoing = RateTurn(.upload, at: origin, limits: limits, session: session)
+            let wake = { [weak self] in self?.hurry() ?? () }
+            incoming = RateTurn(.download, at: origin, limits: limits, session: session, wake: wake)
+            outgoing = RateTurn(.upload, at: origin, limits: limits, session: session, wake: wake)
             if incoming?.rate() != nil || (![.get, .head].contains(request.method) && outgoing?.rate() != nil) {
                 needsOwnConnection = true
             }
@@ -307,6 +308,9 @@ final class Transaction: ExchangeHandler {
     // MARK: Standing still
 
     func pause(_ reason: Pauses) { pauses.insert(reason) }
+
+    /// Whether a timer will end the rest that a rate asks for.
+    var isResting: Bool { timer != nil }
 
     var holdsPause: Bool { !pauses.isEmpty }
 
@@ -397,14 +401,23 @@ final class Transaction: ExchangeHandler {
         pause(.rate)
         task.progress.setHeldBack(true)
         // Looked at again now and then, since a limit may be raised.
-        timer = core.after(milliseconds: min(milliseconds, ByteLimits.longestRest)) { [unowned self] in
-            timer = nil
-            let now = MonotonicTime.now()
-            let left = max(incoming?.wait(now: now) ?? 0, outgoing?.wait(now: now) ?? 0)
-            if left > 0 { return rest(left) }
-            task.progress.setHeldBack(false)
-            resume(.rate)
-        }
+        timer = core.after(milliseconds: min(milliseconds, ByteLimits.longestRest)) { [unowned self] in endRest() }
+    }
+
+    private func endRest() {
+        timer = nil
+        let now = MonotonicTime.now()
+        let left = max(incoming?.wait(now: now) ?? 0, outgoing?.wait(now: now) ?? 0)
+        if left > 0 { return rest(left) }
+        task.progress.setHeldBack(false)
+        resume(.rate)
+    }
+
+    /// Another connection of the request has made way: looks again at the next turn of the loop.
+    private func hurry() {
+        guard let timer else { return }
+        core.cancelTimer(timer)
+        self.timer = core.after(milliseconds: 0) { [unowned self] in endRest() }
     }
 
     // MARK: HTTP/2
