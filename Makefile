@@ -101,6 +101,7 @@ bench: setup-bench release
 	@DLD_BIN_DIR='$(RELEASE_DIR)' RUNS='$(RUNS)' Tests/Benchmarks/bench.sh
 	@DLD_BIN_DIR='$(RELEASE_DIR)' Tests/Benchmarks/queue.sh
 	@DLD_BIN_DIR='$(RELEASE_DIR)' Tests/Benchmarks/rates.sh
+	@DLD_BIN_DIR='$(RELEASE_DIR)' RUNS='$(RUNS)' Tests/Benchmarks/together.sh
 
 docs: setup
 	@SWIFT='$(SWIFT)' Tests/Documentation/docs.sh
