@@ -97,7 +97,7 @@ final class ExchangeLauncher {
         let options = RequestOptions(
             configuration: session.configuration, request: plan.request, url: plan.url, addresses: addresses,
             connectTo: connectTo, engineFields: plan.contribution.fields, usesHTTP1: plan.usesHTTP1,
-            isAuthorized: plan.isAuthorized, trust: plan.trust, receiveBuffer: session.receiveBuffer)
+            isAuthorized: plan.isAuthorized, trust: plan.trust, receiveBuffer: session.receiveBuffer(on: core))
         do throws(CurlError) {
             exchangeID = try core.start(handler: handler) { (exchange: Exchange) throws(CurlError) in
                 try options.apply(to: exchange)
