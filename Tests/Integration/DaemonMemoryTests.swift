@@ -5,10 +5,10 @@ import Testing
 
 @Suite("The daemon's memory", .serialized, .timeLimit(.minutes(3)))
 struct DaemonMemoryTests {
-    @Test("500 slow downloads cost less than 64 KiB each, however much of them has come")
+    @Test("500 slow downloads cost less than 112 KiB each, however much of them has come")
     func slowDownloads() async throws {
         let count = 500
-        let nginx = try await Nginx([.limited("/slow/", bytesPerSecond: 12_000)])
+        let nginx = try await Nginx([.limited("/slow/", bytesPerSecond: 16_000)])
         try nginx.publish(Resource(size: 4 << 20), as: "f")
         let daemon = try await DaemonProcess.started(
             """
@@ -19,10 +19,9 @@ struct DaemonMemoryTests {
         // What the first ones make is not the others' cost.
         try await run(20, of: nginx, named: "first", on: daemon, upTo: 1)
         let before = try residentKiB(daemon)
-        try await run(count - 20, of: nginx, named: "other", on: daemon, upTo: 100_000)
+        try await run(count - 20, of: nginx, named: "other", on: daemon, upTo: 150_000)
         let each = try (residentKiB(daemon) - before) / (count - 20)
-        #expect(each < 64, "\(each) KiB each")
-        print("KiB each:", each)
+        #expect(each < 112, "\(each) KiB each")
     }
 
     private func residentKiB(_ daemon: DaemonProcess) throws -> Int {
