@@ -80,6 +80,8 @@ int linux_clock_watch(void) {
 
 int linux_syncfs(int fd) { return syncfs(fd); }
 
+int linux_writeback_check(int fd) { return sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE); }
+
 long linux_file_system_type(int fd) {
     struct statfs information;
     return fstatfs(fd, &information) == 0 ? (long)information.f_type : 0;

@@ -31,6 +31,9 @@ package actor Scheduler {
     /// How far the clock that people set is ahead of the one that no one sets.
     var clockOffset: Milliseconds
     var ticker: Task<Void, Never>?
+    /// Tasks whose checkpoint is due, those that have waited longest last.
+    var dueCheckpoints: [TaskID] = []
+    var checkpointsUnderWay = 0
     var alarm: (at: Milliseconds, task: Task<Void, Never>)?
     private let reports = Mutex<[Report]>([])
 
@@ -453,6 +456,7 @@ package actor Scheduler {
     private func tick() -> Bool {
         let now = clock.monotonic()
         var hasRoom = false
+        var due: [(id: TaskID, since: Milliseconds)] = []
         for (id, task) in running where !task.isConcluding {
             if task.look(at: now), task.holdsSlot {
                 chooser.noteAnswer(of: task.place)
@@ -467,77 +471,15 @@ package actor Scheduler {
                 chooser.setSilent(isSilent, task.place)
                 hasRoom = true
             }
-            if now - task.lastCheckpoint >= Self.checkpointInterval { checkpoint(id) }
+            if now - task.lastCheckpoint >= Self.checkpointInterval { due.append((id, task.lastCheckpoint)) }
         }
+        dueCheckpoints = due.sorted { $0.since > $1.since }.map(\.id)
+        beginDueCheckpoints()
         if hasRoom { fill() }
         if running.isEmpty {
             ticker = nil
             return false
         }
-        return true
-    }
-
-    /// Brings a download's bytes to the disk, then says so in the store.
-    private func checkpoint(_ id: TaskID) {
-        guard let task = running[id], !task.isConcluding, task.checkpoint == nil,
-            let request = task.request as? DownloadRequest, request.needsCheckpoint || task.owesCheckpoint
-        else { return }
-        task.lastCheckpoint = clock.monotonic()
-        task.checkpoint = Task {
-            let isWritten = await writeCheckpoint(id, task, request)
-            task.checkpoint = nil
-            task.owesCheckpoint = !isWritten
-            // One that fell due meanwhile was passed over.
-            if isWritten, request.unsyncedBytes >= Self.checkpointBytes { checkpoint(id) }
-        }
-    }
-
-    /// Notes what an upload sends: later attempts send the same, or nothing.
-    private func keep(_ source: SourceIdentity, of id: TaskID) {
-        guard let task = running[id] else { return }
-        let isKnown = task.work.resumeData.flatMap { SourceIdentity(bytes: $0, for: task.record.specification) } != nil
-        task.source = source
-        if isKnown { return }
-        let record = task.record
-        let progress = TaskProgress(
-            bytesDone: record.bytesDone, bytesTotal: record.bytesTotal, bytesFetched: record.bytesFetched,
-            startedAt: record.startedAt ?? task.startedAt, resumeData: source.bytes)
-        task.checkpoint = Task {
-            do throws(StoreError) {
-                _ = try await store.write([.checkpoint(id, progress)], now: clock.now())
-            } catch {
-                // Its end is written down with it.
-                logger.error("cannot note the source of an upload", metadata: ["task": "\(id)", "error": "\(error)"])
-            }
-            task.checkpoint = nil
-        }
-    }
-
-    /// - Returns: whether the store has it.
-    private func writeCheckpoint(_ id: TaskID, _ task: RunningTask, _ request: DownloadRequest) async -> Bool {
-        let resumeData: ResumeData?
-        do throws(TransferError) {
-            resumeData = try await request.checkpoint()
-        } catch {
-            // What the kernel held may be gone: only what an earlier sync covered counts. Ended here, the task comes
-            // back with that.
-            logger.error("a checkpoint failed", metadata: ["task": "\(id)", "error": "\(error)"])
-            task.order = task.order ?? .release
-            request.cancel()
-            return true
-        }
-        guard let resumeData, !resumeData.bytes.isEmpty else { return true }
-        let progress = TaskProgress(
-            bytesDone: resumeData.ranges.count, bytesTotal: request.progress.totalBytes,
-            bytesFetched: task.bytesFetched, startedAt: task.record.startedAt ?? task.startedAt,
-            resumeData: resumeData.bytes)
-        do throws(StoreError) {
-            _ = try await store.write([.checkpoint(id, progress)], now: clock.now())
-        } catch {
-            logger.error("cannot write a checkpoint", metadata: ["task": "\(id)", "error": "\(error)"])
-            return false
-        }
-        request.confirm(resumeData)
         return true
     }
 }

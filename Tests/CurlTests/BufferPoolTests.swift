@@ -28,4 +28,19 @@ struct BufferPoolTests {
         again[again.count - 1] = 1
         pool.give(again)
     }
+
+    @Test("a buffer has room for what it was asked for, and no more than four times that")
+    func sizes() {
+        let pool = BufferPool()
+        for count in [1, 4096, 4097, 16_384, 16_385, 65_536, 65_537, 262_144] {
+            let buffer = pool.take(count)
+            #expect(buffer.count >= count && buffer.count <= max(4 * count, BufferPool.smallestSize))
+            pool.give(buffer)
+            #expect(pool.take(count).baseAddress == buffer.baseAddress)
+            pool.give(buffer)
+        }
+        let largest = pool.take(10 * BufferPool.bufferSize)
+        #expect(largest.count == BufferPool.bufferSize)
+        pool.give(largest)
+    }
 }

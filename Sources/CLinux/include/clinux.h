@@ -36,6 +36,10 @@ int linux_clock_watch_arm(int fd);
 
 int linux_syncfs(int fd);
 
+// Waits until what is on its way to the disk is there, begins nothing, and fails where some of the file's bytes did not
+// get there since it was last asked.
+int linux_writeback_check(int fd);
+
 // f_type of statfs(2); 0 where it cannot be told.
 long linux_file_system_type(int fd);
 

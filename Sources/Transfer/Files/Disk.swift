@@ -10,7 +10,9 @@ final class Disk: Sendable {
     private static let memory: Int64 = 10_000
 
     /// Sync, write to a slow disk and clear away.
-    let threads = WorkerThreads(name: "dld-disk", limit: 4)
+    let threads: WorkerThreads
+    /// For parts that go on being written.
+    let syncs: SharedSync
     private let publisher = Mutex<Publisher?>(nil)
     /// Slow in any case.
     private let mayHang: Bool
@@ -20,6 +22,8 @@ final class Disk: Sendable {
     /// - Parameter mayHang: no write is to be waited for, however quick the ones before it were.
     init(mayHang: Bool = false) {
         self.mayHang = mayHang
+        threads = WorkerThreads(name: "dld-disk", limit: 4)
+        syncs = SharedSync(on: threads)
     }
 
     /// A write took so many milliseconds.

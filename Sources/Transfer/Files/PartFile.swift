@@ -264,6 +264,37 @@ public final class PartFile: Sendable {
     /// Whoever reads the file from its front on has come to `offset`.
     func setRead(upTo offset: Int64) { read.store(offset, ordering: .relaxed) }
 
+    /// Whether a sync of its whole file system covers it, and tells of what went wrong: so it is with local ones.
+    var maySharedSync: Bool { tellsChanges }
+
+    /// Brings to the disk what has been written so far to parts of one file system, by one sync of all of it. Blocks.
+    ///
+    /// - Returns: for each part what ``synchronize()`` would say of it.
+    static func synchronize(_ parts: [PartFile]) -> [Result<ByteRangeSet, TransferError>] {
+        let snapshots = parts.map { part in part.state.withLock { part.written($0) } }
+        // A failure may be another file's: then each of ours is asked by itself.
+        let isShared = (try? parts.first?.directory.synchronizeFileSystem()) != nil
+        return zip(parts, snapshots).map { part, snapshot in
+            do throws(TransferError) {
+                return .success(isShared ? try part.conclude(snapshot) : try part.synchronize())
+            } catch {
+                return .failure(error)
+            }
+        }
+    }
+
+    /// A sync of the whole file system began after `snapshot` had been written.
+    private func conclude(_ snapshot: ByteRangeSet) throws(TransferError) -> ByteRangeSet {
+        // The file system tells of a failure once, the file for itself.
+        if linux_writeback_check(descriptor.raw) != 0 {
+            let error = TransferError.file(errno, doing: "bring the file to the disk")
+            state.withLock { $0.failure = $0.failure ?? error }
+            throw error
+        }
+        try note(snapshot)
+        return snapshot
+    }
+
     /// After a sync of the whole file system that covered this file.
     ///
     /// - Throws: where a sync before it failed.

@@ -105,7 +105,12 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
     /// Where a call of the system failed: its `errno`.
     public var systemError: Int32?
     /// Of a download: what another attempt can go on with.
-    public var resumeData: ResumeData?
+    public var resumeData: ResumeData? {
+        get { rest?.value }
+        set { rest = newValue.map { CopyOnWrite($0) } }
+    }
+    /// Aside: there is room for several errors in each transfer, and few of them come.
+    private var rest: CopyOnWrite<ResumeData>?
     /// What lies behind it, where that is not the engine's own.
     public var underlying: (any Error)?
 

@@ -14,75 +14,170 @@ import HTTPTypes
 /// begins anew. Methods, header fields, redirects and validation are HTTP's alone.
 public struct TransferRequest: Sendable {
     /// Absolute; may hold secrets, which no message and no description of the engine's shows.
-    public var url: String
+    public var url: String {
+        get { fields.value.url }
+        _modify { yield &fields.value.url }
+    }
     /// `GET` where nothing else is said.
-    public var method: HTTPRequest.Method
+    public var method: HTTPRequest.Method {
+        get { fields.value.method }
+        _modify { yield &fields.value.method }
+    }
     /// Fields to send besides those that the engine sets itself (`Range`, `If-Range`, `Accept-Encoding`, framing).
-    public var headerFields: HTTPFields
+    public var headerFields: HTTPFields {
+        get { fields.value.headerFields }
+        _modify { yield &fields.value.headerFields }
+    }
     /// Sent to this URL's origin alone, without being asked for: a name and password by the Basic scheme (RFC 7617), a
     /// token as bearer. A server that wants Digest is answered with it when it asks. To a file server it is the login, in
     /// the place of the URL's own.
-    public var credential: Credential?
+    public var credential: Credential? {
+        get { fields.value.credential }
+        _modify { yield &fields.value.credential }
+    }
     /// Who this client is, to this URL's origin alone; absent: the session's for the host.
-    public var identity: ClientIdentity?
+    public var identity: ClientIdentity? {
+        get { fields.value.identity }
+        _modify { yield &fields.value.identity }
+    }
     /// `http://`, `https://`, `socks5://` or `socks5h://`; absent: the session's. A name and password that a SOCKS
     /// proxy wants, or an HTTP proxy for a tunnel (to `https` and file servers, and for streams), stand in the URL:
     /// challenges come through for plain `http` alone.
-    public var proxy: String?
+    public var proxy: String? {
+        get { fields.value.proxy }
+        _modify { yield &fields.value.proxy }
+    }
     /// Certificates to trust in place of the session's, PEM text.
-    public var caCertificates: String?
+    public var caCertificates: String? {
+        get { fields.value.caCertificates }
+        _modify { yield &fields.value.caCertificates }
+    }
     /// Bytes; a body that is or grows larger fails with ``TransferError/Code/tooLarge``.
-    public var maximumBodySize: Int64?
+    public var maximumBodySize: Int64? {
+        get { fields.value.maximumBodySize }
+        _modify { yield &fields.value.maximumBodySize }
+    }
     /// Whether a redirect may lead from https to http.
-    public var allowsDowngrade = false
+    public var allowsDowngrade: Bool {
+        get { fields.value.allowsDowngrade }
+        _modify { yield &fields.value.allowsDowngrade }
+    }
     /// Which redirects are followed.
-    public var redirects = RedirectPolicy.follow
+    public var redirects: RedirectPolicy {
+        get { fields.value.redirects }
+        _modify { yield &fields.value.redirects }
+    }
     /// Connections that a download may use at once. Others than the first are used where the answer has a length and a
     /// strong validator (RFC 9110, section 8.8.1), over HTTP/1.1, and within the session's
     /// ``SessionConfiguration/maximumConnectionsPerHost``.
-    public var segments = Segments.automatic
+    public var segments: Segments {
+        get { fields.value.segments }
+        _modify { yield &fields.value.segments }
+    }
     /// Other URLs of a download's very file, the best one first, by http or https. They bring bytes beside the request's
     /// own URL where a digest of the whole is known (``FileDestination/digest``, ``FileDestination/pieces``, or stated by
     /// the server), since nothing else tells whether those fit together; otherwise one takes over where the file cannot
     /// be had from the others. Credentials, identities and secret fields stay with the request's own origin.
-    public var mirrors: [String] = []
+    public var mirrors: [String] {
+        get { fields.value.mirrors }
+        _modify { yield &fields.value.mirrors }
+    }
     /// Where one fails again, what it brought makes way for a mirror that has the whole, however much that is.
-    package var leavesFailingSource = false
+    package var leavesFailingSource: Bool {
+        get { fields.value.leavesFailingSource }
+        _modify { yield &fields.value.leavesFailingSource }
+    }
     /// The disk failed last time: that a file can be made there is seen before anyone is asked.
-    package var provesPlace = false
+    package var provesPlace: Bool {
+        get { fields.value.provesPlace }
+        _modify { yield &fields.value.provesPlace }
+    }
     /// Names what an upload has brought to a file server while it is not whole, letters, digits and `-`, at most 64 of
     /// them; absent: by chance. A later request of the same name replaces what an earlier one left, where nothing else
     /// could remove it: the same name is for one upload, tried one request after the other.
-    public var uploadName: String?
+    public var uploadName: String? {
+        get { fields.value.uploadName }
+        _modify { yield &fields.value.uploadName }
+    }
     /// Bytes a second, in each direction, within what the session allows.
-    public var maximumRate: Int64?
+    public var maximumRate: Int64? {
+        get { fields.value.maximumRate }
+        _modify { yield &fields.value.maximumRate }
+    }
     /// Whether a stored answer will do; absent: the session's. For data tasks alone: downloads and streams always ask
     /// the server.
-    public var cachePolicy: RequestCachePolicy?
+    public var cachePolicy: RequestCachePolicy? {
+        get { fields.value.cachePolicy }
+        _modify { yield &fields.value.cachePolicy }
+    }
     /// Absent: the session's.
-    public var httpVersion: HTTPVersion?
+    public var httpVersion: HTTPVersion? {
+        get { fields.value.httpVersion }
+        _modify { yield &fields.value.httpVersion }
+    }
     /// In place of the session's ``SessionConfiguration/cookieStorage``, over all redirects: each server is sent what is for
     /// it, and may set more.
-    public var cookies: CookieStorage?
+    public var cookies: CookieStorage? {
+        get { fields.value.cookies }
+        _modify { yield &fields.value.cookies }
+    }
     /// Of `ftp://`: whether it is to become TLS.
-    public var transportSecurity = TransportSecurity.none
+    public var transportSecurity: TransportSecurity {
+        get { fields.value.transportSecurity }
+        _modify { yield &fields.value.transportSecurity }
+    }
     /// Of `sftp://`; absent: the session's.
-    public var hostKeys: HostKeyPolicy?
+    public var hostKeys: HostKeyPolicy? {
+        get { fields.value.hostKeys }
+        _modify { yield &fields.value.hostKeys }
+    }
 
     /// A redirect led it elsewhere: the session's fields that may be secret stay behind too.
-    var hasLeftOrigin = false
+    var hasLeftOrigin: Bool {
+        get { fields.value.hasLeftOrigin }
+        _modify { yield &fields.value.hasLeftOrigin }
+    }
 
     /// Which of an ``AuthenticationRefresher``'s tokens it carries.
-    var tokenGenerations: [ObjectIdentifier: Int] = [:]
+    var tokenGenerations: [ObjectIdentifier: Int] {
+        get { fields.value.tokenGenerations }
+        _modify { yield &fields.value.tokenGenerations }
+    }
+
+    /// A request under way is held in a dozen places: they share its fields.
+    private var fields: CopyOnWrite<Fields>
+
+    private struct Fields: Sendable {
+        var url: String
+        var method: HTTPRequest.Method
+        var headerFields: HTTPFields
+        var credential: Credential?
+        var identity: ClientIdentity?
+        var proxy: String?
+        var caCertificates: String?
+        var maximumBodySize: Int64?
+        var allowsDowngrade = false
+        var redirects = RedirectPolicy.follow
+        var segments = Segments.automatic
+        var mirrors: [String] = []
+        var leavesFailingSource = false
+        var provesPlace = false
+        var uploadName: String?
+        var maximumRate: Int64?
+        var cachePolicy: RequestCachePolicy?
+        var httpVersion: HTTPVersion?
+        var cookies: CookieStorage?
+        var transportSecurity = TransportSecurity.none
+        var hostKeys: HostKeyPolicy?
+        var hasLeftOrigin = false
+        var tokenGenerations: [ObjectIdentifier: Int] = [:]
+    }
 
     /// What is not named here is set afterwards.
     public init(
         url: String, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:], credential: Credential? = nil
     ) {
-        self.url = url
-        self.method = method
-        self.headerFields = headerFields
-        self.credential = credential
+        fields = CopyOnWrite(Fields(url: url, method: method, headerFields: headerFields, credential: credential))
     }
 }
 

@@ -4,8 +4,8 @@ import Glibc
 /// Puts one body's bytes where they belong in the part file: gathered into large writes, compared with what is
 /// there already where they overlap it.
 ///
-/// Lives on its loop's thread. A body that ends within one buffer is written only when it is whole: most small files
-/// touch the disk once.
+/// Lives on its loop's thread. A body that comes quickly and ends within the largest buffer is written only when it is
+/// whole: most small files touch the disk once.
 final class BodyWriter {
     let file: DownloadFile
     private let core: LoopCore
@@ -17,15 +17,15 @@ final class BodyWriter {
     /// Up to here the body's bytes are there already, and are compared.
     private var overlapEnd: Int64 = 0
 
-    private var buffer: UnsafeMutableRawBufferPointer?
-    private var filled = 0
+    private var buffer: BodyBuffer
     /// Bytes that have been gathered and not written.
-    var pending: Int { filled }
+    var pending: Int { buffer.count }
     private var run: PartFile.WriteRun?
 
     init(file: DownloadFile) {
         self.file = file
         core = file.core
+        buffer = BodyBuffer(pool: core.buffers)
     }
 
     /// A body begins whose first byte is that of `offset`.
@@ -36,7 +36,7 @@ final class BodyWriter {
         endRun()
         position = offset
         overlapEnd = file.written.end(ofRangeAt: offset)
-        filled = 0
+        buffer.release()
         self.claimed = claimed
         adoptVersion()
     }
@@ -55,15 +55,10 @@ final class BodyWriter {
             adoptVersion()
         }
         while !rest.isEmpty {
-            let space = buffer ?? core.buffers.take()
-            buffer = space
-            let count = min(rest.count, space.count - filled)
-            UnsafeMutableRawBufferPointer(rebasing: space[filled..<(filled + count)])
-                .copyMemory(from: UnsafeRawBufferPointer(rebasing: rest[..<count]))
-            filled += count
-            position += Int64(count)
-            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-            if filled == space.count { try flush() }
+            let taken = buffer.append(rest, now: core.now)
+            position += Int64(taken)
+            rest = UnsafeRawBufferPointer(rebasing: rest[taken...])
+            if taken == 0 || buffer.isFull { try flush() }
         }
     }
 
@@ -92,21 +87,28 @@ final class BodyWriter {
 
     /// Hands what has been gathered to the kernel.
     func flush() throws(TransferError) {
-        guard filled > 0, let buffer else { return }
-        let count = filled
-        filled = 0
-        let run: PartFile.WriteRun
-        if let known = self.run {
-            run = known
-        } else {
-            run = try file.beginRun(at: position - Int64(count))
-            self.run = run
-        }
+        let count = buffer.count
+        guard count > 0 else { return }
+        let run = try currentRun(at: position - Int64(count))
         if file.handsOver() {
-            self.buffer = nil
-            file.hand(buffer, count, to: run, at: position - Int64(count))
+            guard let memory = buffer.take(now: core.now) else { return }
+            file.hand(memory, count, to: run, at: position - Int64(count))
         } else {
-            try file.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), to: run)
+            defer { buffer.didWrite(now: core.now) }
+            try file.write(buffer.bytes, to: run)
+        }
+    }
+
+    /// The run that a block at `offset` belongs to.
+    private func currentRun(at offset: Int64) throws(TransferError) -> PartFile.WriteRun {
+        if let run { return run }
+        do throws(TransferError) {
+            let begun = try file.beginRun(at: offset)
+            run = begun
+            return begun
+        } catch {
+            buffer.release()
+            throw error
         }
     }
 
@@ -116,7 +118,7 @@ final class BodyWriter {
 
     /// Forgets what has been gathered and not written.
     func drop() {
-        filled = 0
+        buffer.release()
         endRun()
     }
 
@@ -128,8 +130,6 @@ final class BodyWriter {
 
     func release() {
         endRun()
-        if let buffer { core.buffers.give(buffer) }
-        buffer = nil
-        filled = 0
+        buffer.release()
     }
 }

@@ -70,7 +70,7 @@ final class DataRun: SingleTransactionRun, TransactionClient {
         }
         let length = sendsBody ? sender.length : 0
         let decodes = CachedExchange.decodes(request)
-        let receiveBuffer = min(session.receiveBuffer, Self.largestDecodingBuffer)
+        let receiveBuffer = min(session.receiveBuffer(on: core), Self.largestDecodingBuffer)
         contribution.configure = { (exchange: Exchange) throws(CurlError) in
             if sendsBody {
                 try exchange.easy.set(.upload, to: true)

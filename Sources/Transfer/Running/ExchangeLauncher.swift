@@ -100,7 +100,7 @@ final class ExchangeLauncher {
             configuration: session.configuration, request: plan.request, url: plan.url, addresses: addresses,
             connectTo: connectTo, engineFields: plan.contribution.fields, usesHTTP1: plan.usesHTTP1,
             hasOwnConnection: plan.hasOwnConnection, isAuthorized: plan.isAuthorized, trust: plan.trust,
-            receiveBuffer: session.receiveBuffer)
+            receiveBuffer: session.receiveBuffer(on: core))
         do throws(CurlError) {
             exchangeID = try core.start(handler: handler) { (exchange: Exchange) throws(CurlError) in
                 try options.apply(to: exchange)

@@ -347,13 +347,16 @@ public final class Session: Sendable {
         return RemoteScheme(of: url) == nil ? loop : remoteLoops.loop(for: url, otherwise: loop)
     }
 
-    /// Bytes of receive buffer for the next exchange.
-    var receiveBuffer: Int {
-        switch running.load(ordering: .relaxed) {
+    /// Bytes of receive buffer for the next exchange on `core`: libcurl keeps one for each of them.
+    func receiveBuffer(on core: LoopCore) -> Int {
+        // A download may have many connections.
+        switch max(running.load(ordering: .relaxed), core.exchangeCount) {
         // Larger ones leave no room in the processor's cache for what is written from them.
         case ...16: 128 * 1024
-        case ...256: 32 * 1024
-        default: 16 * 1024
+        case ...128: 32 * 1024
+        case ...512: 16 * 1024
+        case ...1024: 8 * 1024
+        default: 4 * 1024
         }
     }
 

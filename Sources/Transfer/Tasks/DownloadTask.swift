@@ -138,10 +138,10 @@ public final class DownloadTask: LoopTask {
             return nil
         }
         let outcome: Result<ByteRangeSet, TransferError> = await withCheckedContinuation { continuation in
-            session.disk(of: part).threads.perform {
-                let before = part.durable.count
+            let before = part.durable.count
+            session.disk(of: part).syncs.synchronize(part) { result in
                 do throws(TransferError) {
-                    let ranges = try part.synchronize()
+                    let ranges = try result.get()
                     _ = try part.checkPlace()
                     continuation.resume(returning: .success(ranges))
                     if ranges.count - before >= Self.cachedShare { part.leavePageCache() }

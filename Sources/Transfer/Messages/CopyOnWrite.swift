@@ -1,0 +1,22 @@
+/// A large value in one place, shared by all copies until one of them changes.
+///
+/// `@unchecked`: the box is written only while a single copy refers to it.
+struct CopyOnWrite<Value: Sendable>: @unchecked Sendable {
+    private final class Box {
+        var value: Value
+
+        init(_ value: Value) { self.value = value }
+    }
+
+    private var box: Box
+
+    init(_ value: Value) { box = Box(value) }
+
+    var value: Value {
+        _read { yield box.value }
+        _modify {
+            if !isKnownUniquelyReferenced(&box) { box = Box(box.value) }
+            yield &box.value
+        }
+    }
+}

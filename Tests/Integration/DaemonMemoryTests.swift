@@ -1,0 +1,49 @@
+import FoundationEssentials
+import TaskModel
+import TestSupport
+import Testing
+
+@Suite("The daemon's memory", .serialized, .timeLimit(.minutes(3)))
+struct DaemonMemoryTests {
+    @Test("500 slow downloads cost less than 112 KiB each, however much of them has come")
+    func slowDownloads() async throws {
+        let count = 500
+        let nginx = try await Nginx([.limited("/slow/", bytesPerSecond: 16_000)])
+        try nginx.publish(Resource(size: 4 << 20), as: "f")
+        let daemon = try await DaemonProcess.started(
+            """
+            limits: {active-tasks: \(count), connections-per-host: \(count), connections-per-task: 1}
+            disk: {min-free: 0}
+
+            """)
+        // What the first ones make is not the others' cost.
+        try await run(20, of: nginx, named: "first", on: daemon, upTo: 1)
+        let before = try residentKiB(daemon)
+        try await run(count - 20, of: nginx, named: "other", on: daemon, upTo: 150_000)
+        let each = try (residentKiB(daemon) - before) / (count - 20)
+        #expect(each < 112, "\(each) KiB each")
+    }
+
+    private func residentKiB(_ daemon: DaemonProcess) throws -> Int {
+        let pid = try #require(daemon.pid)
+        let status = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
+        let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") })
+        return try #require(line.split(whereSeparator: { !$0.isNumber }).first.flatMap { Int($0) })
+    }
+
+    /// Adds so many downloads, and waits until each has brought so many bytes.
+    private func run(_ count: Int, of nginx: Nginx, named name: String, on daemon: DaemonProcess, upTo bytes: Int64)
+        async throws
+    {
+        let list = (0..<count).map { "\(nginx.url("/slow/f"))?\(name)=\($0)\n  out=\(name)-\($0)\n" }.joined()
+        let added = try await daemon.dlctl(["add", "--input", "-"], input: list)
+        #expect(added.succeeded, "\(added.error)")
+        let ids = Set(added.lines)
+        #expect(ids.count == count)
+        try await eventually(that: "each has brought \(bytes) bytes", every: .milliseconds(500)) {
+            let list = try await daemon.dlctl("list", "--json")
+            let tasks = try JSONDecoder().decode([TaskStatus].self, from: Data(list.output.utf8))
+            return tasks.allSatisfy { !ids.contains($0.id.description) || $0.bytesFetched >= bytes }
+        }
+    }
+}
