@@ -9,8 +9,9 @@ package final class BufferPool {
     package static let smallestSize = 4 * 1024
     /// Each size is so many times the one below it.
     package static let growth = 4
-    /// Free buffers that are kept of each size.
-    private static let kept = 64
+    /// Bytes of free buffers that are kept of each size, and buffers that are kept at least.
+    private static let keptBytes = 1 << 20
+    private static let keptBuffers = 16
 
     /// Free buffers, those of the smallest size first.
     private var free: [[UnsafeMutableRawBufferPointer]]
@@ -32,7 +33,7 @@ package final class BufferPool {
     /// - Parameter buffer: one of a pool's.
     package func give(_ buffer: UnsafeMutableRawBufferPointer) {
         let sizeClass = Self.sizeClass(of: buffer.count)
-        if free[sizeClass].count < Self.kept {
+        if free[sizeClass].count < max(Self.keptBuffers, Self.keptBytes / buffer.count) {
             free[sizeClass].append(buffer)
         } else {
             buffer.deallocate()
