@@ -41,7 +41,6 @@ package enum EasyOption {
         package static let upload = Number(option: CURLOPT_UPLOAD)
         package static let post = Number(option: CURLOPT_POST)
         package static let tcpKeepAlive = Number(option: CURLOPT_TCP_KEEPALIVE)
-        package static let tlsVersion = Number(option: CURLOPT_SSLVERSION)
         package static let http09 = Number(option: CURLOPT_HTTP09_ALLOWED)
         package static let suppressConnectHeaders = Number(option: CURLOPT_SUPPRESS_CONNECT_HEADERS)
         package static let netrc = Number(option: CURLOPT_NETRC)
