@@ -23,7 +23,9 @@ enum GrowthLines {
             lines.append(
                 .init(name: name + "1 MiB/s each in bursts", each: mib, burst: 1, latency: latency, size: 160 * mib))
             lines.append(
-                .init(name: name + "256 KiB of window", latency: latency, window: 256 * kib, size: 2_560 * kib / latency * 16))
+                .init(
+                    name: name + "256 KiB of window", latency: latency, window: 256 * kib,
+                    size: 2_560 * kib / latency * 16))
         }
         lines.append(.init(name: "jitter, 2 MiB/s each", each: 2 * mib, noise: 0.5, size: 300 * mib))
         lines.append(.init(name: "jitter, 8 MiB/s for all", total: 8 * mib, sharedNoise: 0.5, size: 100 * mib))

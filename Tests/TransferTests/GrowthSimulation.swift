@@ -87,7 +87,8 @@ struct GrowthSimulation {
                         number: $0.number, age: Int64((line.now - $0.answers) * 1000), received: Int64($0.received))
                 },
                 others: line.connections.count - own.count,
-                left: Int64(line.specification.size - line.received[task]), setUp: Int64(line.setUp * 1000), lesson: lesson,
+                left: Int64(line.specification.size - line.received[task]), setUp: Int64(line.setUp * 1000),
+                lesson: lesson,
                 mayTry: trying == nil || trying == task))
         if download.growth.lesson != before { lesson = download.growth.lesson }
         if download.growth.isTrying { trying = trying ?? task } else if trying == task { trying = nil }
@@ -100,6 +101,7 @@ struct GrowthSimulation {
             for _ in own.count..<max(own.count, count) { line.open(for: task) }
             download.growth.cap(to: max(own.count, count))
         }
-        download.nextLook = line.now + (download.growth.isTrying ? 0.05 : own.count == 1 && !download.growth.isWaiting ? 1 : 0.25)
+        download.nextLook =
+            line.now + (download.growth.isTrying ? 0.05 : own.count == 1 && !download.growth.isWaiting ? 1 : 0.25)
     }
 }

@@ -39,7 +39,7 @@ struct SimulatedLine {
         fileprivate var demand = 0.0
     }
 
-    let specification: Specification
+    private(set) var specification: Specification
     private(set) var now = 0.0
     private(set) var connections: [Connection] = []
     private(set) var received: [Double]
@@ -59,6 +59,8 @@ struct SimulatedLine {
     }
 
     mutating func close(_ number: Int) { connections.removeAll { $0.number == number } }
+
+    mutating func change(to specification: Specification) { self.specification = specification }
 
     /// Lets time pass.
     mutating func pass(_ seconds: Double) {
@@ -105,7 +107,9 @@ struct SimulatedLine {
         }
         var wanted = rate * time
         if specification.burst > 0, rate.isFinite {
-            if connection.received == 0, connection.credit == 0 { connections[index].credit = rate * specification.burst }
+            if connection.received == 0, connection.credit == 0 {
+                connections[index].credit = rate * specification.burst
+            }
             while end >= connections[index].refilled + specification.burst {
                 connections[index].refilled += specification.burst
                 connections[index].credit = max(0, connections[index].credit) + rate * specification.burst

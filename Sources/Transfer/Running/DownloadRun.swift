@@ -509,7 +509,8 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     /// - Returns: how many connections the line is worth.
     private func wantedConnections(_ now: Int64, left: Int64) -> Int {
         guard growth.segments.isAutomatic else { return growth.target }
-        let view = sources.all.count == 1
+        let view =
+            sources.all.count == 1
             ? line?.look(connections: workers.count, isTrying: growth.isTrying, now: now) : nil
         let answers = workers.compactMap { worker in
             worker.answeredAt.map { Int64(clamping: worker.askedAt.milliseconds(until: $0)) }
