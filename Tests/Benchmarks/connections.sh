@@ -3,7 +3,7 @@
 # servers that limit each connection (nginx `limit_rate`), and over lines that share one rate, delay, vary, fall and
 # come back (line.py). A number that takes far longer than the best ends the row: smaller ones take longer still.
 #
-# LINES (names of lines, all by default), DLD_BIN_DIR (.build/release), BENCH_DIR (where files go; memory by default),
+# ONLY (a pattern of names of lines, all by default), DLD_BIN_DIR (.build/release), BENCH_DIR (where files go; memory by default),
 # BENCH_REPORT (Markdown).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -51,6 +51,7 @@ disk: {min-free: 0}
 CONF
 export DLD_SOCKET=$place/socket
 
+say() { echo "$*" | tee -a "$report"; }
 now() { date +%s%6N; }
 start() {
     stop daemon
@@ -87,14 +88,14 @@ settled() {
 row() {
     local name=$1 size=$2 tasks=$3 location=$4 address url count seconds best=999 row="" need="" auto again limit
     shift 4
-    if [ -n "${LINES_WANTED:-}" ] && ! [[ $name =~ $LINES_WANTED ]]; then return; fi
+    if [ -n "${ONLY:-}" ] && ! [[ $name =~ $ONLY ]]; then return; fi
     [ -e "$place/root/${size}M" ] || truncate -s "${size}M" "$place/root/${size}M"
     declare -A taken=()
     for count in 16 8 4 2 1; do
         address=$port
         shape address "$@"
         start
-        limit=$(awk "BEGIN { printf \"%d\", $best >= 999 ? 120 : $best * 1.3 + 2 }")
+        limit=$(awk "BEGIN { printf \"%d\", ($best >= 999) ? 120 : $best * 1.3 + 2 }")
         seconds=$(fetch "http://127.0.0.1:$address/$location${size}M" "$tasks" "$count" "$limit")
         taken[$count]=$seconds
         if [ "$seconds" = - ]; then break; fi
@@ -113,7 +114,7 @@ row() {
     url=http://127.0.0.1:$address/$location${size}M
     auto=$(fetch "$url" "$tasks" auto 0)
     count=$(settled)
-    echo "| $name |$row $auto | $(awk "BEGIN { printf \"%.2f\", $auto / $best }") | $count | $need |"
+    say "| $name |$row $auto | $(awk "BEGIN { printf \"%.2f\", $auto / $best }") | $count | $need |"
 }
 # A line of its own, where there are options for one.
 shape() {
@@ -128,26 +129,25 @@ shape() {
 }
 
 mkdir -p "$(dirname "$report")"
-LINES_WANTED=${LINES:-}
-{
-    echo "**Seconds with a fixed number of connections, and with an automatic one**"
-    echo
-    echo "| line | 1 | 2 | 4 | 8 | 16 | automatic | of the best | settled at | needed |"
-    echo "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
-    row "50 KiB/s a connection" 6 1 50k/
-    row "200 KiB/s a connection" 30 1 200k/
-    row "1 MiB/s a connection" 128 1 1m/
-    row "4 MiB/s a connection" 384 1 4m/
-    row "20 MiB/s a connection" 1024 1 20m/
-    row "8 MiB/s for all" 48 1 "" --total 8192
-    row "16 MiB/s for all, 256 KiB of window, 20 ms" 96 1 "" --total 16384 --window 256 --latency 0.02
-    row "16 MiB/s for all, 256 KiB of window, 80 ms" 96 1 "" --total 16384 --window 256 --latency 0.08
-    row "16 MiB/s for all, 256 KiB of window, 200 ms" 96 1 "" --total 16384 --window 256 --latency 0.2
-    row "8 MiB/s for all, jitter of 50 %" 48 1 "" --total 8192 --jitter 0.5
-    row "1 MiB/s a connection, jitter of 50 %" 96 1 "" --each 1024 --jitter 0.5
-    row "1 MiB/s a connection, one slow of eight" 80 1 "" --each 1024 --slow-every 8
-    row "2 MiB/s a connection, a quarter from 3 s to 6 s" 192 1 "" --each 2048 --drop 3 6
-    row "8 MiB/s for all, a quarter from 3 s to 6 s" 48 1 "" --total 8192 --drop 3 6
-    row "1 MiB/s a connection, four downloads" 24 4 1m/
-    row "8 MiB/s for all, four downloads" 12 4 "" --total 8192
-} | tee "$report"
+
+: >"$report"
+say "**Seconds with a fixed number of connections, and with an automatic one**"
+say
+say "| line | 1 | 2 | 4 | 8 | 16 | automatic | of the best | settled at | needed |"
+say "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
+row "50 KiB/s a connection" 6 1 50k/
+row "200 KiB/s a connection" 30 1 200k/
+row "1 MiB/s a connection" 128 1 1m/
+row "4 MiB/s a connection" 384 1 4m/
+row "20 MiB/s a connection" 1024 1 20m/
+row "8 MiB/s for all" 48 1 "" --total 8192
+row "16 MiB/s for all, 256 KiB of window, 20 ms" 96 1 "" --total 16384 --window 256 --latency 0.02
+row "16 MiB/s for all, 256 KiB of window, 80 ms" 96 1 "" --total 16384 --window 256 --latency 0.08
+row "16 MiB/s for all, 256 KiB of window, 200 ms" 96 1 "" --total 16384 --window 256 --latency 0.2
+row "8 MiB/s for all, jitter of 50 %" 48 1 "" --total 8192 --jitter 0.5
+row "1 MiB/s a connection, jitter of 50 %" 96 1 "" --each 1024 --jitter 0.5
+row "1 MiB/s a connection, one slow of eight" 80 1 "" --each 1024 --slow-every 8
+row "2 MiB/s a connection, a quarter from 3 s to 6 s" 192 1 "" --each 2048 --drop 3 6
+row "8 MiB/s for all, a quarter from 3 s to 6 s" 48 1 "" --total 8192 --drop 3 6
+row "1 MiB/s a connection, four downloads" 24 4 1m/
+row "8 MiB/s for all, four downloads" 12 4 "" --total 8192

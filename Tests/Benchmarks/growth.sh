@@ -2,7 +2,7 @@
 # What automatic connections take over simulated lines, on a virtual clock, beside the best fixed number: so that a
 # change of the decision can be judged in seconds. Only the decision and the simulation are compiled.
 #
-# LINES (1000), SEED (1), BENCH_REPORT (Markdown), BENCH_CSV (one row for each random line; none by default).
+# COUNT (1000), SEED (1), BENCH_REPORT (Markdown), BENCH_CSV (one row for each random line; none by default).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export LC_ALL=C
@@ -22,4 +22,4 @@ cp Tests/Benchmarks/growth.swift "$place/main.swift"
 segments=Sources/Transfer/Segments
 swiftc -O -o "$place/growth" "$place"/*.swift "$segments"/ConnectionGrowth*.swift \
     "$segments"/{Segments,LineSight,ReceivedHistory,FirstConnection,LineLesson}.swift
-"$place/growth" "${LINES:-1000}" "${SEED:-1}" ${BENCH_CSV:+"$BENCH_CSV"} | tee "$report"
+"$place/growth" "${COUNT:-1000}" "${SEED:-1}" ${BENCH_CSV:+"$BENCH_CSV"} | tee "$report"

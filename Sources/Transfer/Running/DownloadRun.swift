@@ -343,7 +343,10 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     /// - Returns: what it is to fetch next; `nil` where the others need no help.
     private func range(for worker: SegmentWorker) -> Range<Int64>? {
         note()
-        let rate = worker.pace.rate > 0 ? worker.pace.rate : bestRate
+        // What is not known is taken to be as with most of the others.
+        let known = workers.map(\.pace.rate).filter { $0 > 0 }.sorted()
+        let usual = known.isEmpty ? bestRate : min(bestRate, known[known.count / 2])
+        let rate = worker.pace.rate > 0 ? worker.pace.rate : usual
         guard
             let work = table?.next(
                 for: worker.number, written: file.written, connections: max(growth.target, workers.count), rate: rate,
