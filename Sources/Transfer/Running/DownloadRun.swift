@@ -497,7 +497,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
                         .min { $0.pace.rate < $1.pace.rate }
                     if let slowest { dismiss(slowest) }
                 }
-            } else if now >= addsFrom, left >= Self.smallestShared {
+            } else if now >= addsFrom, isWorthSharing(left) {
                 while workers.count < target, add() {}
                 if !isEnded { growth.cap(to: workers.count) }
             }
@@ -507,6 +507,13 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         if isEnded || timer != nil { return }
         let calm = isShared || growth.isWaiting ? ConnectionGrowth.longInterval : Self.calmInterval
         look(in: growth.isTrying && canShare ? ConnectionGrowth.interval : calm)
+    }
+
+    /// Whether what is left is worth another connection: a few seconds' bytes of a slow line, or as many as a fast one
+    /// brings in a moment.
+    private func isWorthSharing(_ left: Int64) -> Bool {
+        let rate = workers.reduce(0) { $0 + $1.pace.rate }
+        return left >= Self.smallestShared || (rate > 0 && Double(left) >= 3 * rate)
     }
 
     /// - Returns: how many connections the line is worth.
