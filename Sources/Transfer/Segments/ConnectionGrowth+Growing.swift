@@ -45,7 +45,8 @@ extension ConnectionGrowth {
 
     func step(_ sight: LineSight, before: ReceivedHistory.Measure? = nil) -> Step {
         Step(
-            from: target, since: sight.now, newest: sight.connections.map(\.number).max() ?? 0, before: before,
+            from: target, since: sight.now, measuredFrom: levelSince,
+            newest: sight.connections.map(\.number).max() ?? 0, before: before,
             others: sight.others)
     }
 
@@ -57,7 +58,7 @@ extension ConnectionGrowth {
         }
         if step.first == nil, added > 0 {
             step.first = sight.now
-            step.before = step.before ?? history.measure(from: levelSince, to: sight.now)
+            step.before = step.before ?? history.measure(from: step.measuredFrom, to: sight.now)
             if let before = step.before { levels[step.from + step.others] = before }
         }
         if step.joined == nil, 4 * added >= 3 * (target - step.from) {

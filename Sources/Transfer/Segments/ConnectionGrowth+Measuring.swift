@@ -51,7 +51,8 @@ extension ConnectionGrowth {
         let length = measure.isBursty || hasSavings ? 3.0 : min(1.5, max(0.3, measure.error * 20))
         let trial = thoroughness * length + 3 * Double(sight.setUp) / 1000
         // Where a step back has cost nothing, the next one is not expected to.
-        let price = trimmed == nil ? Self.price : 2.5 * Self.price
+        let newer = median(of: sight.connections.compactMap { shares[$0.number] }) ?? 1
+        let price = trimmed != nil ? 2.5 * Self.price : newer < 0.3 ? 2 * Self.price : Self.price
         for count in [target / 2, target * 3 / 4] where count >= 1 && count < target {
             if trial * Double(target - count) / Double(target) <= price * seconds { return count }
         }

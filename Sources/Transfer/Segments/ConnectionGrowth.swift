@@ -11,6 +11,8 @@ struct ConnectionGrowth {
         /// Connections before it.
         var from: Int
         var since: Int64
+        /// What came from here on until the first new one answered came before it.
+        var measuredFrom: Int64
         /// Connections with a greater number came by it.
         var newest = 0
         /// When the first of the new ones answered, and when most of them had.
