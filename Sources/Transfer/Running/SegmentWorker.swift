@@ -294,7 +294,6 @@ final class SegmentWorker: TransactionClient {
     func take(_ head: ResponseHead, at url: CurlURL) -> Transaction.HeadVerdict {
         answeredAt = run.core.now
         begunAt = begunAt ?? answeredAt
-        pace.note(received, at: run.core.now.milliseconds)
         let known = run.version(at: url)
         let hasBytes = file.count > 0 || asksForShare
         let judgement = AnswerJudgement(
