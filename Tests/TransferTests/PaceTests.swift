@@ -40,6 +40,18 @@ struct PaceTests {
         #expect(abs(pace.rate - rate) < 0.05 * max(2e6, rate))
     }
 
+    @Test("bytes that come once a second have the rate of their seconds, at whatever moment it is asked for")
+    func bursts() {
+        var pace = Pace()
+        for time in stride(from: Int64(0), through: 12_000, by: 50) {
+            pace.note((time / 1_000 + 1) * 200_000, at: time + 1)
+            if time > 4_000 { #expect(pace.rate > 1.2e5 && pace.rate < 3e5) }
+        }
+        // A stall is no pause between two bursts.
+        for time in stride(from: Int64(12_050), through: 17_000, by: 50) { pace.note(13 * 200_000, at: time) }
+        #expect(pace.rate < 2e4)
+    }
+
     @Test("the time in which an answer is waited for does not count")
     func pause() {
         var (pace, bytes) = (Pace(), 0.0)

@@ -20,6 +20,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     /// Once the size is known.
     private var table: SegmentTable?
     private var growth: ConnectionGrowth
+    private var line: LineMembership?
     private var borrowed: BorrowedConnections
     private var timer: Int?
     private var later: Int?
@@ -249,6 +250,9 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
             && total - file.count >= Self.smallestShared
         guard timer == nil, hasChoice || isShareable else { return }
         _ = load.isBusy()
+        if line == nil, task.originalRequest.segments.isAutomatic, let host = worker.transaction.url?.origin {
+            line = LineMembership(task, at: host, now: core.now.milliseconds)
+        }
         look(in: task.originalRequest.segments.isAutomatic ? ConnectionGrowth.interval : 0)
     }
 
@@ -393,7 +397,10 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     /// - Returns: what it is to fetch next; `nil` where the others need no help.
     private func range(for worker: SegmentWorker) -> Range<Int64>? {
         note()
-        let rate = worker.pace.rate > 0 ? worker.pace.rate : bestRate
+        // What is not known is taken to be as with most of the others.
+        let known = workers.map(\.pace.rate).filter { $0 > 0 }.sorted()
+        let usual = known.isEmpty ? bestRate : min(bestRate, known[known.count / 2])
+        let rate = worker.pace.rate > 0 ? worker.pace.rate : usual
         guard
             let work = table?.next(
                 for: worker.number, written: file.written, connections: max(growth.target, workers.count), rate: rate,
@@ -536,23 +543,60 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         if !isSuspended, canShare {
             note()
             let now = core.now.milliseconds
-            let target = growth.look(
-                now: now, received: task.progress.transferredBytes, active: workers.count { $0.isReceiving },
-                left: left, isBusy: load.isBusy())
+            let target = wantedConnections(now, left: left)
             let wanted = borrowed.wanted
             if workers.count > target || !wanted.isEmpty {
-                let slowest = workers.filter { wanted.isEmpty || wanted.contains($0.number) }
-                    .min { $0.pace.rate < $1.pace.rate }
-                if let slowest, isShared { dismiss(slowest) }
-            } else if now >= addsFrom, left >= Self.smallestShared {
+                for _ in 0..<(wanted.isEmpty ? workers.count - target : 1) where isShared && !isEnded {
+                    let slowest = workers.filter { wanted.isEmpty || wanted.contains($0.number) }
+                        .min { $0.pace.rate < $1.pace.rate }
+                    if let slowest { dismiss(slowest) }
+                }
+            } else if now >= addsFrom, isWorthSharing(left) {
                 while workers.count < target, add() {}
+                if !isEnded { growth.cap(to: workers.count) }
             }
             replaceSlow(now)
             if !isEnded { changeSource(now, left: left) }
         }
         if isEnded || timer != nil { return }
-        let calm = isShared ? ConnectionGrowth.longInterval : Self.calmInterval
+        let calm = isShared || growth.isWaiting ? ConnectionGrowth.longInterval : Self.calmInterval
         look(in: growth.isTrying && canShare ? ConnectionGrowth.interval : calm)
+    }
+
+    /// Whether what is left is worth another connection: a few seconds' bytes of a slow line, or as many as a fast one
+    /// brings in a moment.
+    private func isWorthSharing(_ left: Int64) -> Bool {
+        let rate = workers.reduce(0) { $0 + $1.pace.rate }
+        return left >= Self.smallestShared || (rate > 0 && Double(left) >= 3 * rate)
+    }
+
+    /// - Returns: how many connections the line is worth.
+    private func wantedConnections(_ now: Int64, left: Int64) -> Int {
+        guard growth.segments.isAutomatic else { return growth.target }
+        let view =
+            sources.all.count == 1
+            ? line?.look(connections: workers.count, isTrying: growth.isTrying, now: now) : nil
+        let answers = workers.compactMap { worker in
+            worker.answeredAt.map { Int64(clamping: worker.askedAt.milliseconds(until: $0)) }
+        }
+        let before = growth.lesson
+        let target = growth.look(
+            LineSight(
+                now: now, received: view?.received ?? task.progress.transferredBytes,
+                connections: workers.compactMap { worker in
+                    worker.begunAt.map {
+                        LineSight.Connection(
+                            number: worker.number, age: now - $0.milliseconds, received: worker.received)
+                    }
+                },
+                others: view?.others ?? 0, left: left, setUp: answers.min() ?? Int64(setUp * 1000),
+                isBusy: load.isBusy(),
+                isHeld: task.progress.isHeldBack || workers.contains { !$0.transaction.pauses.isEmpty },
+                lesson: view?.lesson, mayTry: view?.mayTry ?? true))
+        if sources.all.count == 1, let lesson = growth.lesson, lesson != before, lesson != view?.lesson {
+            line?.teach(lesson, now: now)
+        }
+        return target
     }
 
     /// Whether several connections may bring the file: all can be held to one version.
@@ -710,6 +754,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
 
     private func end() {
         isEnded = true
+        line?.leave()
         stopTimer()
         if let later { core.cancelTimer(later) }
         // What a caller still holds of this outlives its place on the loop.

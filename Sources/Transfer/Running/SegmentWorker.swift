@@ -123,6 +123,8 @@ final class SegmentWorker: TransactionClient {
     /// When it was asked, and when the head of the answer came.
     private(set) var askedAt = MonotonicTime.now()
     private(set) var answeredAt: MonotonicTime?
+    /// When the head of its first answer came.
+    private(set) var begunAt: MonotonicTime?
     /// Bytes of body that it received over all its answers, and of those before the present one.
     private(set) var received: Int64 = 0
     private var receivedBefore: Int64 = 0
@@ -309,6 +311,7 @@ final class SegmentWorker: TransactionClient {
 
     func take(_ head: ResponseHead, at url: CurlURL) -> Transaction.HeadVerdict {
         answeredAt = run.core.now
+        begunAt = begunAt ?? answeredAt
         let known = run.version(at: url)
         let hasBytes = file.count > 0 || asksForShare
         let judgement = AnswerJudgement(

@@ -1,58 +1,124 @@
-/// How many connections a download is to have: grown while each step makes it faster, and taken back where one did
-/// not.
+/// How many connections a download is to have.
+///
+/// The number grows quickly at first, since a connection too many costs little and a second with too few costs much.
+/// Then fewer are tried, for as long as the bytes need to tell the difference, unless each connection is known to have
+/// a rate of its own: those are never given back.
 ///
 /// A value without a clock: it is told the time and the bytes that came.
 struct ConnectionGrowth {
-    private enum Phase: Equatable {
-        /// So many milliseconds after the first byte the first step is taken.
+    /// A change of the number that is being judged.
+    struct Step {
+        /// Connections before it.
+        var from: Int
+        var since: Int64
+        /// What came from here on until the first new one answered came before it.
+        var measuredFrom: Int64
+        /// Connections with a greater number came by it.
+        var newest = 0
+        /// When the first of the new ones answered, and when most of them had.
+        var first: Int64?
+        var joined: Int64?
+        /// What came before it.
+        var before: ReceivedHistory.Measure?
+        /// Connections of other downloads when it was taken.
+        var others: Int
+    }
+
+    enum Phase {
+        /// One connection, whose first bytes are measured.
         case beginning
-        /// A step was taken, and is being watched.
-        case watching(since: Int64, from: Int, rate: Double)
+        case climbing(Step)
+        /// More are tried, long after the beginning.
+        case probing(Step)
+        /// What the present number brings is measured, from `since` on.
+        case watching(since: Int64, others: Int)
+        case trimming(Step)
         /// Nothing is tried before `until`.
-        case settled(until: Int64)
-        /// What was taken away is being watched.
-        case trimming(since: Int64, from: Int, rate: Double)
+        case settled(since: Int64, until: Int64)
     }
 
     let segments: Segments
     /// Connections to have.
-    private(set) var target = 1
-    private var phase = Phase.beginning
-    private var begun: Int64?
-    private var window: [(time: Int64, bytes: Int64)] = []
-    private var patience = Self.firstPatience
-    private var isTrimmed = false
+    var target = 1
+    /// What the line has taught, once that is known.
+    var lesson: LineLesson?
+    var phase = Phase.beginning
+    var history = ReceivedHistory()
+    var alone = FirstConnection()
+    /// What each newer connection brought as a share of what the first had at that age.
+    var shares: [Int: Double] = [:]
+    static let shareLimit = 256
+    /// What so many connections brought, over all downloads from the host.
+    var levels: [Int: ReceivedHistory.Measure] = [:]
+    /// The rate when it was last settled.
+    var usual: Double?
+    /// When the present number of connections began, and bytes began to come.
+    var levelSince: Int64 = 0
+    var begun: Int64?
+    var busySince: Int64?
+    var heldUntil: Int64 = .min
+    /// Other downloads' connections now, and when the host had no room for more of this one's.
+    var present = 0
+    var cappedBeside: Int?
+    /// It would go on if it were let.
+    var isWaiting = false
+    var patience = Self.firstPatience
+    var probeFrom: Int64 = 0
+    /// How much longer than at first trials last, since those before left it open.
+    var thoroughness = 1.0
+    var isDoubtful = false
+    /// The server saves up for its connections what the line does not take: fewer bring as much for a while.
+    var hasSavings = false
+    /// Patience ends in a trial of more connections and in one of fewer by turns.
+    var isNextProbe = false
+    /// The last step back that cost nothing.
+    var trimmed: Step?
+    /// Other downloads' connections when it was last settled; -1: unknown.
+    var others = -1
     /// The server, or what lies before it, will not have more.
-    private var ceiling: Int
+    var ceiling: Int
 
     /// Milliseconds between looks while something is tried, and otherwise.
     static let interval: Int64 = 50
     static let longInterval: Int64 = 250
-    /// Milliseconds that a rate is taken over.
-    private static let span: Int64 = 150
-    /// Milliseconds within which a step has to pay.
-    private static let trial: Int64 = 800
-    private static let firstPatience: Int64 = 10_000
-    private static let longestPatience: Int64 = 120_000
-    /// Milliseconds after the last step before fewer connections are tried.
-    private static let trimAfter: Int64 = 3_000
-    /// What a step has to bring, and what a step back may cost.
-    private static let gain = 1.15
-    /// What makes the next step a large one.
-    private static let leap = 2.5
-    private static let loss = 0.93
-    /// Milliseconds of work for which one connection more is worth asking for.
-    private static let worthwhile = 0.3
+    static let factor = 4
+    /// Milliseconds that the first connection is measured for, and a step at least.
+    static let firstTime: Int64 = 100
+    static let stepTime: Int64 = 100
+    /// Milliseconds that an answer is waited for before the next step is taken.
+    static let answerTime: Int64 = 150
+    static let firstPatience: Int64 = 6_000
+    static let longestPatience: Int64 = 120_000
+    /// Milliseconds that this machine has to be busy for before no more connections are asked for.
+    static let busyTime: Int64 = 300
+    /// Milliseconds for which bytes that were kept back say that this machine sets the rate.
+    static let holdTime: Int64 = 1_500
+    /// From this share on, a connection brings what the first one brought when it was alone.
+    static let undiminished = 0.7
+    /// What fewer connections have to bring, as a share of what more of them did.
+    static let enough = 0.94
+    /// Milliseconds for which a step back may turn out to have been one too many, and the share of the rate that has
+    /// to be left.
+    static let probation: Int64 = 6_000
+    static let kept = 0.9
+    /// What more connections have to bring.
+    static let worthwhile = 1.05
+    /// What a trial may cost, as a share of the time that is left.
+    static let price = 0.045
+    /// The rate as a share of the usual one below which more connections are tried.
+    static let fall = 0.65
 
-    init(_ segments: Segments) {
+    /// - Parameter lesson: what earlier downloads from the host taught.
+    init(_ segments: Segments, lesson: LineLesson? = nil) {
         self.segments = segments
+        self.lesson = lesson
         ceiling = segments.most
         if !segments.isAutomatic { target = segments.most }
     }
 
     /// Whether something is being tried, so that it is to be asked again soon.
     var isTrying: Bool {
-        guard segments.isAutomatic else { return false }
+        guard segments.isAutomatic, !isWaiting || target > 1 else { return false }
         if case .settled = phase { return false }
         return true
     }
@@ -63,62 +129,69 @@ struct ConnectionGrowth {
         target = min(target, ceiling)
     }
 
-    /// A connection could not be had or broke: the others go on, and more are tried later.
-    mutating func settle(at count: Int, now: Int64) {
-        guard segments.isAutomatic else { return }
-        target = max(1, min(target, count))
-        phase = .settled(until: now + patience)
-        patience = min(Self.longestPatience, 2 * patience)
+    /// The host has no room for more than `count` connections now.
+    mutating func cap(to count: Int) {
+        guard segments.isAutomatic, count < target else { return }
+        target = max(1, count)
+        isWaiting = true
+        cappedBeside = present
     }
 
-    /// - Parameters:
-    ///   - now: milliseconds of a clock that no one sets.
-    ///   - received: bytes that came so far over all connections.
-    ///   - active: connections that bring bytes.
-    ///   - left: bytes that are missing.
-    ///   - isBusy: this machine can hardly take more than it gets.
     /// - Returns: ``target``.
-    mutating func look(now: Int64, received: Int64, active: Int, left: Int64, isBusy: Bool = false) -> Int {
+    mutating func look(_ sight: LineSight) -> Int {
         guard segments.isAutomatic else { return target }
-        window.append((now, received))
-        while let first = window.dropFirst().first, now - first.time >= Self.span { window.removeFirst() }
-        guard let first = window.first, now > first.time else { return target }
-        let rate = Double(received - first.bytes) / Double(now - first.time) * 1000
+        if sight.isHeld { heldUntil = sight.now + Self.holdTime }
+        isWaiting = false
+        present = sight.others
+        if sight.now < heldUntil {
+            standStill(sight)
+            return target
+        }
+        history.note(sight.received, at: sight.now)
+        if sight.lesson != lesson, let taught = sight.lesson { learn(taught, sight) }
+        if sight.isBusy { busySince = busySince ?? sight.now } else { busySince = nil }
+        if shares.count > Self.shareLimit { shares = [:] }
+        for connection in sight.connections {
+            if let share = alone.share(of: connection) { shares[connection.number] = share }
+        }
         switch phase {
-        case .beginning: if isBusy { settle(now) } else { step(now, rate, left, by: 4) }
-        case .watching(let since, let from, let before):
-            // A window that lies before the step says nothing of it.
-            guard first.time >= since, active >= target || now - since >= Self.trial else { break }
-            if rate >= before * Self.gain {
-                if isBusy { settle(now) } else { step(now, rate, left, by: rate >= before * Self.leap ? 4 : 2) }
-            } else if now - since >= Self.trial {
-                // Those that brought nothing are given back.
-                target = from
-                settle(now)
-            }
-        case .settled(let until):
-            if !isTrimmed, target > 1, now >= until - patience + Self.trimAfter, Double(left) > 8 * rate {
-                isTrimmed = true
-                phase = .trimming(since: now, from: target, rate: rate)
-                target = max(1, target / 2)
-            } else if now >= until, !isBusy, target < ceiling, Double(left) > 4 * rate {
-                patience = min(Self.longestPatience, 2 * patience)
-                phase = .watching(since: now, from: target, rate: rate)
-                target = min(ceiling, target * 2)
-            }
-        case .trimming(let since, let from, let before):
-            guard first.time >= since, active <= target, now - since >= Self.trial else { break }
-            if rate < before * Self.loss { target = min(ceiling, from) } else { isTrimmed = target == 1 }
-            settle(now)
+        case .beginning: begin(sight)
+        case .climbing(let step): climb(step, sight)
+        case .watching(let since, let others): watch(since, others, sight)
+        case .probing(let step): probe(step, sight)
+        case .trimming(let step): trim(step, sight)
+        case .settled(let since, let until): rest(since, until, sight)
         }
         return target
     }
 
-    private mutating func step(_ now: Int64, _ rate: Double, _ left: Int64, by factor: Int) {
-        guard target < ceiling, Double(left) > Self.worthwhile * rate else { return settle(now) }
-        phase = .watching(since: now, from: target, rate: rate)
-        target = min(ceiling, factor * target)
+    /// What comes is what this machine lets in: it says nothing of the line.
+    mutating func standStill(_ sight: LineSight) {
+        history.removeAll()
+        usual = nil
+        trimmed = nil
+        if case .beginning = phase { isWaiting = true } else { settle(sight) }
     }
 
-    private mutating func settle(_ now: Int64) { phase = .settled(until: now + patience) }
+    /// Another download from the host has found something out.
+    mutating func learn(_ taught: LineLesson, _ sight: LineSight) {
+        lesson = taught
+        if case .beginning = phase { return }
+        settle(sight)
+        others = -1
+    }
+
+    mutating func change(to count: Int, _ sight: LineSight) {
+        let count = max(1, min(ceiling, count))
+        guard count != target else { return }
+        target = count
+        levelSince = sight.now
+    }
+
+    /// Milliseconds that a connection is too young for to be compared with a line that was filled.
+    static func youth(_ sight: LineSight) -> Int64 { 100 + 2 * sight.setUp }
+
+    func median(of values: [Double]) -> Double? {
+        values.isEmpty ? nil : values.sorted()[values.count / 2]
+    }
 }

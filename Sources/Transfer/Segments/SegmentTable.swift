@@ -36,8 +36,9 @@ struct SegmentTable {
     static let largest: Int64 = 64 << 20
     /// Bytes that are worth a request of their own.
     static let smallest: Int64 = 1 << 20
-    /// Bytes of a claim's rest from which on a second connection is put to it.
+    /// Bytes of a claim's rest from which on a second connection is put to it, where they take no second or longer.
     private static let smallestShare: Int64 = 256 << 10
+    private static let smallestSlowShare: Int64 = 32 << 10
     /// So many times slower than another is a connection that is replaced.
     static let slowness = 4.0
 
@@ -110,7 +111,7 @@ struct SegmentTable {
             return .takeOver(of: victim, claim.position..<claim.end)
         }
         // What is worth sharing: more than the other brings while this one is being set up.
-        let least = max(Self.smallestShare, Int64(claim.rate * setUp))
+        let least = max(Self.leastShare(at: claim.rate), Int64(claim.rate * setUp))
         guard claim.rest >= 2 * least else { return .none }
         var keeps = claim.rest / 2
         let share = size(of: claim.rest, among: connections, rate: claim.rate, setUp: setUp)
@@ -127,6 +128,11 @@ struct SegmentTable {
             return next(for: number, written: written, connections: connections, rate: rate, setUp: setUp)
         }
         return give(number, cut..<claim.end)
+    }
+
+    /// What a connection is asked for at least where another one brings so many bytes a second: a second's.
+    private static func leastShare(at rate: Double) -> Int64 {
+        rate > 0 && rate < Double(smallestShare) ? max(smallestSlowShare, Int64(rate)) : smallestShare
     }
 
     private mutating func give(_ number: Int, _ range: Range<Int64>) -> Work {

@@ -18,6 +18,7 @@ public final class Session: Sendable {
     /// The rate of what goes out; may be changed at any time.
     public let uploadLimiter: RateLimiter
     let hostRates: HostRates
+    let lines = HostLines()
 
     let resolver: Resolver
     private let disks = Disks()

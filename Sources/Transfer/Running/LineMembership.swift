@@ -1,0 +1,23 @@
+/// A download's place among those from the same host.
+struct LineMembership {
+    private let lines: HostLines
+    private let task: Int
+    private let host: String
+
+    /// Takes the place; ``leave()`` gives it up.
+    init(_ task: DownloadTask, at host: String, now: Int64) {
+        lines = task.session.lines
+        self.task = task.identifier
+        self.host = host
+        lines.enter(self.task, at: host, progress: task.progress, now: now)
+    }
+
+    func leave() { lines.leave(task, at: host) }
+
+    /// - Parameter isTrying: as in ``HostLines/look(_:at:connections:isTrying:now:)``.
+    func look(connections: Int, isTrying: Bool, now: Int64) -> HostLines.View? {
+        lines.look(task, at: host, connections: connections, isTrying: isTrying, now: now)
+    }
+
+    func teach(_ lesson: LineLesson, now: Int64) { lines.teach(lesson, at: host, now: now) }
+}

@@ -1,0 +1,61 @@
+/// The judgement of what a number of connections brings.
+extension ConnectionGrowth {
+    mutating func watch(from sight: LineSight) {
+        phase = .watching(since: sight.now, others: sight.others)
+    }
+
+    mutating func watch(_ since: Int64, _ others: Int, _ sight: LineSight) {
+        guard others == sight.others else { return watch(from: sight) }
+        guard let measure = history.measure(from: since + Self.youth(sight), to: sight.now, shortest: 200) else {
+            return
+        }
+        guard isEnough(measure, measure.error, isBursty: measure.isBursty, limit: 0.05) else { return }
+        guard measure.rate > 0 else { return watch(from: sight) }
+        levels[target + others] = measure
+        usual = measure.rate
+        if isEach(measure, sight) {
+            lesson = .each
+            return settle(sight)
+        }
+        if target == 1 { return settle(sight) }
+        let fewer = trialCount(measure, sight)
+        if sight.mayTry, let fewer { trim(to: fewer, measure, sight) } else { settle(sight) }
+    }
+
+    /// Whether a rate was taken over long enough, for its error or for as long as one is waited for.
+    func isEnough(_ measure: ReceivedHistory.Measure, _ error: Double, isBursty: Bool, limit: Double) -> Bool {
+        let shortest = isBursty ? 2_000 : 200.0
+        let longest = thoroughness * (isBursty ? 4_000 : 1_500)
+        return measure.duration >= longest || (measure.duration >= shortest && error < limit)
+    }
+
+    /// Whether each connection has a rate of its own, as far as the connections' first bytes show that.
+    func isEach(_ measure: ReceivedHistory.Measure, _ sight: LineSight) -> Bool {
+        let newer = sight.connections.compactMap { shares[$0.number] }
+        guard let share = median(of: newer), share >= Self.undiminished, 2 * newer.count >= target else { return false }
+        if let even = alone.evenRate {
+            return measure.rate >= 0.8 * even * Double(target + sight.others)
+        }
+        return measure.isBursty && alone.wasSilent(for: max(40, 2 * sight.setUp))
+    }
+
+    /// How many fewer connections are worth trying; `nil` where what is left is too little for it.
+    func trialCount(_ measure: ReceivedHistory.Measure, _ sight: LineSight) -> Int? {
+        let all = target + sight.others
+        let seconds = Double(sight.left) / max(1, measure.rate) * Double(all) / Double(target)
+        // As few as brought as much already.
+        let known = levels.filter {
+            $0.key < all && !$0.value.isBursty && $0.value.error < 0.2 && $0.value.rate >= 0.9 * measure.rate
+        }.keys.min()
+        if let known, !measure.isBursty, !hasSavings { return max(1, known - sight.others) }
+        let length = measure.isBursty || hasSavings ? 3.0 : min(1.5, max(0.3, measure.error * 20))
+        let trial = thoroughness * length + 3 * Double(sight.setUp) / 1000
+        // Where a step back has cost nothing, the next one is not expected to.
+        let newer = median(of: sight.connections.compactMap { shares[$0.number] }) ?? 1
+        let price = trimmed != nil ? 2.5 * Self.price : newer < 0.3 ? 2 * Self.price : Self.price
+        for count in [target / 2, target * 3 / 4] where count >= 1 && count < target {
+            if trial * Double(target - count) / Double(target) <= price * seconds { return count }
+        }
+        return nil
+    }
+}

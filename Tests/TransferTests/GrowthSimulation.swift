@@ -1,0 +1,107 @@
+@testable import Transfer
+
+/// Downloads over a simulated line, with a fixed number of connections or with an automatic one.
+struct GrowthSimulation {
+    struct Result {
+        /// Seconds until all downloads were there; infinite where that took longer than was waited for.
+        var seconds = Double.infinity
+        /// Connections of all downloads, that most of the last third of the time saw.
+        var settled = 0
+        /// Connections at each step of the clock.
+        var counts: [Int] = []
+    }
+
+    private struct Download {
+        var growth: ConnectionGrowth
+        var begins: Double
+        var nextLook = 0.0
+        var isStarted = false
+        var isDone = false
+        /// For a fixed number: others may join.
+        var isAnswered = false
+    }
+
+    /// Connections of one host.
+    static let limit = 16
+    /// Seconds of one step of the clock.
+    let step: Double
+
+    /// - Parameter longest: seconds after which it is given up.
+    func run(
+        _ specification: SimulatedLine.Specification, _ segments: Segments, longest: Double,
+        trace: ((Double, Double, Int, [ConnectionGrowth]) -> Void)? = nil
+    ) -> Result {
+        var line = SimulatedLine(specification)
+        var downloads = (0..<specification.tasks).map {
+            Download(growth: ConnectionGrowth(segments), begins: Double($0) * specification.stagger)
+        }
+        var lesson: LineLesson?
+        var trying: Int?
+        var result = Result()
+        var done = 0
+        while line.now < longest {
+            for task in downloads.indices where !downloads[task].isDone {
+                if !downloads[task].isStarted {
+                    guard line.now >= downloads[task].begins, line.connections.count < Self.limit else { continue }
+                    downloads[task].isStarted = true
+                    downloads[task].growth = ConnectionGrowth(segments, lesson: lesson)
+                    line.open(for: task)
+                }
+                if line.received[task] >= specification.size {
+                    downloads[task].isDone = true
+                    for connection in line.connections where connection.task == task { line.close(connection.number) }
+                    if trying == task { trying = nil }
+                    done += 1
+                    continue
+                }
+                guard line.now + 1e-9 >= downloads[task].nextLook else { continue }
+                let isWanted = downloads.contains { !$0.isStarted && line.now >= $0.begins }
+                look(task, &downloads[task], &line, &lesson, &trying, isWanted: isWanted)
+            }
+            if done == downloads.count {
+                result.seconds = line.now
+                break
+            }
+            trace?(line.now, line.received.reduce(0, +), line.connections.count, downloads.map(\.growth))
+            result.counts.append(line.connections.count)
+            line.pass(step)
+        }
+        let last = result.counts.suffix(max(1, result.counts.count / 3)).sorted()
+        result.settled = last.isEmpty ? 0 : last[last.count / 2]
+        return result
+    }
+
+    private func look(
+        _ task: Int, _ download: inout Download, _ line: inout SimulatedLine, _ lesson: inout LineLesson?,
+        _ trying: inout Int?, isWanted: Bool
+    ) {
+        let own = line.connections.filter { $0.task == task }
+        let receiving = own.filter { $0.answers < line.now }
+        if receiving.isEmpty { return }
+        let before = download.growth.lesson
+        let target = download.growth.look(
+            LineSight(
+                now: Int64((line.now * 1000).rounded()), received: Int64(line.received.reduce(0, +)),
+                connections: receiving.map {
+                    LineSight.Connection(
+                        number: $0.number, age: Int64((line.now - $0.answers) * 1000), received: Int64($0.received))
+                },
+                others: line.connections.count - own.count,
+                left: Int64(line.specification.size - line.received[task]), setUp: Int64(line.setUp * 1000),
+                lesson: lesson,
+                mayTry: trying == nil || trying == task))
+        if download.growth.lesson != before { lesson = download.growth.lesson }
+        if download.growth.isTrying { trying = trying ?? task } else if trying == task { trying = nil }
+        if isWanted, own.count > 1, line.connections.count >= Self.limit {
+            line.close(own[own.count - 1].number)
+        } else if own.count > target {
+            for connection in own.suffix(own.count - target) { line.close(connection.number) }
+        } else {
+            let count = min(target, own.count + Self.limit - line.connections.count)
+            for _ in own.count..<max(own.count, count) { line.open(for: task) }
+            download.growth.cap(to: max(own.count, count))
+        }
+        download.nextLook =
+            line.now + (download.growth.isTrying ? 0.05 : own.count == 1 && !download.growth.isWaiting ? 1 : 0.25)
+    }
+}

@@ -1,0 +1,80 @@
+import Testing
+
+@testable import Transfer
+
+@Suite("What a session knows of the lines to its hosts")
+struct HostLinesTests {
+    private let host = "http://127.0.0.1:80"
+
+    @Test("a download sees the bytes and connections of all from its host, and only those")
+    func company() throws {
+        let lines = HostLines()
+        let progress = [TransferProgress(), TransferProgress(), TransferProgress()]
+        progress[0].transferred(5)
+        for (task, progress) in progress.enumerated() {
+            lines.enter(task, at: task == 2 ? "http://127.0.0.2:80" : host, progress: progress, now: 0)
+        }
+        // What came before it entered does not count.
+        progress[0].transferred(100)
+        progress[1].transferred(10)
+        progress[2].transferred(1)
+        _ = lines.look(1, at: host, connections: 4, isTrying: false, now: 0)
+        let view = try #require(lines.look(0, at: host, connections: 3, isTrying: false, now: 0))
+        #expect(view.received == 110 && view.others == 4 && view.mayTry && view.lesson == nil)
+        // The count never falls.
+        lines.leave(1, at: host)
+        let later = try #require(lines.look(0, at: host, connections: 3, isTrying: false, now: 0))
+        #expect(later.received == 110 && later.others == 0)
+        #expect(lines.look(1, at: host, connections: 1, isTrying: false, now: 0) == nil)
+    }
+
+    @Test("one download at a host tries at a time, until it has settled or left")
+    func oneTrial() throws {
+        let lines = HostLines()
+        for task in 0..<3 { lines.enter(task, at: host, progress: TransferProgress(), now: 0) }
+        func mayTry(_ task: Int, isTrying: Bool) -> Bool? {
+            lines.look(task, at: host, connections: 1, isTrying: isTrying, now: 0)?.mayTry
+        }
+        #expect(mayTry(0, isTrying: true) == true)
+        #expect(mayTry(1, isTrying: true) == false)
+        #expect(mayTry(0, isTrying: false) == true)
+        #expect(mayTry(1, isTrying: true) == true)
+        #expect(mayTry(2, isTrying: true) == false)
+        lines.leave(1, at: host)
+        #expect(mayTry(2, isTrying: true) == true)
+    }
+
+    @Test("a lesson is remembered for ten minutes, also while nothing is fetched")
+    func memory() throws {
+        let lines = HostLines()
+        lines.enter(0, at: host, progress: TransferProgress(), now: 0)
+        lines.teach(.each, at: host, now: 1_000)
+        lines.leave(0, at: host)
+        lines.enter(1, at: host, progress: TransferProgress(), now: 0)
+        func lesson(_ now: Int64) -> LineLesson? {
+            lines.look(1, at: host, connections: 1, isTrying: false, now: now)?.lesson
+        }
+        #expect(lesson(2_000) == .each)
+        #expect(lesson(1_000 + HostLines.memory) == .each)
+        #expect(lesson(1_001 + HostLines.memory) == nil)
+    }
+
+    @Test("so many hosts are remembered, and those that taught last")
+    func bound() {
+        let lines = HostLines()
+        for number in 0...HostLines.limit {
+            let host = "http://host\(number)"
+            lines.enter(number, at: host, progress: TransferProgress(), now: Int64(number))
+            lines.teach(.each, at: host, now: Int64(number))
+            lines.leave(number, at: host)
+        }
+        func isKnown(_ number: Int) -> Bool {
+            let host = "http://host\(number)"
+            lines.enter(-1, at: host, progress: TransferProgress(), now: 500)
+            defer { lines.leave(-1, at: host) }
+            return lines.look(-1, at: host, connections: 1, isTrying: false, now: 500)?.lesson != nil
+        }
+        #expect(isKnown(HostLines.limit))
+        #expect(!isKnown(0))
+    }
+}
