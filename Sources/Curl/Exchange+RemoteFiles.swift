@@ -32,6 +32,9 @@ extension Exchange {
         guard code == CURLE_OK else { throw CurlError(code) }
     }
 
+    /// Ends calls that wait for longer than `limit` milliseconds from now on.
+    package func lessenWatch(to limit: Int64) { watch.limit = watch.limit > 0 ? min(watch.limit, limit) : limit }
+
     /// It was ended by ``watches(_:)``.
     package var hasExpired: Bool { watch.hasExpired }
 

@@ -235,6 +235,8 @@ final class RemoteExchange: ExchangeHandler {
         if reply.code != 221 { lastReply = reply }
         if case .fetch(let offset) = step?.work { noteSize(reply, offset) }
         followDataConnection(reply)
+        // Nothing that follows the reply to a transfer is of interest, and some servers leave QUIT unanswered.
+        if case .fetch = step?.work, reply.code == 226 { exchange.lessenWatch(to: Self.longestGoodbye) }
         guard case .store = step?.work, let size = reply.size else { return true }
         return client.judge(storedSize: size)
     }
@@ -257,6 +259,9 @@ final class RemoteExchange: ExchangeHandler {
         default: break
         }
     }
+
+    /// Milliseconds that a server may take to answer QUIT.
+    private static let longestGoodbye: Int64 = 500
 
     /// Often at first; a server that is far away is not worth waking up for each of its milliseconds.
     private func scheduleNudge() {
