@@ -1,7 +1,9 @@
 """Random rounds: a few tasks of all kinds under a random configuration, and a storm of commands, kills and stops.
 
-A round is planned whole from its seed before anything runs, so that it can be repeated. After the storm all limits are
-lifted, and every task has to complete with the right bytes, but for those that were cancelled.
+A round is planned whole from its seed before anything runs, so that it can be repeated. After the storm what was paused
+is resumed, and every task has to complete with the right bytes, but for those that were cancelled. In half of the rounds
+all limits are lifted before; in the others they stay, and are larger: a change of a rate would wake up a transfer that
+was forgotten.
 """
 
 import dataclasses
@@ -19,8 +21,11 @@ MIB = 1 << 20
 SIZES = [0, 1, 1000, 65_536, 300_001, MIB, 4 * MIB, 4 * MIB + 1, 5 * MIB + 4321, 8 * MIB, 13_000_000, 20 * MIB]
 HTTP = ["http", "https", "http2"]
 FILE_SERVERS = ["ftp", "ftps", "sftp"]
-# Seconds after the storm within which everything has to be done, without any rate: retries, and a busy machine.
-PATIENCE = 12
+# Seconds after the storm within which everything has to be done, beyond what the rates ask for: retries, and a busy
+# machine.
+PATIENCE = 6
+# Seconds that it is watched on before it is taken for dead.
+MORE_PATIENCE = 10
 
 
 @dataclasses.dataclass
@@ -44,6 +49,8 @@ class Plan:
     steps: list
     # Numbers of tasks that are retried after the storm if they are cancelled by then.
     retried: set
+    # Whether all limits are lifted after the storm.
+    lifts: bool
 
 
 class Planner:
@@ -52,33 +59,38 @@ class Planner:
     def __init__(self, seed, farm, content):
         self.random = random.Random(seed)
         self.farm, self.content = farm, content
+        self.lifts = self.random.random() < 0.5
+        # Bytes a second by which the tasks outlast most of the storm.
+        self.steady = {}
 
     def plan(self):
         """Returns the whole plan."""
         lot = self.random
-        settings = self._settings()
         tasks = [self._task(number) for number in range(lot.randint(3, 10))]
         span = lot.uniform(1.5, 4)
+        for key, is_upload in (("download-rate", False), ("upload-rate", True)):
+            total = sum(fact["size"] for fact in tasks if fact["upload"] == is_upload)
+            self.steady[key] = max(100_000, round(total / span))
+        settings = self._settings()
         times = sorted(lot.uniform(0, span) for _ in range(lot.randint(3, 12)))
-        steps = [self._step(at, tasks, settings) for at in times]
+        steps = [self._step(at, tasks) for at in times]
         retried = {number for number in range(len(tasks)) if lot.random() < 0.5}
-        return Plan(settings, tasks, steps, retried)
+        return Plan(settings, tasks, steps, retried, self.lifts)
 
     def _rate(self):
-        return round(10 ** self.random.uniform(5, 7.2))
+        return round(10 ** self.random.uniform(5 if self.lifts else 6.2, 7.2))
 
     def _maybe_rate(self):
         return self._rate() if self.random.random() < 0.4 else None
 
-    def _settings(self, old=None):
+    def _settings(self):
         lot = self.random
         limits = {
             "active-tasks": lot.choice([1, 2, 3, 8, 16]), "connections-per-host": lot.choice([1, 2, 4, 16]),
             "connections-per-task": lot.choice([1, 2, 4, 16, "auto"])}
-        if lot.random() < 0.3:
-            limits["download-rate"] = self._rate() * 3
-        if lot.random() < 0.2:
-            limits["upload-rate"] = self._rate() * 3
+        for key, steady in self.steady.items():
+            if lot.random() < 0.7:
+                limits[key] = round(steady * lot.uniform(0.7, 2))
         hosts = {}
         for name in HTTP + FILE_SERVERS:
             if name not in self.farm:
@@ -104,7 +116,8 @@ class Planner:
 
     def _size(self):
         lot = self.random
-        return lot.choice(SIZES[5:]) if lot.random() < 0.75 else lot.choice(SIZES)
+        largest = len(SIZES) if self.lifts else SIZES.index(8 * MIB) + 1
+        return lot.choice(SIZES[5:largest]) if lot.random() < 0.75 else lot.choice(SIZES[:largest])
 
     def _task(self, number):
         lot = self.random
@@ -148,13 +161,13 @@ class Planner:
             return f"http://127.0.0.1:9/{self.content.name(size)}"
         return server.url(self.content.name(size), host=lot.choice(["127.0.0.1", "localhost"]), slow=lot.random() < 0.4)
 
-    def _step(self, at, tasks, settings):
+    def _step(self, at, tasks):
         lot = self.random
         number = lot.randrange(len(tasks))
         what = lot.choices(
             ["pause", "resume", "pause-all", "resume-all", "limit", "connections", "priority", "url", "rates", "reload",
-             "kill", "stop", "cancel", "retry", "server", "server-reload", "move"],
-            [4, 4, 1, 2, 4, 2, 1, 2, 3, 2, 2, 2, 1, 1, 2, 1, 1])[0]
+             "kill", "stop", "cancel", "retry", "server", "server-reload", "move", "flurry"],
+            [4, 4, 1, 2, 4, 2, 1, 2, 3, 2, 2, 2, 1, 1, 2, 1, 1, 3])[0]
         values = {"task": number}
         if what in ("pause-all", "resume-all"):
             values = {}
@@ -175,7 +188,7 @@ class Planner:
                       "upload": lot.choice([self._rate() * 3, self._rate(), 0])}
             del values[lot.choice(["download", "upload"])]
         elif what == "reload":
-            values = {"settings": self._settings(settings)}
+            values = {"settings": self._settings()}
         elif what == "kill":
             values = {"seconds": lot.choice([0, 0, 0.1, 0.5])}
         elif what == "stop":
@@ -186,7 +199,29 @@ class Planner:
                 values = {"server": lot.choice([name for name in HTTP if name in self.farm])}
         elif what == "move":
             values["first"] = lot.random() < 0.5
+        elif what == "flurry":
+            values = {"steps": self._flurry(tasks), "gap": lot.choice([0, 0.005, 0.02, 0.05])}
         return Step(at, what, values)
+
+
+    def _flurry(self, tasks):
+        """Returns steps that follow one another at once."""
+        lot = self.random
+        chosen = lot.sample(range(len(tasks)), lot.randint(1, len(tasks)))
+        kinds = lot.choice([["pause", "resume"], ["limit"], ["limit", "rates"], ["connections"], ["pause", "limit", "resume"]])
+        steps = []
+        for turn in range(lot.randint(3, 20)):
+            number = chosen[turn // len(kinds) % len(chosen)]
+            what = kinds[turn % len(kinds)]
+            values = {"task": number}
+            if what == "limit":
+                values["limit"] = self._maybe_rate()
+            elif what == "connections":
+                values["connections"] = lot.choice([1, 2, 4, 16, "auto"])
+            elif what == "rates":
+                values = {"download": lot.choice([self._rate() * 3, 0])}
+            steps.append(Step(0, what, values))
+        return steps
 
 
 class Rounds:
@@ -221,7 +256,8 @@ class Rounds:
         outcome = Outcome(f"round seed {seed}", performance.faults, evidence=performance.evidence)
         outcome.summary = (
             f"{len(plan.tasks)} tasks, {len(plan.steps)} events ({performance.kills} kills), "
-            f"{time.monotonic() - begun:.1f} s, the end {performance.end:.1f} s after the storm")
+            f"{time.monotonic() - begun:.1f} s, the end {performance.end:.1f} s after the storm"
+            f"{'' if plan.lifts else ', limits stay'}")
         return outcome
 
 
@@ -237,6 +273,9 @@ class Performance:
         self.kills = 0
         self.end = 0.0
         self.most_memory = 0
+        # What counts for the tasks and the hosts at this moment.
+        self.limits = {}
+        self.settings = plan.settings
 
     def _tell(self, text):
         if self.is_verbose:
@@ -248,6 +287,7 @@ class Performance:
         for fact in self.plan.tasks:
             task = dict(fact["task"], url=fact["task"]["url"].replace("@ROUND@", f"round-{self.seed}"))
             self.numbers.append(self.daemon.add(task))
+            self.limits[self.numbers[-1]] = task.get("limit")
             self._tell(f"task {self.numbers[-1]} {task}")
         begun = time.monotonic()
         for step in self.plan.steps:
@@ -255,7 +295,10 @@ class Performance:
             self._tell(step)
             self._perform(step)
             self.most_memory = max(self.most_memory, self.daemon.memory())
-        self._lift()
+        if self.plan.lifts:
+            self._lift()
+        else:
+            self._go_on()
         self._wait()
         self._judge()
 
@@ -272,15 +315,20 @@ class Performance:
         daemon, values = self.daemon, step.values
         number = self.numbers[values["task"]] if "task" in values else None
         what = step.what
-        if what in ("pause", "resume", "cancel", "retry"):
+        if what == "pause":
+            self._try(lambda: self._pause(number))
+        elif what in ("resume", "cancel", "retry"):
             self._try(lambda: daemon.select(what, [number]))
         elif what in ("pause-all", "resume-all"):
             self._try(lambda: daemon.select(what.removesuffix("-all")))
         elif what in ("limit", "connections", "priority", "url"):
             self._try(lambda: daemon.call("task.update", {"id": number, "changes": {what: values[what]}}))
+            if what == "limit":
+                self.limits[number] = values["limit"]
         elif what == "rates":
             self._try(lambda: daemon.call("daemon.limits", values))
         elif what == "reload":
+            self.settings = values["settings"]
             daemon.configure(values["settings"])
             self._try(lambda: daemon.call("daemon.reload"))
         elif what == "kill":
@@ -300,6 +348,47 @@ class Performance:
         elif what == "move":
             place = {"first": True} if values["first"] else {"last": True}
             self._try(lambda: daemon.call("task.move", {"id": number, **place}))
+        elif what == "flurry":
+            for one in values["steps"]:
+                self._perform(one)
+                time.sleep(values["gap"])
+
+    def _pause(self, number):
+        """Pauses a task, and looks that it stands still."""
+        self.daemon.select("pause", [number])
+        before = self.daemon.task(number)
+        after = self.daemon.task(number)
+        if before["state"] == after["state"] == "paused":
+            for field in ("bytesDone", "bytesFetched"):
+                if before[field] != after[field]:
+                    self.faults.append(
+                        f"{field} of task {number} grew from {before[field]} to {after[field]} during a pause")
+
+    def _go_on(self):
+        """Retries what the plan says of what was cancelled, and resumes what was paused."""
+        tasks = self.daemon.tasks()
+        for index, number in enumerate(self.numbers):
+            if tasks[number]["state"] == "cancelled" and index in self.plan.retried:
+                self._try(lambda number=number: self.daemon.call("task.retry", {"ids": [number]}))
+        if any(task["state"] == "paused" for task in tasks.values()):
+            self._try(lambda: self.daemon.select("resume", [
+                number for number, task in tasks.items() if task["state"] == "paused"]))
+
+    def _least_time(self):
+        """Returns the seconds that the rates in force ask for at most, as if each waited for all others."""
+        daemon = self.daemon
+        tasks = daemon.tasks()
+        daemon_rates = daemon.call("daemon.limits")
+        span = 0
+        for index, number in enumerate(self.numbers):
+            fact = self.plan.tasks[index]
+            direction = "upload" if fact["upload"] else "download"
+            rates = [daemon_rates[direction], self.limits.get(number)]
+            rates += [host.get(f"{direction}-rate") for host in self.settings.get("hosts", {}).values()]
+            rates = [rate for rate in rates if rate]
+            if rates and tasks[number]["state"] not in ("completed", "cancelled"):
+                span += fact["size"] / min(rates)
+        return span
 
     def _lift(self):
         """Takes all rates back, and lets everything go on."""
@@ -327,6 +416,8 @@ class Performance:
 
     def _wait(self):
         begun = time.monotonic()
+        patience = PATIENCE + (0 if self.plan.lifts else 1.2 * self._least_time())
+        is_late = False
         while True:
             tasks = self.daemon.tasks()
             self.most_memory = max(self.most_memory, self.daemon.memory())
@@ -334,15 +425,20 @@ class Performance:
                 number for number in self.numbers if tasks[number]["state"] in ("queued", "active", "waiting")]
             if not open_ones:
                 break
-            if time.monotonic() - begun > PATIENCE:
+            if time.monotonic() - begun > patience and not is_late:
+                is_late = True
                 self.evidence = self.daemon.evidence(open_ones)
-                later = self.daemon.tasks()
                 for number in open_ones:
-                    task, then = tasks[number], later[number]
+                    task = tasks[number]
                     self.faults.append(
-                        f"task {number} is {task['state']} ({task['reason']}, {task['phase']}) {PATIENCE} s after the "
-                        f"storm, with {task['bytesDone']} of {task['bytesTotal']} bytes; 4 s later {then['state']} with "
-                        f"{then['bytesDone']}; {self.plan.tasks[self.numbers.index(number)]['task']}")
+                        f"task {number} is {task['state']} ({task['reason']}, {task['phase']}) {patience:.1f} s after "
+                        f"the storm, with {task['bytesDone']} of {task['bytesTotal']} bytes; "
+                        f"{self.plan.tasks[self.numbers.index(number)]['task']}")
+            if time.monotonic() - begun > patience + MORE_PATIENCE:
+                for number in open_ones:
+                    task = tasks[number]
+                    self.faults.append(
+                        f"task {number} is still {task['state']} {MORE_PATIENCE} s later, with {task['bytesDone']} bytes")
                 break
             time.sleep(0.03)
         self.end = time.monotonic() - begun
