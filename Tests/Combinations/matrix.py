@@ -9,11 +9,10 @@ import itertools
 import os
 import random
 import subprocess
-import threading
 import time
 
-import processes
 from daemon import Daemon, Refused
+from disk import FrozenDisk
 from processes import Unusable
 
 MIB = 1 << 20
@@ -85,36 +84,6 @@ def every_case():
             kinds = [("1", False)] if reason != "disk" else []
         cases += [Case(reason, protocol, connections, shared, uneven) for connections, shared in kinds]
     return cases
-
-
-class FrozenDisk:
-    """An ext4 on a loop device, on which nothing can be written while it is frozen. Needs root."""
-
-    _lock = threading.Lock()
-
-    def __init__(self, place):
-        self.path = os.path.join(place, "disk")
-        self.is_mounted = False
-        image = os.path.join(place, "disk.image")
-        os.makedirs(self.path)
-        with FrozenDisk._lock:
-            processes.run(["truncate", "-s", "160M", image])
-            processes.run(["mkfs.ext4", "-q", "-F", image])
-            processes.run(["mount", "-t", "ext4", "-o", "loop", image, self.path])
-        self.is_mounted = True
-
-    def stand_still(self, seconds):
-        """Freezes the disk for a while."""
-        try:
-            processes.run(["fsfreeze", "-f", self.path])
-            time.sleep(seconds)
-        finally:
-            subprocess.run(["fsfreeze", "-u", self.path], capture_output=True, check=False)
-
-    def remove(self):
-        """Unmounts it."""
-        if self.is_mounted:
-            subprocess.run(["umount", "-l", self.path], capture_output=True, check=False)
 
 
 @dataclasses.dataclass

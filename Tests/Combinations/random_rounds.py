@@ -14,6 +14,7 @@ import time
 
 import processes
 from daemon import Daemon, Refused
+from disk import FrozenDisk
 from matrix import Outcome
 from processes import Unusable
 
@@ -24,6 +25,8 @@ FILE_SERVERS = ["ftp", "ftps", "sftp"]
 # Seconds after the storm within which everything has to be done, beyond what the rates ask for: retries, and a busy
 # machine.
 PATIENCE = 6
+# Seconds without any progress after which something is wrong, whatever the rates.
+STANDSTILL = 4
 # Seconds that it is watched on before it is taken for dead.
 MORE_PATIENCE = 10
 
@@ -51,6 +54,8 @@ class Plan:
     retried: set
     # Whether all limits are lifted after the storm.
     lifts: bool
+    # Whether the downloads go to a disk that can be frozen.
+    freezes: bool
 
 
 class Planner:
@@ -60,6 +65,11 @@ class Planner:
         self.random = random.Random(seed)
         self.farm, self.content = farm, content
         self.lifts = self.random.random() < 0.5
+        self.freezes = self.random.random() < 0.15 and os.geteuid() == 0
+        # In many rounds all tasks are of one kind.
+        self.protocols = [name for name in HTTP * 3 + FILE_SERVERS if name in farm]
+        if self.random.random() < 0.4:
+            self.protocols = [self.random.choice(self.protocols + ["http2"] * 4)]
         # Bytes a second by which the tasks outlast most of the storm.
         self.steady = {}
 
@@ -75,7 +85,7 @@ class Planner:
         times = sorted(lot.uniform(0, span) for _ in range(lot.randint(3, 12)))
         steps = [self._step(at, tasks) for at in times]
         retried = {number for number in range(len(tasks)) if lot.random() < 0.5}
-        return Plan(settings, tasks, steps, retried, self.lifts)
+        return Plan(settings, tasks, steps, retried, self.lifts, self.freezes)
 
     def _rate(self):
         return round(10 ** self.random.uniform(5 if self.lifts else 6.2, 7.2))
@@ -89,7 +99,7 @@ class Planner:
             "active-tasks": lot.choice([1, 2, 3, 8, 16]), "connections-per-host": lot.choice([1, 2, 4, 16]),
             "connections-per-task": lot.choice([1, 2, 4, 16, "auto"])}
         for key, steady in self.steady.items():
-            if lot.random() < 0.7:
+            if lot.random() < 0.85:
                 limits[key] = round(steady * lot.uniform(0.7, 2))
         hosts = {}
         for name in HTTP + FILE_SERVERS:
@@ -122,7 +132,7 @@ class Planner:
     def _task(self, number):
         lot = self.random
         size = self._size()
-        protocol = lot.choice([name for name in HTTP * 3 + FILE_SERVERS if name in self.farm])
+        protocol = lot.choice(self.protocols)
         server = self.farm[protocol]
         output = f"task-{number}"
         task = {"batch": f"{number}"}
@@ -166,8 +176,9 @@ class Planner:
         number = lot.randrange(len(tasks))
         what = lot.choices(
             ["pause", "resume", "pause-all", "resume-all", "limit", "connections", "priority", "url", "rates", "reload",
-             "kill", "stop", "cancel", "retry", "server", "server-reload", "move", "flurry"],
-            [4, 4, 1, 2, 4, 2, 1, 2, 3, 2, 2, 2, 1, 1, 2, 1, 1, 3])[0]
+             "kill", "stop", "cancel", "retry", "server", "server-reload", "move", "flurry",
+             "server-stop", "freeze"],
+            [4, 4, 1, 2, 4, 2, 1, 2, 3, 2, 2, 2, 1, 1, 2, 1, 1, 3, 2, 8 if self.freezes else 0])[0]
         values = {"task": number}
         if what in ("pause-all", "resume-all"):
             values = {}
@@ -193,6 +204,10 @@ class Planner:
             values = {"seconds": lot.choice([0, 0, 0.1, 0.5])}
         elif what == "stop":
             values = {"seconds": lot.choice([0.1, 0.3, 1, 1.5, 3])}
+        elif what == "freeze":
+            values = {"seconds": lot.choice([0.1, 0.5, 1.5])}
+        elif what == "server-stop":
+            values = {"server": lot.choice(list(self.farm.servers)), "seconds": lot.choice([0.1, 0.5, 1.2, 2.5])}
         elif what in ("server", "server-reload"):
             values = {"server": lot.choice(list(self.farm.servers)), "seconds": lot.choice([0, 0, 0.2, 0.5])}
             if what == "server-reload":
@@ -237,8 +252,9 @@ class Rounds:
         os.makedirs(place)
         plan = Planner(seed, self.farm, self.content).plan()
         home = self.farm["sftp"].home if "sftp" in self.farm else None
-        daemon = Daemon(self.programs, place, plan.settings, home)
-        performance = Performance(daemon, self.farm, self.content, plan, seed, is_verbose)
+        disk = FrozenDisk(place, "500M") if plan.freezes else None
+        daemon = Daemon(self.programs, place, plan.settings, home, disk and disk.path)
+        performance = Performance(daemon, disk, self.farm, self.content, plan, seed, is_verbose)
         try:
             daemon.start()
             performance.run()
@@ -252,6 +268,8 @@ class Rounds:
                 if server.child is None or server.child.poll() is not None:
                     server.kill()
                     server.start()
+            if disk is not None:
+                disk.remove()
             subprocess.run(["rm", "-rf", place], check=False)
         outcome = Outcome(f"round seed {seed}", performance.faults, evidence=performance.evidence)
         outcome.summary = (
@@ -264,8 +282,8 @@ class Rounds:
 class Performance:
     """One round as it runs."""
 
-    def __init__(self, daemon, farm, content, plan, seed, is_verbose):
-        self.daemon, self.farm, self.content, self.plan, self.seed = daemon, farm, content, plan, seed
+    def __init__(self, daemon, disk, farm, content, plan, seed, is_verbose):
+        self.daemon, self.disk, self.farm, self.content, self.plan, self.seed = daemon, disk, farm, content, plan, seed
         self.is_verbose = is_verbose
         self.numbers = []
         self.faults = []
@@ -343,6 +361,10 @@ class Performance:
             server.kill()
             time.sleep(values["seconds"])
             server.start()
+        elif what == "server-stop":
+            self.farm[values["server"]].stand_still(values["seconds"])
+        elif what == "freeze":
+            self.disk.stand_still(values["seconds"])
         elif what == "server-reload":
             self.farm[values["server"]].reload()
         elif what == "move":
@@ -418,15 +440,23 @@ class Performance:
         begun = time.monotonic()
         patience = PATIENCE + (0 if self.plan.lifts else 1.2 * self._least_time())
         is_late = False
+        last, moved = None, begun
         while True:
             tasks = self.daemon.tasks()
+            signs = [(task["state"], task["phase"], task["bytesDone"], task["bytesFetched"]) for task in tasks.values()]
+            if signs != last:
+                last, moved = signs, time.monotonic()
             self.most_memory = max(self.most_memory, self.daemon.memory())
             open_ones = [
                 number for number in self.numbers if tasks[number]["state"] in ("queued", "active", "waiting")]
             if not open_ones:
                 break
-            if time.monotonic() - begun > patience and not is_late:
+            now = time.monotonic()
+            if not is_late and (now - begun > patience or now - moved > STANDSTILL):
                 is_late = True
+                if now - moved > STANDSTILL:
+                    self.faults.append(f"nothing moved for {STANDSTILL} s, {now - begun:.1f} s after the storm")
+                    patience = now - begun
                 self.evidence = self.daemon.evidence(open_ones)
                 for number in open_ones:
                     task = tasks[number]
@@ -449,6 +479,9 @@ class Performance:
         cancelled = set()
         for index, number in enumerate(self.numbers):
             task = tasks[number]
+            self._tell(
+                f"task {number} {task['state']} at {(task['finishedAt'] or 0) % 1_000_000 / 1000:.2f}, {task['attempts']} "
+                f"attempts, fetched {task['bytesFetched']} of {task['bytesTotal']}")
             if task["state"] == "cancelled":
                 cancelled.add(number)
                 if not any(s.what == "cancel" and s.values["task"] == index for s in self.plan.steps):
@@ -495,7 +528,7 @@ class Performance:
         wanted = {os.path.basename(self._stored(i)) for i, fact in enumerate(self.plan.tasks) if not fact["upload"]}
         found = []
         for name in os.listdir(self.daemon.downloads):
-            if name in wanted:
+            if name in wanted or name == "lost+found":
                 continue
             if not any(name.endswith(f"-{number}.part") for number in cancelled):
                 found.append(name)

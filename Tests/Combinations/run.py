@@ -19,6 +19,7 @@ import re
 import shlex
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -169,6 +170,16 @@ def arguments():
     return options
 
 
+def remove_disks(place):
+    """Thaws and unmounts what is left of disks beneath `place`."""
+    with open("/proc/mounts", encoding="utf-8") as file:
+        paths = [line.split()[1] for line in file]
+    for path in paths:
+        if path.startswith(place + "/"):
+            for command in (["fsfreeze", "-u", path], ["umount", "-l", path]):
+                subprocess.run(command, capture_output=True, check=False)
+
+
 def main():
     """Runs it all, and cleans up whatever happens."""
     options = arguments()
@@ -181,14 +192,15 @@ def main():
         run_matrix(options, place, report, deadline)
         run_rounds(options, place, report, deadline)
         return report.end()
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit) as end:
         report.end()
-        return 130
+        return 130 if isinstance(end, KeyboardInterrupt) else end.code
     except processes.Unusable as error:
         print(error, file=sys.stderr)
         return 1
     finally:
         processes.end_all()
+        remove_disks(place)
         shutil.rmtree(place, ignore_errors=True)
 
 

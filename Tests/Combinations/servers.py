@@ -4,6 +4,7 @@ import os
 import pwd
 import shutil
 import signal
+import time
 
 import processes
 from processes import Child, Unusable
@@ -41,6 +42,17 @@ class Server:
 
     def reload(self):
         """Has it read its configuration again, if it can."""
+
+    def stand_still(self, seconds):
+        """Stops it with the processes of its connections, and lets them go on some time later."""
+        everyone = [self.child.pid, *processes.descendants(self.child.pid)]
+        for pid in everyone:
+            processes.send(pid, signal.SIGSTOP)
+        try:
+            time.sleep(seconds)
+        finally:
+            for pid in everyone:
+                processes.send(pid, signal.SIGCONT)
 
     def path(self, name):
         """Returns a path in the server's own directory."""
