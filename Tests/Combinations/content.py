@@ -53,5 +53,29 @@ class Content:
             return None
         if len(found) != len(wanted):
             return f"{path} has {len(found)} bytes in place of {len(wanted)}"
-        first = next(i for i in range(len(found)) if found[i] != wanted[i])
-        return f"{path} differs from byte {first} on"
+        return f"{path} differs: " + ", ".join(self._foreign(found, wanted))
+
+    @staticmethod
+    def _foreign(found, wanted):
+        """Describes the first few places where two texts of the same length differ, and where what is there is from."""
+        places, position = [], 0
+        while len(places) < 4:
+            while position < len(found) and found[position:position + 65536] == wanted[position:position + 65536]:
+                position += 65536
+            while position < len(found) and found[position] == wanted[position]:
+                position += 1
+            if position >= len(found):
+                return places
+            origin = wanted.find(found[position:position + 24])
+            length = 0
+            if origin >= 0:
+                while (max(position, origin) + length < len(found)
+                       and found[position + length] == wanted[origin + length]):
+                    length += 1
+                places.append(f"{length} bytes at {position} are those of {origin}")
+            else:
+                while position + length < len(found) and found[position + length] != wanted[position + length]:
+                    length += 1
+                places.append(f"{length} bytes at {position} are foreign, the first {found[position:position + 8].hex()}")
+            position += length
+        return places + ["…"]

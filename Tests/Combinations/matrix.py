@@ -16,7 +16,8 @@ from disk import FrozenDisk
 from processes import Unusable
 
 MIB = 1 << 20
-REASONS = ["limit", "daemon-rate", "host-rate", "pause", "disk", "stop"]
+# "company" is a task's rate while tasks without one fetch from the same server.
+REASONS = ["limit", "daemon-rate", "host-rate", "pause", "disk", "stop", "company"]
 HTTP = ["http", "https", "http2", "socks", "connect", "forward"]
 FILE_SERVERS = ["ftp", "ftps", "sftp"]
 UPLOADS = ["put-http", "put-https", "put-http2", "put-ftp", "put-sftp"]
@@ -81,7 +82,7 @@ def every_case():
         elif protocol in FILE_SERVERS:
             kinds = itertools.product(["1", "auto"], [False, True])
         else:
-            kinds = [("1", False)] if reason != "disk" else []
+            kinds = [("1", False)] if reason not in ("disk", "company") else []
         cases += [Case(reason, protocol, connections, shared, uneven) for connections, shared in kinds]
     return cases
 
@@ -225,7 +226,7 @@ class Matrix:
         faults = []
         source = self.content.path(self.content.name(size))
         task = self._task(case, size, output, source)
-        if case.reason in ("limit", "pause", "stop", "disk"):
+        if case.reason in ("limit", "pause", "stop", "disk", "company"):
             task["limit"] = rate
         if case.reason == "daemon-rate":
             daemon.call("daemon.limits", {"upload" if case.is_upload else "download": rate})
@@ -254,7 +255,12 @@ class Matrix:
             most += time.monotonic() - held
             if case.reason != "disk":
                 least += HOLD[case.reason]
+        if case.reason == "company":
+            time.sleep(0.2)
+            company = self._add_company(case, daemon)
         task = self._ended(daemon, number, begun + most * 1.1 + 0.3 + set_up + 3)
+        if case.reason == "company":
+            self._judge_company(daemon, company, faults)
         is_right = self._judge(case, daemon, task, size, pauses, faults)
         is_only_timing = False
         if is_right:
@@ -284,6 +290,26 @@ class Matrix:
             except OSError:
                 pass
         return Outcome(case.name, faults, summary, is_only_timing and len(faults) == 1, evidence)
+
+    def _add_company(self, case, daemon):
+        """Adds tasks that fetch another file from the same server, with neither a rate nor a mirror."""
+        numbers = {}
+        for turn in range(4):
+            task = self._task(dataclasses.replace(case, shared=False), 6 * MIB, f"company-{turn}", None)
+            numbers[daemon.add(task)] = task["output"]
+            time.sleep(0.1)
+        return numbers
+
+    def _judge_company(self, daemon, company, faults):
+        """Adds what is wrong with those tasks."""
+        for number, output in company.items():
+            task = self._ended(daemon, number, time.monotonic() + 5)
+            if task["state"] != "completed":
+                faults.append(f"{output} is {task['state']} ({task['reason']}, {task['error']})")
+                continue
+            difference = self.content.difference(6 * MIB, os.path.join(daemon.downloads, output))
+            if difference:
+                faults.append(difference)
 
     @staticmethod
     def _pause(daemon, number, faults):

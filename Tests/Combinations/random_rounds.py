@@ -17,6 +17,7 @@ from daemon import Daemon, Refused
 from disk import FrozenDisk
 from matrix import Outcome
 from processes import Unusable
+from servers import Nginx
 
 MIB = 1 << 20
 SIZES = [0, 1, 1000, 65_536, 300_001, MIB, 4 * MIB, 4 * MIB + 1, 5 * MIB + 4321, 8 * MIB, 13_000_000, 20 * MIB]
@@ -207,7 +208,9 @@ class Planner:
         elif what == "freeze":
             values = {"seconds": lot.choice([0.1, 0.5, 1.5])}
         elif what == "server-stop":
-            values = {"server": lot.choice(list(self.farm.servers)), "seconds": lot.choice([0.1, 0.5, 1.2, 2.5])}
+            # A vsftpd that was stopped takes that for the end of its session, and answers nothing any more.
+            names = [name for name in self.farm.servers if name not in ("ftp", "ftps")]
+            values = {"server": lot.choice(names), "seconds": lot.choice([0.1, 0.5, 1.2, 2.5])}
         elif what in ("server", "server-reload"):
             values = {"server": lot.choice(list(self.farm.servers)), "seconds": lot.choice([0, 0, 0.2, 0.5])}
             if what == "server-reload":
@@ -271,6 +274,10 @@ class Rounds:
             if disk is not None:
                 disk.remove()
             subprocess.run(["rm", "-rf", place], check=False)
+        for name in HTTP:
+            if name in self.farm:
+                text = self.farm[name].accesses()
+                performance.evidence = performance.evidence and f"{performance.evidence}\naccesses of {name}:\n{text}"
         outcome = Outcome(f"round seed {seed}", performance.faults, evidence=performance.evidence)
         outcome.summary = (
             f"{len(plan.tasks)} tasks, {len(plan.steps)} events ({performance.kills} kills), "
@@ -412,6 +419,12 @@ class Performance:
                 span += fact["size"] / min(rates)
         return span
 
+    def _slow_time(self):
+        """Returns the seconds that the largest file takes from a slow mirror: a task may stay there to its end."""
+        return max((
+            fact["size"] / Nginx.SLOW_RATE for fact in self.plan.tasks
+            if any("/slow/" in mirror for mirror in fact["task"].get("mirrors", []))), default=0)
+
     def _lift(self):
         """Takes all rates back, and lets everything go on."""
         daemon = self.daemon
@@ -438,7 +451,7 @@ class Performance:
 
     def _wait(self):
         begun = time.monotonic()
-        patience = PATIENCE + (0 if self.plan.lifts else 1.2 * self._least_time())
+        patience = PATIENCE + self._slow_time() + (0 if self.plan.lifts else 1.2 * self._least_time())
         is_late = False
         last, moved = None, begun
         while True:

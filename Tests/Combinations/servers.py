@@ -71,7 +71,7 @@ class Nginx(Server):
     `/slow/` holds each connection to a rate; `/put/` takes files.
     """
 
-    SLOW = "600k"
+    SLOW_RATE = 600 * 1024
 
     def __init__(self, place, name, root, uploads, tls=None, http2=False):
         super().__init__(place, name)
@@ -91,7 +91,9 @@ pid {self.place}/nginx.pid;
 error_log {self.place}/error.log;
 events {{ worker_connections 4096; }}
 http {{
-    access_log off;
+    log_format plain '$msec $connection $request_time $status $server_protocol $request_method $uri $http_range '
+                     '$body_bytes_sent';
+    access_log {self.path("access.log")} plain;
 {temporary}
     client_body_temp_path {self.uploads}/.body-{self.name};
     sendfile on;
@@ -101,7 +103,7 @@ http {{
         listen [::1]:{self.port}{kind};
         {keys}
         root {self.root};
-        location /slow/ {{ alias {self.root}/; limit_rate {self.SLOW}; }}
+        location /slow/ {{ alias {self.root}/; limit_rate {self.SLOW_RATE}; }}
         location /put/ {{
             alias {self.uploads}/; dav_methods PUT; create_full_put_path on; client_max_body_size 0;
         }}
@@ -118,6 +120,16 @@ http {{
     def url(self, name, host="127.0.0.1", slow=False):
         """Returns the URL of a published file."""
         return f"{self.scheme}://{host}:{self.port}/{'slow/' if slow else ''}{name}"
+
+    def accesses(self):
+        """Returns the log of the answers that ended, and begins a new one."""
+        try:
+            with open(self.path("access.log"), "r+", encoding="utf-8", errors="replace") as file:
+                text = file.read()
+                file.truncate(0)
+                return text
+        except OSError:
+            return ""
 
     def upload_url(self, name):
         """Returns the URL that takes a file by PUT."""
