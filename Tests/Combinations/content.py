@@ -76,6 +76,7 @@ class Content:
             else:
                 while position + length < len(found) and found[position + length] != wanted[position + length]:
                     length += 1
-                places.append(f"{length} bytes at {position} are foreign, the first {found[position:position + 8].hex()}")
+                first = found[position:position + 8]
+                places.append(f"{length} bytes at {position} are foreign, the first {first}")
             position += length
         return places + ["…"]

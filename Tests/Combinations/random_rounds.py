@@ -1,9 +1,9 @@
 """Random rounds: a few tasks of all kinds under a random configuration, and a storm of commands, kills and stops.
 
 A round is planned whole from its seed before anything runs, so that it can be repeated. After the storm what was paused
-is resumed, and every task has to complete with the right bytes, but for those that were cancelled. In half of the rounds
-all limits are lifted before; in the others they stay, and are larger: a change of a rate would wake up a transfer that
-was forgotten.
+is resumed, and every task has to complete with the right bytes, but for those that were cancelled. In half of the
+rounds all limits are lifted before; in the others they stay, and are larger: a change of a rate would wake up a
+transfer that was forgotten.
 """
 
 import dataclasses
@@ -186,13 +186,15 @@ class Planner:
         elif what == "limit":
             values["limit"] = self._maybe_rate()
         elif what == "connections":
+            if tasks[number]["upload"]:
+                return Step(at, "resume", values)
             values["connections"] = lot.choice([1, 2, 4, 16, "auto", None])
         elif what == "priority":
             values["priority"] = lot.choice(["low", "normal", "high", "now"])
         elif what == "url":
             fact = tasks[number]
             if fact["upload"]:
-                return Step(at, "resume", {"task": number})
+                return Step(at, "resume", values)
             name = self.content.name(fact["size"]) + lot.choice(["", ".link", ".copy"])
             values["url"] = self.farm[fact["protocol"]].url(name)
         elif what == "rates":
@@ -226,7 +228,8 @@ class Planner:
         """Returns steps that follow one another at once."""
         lot = self.random
         chosen = lot.sample(range(len(tasks)), lot.randint(1, len(tasks)))
-        kinds = lot.choice([["pause", "resume"], ["limit"], ["limit", "rates"], ["connections"], ["pause", "limit", "resume"]])
+        kinds = lot.choice([
+            ["pause", "resume"], ["limit"], ["limit", "rates"], ["connections"], ["pause", "limit", "resume"]])
         steps = []
         for turn in range(lot.randint(3, 20)):
             number = chosen[turn // len(kinds) % len(chosen)]
@@ -481,7 +484,8 @@ class Performance:
                 for number in open_ones:
                     task = tasks[number]
                     self.faults.append(
-                        f"task {number} is still {task['state']} {MORE_PATIENCE} s later, with {task['bytesDone']} bytes")
+                        f"task {number} is still {task['state']} {MORE_PATIENCE} s later, with {task['bytesDone']} "
+                        "bytes")
                 break
             time.sleep(0.03)
         self.end = time.monotonic() - begun
@@ -493,8 +497,8 @@ class Performance:
         for index, number in enumerate(self.numbers):
             task = tasks[number]
             self._tell(
-                f"task {number} {task['state']} at {(task['finishedAt'] or 0) % 1_000_000 / 1000:.2f}, {task['attempts']} "
-                f"attempts, fetched {task['bytesFetched']} of {task['bytesTotal']}")
+                f"task {number} {task['state']} at {(task['finishedAt'] or 0) % 1_000_000 / 1000:.2f}, "
+                f"{task['attempts']} attempts, fetched {task['bytesFetched']} of {task['bytesTotal']}")
             if task["state"] == "cancelled":
                 cancelled.add(number)
                 if not any(s.what == "cancel" and s.values["task"] == index for s in self.plan.steps):

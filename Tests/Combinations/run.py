@@ -2,7 +2,7 @@
 """Drives real daemons through combinations of everything that slows a transfer down, against real servers.
 
     run.py --bin .build/release                         a sample of the matrix, and twenty random rounds
-    run.py --bin .build/release --matrix all --rounds 0 the whole matrix, some fifteen minutes
+    run.py --bin .build/release --matrix all --rounds 0 the whole matrix, some twenty minutes
     run.py --bin .build/release --case limit/http/4/mirror/uneven
     run.py --bin .build/release --matrix none --rounds 1 --seed 4711
 
@@ -26,6 +26,7 @@ import threading
 import time
 
 import processes
+import random_rounds
 from content import Content
 from matrix import Matrix, every_case
 from servers import Farm
@@ -128,7 +129,6 @@ def run_rounds(options, place, report, deadline):
     """Runs random rounds, one after the other."""
     if options.rounds == 0:
         return
-    import random_rounds
     farm_place = os.path.join(place, "rounds")
     os.makedirs(farm_place)
     farm = Farm(farm_place)
