@@ -68,6 +68,8 @@ test: setup debug
 	$(SWIFT) test --skip-build --no-parallel --skip '^Integration\.'
 	$(SWIFT) test --skip-build --filter '^Integration\.' --skip '$(ALONE)'
 	$(SWIFT) test --skip-build --no-parallel --filter '$(ALONE)'
+	@# A busy machine may take its time; what hangs is late by far more.
+	@python3 -B Tests/Combinations/run.py --bin "$$($(SWIFT) build --show-bin-path)" --rounds 24 --slack 2
 
 test-unit: setup
 	$(SWIFT) test --skip '^Integration\.'
@@ -94,6 +96,8 @@ torture: setup debug
 	DLD_TORTURE=1 DLD_TORTURE_SUMMARY='$(CURDIR)/.build/torture' $(SWIFT) test --skip-build --no-parallel \
 		--filter '^Integration\.(KillTorture|PowerTorture|ReorderedWrites|DiskError|DiskRoom|SystemLimit|VanishingPlace|Meddling)'; \
 		status=$$?; cat '$(CURDIR)/.build/torture'; exit $$status
+	@python3 -B Tests/Combinations/run.py --bin "$$($(SWIFT) build --show-bin-path)" --matrix all --times 20 --rounds 2000 \
+		--seed '$(SEED)' --slack 1
 
 # The rest of the matrix: Tests/Combinations/run.py --matrix all
 combinations: setup release
@@ -109,6 +113,7 @@ bench: setup-bench release
 	@DLD_BIN_DIR='$(RELEASE_DIR)' Tests/Benchmarks/queue.sh
 	@DLD_BIN_DIR='$(RELEASE_DIR)' Tests/Benchmarks/rates.sh
 	@DLD_BIN_DIR='$(RELEASE_DIR)' RUNS='$(RUNS)' Tests/Benchmarks/together.sh
+	@DLD_BIN_DIR='$(RELEASE_DIR)' Tests/Benchmarks/connections.sh
 
 docs: setup
 	@SWIFT='$(SWIFT)' Tests/Documentation/docs.sh

@@ -103,7 +103,9 @@ class Outcome:
 class Matrix:
     """Runs cases against a farm of servers."""
 
-    def __init__(self, programs, place, farm, content):
+    def __init__(self, programs, place, farm, content, slack=0.3):
+        # Seconds that a case may take beyond its time and a tenth of it.
+        self.slack = slack
         self.programs, self.place, self.farm, self.content = programs, place, farm, content
         # Seconds that a small task takes without any rate, by protocol.
         self.set_up = {}
@@ -258,15 +260,15 @@ class Matrix:
         if case.reason == "company":
             time.sleep(0.2)
             company = self._add_company(case, daemon)
-        task = self._ended(daemon, number, begun + most * 1.1 + 0.3 + set_up + 3)
+        task = self._ended(daemon, number, begun + most * 1.1 + self.slack + set_up + 3)
         if case.reason == "company":
             self._judge_company(daemon, company, faults)
         is_right = self._judge(case, daemon, task, size, pauses, faults)
         is_only_timing = False
         if is_right:
             span = (task["finishedAt"] - task["createdAt"]) / 1000
-            late = span - (most * 1.1 + 0.3 + set_up)
-            early = least * 0.9 - 0.3 - span
+            late = span - (most * 1.1 + self.slack + set_up)
+            early = least * 0.9 - self.slack - span
             summary = f"{span:.2f} s of {most:.2f} s"
             if late > 0 or early > 0:
                 is_only_timing = late < 1 and not faults

@@ -89,7 +89,7 @@ def run_matrix(options, place, report, deadline):
     os.makedirs(farm_place)
     farm = Farm(farm_place)
     try:
-        matrix = Matrix(options.bin, farm_place, farm, Content(farm.root))
+        matrix = Matrix(options.bin, farm_place, farm, Content(farm.root), options.slack)
         matrix.measure_set_up()
         print("set-up: " + ", ".join(f"{name} {span:.2f} s" for name, span in matrix.set_up.items()), flush=True)
         left_out = {}
@@ -158,6 +158,7 @@ def arguments():
     parser.add_argument("--case", action="append", help="run this case of the matrix alone; may be repeated")
     parser.add_argument("--times", type=int, default=1, help="run the cases so many times")
     parser.add_argument("--jobs", type=int, default=2, help="cases of the matrix at a time")
+    parser.add_argument("--slack", type=float, default=0.3, help="seconds that a case of the matrix may take beyond 1.1 of its time")
     parser.add_argument("--seconds-limit", type=float, default=float("inf"), help="begin nothing after so many seconds")
     parser.add_argument("--keep", help="a directory for the evidence of failures")
     parser.add_argument("--verbose", action="store_true", help="tell of each step of a random round")
