@@ -34,8 +34,17 @@ struct FTPServerTests {
         let download = fixture.download(TransferRequest(url: server.url("/file")))
         #expect(resource.difference(fromFileAt: try await download.value.path) == nil)
         #expect(download.retryCount == 2)
-        #expect(server.commands.filter { $0.hasPrefix("REST") } == ["REST 234465", "REST 568929"])
-        #expect(server.bytesSent == 1_000_000 + 2 * 65_536)
+        #expect(server.commands.filter { $0.hasPrefix("REST") } == ["REST 291809", "REST 683617"])
+        #expect(server.bytesSent == 1_000_000 + 2 * 8_192)
+    }
+
+    @Test("a server that leaves QUIT unanswered does not hold a whole file for long")
+    func silentGoodbye() async throws {
+        let server = try scripted { $0.replies["QUIT"] = "" }
+        let begin = ContinuousClock.now
+        let download = fixture.download(TransferRequest(url: server.url("/file")))
+        #expect(resource.difference(fromFileAt: try await download.value.path) == nil)
+        #expect(begin.duration(to: .now) < .seconds(8))
     }
 
     @Test("without times a part of what is there is fetched again and compared")

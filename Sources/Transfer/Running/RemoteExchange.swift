@@ -235,8 +235,12 @@ final class RemoteExchange: ExchangeHandler {
         if reply.code != 221 { lastReply = reply }
         if case .fetch(let offset) = step?.work { noteSize(reply, offset) }
         followDataConnection(reply)
-        // Nothing that follows the reply to a transfer is of interest, and some servers leave QUIT unanswered.
-        if case .fetch = step?.work, reply.code == 226 { exchange.lessenWatch(to: Self.longestGoodbye) }
+        // Nothing that follows the reply to a transfer, or to a look at a file, is of interest, and some servers leave
+        // QUIT unanswered.
+        switch (step?.work, reply.code) {
+        case (.fetch, 226), (.look, 213): exchange.lessenWatch(to: Self.longestGoodbye)
+        default: break
+        }
         guard case .store = step?.work, let size = reply.size else { return true }
         return client.judge(storedSize: size)
     }
