@@ -210,7 +210,7 @@ class Planner:
         elif what == "freeze":
             values = {"seconds": lot.choice([0.1, 0.5, 1.5])}
         elif what == "server-stop":
-            # A vsftpd that was stopped takes that for the end of its session, and answers nothing any more.
+            # A session of vsftpd whose processes were stopped sends its file, and then answers no QUIT any more.
             names = [name for name in self.farm.servers if name not in ("ftp", "ftps")]
             values = {"server": lot.choice(names), "seconds": lot.choice([0.1, 0.5, 1.2, 2.5])}
         elif what in ("server", "server-reload"):
