@@ -217,6 +217,9 @@ final class DownloadFile {
     /// Whether no more is to be taken before the disk has written what it has.
     var isBehind: Bool { inFlight >= Self.queueLimit }
 
+    /// Whether the file is complete but for blocks that a slow disk had yet to write when that was seen.
+    var isCompleting: Bool { drained != nil }
+
     /// Whether no block is on its way to the disk.
     var isAtRest: Bool { inFlight == 0 }
 

@@ -32,7 +32,7 @@ extension DownloadRun {
         if sources.count > 1, !file.isJoinable, !file.version.isJoined {
             return "sources meet that nothing ties together"
         }
-        let goesOn = workers.contains { $0.isUnderWay } || isWaiting || !file.isAtRest
+        let goesOn = workers.contains { $0.isUnderWay } || isWaiting || !file.isAtRest || file.isCompleting
         return goesOn ? nil : "no event will come"
     }
 

@@ -518,8 +518,6 @@ final class Transaction: ExchangeHandler {
     /// This is the final answer.
     func handOver(_ head: ResponseHead, _ url: CurlURL) -> Bool {
         isHTTP1 = head.version.hasPrefix("1")
-        // A server that agrees to HTTP/2 at times only would have libcurl 7.88 mix its connections.
-        if isHTTP1 == true, url.scheme == "https", !usesHTTP1(at: url) { session.avoidHTTP2(at: url.origin) }
         // Before the client speaks: it may ask a delegate itself.
         phase = .receiving
         task.progress.setPhase(.transferring)
