@@ -52,7 +52,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     private var slow = SlowConnections()
     /// Milliseconds; no connection is added before.
     private var addsFrom: Int64 = 0
-    /// Connections that brought nothing, one after another.
+    /// Occasions on which connections brought nothing, one after another.
     private var losses = 0
     /// The server answered one of several connections with a refusal.
     private var wasRefused = false
@@ -63,8 +63,8 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     private static let trialTime: Int64 = 1_500
     /// Bytes that are worth waiting for their source.
     private static let worthWaiting: Int64 = 1 << 20
-    /// After so many in a row the others are left alone.
-    private static let lossLimit = 3
+    /// Doublings of the time until a connection is added again, after so many occasions in a row: 32 seconds.
+    private static let lossLimit = 5
     /// Milliseconds that a server is left alone that refused a second connection.
     private static let secondThought: Int64 = 500
     /// The longest that a run waits for a server by itself; its task may wait longer.
@@ -434,10 +434,10 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
             // The others bring what it would have brought.
             return worker.source.fail(at: now, rest: rest)
         }
-        losses += 1
         if error.code == .httpStatus { wasRefused = true }
-        addsFrom = now + max(rest, 1_000 << Int64(min(losses, 6)))
-        if losses >= Self.lossLimit { growth.limit(to: workers.count) }
+        // Several that are lost at once are one occasion: the places may be another's for a moment only.
+        if now >= addsFrom { losses += 1 }
+        addsFrom = max(addsFrom, now + max(rest, 1_000 << Int64(min(losses, Self.lossLimit))))
     }
 
     /// The last connection failed: another source may go on.
@@ -552,8 +552,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
                     if let slowest { dismiss(slowest) }
                 }
             } else if now >= addsFrom, isWorthSharing(left) {
-                while workers.count < target, add() {}
-                if !isEnded { growth.cap(to: workers.count) }
+                addConnections(upTo: target)
             }
             replaceSlow(now)
             if !isEnded { changeSource(now, left: left) }
@@ -561,6 +560,16 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         if isEnded || timer != nil { return }
         let calm = isShared || growth.isWaiting ? ConnectionGrowth.longInterval : Self.calmInterval
         look(in: growth.isTrying && canShare ? ConnectionGrowth.interval : calm)
+    }
+
+    /// Adds connections; after a loss one at a time, so that a server which wants few is asked seldom.
+    private func addConnections(upTo target: Int) {
+        if losses > 0 || wasRefused {
+            if workers.count < target, workers.allSatisfy(\.isReceiving) { _ = add() }
+            return
+        }
+        while workers.count < target, add() {}
+        if !isEnded { growth.cap(to: workers.count) }
     }
 
     /// Whether what is left is worth another connection: a few seconds' bytes of a slow line, or as many as a fast one

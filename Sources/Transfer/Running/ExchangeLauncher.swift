@@ -14,6 +14,8 @@ final class ExchangeLauncher {
         var usesHTTP1 = false
         /// See ``RequestOptions/hasOwnConnection``.
         var hasOwnConnection = false
+        /// Bytes to receive at a time at most.
+        var receiveBuffer = Int.max
         /// See ``RequestOptions/isAuthorized``.
         var isAuthorized = false
         var trust: TrustOptions
@@ -100,7 +102,7 @@ final class ExchangeLauncher {
             configuration: session.configuration, request: plan.request, url: plan.url, addresses: addresses,
             connectTo: connectTo, engineFields: plan.contribution.fields, usesHTTP1: plan.usesHTTP1,
             hasOwnConnection: plan.hasOwnConnection, isAuthorized: plan.isAuthorized, trust: plan.trust,
-            receiveBuffer: session.receiveBuffer(on: core))
+            receiveBuffer: min(plan.receiveBuffer, session.receiveBuffer(on: core)))
         do throws(CurlError) {
             exchangeID = try core.start(handler: handler) { (exchange: Exchange) throws(CurlError) in
                 try options.apply(to: exchange)

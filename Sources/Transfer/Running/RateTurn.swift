@@ -115,6 +115,13 @@ struct RateTurn {
         return rate == .max ? nil : rate
     }
 
+    /// Bytes to receive at a time, so that a small rate passes several pieces a second: what a pause or a kill cuts off
+    /// of a piece is lost.
+    mutating func receiveBuffer(upTo room: Int) -> Int {
+        guard let rate = rate() else { return room }
+        return max(Self.leastPiece, min(room, Int(clamping: rate / 4)))
+    }
+
     /// Bytes to send at a time, so that they come evenly at a small rate too: what a twentieth of a second takes.
     mutating func piece(upTo room: Int) -> Int {
         let rate = rate() ?? .max

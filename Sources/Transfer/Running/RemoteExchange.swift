@@ -159,7 +159,7 @@ final class RemoteExchange: ExchangeHandler {
         if needsTLS { request.transportSecurity = .required }
         let options = RemoteOptions(
             configuration: configuration, request: request, file: file, addresses: addresses, connectTo: connectTo,
-            wish: wish, receiveBuffer: session.receiveBuffer(on: core))
+            wish: wish, receiveBuffer: incoming.receiveBuffer(upTo: session.receiveBuffer(on: core)))
         try options.checkLogin()
         try options.checkTrust()
         do throws(CurlError) {

@@ -270,7 +270,8 @@ final class Transaction: ExchangeHandler {
             }
             let plan = ExchangeLauncher.Plan(
                 request: request, url: url, contribution: contribution, usesHTTP1: usesHTTP1(at: url),
-                hasOwnConnection: needsOwnConnection, isAuthorized: isAuthorized, trust: trust, cookies: cookies)
+                hasOwnConnection: needsOwnConnection, receiveBuffer: incoming?.receiveBuffer(upTo: .max) ?? .max,
+                isAuthorized: isAuthorized, trust: trust, cookies: cookies)
             launcher.launch(plan, handler: self) { [unowned self] error in end(error) }
         } catch {
             end(error)
