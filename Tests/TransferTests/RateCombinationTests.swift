@@ -60,7 +60,7 @@ struct RateCombinationTests {
         #expect(took <= Int64(Double(ideal) * 1.1 * TimeMargin.factor) + 300, "\(took) ms, ideally \(ideal)")
     }
 
-    @Test("requests that share a rate have equal shares, however many connections each has")
+    @Test("of requests that share a rate none has less than half its share, however many connections each has")
     func equalShares() async throws {
         let resource = Resource(size: 64 << 20)
         let server = try ScriptedServer(["/f": [.serve(resource)], "/g": [.serve(resource)]])
@@ -77,7 +77,7 @@ struct RateCombinationTests {
             downloads.reduce(0) { $0 + $1.progress.transferredBytes } >= 32 << 20
         }
         let shares = downloads.map { Double($0.progress.transferredBytes) / Double(32 << 20) }
-        #expect(shares.allSatisfy { $0 > 0.35 }, "\(shares)")
+        #expect(shares.allSatisfy { $0 > 0.25 }, "\(shares)")
         for download in downloads { download.cancel(keepingBytes: false) }
         for download in downloads { _ = await download.outcome }
         #expect(manager.session.internalFaults == 0)
