@@ -1,5 +1,5 @@
-/// What has been gathered of a body: one buffer of the loop's pool, held only while there is something in it, and as large
-/// as the body is fast.
+/// The gathered bytes of a body, in one buffer of the loop's pool. The buffer is held only while it has bytes, and is as
+/// large as the body is fast.
 ///
 /// A buffer that fills within a moment makes way for a larger one, and a larger one goes once it has been filled for so
 /// long: a slow body never holds more than the smallest, and a burst before it is not kept.
@@ -28,7 +28,7 @@ package struct BodyBuffer: ~Copyable {
     /// Bytes of memory that it holds.
     var size: Int { memory?.count ?? 0 }
 
-    /// What is there, in the order in which it came; good until the next call that changes the buffer.
+    /// The gathered bytes, in the order in which they came; good until the next call that changes the buffer.
     package var bytes: UnsafeRawBufferPointer {
         guard let memory else { return UnsafeRawBufferPointer(start: nil, count: 0) }
         return UnsafeRawBufferPointer(rebasing: memory[..<count])
@@ -70,7 +70,7 @@ package struct BodyBuffer: ~Copyable {
 
     private func isRecent(_ now: MonotonicTime) -> Bool { now.milliseconds(since: begun) < Self.moment }
 
-    /// What is there has been written.
+    /// Forgets the gathered bytes, which have been written.
     package mutating func didWrite(now: MonotonicTime) {
         if let memory = take(now: now) { pool.give(memory) }
     }

@@ -54,7 +54,7 @@ extension EasyHandle {
         return offset(CURLINFO_SIZE_DOWNLOAD_T) >= Int64(length)
     }
 
-    /// What a log needs to know of a transfer that stands still.
+    /// A description of a transfer that stands still, for a log.
     borrowing func state() -> String {
         """
         status \(number(CURLINFO_RESPONSE_CODE)), received \(offset(CURLINFO_SIZE_DOWNLOAD_T)), sent \

@@ -7,7 +7,7 @@ final class HandleOwner {
     init(_ handle: consuming EasyHandle) { self.handle = handle }
 }
 
-/// What the loop does where libcurl does not do what it is asked for.
+/// The loop's answer to calls that libcurl refuses.
 extension LoopCore {
     /// Notes what a call for all transfers came to.
     ///

@@ -27,7 +27,7 @@ final class SharedSync: Sendable {
         threads.perform { [self] in work() }
     }
 
-    /// One for each that came; those that others took along find nothing to do.
+    /// Syncs the parts that wait. Called once for each part; calls whose part was taken along find nothing to do.
     private func work() {
         let taken = waiting.withLock { waiting in
             let count = waiting.count >= Self.threshold ? waiting.count : min(1, waiting.count)

@@ -6,7 +6,7 @@ struct Overlap {
     /// Bytes of one look.
     private(set) var width = 256 * 1024
     private var most = 16 << 20
-    /// Where the server's size and time for the file are the same as before, and say most of it.
+    /// A short overlap, for files whose size and time on the server are the same as before.
     static let brief = Overlap(width: 8 * 1024, most: 1 << 20)
     /// What a server that never sends more than the overlap is asked with.
     static let narrow = 64 * 1024

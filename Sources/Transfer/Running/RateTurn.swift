@@ -17,7 +17,7 @@ struct RateTurn {
 
     /// Bytes that were counted and have not passed.
     private var counted = 0
-    /// Those of them that are yet to be taken from the shared limits, since another connection waits there.
+    /// Counted bytes that are yet to be taken from the shared limits, since another connection waits there.
     private var deferred = 0
     /// In the request's ``SharedLine``.
     private let id: Int
