@@ -3,7 +3,11 @@ import CCurl
 /// The library as a whole.
 package enum CurlLibrary {
     /// Initialised once, on first use, before any thread of ours touches a handle.
-    private static let initialised: CURLcode = curl_global_init(Int(CURL_GLOBAL_DEFAULT))
+    private static let initialised: CURLcode = {
+        // The loops' threads are detached, and may outlast `main`.
+        ccurl_keep_openssl_at_exit()
+        return curl_global_init(Int(CURL_GLOBAL_DEFAULT))
+    }()
 
     /// - Throws: ``CurlError`` where libcurl cannot work on this machine.
     package static func initialise() throws(CurlError) {

@@ -43,6 +43,24 @@ struct ServiceTests {
         #expect(try await daemon.terminate() == .exited(0))
     }
 
+    /// Has a program end with 99 where it lets OpenSSL free what other threads may still use.
+    private static let shim = """
+        #include <unistd.h>
+
+        void OPENSSL_cleanup(void) { _exit(99); }
+
+        """
+
+    @Test(
+        "the daemon's end does not free OpenSSL under the threads that close its connections",
+        .enabled(if: PreloadedShim.isPossible, "there is no C compiler here"))
+    func keepsOpenSSL() async throws {
+        let shim = try #require(try await PreloadedShim.make(Self.shim))
+        let daemon = try DaemonProcess()
+        try await daemon.start(under: ["env", "LD_PRELOAD=\(shim.path)"])
+        #expect(try await daemon.terminate() == .exited(0))
+    }
+
     @Test("dlctl shutdown ends the daemon with 0")
     func shutdown() async throws {
         let daemon = try await DaemonProcess.started()

@@ -4,6 +4,10 @@
 
 #include <curl/curl.h>
 
+// Keeps OpenSSL's memory until the process is gone. By default OpenSSL frees it within exit(3), while threads that still
+// close connections use it, or free their own part of it a second time. To be called before curl_global_init.
+void ccurl_keep_openssl_at_exit(void);
+
 // The version of the library that is loaded, such as 7.88.1.
 static inline const char *ccurl_version_number(void) { return curl_version_info(CURLVERSION_NOW)->version; }
 
