@@ -65,7 +65,7 @@ struct RateCombinationTests {
         let resource = Resource(size: 64 << 20)
         let server = try ScriptedServer(["/f": [.serve(resource)], "/g": [.serve(resource)]])
         defer { server.stop() }
-        let manager = try manager(rate: 1 << 20)
+        let manager = try manager(rate: 16 << 20)
         let downloads = [("/f", Segments.one), ("/g", .fixed(16))].map { path, segments in
             var request = TransferRequest(url: server.url(path))
             request.segments = segments
@@ -73,10 +73,10 @@ struct RateCombinationTests {
             return manager.download(request, to: target)
         }
         for download in downloads { download.resume() }
-        try await eventually(that: "2 MiB came") {
-            downloads.reduce(0) { $0 + $1.progress.transferredBytes } >= 2 << 20
+        try await eventually(that: "32 MiB came") {
+            downloads.reduce(0) { $0 + $1.progress.transferredBytes } >= 32 << 20
         }
-        let shares = downloads.map { Double($0.progress.transferredBytes) / Double(2 << 20) }
+        let shares = downloads.map { Double($0.progress.transferredBytes) / Double(32 << 20) }
         #expect(shares.allSatisfy { $0 > 0.25 }, "\(shares)")
         for download in downloads { download.cancel(keepingBytes: false) }
         for download in downloads { _ = await download.outcome }

@@ -3,7 +3,8 @@ import Curl
 /// One connection's turn at the limits that its bytes count against: the request's own, its host's and the session's.
 ///
 /// Bytes are counted before they pass, in the order in which connections ask: a hundred that share a small rate get one
-/// piece each in turn, and nobody looks more often than a limit could be raised. Lives on its loop's thread.
+/// piece each in turn, and nobody looks more often than a limit could be raised. A turn is worth the same to all who
+/// share a high rate, however large the pieces are in which their bytes arrive. Lives on its loop's thread.
 struct RateTurn {
     enum Direction { case download, upload }
 
@@ -55,10 +56,11 @@ struct RateTurn {
 
     /// Milliseconds until so many bytes may pass, which are counted with this where they were not before; 0: now.
     mutating func wait(toPass bytes: Int, now: MonotonicTime) -> Int64 {
-        let more = bytes - counted
-        guard more > 0 else { return 0 }
-        followHost()
-        counted = bytes
+        guard bytes > counted else { return 0 }
+        // Follows the host too.
+        let quantum = quantum()
+        let more = max(bytes - counted, quantum)
+        counted += more
         let own = limits.take(more, now: now)
         ownTicket = own.ticket
         return max(own.wait, takeShared(more, now: now))
@@ -96,7 +98,23 @@ struct RateTurn {
     }
 
     /// So many have passed.
-    mutating func pass(_ bytes: Int) { counted = max(0, counted - bytes) }
+    mutating func pass(_ bytes: Int) {
+        counted = max(0, counted - bytes)
+        limits.line.passed &+= Int64(bytes)
+    }
+
+    /// Bytes to count in one turn at least (the quantum of deficit round robin; Shreedhar and Varghese, 1995): what the
+    /// rate brings in `quantumTime`, and no more than what the request has passed, so that a small file hardly waits for
+    /// bytes that it does not need.
+    private mutating func quantum() -> Int {
+        guard let rate = rate() else { return 0 }
+        return Int(clamping: min(limits.line.passed, min(rate, Self.largestRate) * Self.quantumTime / 1_000))
+    }
+
+    /// Milliseconds: longer than ``TokenBucket/slack`` and than a connection needs to come back for its next turn.
+    private static let quantumTime: Int64 = 25
+    /// Bytes a second above which a turn grows no more.
+    private static let largestRate: Int64 = 1 << 30
 
     /// What was counted does not pass any more.
     mutating func giveBack() {

@@ -4,6 +4,8 @@
 /// Without this a request with sixteen connections would be served sixteen times as often as one with one. Lives on its
 /// loop's thread.
 final class SharedLine {
+    /// Bytes that passed on all connections of the request.
+    var passed: Int64 = 0
     private var lastID = 0
     /// The connection that has the place.
     private var holder: Int?
