@@ -126,6 +126,9 @@ struct LiarTrial: Sendable, CustomStringConvertible {
         guard let resumeData = outcome.resumeData.flatMap({ ResumeData(bytes: $0.bytes) }) else {
             throw NoHalf(description: "no resume data: \(outcome.result), restarts \(restarts.all)")
         }
+        // A server that counts connections must not count those of this life in the next one.
+        manager.session.invalidateAndCancel()
+        try await eventually(that: "the earlier connections are closed") { liar.openConnections == 0 }
         return resumeData
     }
 
