@@ -202,6 +202,34 @@ struct PublisherTests {
         #expect(place.names.count == 80)
     }
 
+    @Test("files that share a sync are each asked whether their own bytes arrived")
+    func sharedSync() async throws {
+        defer { publisher.stop() }
+        let parts = try (0..<10).map { try part("content", name: ".part-\($0)", owner: "test-\($0)") }
+        // A pipe takes the file's place: the file system's sync succeeds, and the file cannot be asked.
+        var ends: [Int32] = [0, 0]
+        try #require(pipe(&ends) == 0)
+        defer { for end in ends { close(end) } }
+        try #require(dup2(ends[0], parts[4].descriptor.raw) >= 0)
+        let results = await withTaskGroup(of: (Int, Result<PublishedFile, TransferError>).self) { group in
+            for (number, part) in parts.enumerated() {
+                group.addTask { [publisher] in
+                    let result = await withCheckedContinuation { continuation in
+                        publisher.publish(
+                            Publisher.Item(
+                                part: part, destination: FileDestination(name: "f\(number)", conflict: .fail),
+                                owner: "test-\(number)", size: 7
+                            ) { continuation.resume(returning: $0) }, isUrgent: false)
+                    }
+                    return (number, result)
+                }
+            }
+            return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+        }
+        #expect(results.filter { $0.value.error == nil }.keys.sorted() == [0, 1, 2, 3, 5, 6, 7, 8, 9])
+        #expect(results[4]?.error?.message.contains("bring the file to the disk") == true)
+    }
+
     @Test("a stop publishes what is waiting first")
     func stop() async throws {
         let part = try part("abc")

@@ -295,13 +295,6 @@ public final class PartFile: Sendable {
         return snapshot
     }
 
-    /// After a sync of the whole file system that covered this file.
-    ///
-    /// - Throws: where a sync before it failed.
-    func markSynchronized() throws(TransferError) {
-        try note(state.withLock { written($0) })
-    }
-
     private func note(_ synced: ByteRangeSet) throws(TransferError) {
         let failure = state.withLock { state in
             if state.failure == nil { state.durable = synced }

@@ -121,30 +121,24 @@ final class Publisher: Sendable {
 
     /// - Returns: for each item why its bytes may not be on disk, `nil` where they are.
     private func synchronize(_ batch: [Item]) -> [TransferError?] {
-        var coveredDevices: Set<UInt64> = []
-        if batch.count >= Self.sharedSyncThreshold {
-            var counts: [UInt64: (count: Int, directory: Directory)] = [:]
-            for item in batch {
-                let directory = item.part.directory
-                counts[directory.device] = ((counts[directory.device]?.count ?? 0) + 1, directory)
-            }
-            for (device, entry) in counts where entry.count >= Self.sharedSyncThreshold {
-                // A failure may be another file's: then each of ours is asked by itself.
-                if (try? entry.directory.synchronizeFileSystem()) != nil { coveredDevices.insert(device) }
+        var failures = [TransferError?](repeating: nil, count: batch.count)
+        let sharing = Dictionary(grouping: batch.indices.filter { batch[$0].part.maySharedSync }) {
+            batch[$0].part.directory.device
+        }.values.filter { $0.count >= Self.sharedSyncThreshold }
+        for indices in sharing {
+            for (index, result) in zip(indices, PartFile.synchronize(indices.map { batch[$0].part })) {
+                if case .failure(let error) = result { failures[index] = error }
             }
         }
-        return batch.map { item -> TransferError? in
+        let covered = Set(sharing.joined())
+        for index in batch.indices where !covered.contains(index) {
             do throws(TransferError) {
-                if coveredDevices.contains(item.part.directory.device) {
-                    try item.part.markSynchronized()
-                } else {
-                    _ = try item.part.synchronize()
-                }
-                return nil
+                _ = try batch[index].part.synchronize()
             } catch {
-                return error
+                failures[index] = error
             }
         }
+        return failures
     }
 
     private func name(_ item: Item) throws(TransferError) -> PublishedFile {
