@@ -31,6 +31,8 @@ struct RunConclusion {
     let now: Milliseconds
     /// Milliseconds for which the host is left alone.
     var hold: Milliseconds = 0
+    /// Another task receives from the host or sends to it.
+    var isHostAtWork = false
 
     /// How often a task that waits for room looks for it, in milliseconds.
     static let diskProbe: Milliseconds = 5_000
@@ -59,6 +61,12 @@ struct RunConclusion {
         case nil: break
         }
         switch RetryClass(error) {
+        case .soon where isHostAtWork && Self.maySayFull(error):
+            // The host may allow only so many connections: the task waits for as long as the other one takes.
+            let failures = min(failures(after: report), max(0, policy.attempts - 1))
+            let delay = policy.delay(failures: failures, retryAfter: error.retryAfter, using: &generator)
+            return conclusion(
+                .park(.retry, until: now + max(delay, hold)), report, error: error, failures: failures)
         case .soon:
             let failures = failures(after: report)
             guard failures < policy.attempts else { return conclusion(.fail, report, error: error) }
@@ -86,6 +94,11 @@ struct RunConclusion {
         case .whenSourceIsRight: return conclusion(.block(.sourceChanged), report, error: error)
         case .never: return conclusion(.fail, report, error: error)
         }
+    }
+
+    /// Whether a host that has no room for another connection may answer so.
+    private static func maySayFull(_ error: TransferError) -> Bool {
+        error.code == .cannotConnect || error.httpStatus == 429 || error.httpStatus == 503
     }
 
     /// Milliseconds after which what waits for the network looks for it by itself.

@@ -361,13 +361,22 @@ package actor Scheduler {
         if report.error != nil { report.beganAnew = Self.beganAnew(task.work, ending) }
         let conclusion = RunConclusion(
             record: record, policy: settings.retry, now: clock.now(),
-            hold: chooser.gate.hold(of: task.place.hostMark, now: clock.monotonic()))
+            hold: chooser.gate.hold(of: task.place.hostMark, now: clock.monotonic()),
+            isHostAtWork: report.error != nil && isAtWork(task.place.hostMark, besides: task))
         guard let outcome = conclusion.conclude(report, order: task.order, using: &generator) else {
             return .checkpoint(record.id, progress)
         }
         log(record, outcome)
         if outcome.standing.reason == .network { noteNetworkAway(record, outcome.error) }
         return .concluded(record.id, progress, outcome)
+    }
+
+    /// Whether bytes come from a host or go to it in another task.
+    private func isAtWork(_ hostMark: Int64, besides task: RunningTask) -> Bool {
+        running.values.contains {
+            $0.place.hostMark == hostMark && $0 !== task && !$0.isConcluding && !$0.isSilent
+                && $0.progress.transferredBytes > 0
+        }
     }
 
     /// Whether what earlier runs brought was given up.

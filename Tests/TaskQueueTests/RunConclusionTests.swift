@@ -48,6 +48,37 @@ struct RunConclusionTests {
         }
     }
 
+    @Test("a host that refuses another connection while one is at work is asked again for as long as that one takes")
+    func full() throws {
+        let policy = RetryPolicy(attempts: 3, baseDelay: 100, maximumDelay: 1_000)
+        for error in [
+            TransferError(.httpStatus, "m", httpStatus: 503), TransferError(.httpStatus, "m", httpStatus: 429),
+            TransferError(.cannotConnect, "m"),
+        ] {
+            var record = Self.record()
+            var generator = SeededGenerator(seed: 1)
+            for _ in 0..<20 {
+                let outcome = try #require(
+                    RunConclusion(record: record, policy: policy, now: Self.now, isHostAtWork: true)
+                        .conclude(.init(error: error, attempts: 1, transferred: 0), order: nil, using: &generator))
+                #expect(outcome.standing.state == .waiting)
+                #expect(outcome.failures == 2)
+                record.failures = outcome.failures
+            }
+            let outcome = RunConclusion(record: record, policy: policy, now: Self.now)
+                .conclude(.init(error: error, attempts: 1, transferred: 0), order: nil, using: &generator)
+            #expect(outcome?.standing.state == .failed, "the other one has ended")
+        }
+        var generator = SeededGenerator(seed: 1)
+        var record = Self.record()
+        record.failures = 2
+        let outcome = RunConclusion(record: record, policy: policy, now: Self.now, isHostAtWork: true)
+            .conclude(
+                .init(error: TransferError(.httpStatus, "m", httpStatus: 500), attempts: 1, transferred: 0), order: nil,
+                using: &generator)
+        #expect(outcome?.standing.state == .failed)
+    }
+
     /// Error, state, reason, code; whether the attempt counts.
     private static let table: [(TransferError, TaskState, TaskReason?, String, burns: Bool)] = [
         (TransferError(.invalidRequest, "m"), .failed, nil, "invalid", true),
