@@ -261,8 +261,3 @@ void linux_give_memory_back(void) {
     // Says whether there was any.
     (void)malloc_trim(0);
 }
-
-void linux_limit_heaps(int count) {
-    // At worst there are as many as there were.
-    (void)mallopt(M_ARENA_MAX, count);
-}

@@ -67,10 +67,6 @@ int linux_set_thread_name(const char *name);
 // Returns the pages that the allocator keeps free to the system.
 void linux_give_memory_back(void);
 
-// Has all threads share so many heaps (arenas): memory that one thread frees serves others. To be called before there are
-// threads.
-void linux_limit_heaps(int count);
-
 // rtnetlink(7): messages, attributes and values, checked against the kernel's header in clinux.c.
 #define LINUX_NLMSG_ERROR 2
 #define LINUX_NLMSG_DONE 3
