@@ -66,7 +66,7 @@ let package = Package(
         .target(name: "TaskStore", dependencies: ["TaskModel", .grdb, .grdbSQLite], swiftSettings: strict),
         .target(
             name: "TaskQueue",
-            dependencies: ["TaskModel", "TaskFiles", "TaskStore", "Transfer", .logging],
+            dependencies: ["CLinux", "TaskModel", "TaskFiles", "TaskStore", "Transfer", .logging],
             swiftSettings: strict),
 
         // The control socket.

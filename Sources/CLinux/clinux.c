@@ -6,6 +6,7 @@
 #include <linux/netlink.h>
 #include <linux/openat2.h>
 #include <linux/rtnetlink.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -255,3 +256,8 @@ ssize_t linux_netlink_receive(int fd, void *space, size_t size) {
     return count;
 }
 int linux_memory_file(const char *name) { return memfd_create(name, MFD_CLOEXEC); }
+
+void linux_give_memory_back(void) {
+    // Says whether there was any.
+    (void)malloc_trim(0);
+}

@@ -2,7 +2,9 @@
 /// large as the body is fast.
 ///
 /// A buffer that fills within a moment makes way for a larger one, and a larger one goes once it has been filled for so
-/// long: a slow body never holds more than the smallest, and a burst before it is not kept.
+/// long. After its first second a body gets no larger buffer than its rate fills within a moment: a slow body that comes
+/// in bursts holds the smallest between them. Where many bodies arrive this holds from the first byte on: thousands of
+/// first bursts would leave thousands of holes in the heap.
 package struct BodyBuffer: ~Copyable {
     private let pool: BufferPool
     private var memory: UnsafeMutableRawBufferPointer?
@@ -12,6 +14,7 @@ package struct BodyBuffer: ~Copyable {
     private var begun = MonotonicTime(nanoseconds: 0)
     /// The size of the next buffer, unless more bytes come at once.
     private var nextSize = BufferPool.smallestSize
+    private var pace = BodyPace()
 
     /// Milliseconds within which a buffer has to fill for the body to get a larger one, and for which a larger one is
     /// filled.
@@ -34,13 +37,17 @@ package struct BodyBuffer: ~Copyable {
         return UnsafeRawBufferPointer(rebasing: memory[..<count])
     }
 
+    /// - Parameter isCrowded: many other bodies arrive meanwhile.
     /// - Returns: how many of `bytes` were taken; 0: what is there has to go first.
-    package mutating func append(_ bytes: UnsafeRawBufferPointer, now: MonotonicTime) -> Int {
-        guard !bytes.isEmpty, let memory = room(for: bytes.count, now) else { return 0 }
+    package mutating func append(_ bytes: UnsafeRawBufferPointer, now: MonotonicTime, isCrowded: Bool = false) -> Int {
+        let largest =
+            isCrowded || pace.isKnown ? BufferPool.largestSize(within: pace.quarter) : BufferPool.bufferSize
+        guard !bytes.isEmpty, let memory = room(for: bytes.count, within: largest, now) else { return 0 }
         let taken = min(bytes.count, memory.count - count)
         UnsafeMutableRawBufferPointer(rebasing: memory[count..<count + taken])
             .copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<taken]))
         count += taken
+        pace.note(taken, now: now)
         return taken
     }
 
@@ -49,16 +56,19 @@ package struct BodyBuffer: ~Copyable {
     /// The smallest is filled to its end however slowly they come: blocks that end where a page does cost the file
     /// system least.
     ///
+    /// - Parameter largest: the largest buffer to take.
     /// - Returns: `nil` where there is no room.
-    private mutating func room(for length: Int, _ now: MonotonicTime) -> UnsafeMutableRawBufferPointer? {
+    private mutating func room(
+        for length: Int, within largest: Int, _ now: MonotonicTime
+    ) -> UnsafeMutableRawBufferPointer? {
         guard let memory else {
-            let first = pool.take(max(length, nextSize))
+            let first = pool.take(min(max(length, nextSize), largest))
             memory = first
             begun = now
             return first
         }
-        if isRecent(now), length > memory.count - count, memory.count < BufferPool.bufferSize {
-            let larger = pool.take(count + length)
+        if isRecent(now), length > memory.count - count, memory.count < largest {
+            let larger = pool.take(min(count + length, largest))
             larger.copyMemory(from: bytes)
             pool.give(memory)
             self.memory = larger

@@ -50,6 +50,13 @@ package final class BufferPool {
         return sizeClass
     }
 
+    /// The size of the largest buffer that has no more than so many bytes, or of the smallest one.
+    static func largestSize(within limit: Int) -> Int {
+        var size = smallestSize
+        while size < bufferSize, size * growth <= limit { size *= growth }
+        return size
+    }
+
     private static func size(of sizeClass: Int) -> Int {
         (0..<sizeClass).reduce(smallestSize) { size, _ in size * growth }
     }

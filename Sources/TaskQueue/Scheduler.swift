@@ -1,3 +1,4 @@
+import CLinux
 import Logging
 import Synchronization
 import TaskModel
@@ -31,6 +32,8 @@ package actor Scheduler {
     /// How far the clock that people set is ahead of the one that no one sets.
     var clockOffset: Milliseconds
     var ticker: Task<Void, Never>?
+    private var heap = HeapLevel()
+    private let heapWork = BlockingWork(name: "dld-heap")
     /// Tasks whose checkpoint is due, those that have waited longest last.
     var dueCheckpoints: [TaskID] = []
     var checkpointsUnderWay = 0
@@ -338,6 +341,7 @@ package actor Scheduler {
             if task.order == .release { becomesReady = true }
             for waiter in task.waiters { waiter.resume() }
         }
+        heap.note(running.count)
         eventsWritten()
         if becomesReady { chooser.invalidate() }
         fill()
@@ -461,6 +465,11 @@ package actor Scheduler {
         }
     }
 
+    /// Walks the whole heap, which takes a while.
+    private func giveMemoryBack() {
+        Task { [heapWork] in await heapWork.run { linux_give_memory_back() } }
+    }
+
     /// - Returns: whether to go on.
     private func tick() -> Bool {
         let now = clock.monotonic()
@@ -485,7 +494,8 @@ package actor Scheduler {
         dueCheckpoints = due.sorted { $0.since > $1.since }.map(\.id)
         beginDueCheckpoints()
         if hasRoom { fill() }
-        if running.isEmpty {
+        if heap.look(at: running.count) { giveMemoryBack() }
+        if running.isEmpty, !heap.isPending {
             ticker = nil
             return false
         }

@@ -58,9 +58,71 @@ struct BodyBufferTests {
 
     @Test("a body of a middling rate gets a buffer between the two")
     func middling() {
-        // 32 KiB a second.
-        let most = gather(1000, of: 1024, every: 31).most
+        // 128 KiB a second.
+        let most = gather(1000, of: 4096, every: 31).most
         #expect(most > BufferPool.smallestSize && most < BufferPool.bufferSize)
+    }
+
+    @Test(
+        "a slow body that comes in bursts holds the smallest buffer once its rate is known",
+        arguments: [512, 4_096, 5_000, 8_192, 16_384, 60_000], [false, true])
+    func bursts(bytesPerSecond: Int, isCrowded: Bool) {
+        var buffer = BodyBuffer(pool: pool)
+        var now = MonotonicTime(nanoseconds: 1)
+        let burst = [UInt8](repeating: 7, count: bytesPerSecond)
+        for second in 0..<60 {
+            burst.withUnsafeBytes { burst in
+                // As many bytes at a time as a small receive buffer of libcurl has.
+                var rest = burst
+                while !rest.isEmpty {
+                    let piece = UnsafeRawBufferPointer(rebasing: rest[..<min(4_096, rest.count)])
+                    let taken = buffer.append(piece, now: now, isCrowded: isCrowded)
+                    if isCrowded { #expect(buffer.size <= BufferPool.smallestSize) }
+                    rest = UnsafeRawBufferPointer(rebasing: rest[taken...])
+                    if taken == 0 { buffer.didWrite(now: now) }
+                }
+            }
+            #expect(second < 2 || buffer.size <= BufferPool.smallestSize)
+            now = now.advanced(milliseconds: 1_000)
+        }
+        buffer.release()
+    }
+
+    @Test(
+        "a slow body that becomes fast is written in blocks of the largest size after 1 MiB", arguments: [false, true])
+    func speedsUp(isCrowded: Bool) {
+        var buffer = BodyBuffer(pool: pool)
+        var now = MonotonicTime(nanoseconds: 1)
+        let piece = [UInt8](repeating: 7, count: 16_384)
+        func take(_ count: Int) -> [Int] {
+            var blocks: [Int] = []
+            piece.withUnsafeBytes { piece in
+                var rest = UnsafeRawBufferPointer(rebasing: piece[..<count])
+                while !rest.isEmpty {
+                    let taken = buffer.append(rest, now: now, isCrowded: isCrowded)
+                    rest = UnsafeRawBufferPointer(rebasing: rest[taken...])
+                    if taken == 0 || buffer.isFull {
+                        blocks.append(buffer.count)
+                        buffer.didWrite(now: now)
+                    }
+                }
+            }
+            return blocks
+        }
+        for _ in 0..<50 {
+            _ = take(100)
+            now = now.advanced(milliseconds: 100)
+        }
+        var blocks: [Int] = []
+        for _ in 0..<1_000 {
+            blocks += take(piece.count)
+            now = now.advanced(milliseconds: 1)
+        }
+        let first = blocks.firstIndex(of: BufferPool.bufferSize) ?? blocks.count
+        #expect(blocks[..<first].reduce(0, +) <= 1 << 20 + 2 * BufferPool.bufferSize)
+        #expect(first < 64)
+        #expect(blocks[first...].allSatisfy { $0 == BufferPool.bufferSize })
+        buffer.release()
     }
 
     @Test("a small body that comes at once is one block", arguments: [1, 4096, 16_384, 100_000, 256 * 1024])

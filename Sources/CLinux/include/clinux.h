@@ -64,6 +64,9 @@ int linux_set_modification_time(int fd, int64_t seconds);
 
 int linux_set_thread_name(const char *name);
 
+// Returns the pages that the allocator keeps free to the system.
+void linux_give_memory_back(void);
+
 // rtnetlink(7): messages, attributes and values, checked against the kernel's header in clinux.c.
 #define LINUX_NLMSG_ERROR 2
 #define LINUX_NLMSG_DONE 3

@@ -17,6 +17,9 @@ final class BodyWriter {
     /// Up to here the body's bytes are there already, and are compared.
     private var overlapEnd: Int64 = 0
 
+    /// Exchanges on a loop above which bodies arrive slowly until they are seen to be fast.
+    private static let crowd = 128
+
     private var buffer: BodyBuffer
     /// Bytes that have been gathered and not written.
     var pending: Int { buffer.count }
@@ -55,7 +58,7 @@ final class BodyWriter {
             adoptVersion()
         }
         while !rest.isEmpty {
-            let taken = buffer.append(rest, now: core.now)
+            let taken = buffer.append(rest, now: core.now, isCrowded: core.exchangeCount > Self.crowd)
             position += Int64(taken)
             rest = UnsafeRawBufferPointer(rebasing: rest[taken...])
             if taken == 0 || buffer.isFull { try flush() }

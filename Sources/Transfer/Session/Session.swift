@@ -354,9 +354,9 @@ public final class Session: Sendable {
         switch max(running.load(ordering: .relaxed), core.exchangeCount) {
         // Larger ones leave no room in the processor's cache for what is written from them.
         case ...16: 128 * 1024
-        case ...128: 32 * 1024
-        case ...512: 16 * 1024
-        case ...1024: 8 * 1024
+        case ...64: 32 * 1024
+        case ...256: 16 * 1024
+        case ...512: 8 * 1024
         default: 4 * 1024
         }
     }

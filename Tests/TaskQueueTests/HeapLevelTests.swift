@@ -1,0 +1,48 @@
+import Testing
+
+@testable import TaskQueue
+
+@Suite("When freed memory is given back")
+struct HeapLevelTests {
+    private var level = HeapLevel()
+
+    /// - Returns: the number of the look at which memory is given back.
+    private mutating func looks(at running: Int, upTo count: Int = 20) -> Int? {
+        (1...count).first { _ in level.look(at: running) }
+    }
+
+    @Test("a while after half of many tasks have ended, once")
+    mutating func fall() {
+        #expect(looks(at: 4_000) == nil)
+        #expect(looks(at: 2_001) == nil)
+        #expect(looks(at: 2_000) == HeapLevel.delay)
+        #expect(looks(at: 2_000) == nil)
+        #expect(looks(at: 1_000) == HeapLevel.delay)
+    }
+
+    @Test("tasks that begin again meanwhile do not put it off, and their end is another one")
+    mutating func comesBack() {
+        level.note(4_000)
+        level.note(0)
+        #expect(level.isPending)
+        #expect(looks(at: 4_000) == HeapLevel.delay)
+        #expect(!level.isPending)
+        level.note(0)
+        #expect(looks(at: 4_000) == HeapLevel.delay)
+    }
+
+    @Test("never where few tasks run")
+    mutating func few() {
+        #expect(looks(at: HeapLevel.least - 1) == nil)
+        #expect(looks(at: 0) == nil)
+        #expect(!level.isPending)
+    }
+
+    @Test("nothing is owed once nothing runs and memory was given back")
+    mutating func idle() {
+        level.note(100)
+        #expect(looks(at: 0) == HeapLevel.delay)
+        #expect(!level.isPending)
+        #expect(looks(at: 0) == nil)
+    }
+}
