@@ -119,26 +119,18 @@ struct ConnectionGrowthTests {
         #expect(Set(download.targets) == [1])
     }
 
-    @Test("a host's limit holds for ever, what it has no room for is asked for again")
+    @Test("connections that a host has no room for are asked for again")
     func limits() {
         var download = Download(each: 1e6)
-        download.growth.limit(to: 3)
-        download.pass(60_000)
-        #expect(download.growth.target == 3 && download.targets.allSatisfy { $0 <= 3 })
-        download.growth.limit(to: 0)
-        #expect(download.growth.target == 1)
-        download = Download(each: 1e6)
         download.pass(2_000)
         download.growth.cap(to: 5)
         #expect(download.growth.target == 5 && download.growth.isWaiting)
         download.pass(50)
         #expect(download.growth.target == 16)
-        // A fixed number is kept to, but for a host's limit.
+        // A fixed number is kept to.
         var fixed = ConnectionGrowth(.fixed(4))
         fixed.cap(to: 1)
         #expect(fixed.target == 4)
-        fixed.limit(to: 2)
-        #expect(fixed.target == 2)
     }
 
     @Test("a machine that is busy for long gets no more connections, one that is for a moment does")
@@ -226,15 +218,13 @@ struct ConnectionGrowthTests {
         var generator = SeededGenerator(seed: seed)
         let most = Int.random(in: 1...64, using: &generator)
         var growth = ConnectionGrowth(.automatic(upTo: most))
-        var (now, received, ceiling) = (Int64(0), Int64(0), most)
+        var (now, received) = (Int64(0), Int64(0))
         var lesson: LineLesson?
         for _ in 0..<2_000 {
             now += Int64.random(in: 0...400, using: &generator)
             if Bool.random(using: &generator) { received += Int64.random(in: 0...5_000_000, using: &generator) }
             switch Int.random(in: 0..<200, using: &generator) {
-            case 0:
-                ceiling = max(1, min(ceiling, Int.random(in: 0...most, using: &generator)))
-                growth.limit(to: ceiling)
+            case 0: growth.cap(to: Int.random(in: 0...most, using: &generator), isFull: false)
             case 1: growth.cap(to: Int.random(in: 0...most, using: &generator))
             case 2: lesson = .each
             case 3:
@@ -256,7 +246,7 @@ struct ConnectionGrowthTests {
                     isBusy: Int.random(in: 0..<10, using: &generator) == 0,
                     isHeld: Int.random(in: 0..<100, using: &generator) == 0, lesson: lesson,
                     mayTry: Int.random(in: 0..<10, using: &generator) > 0))
-            #expect(target == growth.target && target >= 1 && target <= ceiling)
+            #expect(target == growth.target && target >= 1 && target <= most)
         }
     }
 }
