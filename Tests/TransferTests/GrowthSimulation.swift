@@ -17,8 +17,8 @@ struct GrowthSimulation {
         var nextLook = 0.0
         var isStarted = false
         var isDone = false
-        /// The host had no room for all that it wanted: it is asked again as soon as there is some.
-        var isRefused = false
+        /// It waits for connections that others may give back: it looks again as soon as they do.
+        var isExpecting = false
     }
 
     /// Connections of one host.
@@ -76,8 +76,8 @@ struct GrowthSimulation {
 
     /// Connections have become free.
     private static func offer(_ downloads: inout [Download], at now: Double) {
-        for task in downloads.indices where downloads[task].isRefused {
-            downloads[task].isRefused = false
+        for task in downloads.indices where downloads[task].isExpecting {
+            downloads[task].isExpecting = false
             downloads[task].nextLook = now
         }
     }
@@ -110,9 +110,10 @@ struct GrowthSimulation {
         } else {
             let count = min(target, own.count + Self.limit - line.connections.count)
             for _ in own.count..<max(own.count, count) { line.open(for: task) }
-            download.isRefused = count < target
+            download.isExpecting = count < target
             download.growth.cap(to: max(own.count, count))
         }
+        download.isExpecting = download.isExpecting || download.growth.isWaiting
         download.nextLook =
             line.now + (download.growth.isTrying ? 0.05 : own.count == 1 && !download.growth.isWaiting ? 1 : 0.25)
     }

@@ -60,7 +60,7 @@ struct HostGateTests {
         #expect(gate.isEmpty)
     }
 
-    @Test("room is offered to a task that was refused it, once for each refusal, in the order of their asking")
+    @Test("room is offered to a task that was refused it, once for each request, in the order of their asking")
     func offers() {
         var gate = HostGate(limit: 4)
         for task in 0..<3 { _ = gate.enter(task, host: "a", priority: 0.5) }
@@ -79,6 +79,10 @@ struct HostGateTests {
         let taken = gate.offer("a")
         #expect(next == 3 && taken == nil)
         #expect(gate.host(of: 3) == "a" && gate.host(of: 9) == nil)
+        // One that was not refused may wait as well, and one that is not there may not.
+        for task in [0, 9, 0] { gate.expect("b", for: task) }
+        let expected = [gate.offer("b"), gate.offer("b")]
+        #expect(expected == [0, nil])
     }
 
     @Test("no room is offered to a task that has left, or goes on under another number")

@@ -529,6 +529,10 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         timer = core.after(milliseconds: milliseconds) { [unowned self] in
             timer = nil
             look()
+            // Not where room was offered: two downloads that do not take it would offer it to each other for ever.
+            if !isEnded, growth.isWaiting, let origin = workers.first?.transaction.url?.origin {
+                session.expectConnection(at: origin, for: task)
+            }
             checkInvariants("look")
         }
     }
@@ -573,7 +577,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         if !isEnded { growth.cap(to: workers.count, isFull: addition == .noRoom) }
     }
 
-    /// The host that refused a connection has room for one.
+    /// The host that this download waits for a connection of has room for one.
     func mayBorrow(at origin: String) {
         if timer != nil, !isEnded {
             stopTimer()

@@ -5,8 +5,10 @@ extension ConnectionGrowth {
     }
 
     mutating func watch(_ since: Int64, _ others: Int, _ sight: LineSight) {
-        // What seemed to be over in a moment is not.
-        if untriedAbove == target, target < ceiling, busySince == nil, sight.mayTry, hasWork(sight) {
+        // What seemed to be over in a moment is not, or the host has room again.
+        if untriedAbove == target || hasNewRoom(sight), target < ceiling, busySince == nil, sight.mayTry,
+            hasWork(sight)
+        {
             return grow(sight)
         }
         guard others == sight.others else { return watch(from: sight) }

@@ -12,9 +12,9 @@ struct HostGate {
     private var waiting: [String: [Waiting]] = [:]
     /// Where a task is let in or waits.
     private var hosts: [Int: String] = [:]
-    /// Tasks that were refused a connection more, in the order of their asking, and the hosts that refused them.
-    private var refused: [String: FIFO<Int>] = [:]
-    private var refusals: [Int: Set<String>] = [:]
+    /// Tasks that wait for a connection more, in the order of their asking, and the hosts at which they do.
+    private var expecting: [String: FIFO<Int>] = [:]
+    private var expected: [Int: Set<String>] = [:]
     private var last = 0
 
     /// - Parameter limits: in place of `limit`.
@@ -27,7 +27,7 @@ struct HostGate {
     private func limit(of host: String) -> Int { max(1, limits.value(forOrigin: host) ?? limit) }
 
     var isEmpty: Bool {
-        hosts.isEmpty && running.isEmpty && waiting.isEmpty && refused.isEmpty && refusals.isEmpty
+        hosts.isEmpty && running.isEmpty && waiting.isEmpty && expecting.isEmpty && expected.isEmpty
     }
 
     /// The host at which a task is let in or waits.
@@ -58,7 +58,7 @@ struct HostGate {
     ///
     /// - Returns: the task that may go in its place.
     mutating func leave(_ task: Int) -> Int? {
-        forgetRefusals(of: task)
+        forgetRequests(of: task)
         return hosts.removeValue(forKey: task).flatMap { next(at: $0) }
     }
 
@@ -78,11 +78,17 @@ struct HostGate {
     /// - Returns: whether there is room for it; otherwise ``offer(_:)`` names the task once there is.
     mutating func borrow(_ host: String, for task: Int) -> Bool {
         guard hasRoom(host) else {
-            if refusals[task, default: []].insert(host).inserted { refused[host, default: FIFO()].append(task) }
+            expect(host, for: task)
             return false
         }
         running[host, default: 0] += 1
         return true
+    }
+
+    /// A task would take a connection more if one became free: ``offer(_:)`` names it then.
+    mutating func expect(_ host: String, for task: Int) {
+        guard hosts[task] != nil, expected[task, default: []].insert(host).inserted else { return }
+        expecting[host, default: FIFO()].append(task)
     }
 
     /// Whether a task at the host may have a connection more.
@@ -92,20 +98,20 @@ struct HostGate {
 
     /// The host may have room for a connection more.
     ///
-    /// - Returns: the task that was refused one first, where there is room; it is named once for each refusal.
+    /// - Returns: the task that has waited longest for one, where there is room; it is named once for each request.
     mutating func offer(_ host: String) -> Int? {
-        guard hasRoom(host), let task = refused[host]?.first else { return nil }
-        refused[host]?.removeFirst()
-        if refused[host]?.isEmpty == true { refused[host] = nil }
-        refusals[task]?.remove(host)
-        if refusals[task]?.isEmpty == true { refusals[task] = nil }
+        guard hasRoom(host), let task = expecting[host]?.first else { return nil }
+        expecting[host]?.removeFirst()
+        if expecting[host]?.isEmpty == true { expecting[host] = nil }
+        expected[task]?.remove(host)
+        if expected[task]?.isEmpty == true { expected[task] = nil }
         return task
     }
 
-    private mutating func forgetRefusals(of task: Int) {
-        for host in refusals.removeValue(forKey: task) ?? [] {
-            refused[host]?.remove { $0 == task }
-            if refused[host]?.isEmpty == true { refused[host] = nil }
+    private mutating func forgetRequests(of task: Int) {
+        for host in expected.removeValue(forKey: task) ?? [] {
+            expecting[host]?.remove { $0 == task }
+            if expecting[host]?.isEmpty == true { expecting[host] = nil }
         }
     }
 
@@ -119,7 +125,7 @@ struct HostGate {
 
     /// A task that was let in goes on under another number.
     mutating func rename(_ task: Int, to other: Int) {
-        forgetRefusals(of: task)
+        forgetRequests(of: task)
         if let host = hosts.removeValue(forKey: task) { hosts[other] = host }
     }
 

@@ -275,12 +275,18 @@ public final class Session: Sendable {
         state.withLock { $0.gate?.borrow(origin, for: task.identifier) ?? true }
     }
 
+    /// A download waits for connections that others may give back: ``DownloadRun/mayBorrow(at:)`` follows then.
+    func expectConnection(at origin: String, for task: DownloadTask) {
+        guard configuration.limitsConnections else { return }
+        state.withLock { $0.gate?.expect(origin, for: task.identifier) }
+    }
+
     func giveBackConnection(at origin: String) {
         let next = state.withLock { state in state.gate?.giveBack(origin).flatMap { state.tasks[$0] } }
         if let next { launch(next) } else { offerConnection(at: origin) }
     }
 
-    /// Tells the download that was refused a connection first where there is room for one now.
+    /// Tells the download that has waited longest for a connection where there is room for one now.
     func offerConnection(at origin: String) {
         let task = state.withLock { state in state.gate?.offer(origin).flatMap { state.tasks[$0] } }
         if let task { perform(task) { ($0 as? DownloadRun)?.mayBorrow(at: origin) } }
