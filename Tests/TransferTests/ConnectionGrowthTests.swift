@@ -211,6 +211,58 @@ struct ConnectionGrowthTests {
         #expect(download.growth.target == 16)
     }
 
+    @Test("what is left is measured by the download's own share of what the host sends")
+    func ownShare() {
+        var download = Download(each: 1e6)
+        download.left = 4_000_000
+        download.sight = {
+            $0.others = 15
+            $0.received *= 16
+        }
+        download.pass(500)
+        #expect(download.growth.target == 16)
+    }
+
+    @Test("a download that nothing was tried for, since little seemed to be left, is tried for once more seems to be")
+    func untried() {
+        var download = Download(each: 1e6)
+        download.left = 100_000
+        download.pass(1_000)
+        #expect(Set(download.targets) == [1] && download.growth.isWaiting)
+        download.left = 100_000_000
+        download.pass(500)
+        #expect(download.growth.target == 16)
+    }
+
+    @Test(
+        "connections that each have a rate of their own are known for that beside other downloads", arguments: [0, 1])
+    func eachBesideOthers(burst: Int) {
+        var download = Download(each: 1e6, burst: Double(burst))
+        download.sight = {
+            $0.others = 3
+            // The others' bytes come as this one's do.
+            $0.received += 3 * (burst == 0 ? $0.now * 1_000 : 1_000_000 * (1 + $0.now / 1_000))
+        }
+        download.pass(1_000)
+        #expect(download.growth.lesson == .each && download.growth.target == 16)
+    }
+
+    @Test("connections that share a rate with other downloads are not taken to have one each", arguments: [1, 3, 7])
+    func sharedBesideOthers(others: Int) {
+        // The line gives as much to each connection.
+        var download = Download(total: 8e6)
+        download.sight = { sight in
+            sight.others = others
+            sight.received = sight.now * 8_000
+        }
+        for _ in 0..<40 {
+            download.line.change(
+                to: .init(total: 8e6 * Double(download.growth.target) / Double(download.growth.target + others)))
+            download.pass(50)
+        }
+        #expect(download.growth.lesson != .each)
+    }
+
     @Test(
         "whatever the line does, there is one at least and never more than allowed",
         arguments: 1...100 as ClosedRange<UInt64>)
