@@ -119,26 +119,18 @@ struct ConnectionGrowthTests {
         #expect(Set(download.targets) == [1])
     }
 
-    @Test("a host's limit holds for ever, what it has no room for is asked for again")
+    @Test("connections that a host has no room for are asked for again")
     func limits() {
         var download = Download(each: 1e6)
-        download.growth.limit(to: 3)
-        download.pass(60_000)
-        #expect(download.growth.target == 3 && download.targets.allSatisfy { $0 <= 3 })
-        download.growth.limit(to: 0)
-        #expect(download.growth.target == 1)
-        download = Download(each: 1e6)
         download.pass(2_000)
         download.growth.cap(to: 5)
         #expect(download.growth.target == 5 && download.growth.isWaiting)
         download.pass(50)
         #expect(download.growth.target == 16)
-        // A fixed number is kept to, but for a host's limit.
+        // A fixed number is kept to.
         var fixed = ConnectionGrowth(.fixed(4))
         fixed.cap(to: 1)
         #expect(fixed.target == 4)
-        fixed.limit(to: 2)
-        #expect(fixed.target == 2)
     }
 
     @Test("a machine that is busy for long gets no more connections, one that is for a moment does")
@@ -219,6 +211,58 @@ struct ConnectionGrowthTests {
         #expect(download.growth.target == 16)
     }
 
+    @Test("what is left is measured by the download's own share of what the host sends")
+    func ownShare() {
+        var download = Download(each: 1e6)
+        download.left = 4_000_000
+        download.sight = {
+            $0.others = 15
+            $0.received *= 16
+        }
+        download.pass(500)
+        #expect(download.growth.target == 16)
+    }
+
+    @Test("a download that nothing was tried for, since little seemed to be left, is tried for once more seems to be")
+    func untried() {
+        var download = Download(each: 1e6)
+        download.left = 100_000
+        download.pass(1_000)
+        #expect(Set(download.targets) == [1] && download.growth.isWaiting)
+        download.left = 100_000_000
+        download.pass(500)
+        #expect(download.growth.target == 16)
+    }
+
+    @Test(
+        "connections that each have a rate of their own are known for that beside other downloads", arguments: [0, 1])
+    func eachBesideOthers(burst: Int) {
+        var download = Download(each: 1e6, burst: Double(burst))
+        download.sight = {
+            $0.others = 3
+            // The others' bytes come as this one's do.
+            $0.received += 3 * (burst == 0 ? $0.now * 1_000 : 1_000_000 * (1 + $0.now / 1_000))
+        }
+        download.pass(1_000)
+        #expect(download.growth.lesson == .each && download.growth.target == 16)
+    }
+
+    @Test("connections that share a rate with other downloads are not taken to have one each", arguments: [1, 3, 7])
+    func sharedBesideOthers(others: Int) {
+        // The line gives as much to each connection.
+        var download = Download(total: 8e6)
+        download.sight = { sight in
+            sight.others = others
+            sight.received = sight.now * 8_000
+        }
+        for _ in 0..<40 {
+            download.line.change(
+                to: .init(total: 8e6 * Double(download.growth.target) / Double(download.growth.target + others)))
+            download.pass(50)
+        }
+        #expect(download.growth.lesson != .each)
+    }
+
     @Test(
         "whatever the line does, there is one at least and never more than allowed",
         arguments: 1...100 as ClosedRange<UInt64>)
@@ -226,15 +270,13 @@ struct ConnectionGrowthTests {
         var generator = SeededGenerator(seed: seed)
         let most = Int.random(in: 1...64, using: &generator)
         var growth = ConnectionGrowth(.automatic(upTo: most))
-        var (now, received, ceiling) = (Int64(0), Int64(0), most)
+        var (now, received) = (Int64(0), Int64(0))
         var lesson: LineLesson?
         for _ in 0..<2_000 {
             now += Int64.random(in: 0...400, using: &generator)
             if Bool.random(using: &generator) { received += Int64.random(in: 0...5_000_000, using: &generator) }
             switch Int.random(in: 0..<200, using: &generator) {
-            case 0:
-                ceiling = max(1, min(ceiling, Int.random(in: 0...most, using: &generator)))
-                growth.limit(to: ceiling)
+            case 0: growth.cap(to: Int.random(in: 0...most, using: &generator), isFull: false)
             case 1: growth.cap(to: Int.random(in: 0...most, using: &generator))
             case 2: lesson = .each
             case 3:
@@ -256,7 +298,7 @@ struct ConnectionGrowthTests {
                     isBusy: Int.random(in: 0..<10, using: &generator) == 0,
                     isHeld: Int.random(in: 0..<100, using: &generator) == 0, lesson: lesson,
                     mayTry: Int.random(in: 0..<10, using: &generator) > 0))
-            #expect(target == growth.target && target >= 1 && target <= ceiling)
+            #expect(target == growth.target && target >= 1 && target <= most)
         }
     }
 }

@@ -39,6 +39,16 @@ enum GrowthLines {
             .init(name: "drop and return, 8 MiB/s for all", total: 8 * mib, drop: 5..<10, size: 100 * mib))
         lines.append(.init(name: "four downloads, 1 MiB/s each", each: mib, burst: 1, tasks: 4, size: 40 * mib))
         lines.append(
+            .init(
+                name: "four short downloads, 1 MiB/s each", each: mib, burst: 1, tasks: 4, stagger: 0.01,
+                size: 24 * mib))
+        lines.append(
+            .init(name: "two downloads, 1 MiB/s each, even", each: mib, tasks: 2, stagger: 0.01, size: 24 * mib))
+        lines.append(
+            .init(
+                name: "four downloads one by one, 1 MiB/s each", each: mib, burst: 1, tasks: 4, stagger: 0.5,
+                size: 24 * mib))
+        lines.append(
             .init(name: "four downloads, 8 MiB/s for all", total: 8 * mib, tasks: 4, stagger: 0.5, size: 25 * mib))
         return lines
     }

@@ -17,8 +17,8 @@ struct GrowthSimulation {
         var nextLook = 0.0
         var isStarted = false
         var isDone = false
-        /// For a fixed number: others may join.
-        var isAnswered = false
+        /// It waits for connections that others may give back: it looks again as soon as they do.
+        var isExpecting = false
     }
 
     /// Connections of one host.
@@ -51,12 +51,15 @@ struct GrowthSimulation {
                     downloads[task].isDone = true
                     for connection in line.connections where connection.task == task { line.close(connection.number) }
                     if trying == task { trying = nil }
+                    Self.offer(&downloads, at: line.now)
                     done += 1
                     continue
                 }
                 guard line.now + 1e-9 >= downloads[task].nextLook else { continue }
                 let isWanted = downloads.contains { !$0.isStarted && line.now >= $0.begins }
+                let before = line.connections.count
                 look(task, &downloads[task], &line, &lesson, &trying, isWanted: isWanted)
+                if line.connections.count < before { Self.offer(&downloads, at: line.now) }
             }
             if done == downloads.count {
                 result.seconds = line.now
@@ -69,6 +72,14 @@ struct GrowthSimulation {
         let last = result.counts.suffix(max(1, result.counts.count / 3)).sorted()
         result.settled = last.isEmpty ? 0 : last[last.count / 2]
         return result
+    }
+
+    /// Connections have become free.
+    private static func offer(_ downloads: inout [Download], at now: Double) {
+        for task in downloads.indices where downloads[task].isExpecting {
+            downloads[task].isExpecting = false
+            downloads[task].nextLook = now
+        }
     }
 
     private func look(
@@ -99,8 +110,10 @@ struct GrowthSimulation {
         } else {
             let count = min(target, own.count + Self.limit - line.connections.count)
             for _ in own.count..<max(own.count, count) { line.open(for: task) }
+            download.isExpecting = count < target
             download.growth.cap(to: max(own.count, count))
         }
+        download.isExpecting = download.isExpecting || download.growth.isWaiting
         download.nextLook =
             line.now + (download.growth.isTrying ? 0.05 : own.count == 1 && !download.growth.isWaiting ? 1 : 0.25)
     }

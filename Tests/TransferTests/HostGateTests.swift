@@ -23,7 +23,7 @@ struct HostGateTests {
         #expect(entered == [true, true, false])
         let next = [gate.leave(0), gate.leave(1)]
         #expect(next == [2, nil])
-        let borrowed = [gate.borrow("http://a:80"), gate.borrow("http://a:80")]
+        let borrowed = [gate.borrow("http://a:80", for: 0), gate.borrow("http://a:80", for: 0)]
         #expect(borrowed == [true, false])
         // At least one.
         let others = [9, 10].map { gate.enter($0, host: "http://b:81", priority: 0.5) }
@@ -57,6 +57,44 @@ struct HostGateTests {
         #expect(gaveUp == [true, false, false, false])
         let next = [gate.leave(0), gate.leave(2)]
         #expect(next == [2, nil])
+        #expect(gate.isEmpty)
+    }
+
+    @Test("room is offered to a task that was refused it, once for each request, in the order of their asking")
+    func offers() {
+        var gate = HostGate(limit: 4)
+        for task in 0..<3 { _ = gate.enter(task, host: "a", priority: 0.5) }
+        let borrowed = [0, 1, 2, 1, 2].map { gate.borrow("a", for: $0) }
+        #expect(borrowed == [true, false, false, false, false])
+        let none = gate.offer("a")
+        #expect(none == nil)
+        _ = gate.giveBack("a")
+        let offered = [gate.offer("a"), gate.offer("a"), gate.offer("a"), gate.offer("b")]
+        #expect(offered == [1, 2, nil, nil])
+        // A task that waits to be let in comes first, and no room is offered where it is taken.
+        let again = [gate.borrow("a", for: 1), gate.borrow("a", for: 2)]
+        #expect(again == [true, false])
+        _ = gate.enter(3, host: "a", priority: 0.5)
+        let next = gate.giveBack("a")
+        let taken = gate.offer("a")
+        #expect(next == 3 && taken == nil)
+        #expect(gate.host(of: 3) == "a" && gate.host(of: 9) == nil)
+        // One that was not refused may wait as well, and one that is not there may not.
+        for task in [0, 9, 0] { gate.expect("b", for: task) }
+        let expected = [gate.offer("b"), gate.offer("b")]
+        #expect(expected == [0, nil])
+    }
+
+    @Test("no room is offered to a task that has left, or goes on under another number")
+    func offersToNobody() {
+        var gate = HostGate(limit: 3)
+        for task in 0..<3 { _ = gate.enter(task, host: "a", priority: 0.5) }
+        for task in 0..<3 { _ = gate.borrow("a", for: task) }
+        gate.rename(0, to: 7)
+        _ = gate.leave(1)
+        let offered = [gate.offer("a"), gate.offer("a")]
+        #expect(offered == [2, nil])
+        _ = [gate.leave(2), gate.leave(7)]
         #expect(gate.isEmpty)
     }
 }

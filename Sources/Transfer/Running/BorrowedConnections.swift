@@ -1,17 +1,18 @@
 /// The connections of one download beyond the one that every task has: each is lent by the limit of its origin, and
 /// given back.
 struct BorrowedConnections {
-    private let session: Session
+    private let task: DownloadTask
+    private var session: Session { task.session }
     /// Origins, by the numbers of the connections.
     private var origins: [Int: String] = [:]
 
-    init(of session: Session) {
-        self.session = session
+    init(of task: DownloadTask) {
+        self.task = task
     }
 
     /// - Returns: whether the origin's limit allows one more.
     mutating func borrow(_ number: Int, at origin: String) -> Bool {
-        guard session.borrowConnection(at: origin) else { return false }
+        guard session.borrowConnection(at: origin, for: task) else { return false }
         origins[number] = origin
         return true
     }

@@ -76,7 +76,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         self.task = task
         self.core = core
         session = task.session
-        borrowed = BorrowedConnections(of: task.session)
+        borrowed = BorrowedConnections(of: task)
         file = DownloadFile(task: task, core: core)
         growth = ConnectionGrowth(task.originalRequest.segments)
         sources = DownloadSources(task.originalRequest, wrong: task.mismatches.wrong)
@@ -529,6 +529,10 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         timer = core.after(milliseconds: milliseconds) { [unowned self] in
             timer = nil
             look()
+            // Not where room was offered: two downloads that do not take it would offer it to each other for ever.
+            if !isEnded, growth.isWaiting, let origin = workers.first?.transaction.url?.origin {
+                session.expectConnection(at: origin, for: task)
+            }
             checkInvariants("look")
         }
     }
@@ -568,8 +572,20 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
             if workers.count < target, workers.allSatisfy(\.isReceiving) { _ = add() }
             return
         }
-        while workers.count < target, add() {}
-        if !isEnded { growth.cap(to: workers.count) }
+        var addition = Addition.added
+        while workers.count < target, addition == .added { addition = add() }
+        if !isEnded { growth.cap(to: workers.count, isFull: addition == .noRoom) }
+    }
+
+    /// The host that this download waits for a connection of has room for one.
+    func mayBorrow(at origin: String) {
+        if timer != nil, !isEnded {
+            stopTimer()
+            look()
+            checkInvariants("mayBorrow")
+        }
+        // What is left of the room is another's.
+        session.offerConnection(at: origin)
     }
 
     /// Whether what is left is worth another connection: a few seconds' bytes of a slow line, or as many as a fast one
@@ -628,9 +644,12 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         }
     }
 
+    /// What became of the wish for one connection more.
+    private enum Addition { case added, noWork, noRoom }
+
     /// - Parameter wanted: the source to ask; absent, the best one.
-    /// - Returns: whether there was work for one more, and the host has room for it.
-    private func add(at wanted: DownloadSource? = nil) -> Bool {
+    /// - Returns: whether there was work for one more, and whether the host has room for it.
+    private func add(at wanted: DownloadSource? = nil) -> Addition {
         var users: [Int: (count: Int, rate: Double)] = [:]
         for worker in workers {
             let known = users[worker.source.number] ?? (0, 0)
@@ -638,11 +657,12 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         }
         let mayJoin = file.isJoinable
         let best = sources.best(at: core.now.milliseconds, users: users) { [home] in mayJoin || $0.number == home }
-        guard let source = wanted ?? best, let first = workers.first else { return false }
+        guard let source = wanted ?? best, let first = workers.first else { return .noWork }
         let like = workers.first { $0.source === source }
-        guard let origin = like?.transaction.url?.origin ?? (try? CurlURL(source.request.url).origin),
-            borrowed.borrow(lastNumber + 1, at: origin)
-        else { return false }
+        guard let origin = like?.transaction.url?.origin ?? (try? CurlURL(source.request.url).origin) else {
+            return .noWork
+        }
+        guard borrowed.borrow(lastNumber + 1, at: origin) else { return .noRoom }
         lastNumber += 1
         let worker =
             like.map { SegmentWorker(self, following: $0, number: lastNumber) }
@@ -650,11 +670,11 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         workers.append(worker)
         guard let range = range(for: worker), !isEnded else {
             if !isEnded { dismiss(worker) }
-            return false
+            return .noWork
         }
         task.progress.setConnections(workers.count)
         ask(worker, from: range.lowerBound, to: range.upperBound)
-        return true
+        return .added
     }
 
     /// Where the sources at work take long over what is left, another one joins them, or takes the place of the last.

@@ -7,7 +7,7 @@ extension ConnectionGrowth {
             self.begun = begun
             levelSince = sight.now
         }
-        if sight.others == 0 { alone.note(first.received, age: first.age) }
+        alone.note(first.received, age: first.age, beside: sight.others)
         if let busySince {
             if sight.now - busySince >= Self.busyTime { settle(sight) }
             return
@@ -34,13 +34,28 @@ extension ConnectionGrowth {
 
     /// Takes the next step up, as far as there is work for it.
     mutating func grow(_ sight: LineSight) {
-        let recent = history.measure(from: sight.now - 1000, to: sight.now, shortest: 1)
-        let seconds = (recent?.rate ?? 0) > 0 ? Double(sight.left) / (recent?.rate ?? 1) : .infinity
-        guard target < ceiling, seconds > 0.3 + 2 * Double(sight.setUp) / 1000 else {
-            return target > 1 ? watch(from: sight) : settle(sight)
-        }
+        guard target < ceiling, hasWork(sight) else { return target > 1 ? watch(from: sight) : settle(sight) }
+        untriedAbove = nil
+        cappedBeside = nil
         phase = .climbing(step(sight))
         change(to: min(ceiling, target * Self.factor), sight)
+    }
+
+    /// Whether what is left takes long enough for more connections to matter, and notes where it did not.
+    mutating func hasWork(_ sight: LineSight) -> Bool {
+        let recent = history.measure(from: sight.now - 1000, to: sight.now, shortest: 1)
+        let isLong = secondsLeft(at: recent?.rate ?? 0, sight) > 0.3 + 2 * Double(sight.setUp) / 1000
+        if !isLong { untriedAbove = target }
+        return isLong
+    }
+
+    /// Whether the host had no room for more connections of this download, and other downloads have fewer since then.
+    func hasNewRoom(_ sight: LineSight) -> Bool { cappedBeside.map { sight.others < $0 } ?? false }
+
+    /// Seconds that the rest of this download takes with its share of what all downloads from the host bring.
+    func secondsLeft(at rate: Double, _ sight: LineSight) -> Double {
+        guard rate > 0 else { return .infinity }
+        return Double(sight.left) / rate * Double(target + sight.others) / Double(max(1, target))
     }
 
     func step(_ sight: LineSight, before: ReceivedHistory.Measure? = nil) -> Step {
@@ -53,8 +68,8 @@ extension ConnectionGrowth {
     /// Notes which of the connections that a step added have answered.
     mutating func note(_ step: inout Step, _ sight: LineSight) {
         let added = sight.connections.count { $0.number > step.newest }
-        if step.from == 1, added == 0, sight.others == 0, let first = sight.connections.first {
-            alone.note(first.received, age: first.age)
+        if step.from == 1, added == 0, let first = sight.connections.first {
+            alone.note(first.received, age: first.age, beside: sight.others)
         }
         if step.first == nil, added > 0 {
             step.first = sight.now
@@ -72,7 +87,10 @@ extension ConnectionGrowth {
         note(&step, sight)
         phase = .climbing(step)
         let waited = sight.now - step.since
-        guard target > step.from else { return target > 1 ? watch(from: sight) : settle(sight) }
+        guard target > step.from else {
+            if hasNewRoom(sight), sight.mayTry, busySince == nil { return grow(sight) }
+            return target > 1 ? watch(from: sight) : settle(sight)
+        }
         guard let joined = step.joined else {
             if busySince == nil, sight.mayTry, target < ceiling, waited >= Self.answerTime {
                 grow(sight)
@@ -82,7 +100,7 @@ extension ConnectionGrowth {
             return
         }
         let share = median(of: sight.connections.filter { $0.number > step.newest }.compactMap { shares[$0.number] })
-        if let share, share >= Self.undiminished, busySince == nil { return goOn(sight) }
+        if let share, share >= leastShare(sight), busySince == nil { return goOn(sight) }
         let age = sight.now - joined
         if let before = step.before, let after = history.measure(from: joined + 30, to: sight.now),
             age >= Self.youth(sight), step.others == sight.others, !before.isBursty, !after.isBursty, (share ?? 0) < 0.6

@@ -5,9 +5,24 @@ extension ConnectionGrowth {
     }
 
     mutating func watch(_ since: Int64, _ others: Int, _ sight: LineSight) {
+        // What seemed to be over in a moment is not, or the host has room again.
+        if untriedAbove == target || hasNewRoom(sight), target < ceiling, busySince == nil, sight.mayTry,
+            hasWork(sight)
+        {
+            return grow(sight)
+        }
         guard others == sight.others else { return watch(from: sight) }
         guard let measure = history.measure(from: since + Self.youth(sight), to: sight.now, shortest: 200) else {
             return
+        }
+        if others > 0 {
+            // The other downloads wait for the end of this.
+            if measure.isBursty, isEach(measure, sight) {
+                lesson = .each
+                return settle(sight)
+            }
+            let time = measure.isBursty ? 2.0 : 0.5
+            if secondsLeft(at: measure.rate, sight) < time - measure.duration / 1000 { return settle(sight) }
         }
         guard isEnough(measure, measure.error, isBursty: measure.isBursty, limit: 0.05) else { return }
         guard measure.rate > 0 else { return watch(from: sight) }
@@ -32,11 +47,19 @@ extension ConnectionGrowth {
     /// Whether each connection has a rate of its own, as far as the connections' first bytes show that.
     func isEach(_ measure: ReceivedHistory.Measure, _ sight: LineSight) -> Bool {
         let newer = sight.connections.compactMap { shares[$0.number] }
-        guard let share = median(of: newer), share >= Self.undiminished, 2 * newer.count >= target else { return false }
+        guard let share = median(of: newer), share >= leastShare(sight), 2 * newer.count >= target else { return false }
         if let even = alone.evenRate {
             return measure.rate >= 0.8 * even * Double(target + sight.others)
         }
         return measure.isBursty && alone.wasSilent(for: max(40, 2 * sight.setUp))
+    }
+
+    /// The share of what the first connection brought from which on a newer one is not held back by the others.
+    ///
+    /// Beside other downloads' connections the first one had less of a shared line already, so that more is asked for.
+    func leastShare(_ sight: LineSight) -> Double {
+        let shared = Double(1 + alone.others) / Double(target + sight.others)
+        return alone.others == 0 ? Self.undiminished : max(Self.undiminished, (1 + shared) / 2)
     }
 
     /// How many fewer connections are worth trying; `nil` where what is left is too little for it.

@@ -3,6 +3,7 @@ extension ConnectionGrowth {
     mutating func settle(_ sight: LineSight) {
         phase = .settled(since: sight.now, until: sight.now + patience)
         others = sight.others
+        isWaiting = mayGrowLater(sight)
     }
 
     /// Goes by what is known where other downloads have come or gone.
@@ -21,12 +22,17 @@ extension ConnectionGrowth {
         }
     }
 
+    /// Whether more connections may be worth having once another download gives some back, or ends.
+    func mayGrowLater(_ sight: LineSight) -> Bool {
+        if case .shared(let connections, _) = lesson { return sight.others > 0 && target < min(ceiling, connections) }
+        return target < ceiling && (sight.others > 0 || untriedAbove == target || hasNewRoom(sight))
+    }
+
     mutating func rest(_ since: Int64, _ until: Int64, _ sight: LineSight) {
         adapt(sight)
-        if case .shared = lesson {} else { isWaiting = sight.others > 0 && target < ceiling }
-        if lesson == nil, let beside = cappedBeside, sight.others < beside, sight.mayTry, busySince == nil {
-            cappedBeside = nil
-            return grow(sight)
+        isWaiting = mayGrowLater(sight)
+        if lesson == nil, sight.mayTry, busySince == nil, target < ceiling {
+            if hasNewRoom(sight) || untriedAbove == target, hasWork(sight) { return grow(sight) }
         }
         let young = max(since, levelSince) + Self.youth(sight) + 200
         guard let recent = history.measure(from: max(young, sight.now - 3_000), to: sight.now, shortest: 1_000) else {

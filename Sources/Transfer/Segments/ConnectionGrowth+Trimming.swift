@@ -60,7 +60,7 @@ extension ConnectionGrowth {
         let isEach = back >= step.from - max(1, step.from / 8)
         change(to: isEach ? step.from : back, sight)
         lesson =
-            isEach && step.from >= ceiling
+            isEach && (step.from >= ceiling || cappedBeside == step.others)
             ? .each : .shared(connections: target + step.others, rate: step.before?.rate ?? 0)
         trimmed = nil
         settle(sight)

@@ -60,6 +60,8 @@ struct ConnectionGrowth {
     /// Other downloads' connections now, and when the host had no room for more of this one's.
     var present = 0
     var cappedBeside: Int?
+    /// Connections above which none were tried, since what was left seemed to be too little for that.
+    var untriedAbove: Int?
     /// It would go on if it were let.
     var isWaiting = false
     var patience = Self.firstPatience
@@ -75,8 +77,8 @@ struct ConnectionGrowth {
     var trimmed: Step?
     /// Other downloads' connections when it was last settled; -1: unknown.
     var others = -1
-    /// The server, or what lies before it, will not have more.
-    var ceiling: Int
+    /// Connections that are allowed at most.
+    var ceiling: Int { segments.most }
 
     /// Milliseconds between looks while something is tried, and otherwise.
     static let interval: Int64 = 50
@@ -112,7 +114,6 @@ struct ConnectionGrowth {
     init(_ segments: Segments, lesson: LineLesson? = nil) {
         self.segments = segments
         self.lesson = lesson
-        ceiling = segments.most
         if !segments.isAutomatic { target = segments.most }
     }
 
@@ -123,18 +124,14 @@ struct ConnectionGrowth {
         return true
     }
 
-    /// The host will not have more than `count` connections.
-    mutating func limit(to count: Int) {
-        ceiling = max(1, min(ceiling, count))
-        target = min(target, ceiling)
-    }
-
-    /// The host has no room for more than `count` connections now.
-    mutating func cap(to count: Int) {
+    /// No more than `count` connections are to be had now.
+    ///
+    /// - Parameter isFull: the host has no room for more; otherwise there is no work for them.
+    mutating func cap(to count: Int, isFull: Bool = true) {
         guard segments.isAutomatic, count < target else { return }
         target = max(1, count)
         isWaiting = true
-        cappedBeside = present
+        if isFull { cappedBeside = present }
     }
 
     /// - Returns: ``target``.

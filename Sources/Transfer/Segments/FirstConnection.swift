@@ -6,8 +6,12 @@ struct FirstConnection {
     /// Milliseconds below which a connection is too young to say anything.
     private static let youngest: Int64 = 30
 
-    mutating func note(_ bytes: Int64, age: Int64) {
+    /// Connections of other downloads from the host that were there at most.
+    private(set) var others = 0
+
+    mutating func note(_ bytes: Int64, age: Int64, beside others: Int) {
         if let last = samples.last, age <= last.age { return }
+        self.others = max(self.others, others)
         if samples.count < Self.limit { samples.append((age, bytes)) }
     }
 

@@ -269,12 +269,27 @@ public final class Session: Sendable {
 
     /// A download wants a connection more than its own.
     ///
-    /// - Returns: whether the host's limit allows it; ``giveBackConnection(at:)`` follows then.
-    func borrowConnection(at origin: String) -> Bool { state.withLock { $0.gate?.borrow(origin) ?? true } }
+    /// - Returns: whether the host's limit allows it. ``giveBackConnection(at:)`` follows then, and otherwise
+    ///   ``DownloadRun/mayBorrow(at:)``, as soon as there is room.
+    func borrowConnection(at origin: String, for task: DownloadTask) -> Bool {
+        state.withLock { $0.gate?.borrow(origin, for: task.identifier) ?? true }
+    }
+
+    /// A download waits for connections that others may give back: ``DownloadRun/mayBorrow(at:)`` follows then.
+    func expectConnection(at origin: String, for task: DownloadTask) {
+        guard configuration.limitsConnections else { return }
+        state.withLock { $0.gate?.expect(origin, for: task.identifier) }
+    }
 
     func giveBackConnection(at origin: String) {
         let next = state.withLock { state in state.gate?.giveBack(origin).flatMap { state.tasks[$0] } }
-        if let next { launch(next) }
+        if let next { launch(next) } else { offerConnection(at: origin) }
+    }
+
+    /// Tells the download that has waited longest for a connection where there is room for one now.
+    func offerConnection(at origin: String) {
+        let task = state.withLock { state in state.gate?.offer(origin).flatMap { state.tasks[$0] } }
+        if let task { perform(task) { ($0 as? DownloadRun)?.mayBorrow(at: origin) } }
     }
 
     /// Whether a task waits for a connection that was lent at `origin`.
@@ -517,11 +532,12 @@ public final class Session: Sendable {
     }
 
     private func leave(_ task: any LoopTask) -> Bool {
-        let (wasThere, next) = state.withLock { state -> (Bool, (any LoopTask)?) in
+        let (wasThere, host, next) = state.withLock { state -> (Bool, String?, (any LoopTask)?) in
             let wasThere = state.tasks.removeValue(forKey: task.identifier) != nil
-            return (wasThere, state.gate?.leave(task.identifier).flatMap { state.tasks[$0] })
+            let host = state.gate?.host(of: task.identifier)
+            return (wasThere, host, state.gate?.leave(task.identifier).flatMap { state.tasks[$0] })
         }
-        if let next { launch(next) }
+        if let next { launch(next) } else if let host { offerConnection(at: host) }
         return wasThere
     }
 }

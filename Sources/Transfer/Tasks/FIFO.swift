@@ -29,6 +29,8 @@ struct FIFO<Element> {
     }
 }
 
+extension FIFO: Sendable where Element: Sendable {}
+
 /// Bytes in the order in which they came, in one piece of memory, however small the portions were.
 struct ByteQueue {
     private var storage: [UInt8] = []
