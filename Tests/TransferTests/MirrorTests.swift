@@ -150,6 +150,17 @@ struct MirrorTests {
         }
     }
 
+    @Test("two connections that drip do not keep a rest that is too small to share from a source that is idle")
+    func smallSlowRest() async throws {
+        let small = Resource(size: 100_000)
+        let own = try ScriptedServer(["/f": [.drip(small, bytesPerSecond: 20)]])
+        // It rests after its first answer, so that both connections begin at the file's own server.
+        let mirror = try ScriptedServer(["/f": [.status(503), .serve(small)]])
+        let time = try await fetch(small, [own, mirror], digest: sha256(of: small), segments: .fixed(2))
+        #expect(time < 20 * TimeMargin.factor, "\(time) s")
+        #expect(own.requests().count >= 2)
+    }
+
     @Test("what a server stated stands after a mismatch, and a mirror that nothing vouches for is no file")
     func standIn() async throws {
         let resource = Resource(size: 300_000)

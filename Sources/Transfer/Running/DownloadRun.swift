@@ -394,13 +394,15 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         }
     }
 
+    /// - Parameter isFaster: whether the worker's source is expected to be far faster than the others.
     /// - Returns: what it is to fetch next; `nil` where the others need no help.
-    private func range(for worker: SegmentWorker) -> Range<Int64>? {
+    private func range(for worker: SegmentWorker, isFaster: Bool = false) -> Range<Int64>? {
         note()
         // What is not known is taken to be as with most of the others.
         let known = workers.map(\.pace.rate).filter { $0 > 0 }.sorted()
         let usual = known.isEmpty ? bestRate : min(bestRate, known[known.count / 2])
-        let rate = worker.pace.rate > 0 ? worker.pace.rate : usual
+        let expected = isFaster ? max(worker.source.rate, 2 * SegmentTable.slowness * usual) : usual
+        let rate = worker.pace.rate > 0 ? worker.pace.rate : expected
         guard
             let work = table?.next(
                 for: worker.number, written: file.written, connections: max(growth.target, workers.count), rate: rate,
@@ -668,7 +670,10 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
             like.map { SegmentWorker(self, following: $0, number: lastNumber) }
             ?? SegmentWorker(self, beside: first, at: source, number: lastNumber)
         workers.append(worker)
-        guard let range = range(for: worker), !isEnded else {
+        var range = range(for: worker)
+        // A rest that is too small to share is taken over from a source that would need long for it.
+        if range == nil, !isEnded, wanted != nil { range = self.range(for: worker, isFaster: true) }
+        guard let range, !isEnded else {
             if !isEnded { dismiss(worker) }
             return .noWork
         }
