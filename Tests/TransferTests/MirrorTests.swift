@@ -161,6 +161,18 @@ struct MirrorTests {
         #expect(own.requests().count >= 2)
     }
 
+    @Test("sources that are slow to answer do not take turns for ever", arguments: [Segments.one, .automatic])
+    func slowAnswers(segments: Segments) async throws {
+        let resource = Resource(size: 6 << 20)
+        let servers = try (0..<2).map { _ in
+            try ScriptedServer(
+                line: NetworkLine(roundTrip: 1_000, rate: 4_000_000), ["/f": [.serve(resource)]])
+        }
+        let time = try await fetch(resource, servers, digest: sha256(of: resource), segments: segments)
+        #expect(time < 40 * TimeMargin.factor, "\(time) s")
+        #expect(servers.reduce(0) { $0 + $1.requests().count } < 60)
+    }
+
     @Test("what a server stated stands after a mismatch, and a mirror that nothing vouches for is no file")
     func standIn() async throws {
         let resource = Resource(size: 300_000)

@@ -6,9 +6,9 @@ import Testing
 struct SlowConnectionsTests {
     private static let mebi = Double(1 << 20)
 
-    private func subject(_ rate: Double, waited: Int64 = 2_000, rest: Int64 = 50 << 20) -> SlowConnections.Subject {
+    private func subject(_ rate: Double, watched: Int64 = 2_000, rest: Int64 = 50 << 20) -> SlowConnections.Subject {
         SlowConnections.Subject(
-            number: 1, waited: waited, rate: rate, rest: rest, hasNeighbour: true, isShared: true,
+            number: 1, watched: watched, rate: rate, rest: rest, hasNeighbour: true, isShared: true,
             neighbours: Self.mebi, others: Self.mebi)
     }
 
@@ -21,20 +21,20 @@ struct SlowConnectionsTests {
     func neighbours() {
         #expect(replaces(subject(Self.mebi / 5)))
         #expect(!replaces(subject(Self.mebi / 3)))
-        #expect(!replaces(subject(Self.mebi / 5, waited: 1_000)))
+        #expect(!replaces(subject(Self.mebi / 5, watched: 1_000)))
         #expect(!replaces(subject(Self.mebi / 5, rest: 1000)))
     }
 
     @Test("a source's only connection may be slow, but not silent")
     func onlyOne() {
-        func only(_ rate: Double, waited: Int64 = 4_000) -> SlowConnections.Subject {
-            var subject = subject(rate, waited: waited)
+        func only(_ rate: Double, watched: Int64 = 4_000) -> SlowConnections.Subject {
+            var subject = subject(rate, watched: watched)
             (subject.hasNeighbour, subject.neighbours) = (false, 0)
             return subject
         }
         #expect(!replaces(only(10_000)))
         #expect(replaces(only(100)))
-        #expect(!replaces(only(0, waited: 3_000)))
+        #expect(!replaces(only(0, watched: 3_000)))
     }
 
     @Test("the only connection of all is held to the best that there was")

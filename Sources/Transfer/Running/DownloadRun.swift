@@ -59,8 +59,6 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
 
     /// Bytes that have to be missing for a second connection.
     private static let smallestShared: Int64 = 4 << 20
-    /// Milliseconds that connections are watched before another source is thought of.
-    private static let trialTime: Int64 = 1_500
     /// Bytes that are worth waiting for their source.
     private static let worthWaiting: Int64 = 1 << 20
     /// Doublings of the time until a connection is added again, after so many occasions in a row: 32 seconds.
@@ -398,11 +396,8 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     /// - Returns: what it is to fetch next; `nil` where the others need no help.
     private func range(for worker: SegmentWorker, isFaster: Bool = false) -> Range<Int64>? {
         note()
-        // What is not known is taken to be as with most of the others.
-        let known = workers.map(\.pace.rate).filter { $0 > 0 }.sorted()
-        let usual = known.isEmpty ? bestRate : min(bestRate, known[known.count / 2])
-        let expected = isFaster ? max(worker.source.rate, 2 * SegmentTable.slowness * usual) : usual
-        let rate = worker.pace.rate > 0 ? worker.pace.rate : expected
+        let expected = expectedRate(of: worker)
+        let rate = isFaster && worker.source.rate == 0 ? 2 * SegmentTable.slowness * expected : expected
         guard
             let work = table?.next(
                 for: worker.number, written: file.written, connections: max(growth.target, workers.count), rate: rate,
@@ -416,6 +411,19 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
             if let other = workers.first(where: { $0.number == victim }) { dismiss(other) }
             return isEnded ? nil : range
         }
+    }
+
+    /// Bytes a second that it is likely to bring: what is not known of it is taken to be as with most of the others at its
+    /// source, or as its source was, or as with most of all.
+    private func expectedRate(of worker: SegmentWorker) -> Double {
+        func usual(_ rates: [Double]) -> Double? {
+            let known = rates.filter { $0 > 0 }.sorted()
+            return known.isEmpty ? nil : known[known.count / 2]
+        }
+        if worker.pace.rate > 0 { return worker.pace.rate }
+        if let rate = usual(workers.filter { $0.source === worker.source }.map(\.pace.rate)) { return rate }
+        if worker.source.rate > 0 { return worker.source.rate }
+        return usual(workers.map(\.pace.rate)).map { min(bestRate, $0) } ?? bestRate
     }
 
     private func keepToClaims() {
@@ -639,7 +647,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     private func note() {
         let now = core.now.milliseconds
         for worker in workers {
-            if worker.isReceiving { worker.pace.note(worker.received, at: now) }
+            worker.notePace(at: now)
             table?.move(worker.number, to: worker.position, rate: worker.pace.rate)
             bestRate = max(bestRate * 0.995, worker.pace.rate)
             worker.source.note(rate: worker.pace.rate)
@@ -685,7 +693,9 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     /// Where the sources at work take long over what is left, another one joins them, or takes the place of the last.
     private func changeSource(_ now: Int64, left: Int64) {
         guard left > 0, file.isJoinable, sources.all.count > 1, let first = workers.first,
-            workers.allSatisfy({ now - $0.askedAt.milliseconds >= Self.trialTime && $0.transaction.pauses.isEmpty }),
+            workers.allSatisfy({
+                $0.watchedTime(at: now) >= DownloadSource.firstPatience && $0.transaction.pauses.isEmpty
+            }),
             let source = sources.better(
                 at: now, than: workers.reduce(0) { $0 + ($1.isReceiving ? $1.pace.rate : 0) }, left: left,
                 users: Set(workers.map(\.source.number)))
@@ -693,8 +703,12 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         if isShared {
             _ = add(at: source)
         } else if flush(first) {
-            // However little it was: it is known now.
-            first.source.note(rate: max(1, first.pace.rate))
+            // However little it was: it is known now. What has not answered yet may still be fast.
+            if first.hasBegun {
+                first.source.note(rate: max(1, first.pace.rate))
+            } else {
+                first.source.leave()
+            }
             hand(first, to: source, mayJoin: true)
         }
     }
@@ -705,12 +719,16 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
             let others = workers.filter { $0 !== worker }
             let neighbours = others.filter { $0.source === worker.source }
             let subject = SlowConnections.Subject(
-                number: worker.number, waited: now - worker.askedAt.milliseconds,
+                number: worker.number,
+                watched: worker.watchedTime(at: now),
                 rate: worker.isReceiving ? worker.pace.rate : 0,
                 rest: (worker.end ?? worker.position) - worker.position,
                 hasNeighbour: !neighbours.isEmpty, isShared: isShared,
                 neighbours: neighbours.map(\.pace.rate).max() ?? 0, others: others.map(\.pace.rate).max() ?? 0)
-            if slow.replaces(subject, best: bestRate, setUp: setUp, now: now) { worker.breakOff(.replaced) }
+            if slow.replaces(subject, best: bestRate, setUp: setUp, now: now) {
+                if !worker.hasBegun { worker.source.leave() }
+                worker.breakOff(.replaced)
+            }
         }
     }
 

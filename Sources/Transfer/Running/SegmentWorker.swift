@@ -129,7 +129,9 @@ final class SegmentWorker: TransactionClient {
     private(set) var received: Int64 = 0
     private var receivedBefore: Int64 = 0
     /// Bytes a second that it brings, as far as is known.
-    var pace = Pace()
+    private(set) var pace = Pace()
+    /// When bytes of the present answer were first seen, in milliseconds of a clock that no one sets.
+    private var beganAt: Int64?
 
     private init(_ run: DownloadRun, _ source: DownloadSource, _ origin: Origin) {
         self.run = run
@@ -184,6 +186,25 @@ final class SegmentWorker: TransactionClient {
     /// Whether it waits for a head, or brings bytes.
     var isReceiving: Bool { if case .receiving = phase { true } else { false } }
 
+    /// Whether its answer has brought bytes.
+    var hasBegun: Bool { beganAt != nil }
+
+    /// Milliseconds for which it can be judged by what it brings: since its first bytes; before them since it was
+    /// asked, less the time that its source is given.
+    func watchedTime(at now: Int64) -> Int64 {
+        now - (beganAt ?? askedAt.milliseconds + source.patience - DownloadSource.firstPatience)
+    }
+
+    /// Looks at how fast it brings bytes.
+    func notePace(at now: Int64) {
+        guard isReceiving else { return }
+        if beganAt == nil, received > receivedBefore {
+            beganAt = now
+            source.note(answerTime: now - askedAt.milliseconds)
+        }
+        pace.note(received, at: now)
+    }
+
     /// Where the answer under way ends, as far as that was stated.
     var reach: Int64? { if case .receiving(let end) = phase { end } else { nil } }
 
@@ -204,6 +225,7 @@ final class SegmentWorker: TransactionClient {
         receivedBefore = received
         askedAt = .now()
         answeredAt = nil
+        beganAt = nil
         pace.pause()
         assert(!awaitsEnd, "asked again before the end of what was asked before")
         awaitsEnd = true

@@ -14,6 +14,21 @@ final class DownloadSource {
     /// The most that one of its connections brought, in bytes a second; 0: none was looked at.
     private(set) var rate: Double = 0
 
+    /// The longest that it took to answer, in milliseconds.
+    private(set) var answerTime: Int64 = 0
+    /// How often it was left before it answered, since it last brought what it was asked for.
+    private(set) var timesLeft = 0
+
+    /// Milliseconds for which a request is left to itself before another source is asked in its place.
+    static let firstPatience: Int64 = 1_500
+    private static let longestPatience: Int64 = 48_000
+
+    /// Milliseconds for which a request to this source is left to itself before its answer: twice as long each time that
+    /// it was left, so that sources which are slow to answer do not take turns for ever.
+    var patience: Int64 {
+        max(2 * answerTime, min(Self.longestPatience, Self.firstPatience << Int64(min(timesLeft, 10))))
+    }
+
     /// Milliseconds that a source rests after its first failure; twice as long after each further one.
     static let firstRest: Int64 = 5_000
     private static let longestRest: Int64 = 300_000
@@ -31,7 +46,16 @@ final class DownloadSource {
         failures += 1
     }
 
-    func succeed() { failures = 0 }
+    func succeed() {
+        failures = 0
+        timesLeft = 0
+    }
+
+    /// Another source is asked in its place, before it answered.
+    func leave() { timesLeft += 1 }
+
+    /// One of its requests was answered after so many milliseconds.
+    func note(answerTime: Int64) { self.answerTime = max(self.answerTime, answerTime) }
 
     /// One of its connections brings so many bytes a second.
     func note(rate: Double) { self.rate = max(self.rate, rate) }
@@ -92,12 +116,14 @@ struct DownloadSources {
     func better(at now: Int64, than rate: Double, left: Int64, users: Set<Int>) -> DownloadSource? {
         let idle = all.filter { $0.isUsable(at: now) && !users.contains($0.number) }
         let time = rate > 0 ? Double(left) / rate : .infinity
+        let untried = idle.filter { $0.rate == 0 }.min { ($0.timesLeft, $0.number) < ($1.timesLeft, $1.number) }
         if time >= Self.worthChanging, let best = idle.max(by: { $0.rate < $1.rate }),
-            best.rate > rate * SegmentTable.slowness
+            best.rate > rate * SegmentTable.slowness,
+            untried == nil || Double(left) < best.rate * Self.worthTrying
         {
             return best
         }
-        return time >= Self.worthTrying ? idle.first { $0.rate == 0 } : nil
+        return time >= Self.worthTrying ? untried : nil
     }
 
     /// Seconds until the end for which another source is worth it.
@@ -105,7 +131,7 @@ struct DownloadSources {
     private static let worthTrying = 10.0
 
     /// The one to put another connection to: one that nobody uses yet, otherwise the one whose connections are the
-    /// fastest.
+    /// fastest, or that failed the least.
     ///
     /// - Parameters:
     ///   - users: by source, its connections and the bytes a second of all of them.
@@ -117,7 +143,8 @@ struct DownloadSources {
         if let idle = usable.first(where: { users[$0.number] == nil }) { return idle }
         return usable.max { left, right in
             let (one, other) = (users[left.number] ?? (1, 0), users[right.number] ?? (1, 0))
-            return (one.rate / Double(one.count), -left.number) < (other.rate / Double(other.count), -right.number)
+            return (one.rate / Double(one.count), -left.failures, -left.number)
+                < (other.rate / Double(other.count), -right.failures, -right.number)
         }
     }
 }

@@ -5,8 +5,8 @@ struct SlowConnections {
     /// One that is looked at.
     struct Subject {
         let number: Int
-        /// Since it was asked, in milliseconds.
-        var waited: Int64
+        /// Milliseconds for which it can be judged: since its first bytes, or since it should have brought some.
+        var watched: Int64
         /// Bytes a second; 0 before its answer.
         var rate: Double
         /// Bytes that it has yet to bring.
@@ -39,7 +39,7 @@ struct SlowConnections {
     /// - Returns: whether it is to be replaced; that counts as done then.
     mutating func replaces(_ subject: Subject, best: Double, setUp: Double, now: Int64) -> Bool {
         let isOnlyOne = subject.isShared && !subject.hasNeighbour
-        guard subject.waited >= (isOnlyOne ? Self.silence : Self.watchingTime) + Int64(4000 * setUp) else {
+        guard subject.watched >= (isOnlyOne ? Self.silence : Self.watchingTime) + Int64(4000 * setUp) else {
             return false
         }
         // Another source's connections are another matter, as long as this one brings anything.
