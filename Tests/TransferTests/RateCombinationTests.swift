@@ -60,6 +60,23 @@ struct RateCombinationTests {
         #expect(took <= Int64(Double(ideal) * 1.1 * TimeMargin.factor) + 300, "\(took) ms, ideally \(ideal)")
     }
 
+    @Test("connections are added where a rate limit is far above what one of them brings")
+    func growthBelowLimit() async throws {
+        let resource = Resource(size: 24 << 20)
+        let server = try ScriptedServer(
+            line: NetworkLine(roundTrip: 5, rate: 500_000), ["/f": [.serve(resource)]])
+        defer { server.stop() }
+        let manager = try manager(rate: 4_000_000)
+        var request = TransferRequest(url: server.url("/f"))
+        request.segments = .automatic
+        let begin = ContinuousClock.now
+        let file = try await manager.download(request, to: place.target("f")).value
+        let took = begin.duration(to: .now)
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+        // 50 seconds over one connection, 6.3 at the limit.
+        #expect(took < .seconds(15 * TimeMargin.factor), "\(took)")
+    }
+
     @Test("of requests that share a rate none has less than half its share, however many connections each has")
     func equalShares() async throws {
         let resource = Resource(size: 64 << 20)

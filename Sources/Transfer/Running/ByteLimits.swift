@@ -31,6 +31,12 @@ final class ByteLimits {
         return bucket?.wait(for: ticket, now: now) ?? 0
     }
 
+    /// See ``TokenBucket/isExhausted(now:)``.
+    func isExhausted(now: MonotonicTime) -> Bool {
+        follow(now)
+        return bucket?.isExhausted(now: now) ?? false
+    }
+
     func give(back bytes: Int) { bucket?.give(back: bytes) }
 
     private func follow(_ now: MonotonicTime) {

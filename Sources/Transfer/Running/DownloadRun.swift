@@ -626,7 +626,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
                 },
                 others: view?.others ?? 0, left: left, setUp: answers.min() ?? Int64(setUp * 1000),
                 isBusy: load.isBusy(),
-                isHeld: task.progress.isHeldBack || workers.contains { !$0.transaction.pauses.isEmpty },
+                isHeld: workers.contains { $0.transaction.isHeldBack(now: core.now) },
                 lesson: view?.lesson, mayTry: view?.mayTry ?? true))
         if sources.all.count == 1, let lesson = growth.lesson, lesson != before, lesson != view?.lesson {
             line?.teach(lesson, now: now)

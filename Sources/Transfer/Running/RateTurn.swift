@@ -133,6 +133,12 @@ struct RateTurn {
         return rate == .max ? nil : rate
     }
 
+    /// Whether more bytes would pass if one of the limits were higher.
+    mutating func isAtLimit(now: MonotonicTime) -> Bool {
+        followHost()
+        return limits.isExhausted(now: now) || limiter.isExhausted(now: now) || host?.isExhausted(now: now) ?? false
+    }
+
     /// Bytes to receive at a time, so that a small rate passes several pieces a second: what a pause or a kill cuts off
     /// of a piece is lost.
     mutating func receiveBuffer(upTo room: Int) -> Int {

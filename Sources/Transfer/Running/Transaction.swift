@@ -398,6 +398,12 @@ final class Transaction: ExchangeHandler {
         return true
     }
 
+    /// Whether something of this machine holds its bytes back: a rate limit that all is made use of, a disk or a
+    /// suspension.
+    func isHeldBack(now: MonotonicTime) -> Bool {
+        !pauses.subtracting(.rate).isEmpty || incoming?.isAtLimit(now: now) ?? false
+    }
+
     private func rest(_ milliseconds: Int64) {
         pause(.rate)
         task.progress.setHeldBack(true)

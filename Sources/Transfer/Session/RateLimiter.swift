@@ -46,6 +46,12 @@ public final class RateLimiter: Sendable {
         bucket.withLock { $0?.wait(for: ticket, now: now) ?? 0 }
     }
 
+    /// Whether those who pass would take more if the rate were higher; see ``TokenBucket/isExhausted(now:)``.
+    func isExhausted(now: MonotonicTime) -> Bool {
+        guard limit.load(ordering: .relaxed) != 0 else { return false }
+        return bucket.withLock { $0?.isExhausted(now: now) ?? false }
+    }
+
     func give(back bytes: Int) {
         guard limit.load(ordering: .relaxed) != 0 else { return }
         bucket.withLock { $0?.give(back: bytes) }

@@ -4,7 +4,7 @@ import Curl
 ///
 /// Those who wait are served in the order in which they came. Reckoned in bytes times nanoseconds and in whole numbers,
 /// so that nothing is rounded away and the rate over a long time is exact.
-struct TokenBucket: Sendable, Equatable {
+struct TokenBucket: Sendable {
     /// Bytes that may be made up for at least, unless told: what one read brings.
     static let leastBurst: Int64 = 16 * 1024
     /// Milliseconds of bytes that pass before anyone waits, so that a high rate costs a hundred waits a second and not
@@ -17,10 +17,12 @@ struct TokenBucket: Sendable, Equatable {
     private(set) var burst: Int64
     private let ownBurst: Int64?
     /// What may be taken, in bytes times nanoseconds a second; a debt where negative.
-    private var level: Int128 = 0
+    private(set) var level: Int128 = 0
     /// All bytes that were ever taken, without those given back.
     private var taken: Int64 = 0
     private var updated: MonotonicTime
+
+    private var use: LimitUse
 
     private static let second: Int128 = 1_000_000_000
     /// Where debts end: far beyond every wait that could be told, far from the end of the numbers.
@@ -42,6 +44,7 @@ struct TokenBucket: Sendable, Equatable {
         ownBurst = burst
         self.burst = Self.burst(of: self.rate, own: burst)
         updated = now
+        use = LimitUse(since: now)
     }
 
     /// Takes bytes, whether or not there is room for them.
@@ -70,9 +73,17 @@ struct TokenBucket: Sendable, Equatable {
         level = min(Int128(burst) * Self.second, level + Int128(max(0, bytes)) * Self.second)
     }
 
+    /// Whether those who take bytes would take more if the rate were higher: nearly all that might pass lately was taken.
+    /// So as long as that is not known.
+    mutating func isExhausted(now: MonotonicTime) -> Bool {
+        refill(now)
+        return use.isFull
+    }
+
     /// Changes the rate from now on; what is owed stays owed and is paid at the new rate.
     mutating func setRate(_ rate: Int64, now: MonotonicTime) {
         refill(now)
+        use = LimitUse(since: now)
         self.rate = max(1, rate)
         burst = Self.burst(of: self.rate, own: ownBurst)
         level = min(level, Int128(burst) * Self.second)
@@ -91,7 +102,9 @@ struct TokenBucket: Sendable, Equatable {
             by: Int128(rate))
         updated = now
         let full = Int128(burst) * Self.second
-        level = overflow || gain >= full - level ? full : level + gain
+        let unused = overflow ? .max : max(0, gain - (full - level))
+        level = unused > 0 ? full : level + gain
+        use.note(unused: unused, rate: rate, now: now)
     }
 
     private static func burst(of rate: Int64, own: Int64?) -> Int64 {
