@@ -65,15 +65,17 @@ actor Housekeeper {
 
     private func tidyUp() async {
         isLooking = false
-        var erasure: Milliseconds?
+        /// When there is something left to do.
+        var later: Milliseconds?
         do {
             try await removeTasks()
             let events = KeptHistory(since: clock.now() - settings.eventAge, count: settings.eventCount)
             while try await store.trimEvents(events) {}
-            erasure = try await erase()
+            later = try await erase()
         } catch {
             if (error as? StoreError) == .closed { return }
             logger.error("cannot let go of the past", metadata: ["error": "\(error)"])
+            later = Self.interval.lowerBound
         }
         guard !isLooking else { return }
         let now = clock.now()
@@ -83,7 +85,7 @@ actor Housekeeper {
             ((try? store.firstEnd()) ?? nil).map { $0 + settings.historyAge - now },
             ((try? store.firstEventTime()) ?? nil).map { $0 + settings.eventAge - now },
         ].compactMap(\.self).min().map { min(max($0, least), Self.interval.upperBound) }
-        let soonest = [next, erasure].compactMap(\.self).min()
+        let soonest = [next, later].compactMap(\.self).min()
         if let soonest { look(after: soonest) }
     }
 

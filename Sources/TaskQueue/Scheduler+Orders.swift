@@ -51,10 +51,15 @@ extension Scheduler {
         guard !isStopping, pause == nil else { return }
         var maker = makeRequests()
         for id in ids where running[id] == nil && held[id] == nil {
-            guard let work = try? store.work(for: id), work.record.standing.state == .queued,
-                let place = chooser.place(of: work, now: clock.monotonic())
-            else { continue }
-            start(work, in: place, &maker)
+            do throws(StoreError) {
+                guard let work = try store.work(for: id), work.record.standing.state == .queued,
+                    let place = chooser.place(of: work, now: clock.monotonic())
+                else { continue }
+                start(work, in: place, &maker)
+            } catch {
+                askAgainLater("cannot read a task that is to go on", error)
+                setAlarm()
+            }
         }
     }
 

@@ -7,9 +7,12 @@ import Transfer
 extension Scheduler {
     /// Wakes up when the first waiting task becomes ready, or the first host that was left alone may be asked again.
     func setAlarm() {
+        let wake = nextWake()
         let monotonic = clock.monotonic()
-        let opening = chooser.gate.nextOpening(now: monotonic).map { self.clock.now() + $0 - monotonic }
-        guard !isStopping, let next = [(try? store.nextWake()) ?? nil, opening].compactMap(\.self).min() else {
+        // Also of a host that has opened since: it was closed when tasks were looked for.
+        let others = [chooser.gate.nextOpening(now: lastChoice), asksAgainAt].compactMap(\.self)
+            .map { self.clock.now() + $0 - monotonic }
+        guard !isStopping, let next = (others + [wake].compactMap(\.self)).min() else {
             alarm?.task.cancel()
             alarm = nil
             return
@@ -28,13 +31,26 @@ extension Scheduler {
         alarm = (next, task)
     }
 
+    private func nextWake() -> Milliseconds? {
+        do throws(StoreError) {
+            return try store.nextWake()
+        } catch {
+            askAgainLater("cannot read when tasks become ready", error)
+            return nil
+        }
+    }
+
     func ring() async {
         alarm = nil
+        if asksAgainAt != nil {
+            asksAgainAt = nil
+            _ = await settleDependencies()
+        }
         do throws(StoreError) {
             _ = try await store.releaseDue(now: clock.now())
         } catch {
             logger.error("cannot release waiting tasks", metadata: ["error": "\(error)"])
-            await clock.sleep(1_000)
+            await clock.sleep(Self.pauseAfterFailure)
         }
         wake()
         setAlarm()

@@ -38,6 +38,10 @@ package actor Scheduler {
     var dueCheckpoints: [TaskID] = []
     var checkpointsUnderWay = 0
     var alarm: (at: Milliseconds, task: Task<Void, Never>)?
+    /// When tasks were last looked for, in milliseconds of a clock that no one sets.
+    var lastChoice: Milliseconds = 0
+    /// When the store is asked again for what it could not tell, in milliseconds of a clock that no one sets.
+    var asksAgainAt: Milliseconds?
     private let reports = Mutex<[Report]>([])
 
     /// What the engine says of a run, on a thread of its own.
@@ -69,6 +73,8 @@ package actor Scheduler {
     static let checkpointLimit: Int64 = 64 << 20
     /// Milliseconds after which what was written is checkpointed.
     private static let checkpointInterval: Milliseconds = 2_000
+    /// Milliseconds until the store is asked again after it failed.
+    static let pauseAfterFailure: Milliseconds = 1_000
     /// Milliseconds without a first byte after which a task lends its slot; one that had some lends it after a third of
     /// the time after which it has stalled.
     private static let silence: Milliseconds = 1_000
@@ -143,6 +149,7 @@ package actor Scheduler {
     }
 
     private func fill() {
+        lastChoice = clock.monotonic()
         guard !isStopping, pause == nil else { return }
         var maker = makeRequests()
         while running.count < Self.runningLimit {
@@ -151,7 +158,14 @@ package actor Scheduler {
             for (work, place) in chosen { start(work, in: place, &maker) }
         }
         if ticker == nil, !running.isEmpty { startTicker() }
-        if chooser.slots.hasRoom { setAlarm() }
+        if chooser.slots.hasRoom || asksAgainAt != nil { setAlarm() }
+    }
+
+    /// The store failed, for want of a file descriptor perhaps: nothing else may ever bring this up again.
+    func askAgainLater(_ message: Logger.Message, _ error: StoreError) {
+        guard error != .closed else { return }
+        logger.error(message, metadata: ["error": "\(error)"])
+        asksAgainAt = asksAgainAt ?? clock.monotonic() + Self.pauseAfterFailure
     }
 
     func makeRequests() -> RequestMaker {
@@ -170,7 +184,7 @@ package actor Scheduler {
                 limit: Self.runningLimit - running.count, busy: .init(running: running, held: held),
                 now: clock.monotonic())
         } catch {
-            logger.error("cannot read ready tasks", metadata: ["error": "\(error)"])
+            askAgainLater("cannot read ready tasks", error)
             return []
         }
     }
@@ -426,7 +440,7 @@ package actor Scheduler {
                 logger.error("cannot write down what tasks came to; trying again", metadata: ["error": "\(error)"])
                 // Whoever waits for it is told by his own write that the store takes nothing now.
                 for id in ids { releaseWaiters(of: id) }
-                await clock.sleep(1_000)
+                await clock.sleep(Self.pauseAfterFailure)
             }
         }
     }
@@ -438,10 +452,7 @@ package actor Scheduler {
         do throws(StoreError) {
             return try await store.settleDependencies(now: clock.now()) > 0
         } catch {
-            // It is done with the next end, or when the daemon starts.
-            if error != .closed {
-                logger.error("cannot settle what follows tasks that ended", metadata: ["error": "\(error)"])
-            }
+            askAgainLater("cannot settle what follows tasks that ended", error)
             return false
         }
     }

@@ -107,6 +107,32 @@ struct SchedulerTests {
         #expect(try await fixture.status(id).startedAt.map { $0 >= startAt } == true)
     }
 
+    @Test("a store that cannot be read for a while is asked again, and nothing waits for ever")
+    func unreadableStore() async throws {
+        let server = try ScriptedServer(["/a": [.status(200, body: "a")], "/b": [.status(200, body: "b")]])
+        let manual = ManualClock()
+        let fixture = try await QueueFixture(clock: manual.clock)
+        let id = try await fixture.add(server.url("/a")) { $0.startAt = manual.now + 60_000 }
+        let next = try await fixture.add(server.url("/b")) { $0.afterTask = id }
+        func rename(_ name: String, to other: String) async throws {
+            let database = fixture.directory.path + "/state/dld.db"
+            let outcome = try await run(["sqlite3", database, "ALTER TABLE \(name) RENAME TO \(other)"])
+            try #require(outcome.succeeded, "\(outcome.error)")
+        }
+        try await rename("task", to: "hidden")
+        for _ in 0..<20 {
+            manual.advance(by: 10_000)
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        #expect(server.requests().isEmpty)
+        try await rename("hidden", to: "task")
+        try await eventually(that: "both complete", within: .seconds(20), every: .milliseconds(5)) {
+            manual.advance(by: 1_000)
+            return try await fixture.status(next).state == .completed
+        }
+        #expect(try await fixture.status(id).state == .completed)
+    }
+
     @Test("a task whose bytes move keeps its slot, however long it takes: those of other hosts wait for it")
     func movingTask() async throws {
         let body = Resource(size: 8_000_000)
