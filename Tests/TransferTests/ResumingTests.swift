@@ -266,6 +266,24 @@ struct ResumingTests {
         #expect(restarts.all.count == 1)
     }
 
+    @Test("a server without ranges that takes one connection is asked again where it has not seen the last one's end")
+    func oneConnectionWithoutRanges() async throws {
+        let resource = Resource(size: 1_000_000)
+        let fields = ["ETag: \"one\"", "Content-Length: 1000000"]
+        let server = try RawServer([
+            answer("200 OK", fields, resource.bytes(0..<600_000)),
+            // To a range with If-Range: the whole, which is broken off to ask without.
+            answer("200 OK", fields, resource.bytes),
+            answer("503 Service Unavailable", ["Content-Length: 0"]),
+            answer("200 OK", fields, resource.bytes),
+        ])
+        let first = await download(server.url())
+        #expect(first.result.error?.code == .truncated)
+        let file = try await download(server.url(), first.resumeData).result.get()
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+        #expect(server.requests.count == 4)
+    }
+
     @Test("a validator vouches for the URL that sent it: where a redirect leads elsewhere the overlap is compared")
     func redirectElsewhere() async throws {
         var (one, other) = (Resource(size: 600_000, seed: 1), Resource(size: 600_000, seed: 2))
