@@ -251,6 +251,17 @@ struct FTPTests {
         #expect(await fixture.outcome(request).result.error?.code == .tls)
     }
 
+    @Test("a server that speaks before TLS begins, as one without room does, is asked again later")
+    func clearTextBeforeTLS() async throws {
+        let server = try await Door.plain.open()
+        try server.publish(Resource(size: 10), as: "file")
+        let url = server.url("/file").replacing("ftp://", with: "ftps://", maxReplacements: 1)
+        let error = await fixture.outcome(try await Door.implicit.request(url)).result.error
+        #expect(error?.code == .cannotConnect)
+        #expect(error?.message.contains("clear text") == true)
+        #expect(error.map { RetryClass($0) } == .soon)
+    }
+
     @Test("a session's trust policies hold for FTPS, and one that would judge after the login is refused")
     func policies() async throws {
         let made = try await TestCertificates.shared

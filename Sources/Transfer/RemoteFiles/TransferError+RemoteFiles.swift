@@ -36,6 +36,11 @@ extension TransferError {
                 .cannotConnect, "no data connection to \(host) in passive mode\(words): does a firewall stand between?")
         case 36: return TransferError(.remoteChanged, "the file on the server is shorter than what is here of it")
         case 63: return TransferError(.tooLarge, "the file is larger than allowed")
+        // A server with no room says so before TLS begins, and OpenSSL finds no TLS in it.
+        case 35 where file.scheme == .ftps && error.message.firstRange(of: "wrong version number") != nil:
+            return TransferError(
+                .cannotConnect,
+                "\(host) answers in clear text where TLS should begin: it takes nobody in for now, or expects ftp:// there")
         case 64:
             return TransferError(.tls, "\(host) offers no TLS\(words): without it nothing is sent, as was asked for")
         case 70: return TransferError(.remoteFull, "\(host) has no room for \(path)\(words)")
