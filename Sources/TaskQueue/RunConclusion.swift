@@ -34,6 +34,8 @@ struct RunConclusion {
     /// Another task receives from the host or sends to it.
     var isHostAtWork = false
 
+    /// Failures after which others wait as long as a task at most waits for a place at a host.
+    private static let shortWait = 3
     /// How often a task that waits for room looks for it, in milliseconds.
     static let diskProbe: Milliseconds = 5_000
     /// The longest that a task waits for a sign of the network, in milliseconds.
@@ -62,11 +64,11 @@ struct RunConclusion {
         }
         switch RetryClass(error) {
         case .soon where isHostAtWork && Self.maySayFull(error):
-            // The host may allow only so many connections: the task waits for as long as the other one takes.
-            let failures = min(failures(after: report), max(0, policy.attempts - 1))
-            let delay = policy.delay(failures: failures, retryAfter: error.retryAfter, using: &generator)
+            // The host may allow only so many connections: the task waits for as long as the other one takes, and then
+            // no longer. What spares the host is that it is closed to all after some refusals, until the other one ends.
+            let delay = policy.delay(failures: Self.shortWait, retryAfter: error.retryAfter, using: &generator)
             return conclusion(
-                .park(.retry, until: now + max(delay, hold)), report, error: error, failures: failures)
+                .park(.retry, until: now + delay), report, error: error, failures: isFurther(report) ? 0 : record.failures)
         case .soon:
             let failures = failures(after: report)
             guard failures < policy.attempts else { return conclusion(.fail, report, error: error) }
