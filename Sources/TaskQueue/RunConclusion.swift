@@ -68,7 +68,8 @@ struct RunConclusion {
             // no longer. What spares the host is that it is closed to all after some refusals, until the other one ends.
             let delay = policy.delay(failures: Self.shortWait, retryAfter: error.retryAfter, using: &generator)
             return conclusion(
-                .park(.retry, until: now + delay), report, error: error, failures: isFurther(report) ? 0 : record.failures)
+                .park(.retry, until: now + delay), report, error: error,
+                failures: isFurther(report) ? 0 : record.failures)
         case .soon:
             let failures = failures(after: report)
             guard failures < policy.attempts else { return conclusion(.fail, report, error: error) }

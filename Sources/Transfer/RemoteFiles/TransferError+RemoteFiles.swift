@@ -40,7 +40,8 @@ extension TransferError {
         case 35 where file.scheme == .ftps && error.message.firstRange(of: "wrong version number") != nil:
             return TransferError(
                 .cannotConnect,
-                "\(host) answers in clear text where TLS should begin: it takes nobody in for now, or expects ftp:// there")
+                "\(host) answers in clear text where TLS should begin: it takes nobody in for now, or expects ftp:// there"
+            )
         case 64:
             return TransferError(.tls, "\(host) offers no TLS\(words): without it nothing is sent, as was asked for")
         case 70: return TransferError(.remoteFull, "\(host) has no room for \(path)\(words)")

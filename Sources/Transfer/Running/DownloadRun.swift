@@ -332,14 +332,14 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         worker.askSource()
     }
 
-    /// A server that refused one of several connections may not have noticed yet that only one is left, or that an answer
-    /// was broken off to ask for a part instead.
+    /// A server that refused one of several connections may not have noticed yet that only one is left, or that an
+    /// answer was broken off to ask for a part instead.
     ///
     /// - Returns: whether it is asked once more.
     private func asksLater(_ worker: SegmentWorker, _ error: TransferError) -> Bool {
-        guard wasRefused || isConditionUseless, !isSingle, let status = error.httpStatus, [403, 429, 503].contains(status) else {
-            return false
-        }
+        guard wasRefused || isConditionUseless, !isSingle, let status = error.httpStatus,
+            [403, 429, 503].contains(status)
+        else { return false }
         let wait = max(Self.secondThought, Int64(error.retryAfter ?? 0) * 1000)
         guard wait <= Self.longestThought else { return false }
         isSingle = true
