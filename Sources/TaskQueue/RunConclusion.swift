@@ -34,7 +34,7 @@ struct RunConclusion {
     /// Another task receives from the host or sends to it.
     var isHostAtWork = false
 
-    /// Failures after which others wait as long as a task at most waits for a place at a host.
+    /// A task that waits for a place at a host waits as long as one that failed so often in a row.
     private static let shortWait = 3
     /// How often a task that waits for room looks for it, in milliseconds.
     static let diskProbe: Milliseconds = 5_000
@@ -64,8 +64,8 @@ struct RunConclusion {
         }
         switch RetryClass(error) {
         case .soon where isHostAtWork && Self.maySayFull(error):
-            // The host may allow only so many connections: the task waits for as long as the other one takes, and then
-            // no longer. What spares the host is that it is closed to all after some refusals, until the other one ends.
+            // The host may allow only so many connections, which says nothing against the task. The host is spared by
+            // its breaker, which some refusals open, and which closes when the other task ends.
             let delay = policy.delay(failures: Self.shortWait, retryAfter: error.retryAfter, using: &generator)
             return conclusion(
                 .park(.retry, until: now + delay), report, error: error,

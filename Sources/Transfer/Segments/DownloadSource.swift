@@ -21,7 +21,7 @@ final class DownloadSource {
 
     /// Milliseconds for which a request is left to itself before another source is asked in its place.
     static let firstPatience: Int64 = 1_500
-    private static let longestPatience: Int64 = 48_000
+    private static let longestPatience: Int64 = 600_000
 
     /// Milliseconds for which a request to this source is left to itself before its answer: twice as long each time that
     /// it was left, so that sources which are slow to answer do not take turns for ever.
