@@ -17,6 +17,8 @@ package final class Liar: Sendable {
         package let portIndex: Int
         /// Requests over other connections that are being answered just now.
         package let others: Int
+        /// Milliseconds since the last answer over another connection ended; `nil` where none has.
+        package let sinceOther: Int64?
 
         package var path: String { request.path }
         package var ifRange: String? { request.header("if-range") }
@@ -41,6 +43,8 @@ package final class Liar: Sendable {
         var requests: [ScriptedServer.Request] = []
         var made = 0
         var busy = 0
+        /// When the last answer over each connection ended, by the connection's number.
+        var ends: [Int: ContinuousClock.Instant] = [:]
         var connections: Set<Int32> = []
         /// Bytes of body that may still be sent; `nil`: any number.
         var allowance: Int64?
@@ -92,6 +96,7 @@ package final class Liar: Sendable {
             state.allowance = bodyBytes
             state.number = 0
             state.ranges = 0
+            state.ends = [:]
         }
     }
 
@@ -138,16 +143,23 @@ package final class Liar: Sendable {
         var reader = RequestReader(descriptor: connection)
         while let request = reader.next() {
             let (question, answering, isSpent) = state.withLock { state in
+                let lastEnd = state.ends.filter { $0.key != number }.values.max()
                 let question = Question(
                     request: request, number: state.number, rangesBefore: state.ranges, connection: number,
-                    portIndex: portIndex, others: state.busy)
+                    portIndex: portIndex, others: state.busy,
+                    sinceOther: lastEnd.map { Int64($0.duration(to: .now) / .milliseconds(1)) })
                 state.requests.append(request)
                 state.number += 1
                 state.busy += 1
                 if question.asksForRange { state.ranges += 1 }
                 return (question, state.answering, state.allowance.map { $0 <= 0 } ?? false)
             }
-            defer { state.withLock { $0.busy -= 1 } }
+            defer {
+                state.withLock { state in
+                    state.busy -= 1
+                    state.ends[number] = .now
+                }
+            }
             guard !isSpent else { return }
             let teller = Teller(descriptor: connection) { [self] in mayPass($0) }
             guard teller.tell(answering(question)) else { return }

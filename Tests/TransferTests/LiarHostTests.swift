@@ -41,6 +41,20 @@ struct LiarHostTests {
         ]
     }
 
+    /// A server that allows one connection at once, and sees the end of an answer late.
+    private static func seeingLate(_ name: String, _ otherwise: LiarAnswer) -> Lie {
+        Lie("F49 1 connection at once and the end of an answer seen late, the others \(name)") { question in
+            question.others == 0 && question.sinceOther ?? .max >= 200 ? honest(question) : otherwise
+        }.but { $0.mostRequests = 300 }
+    }
+
+    static let late = [
+        seeingLate("get a page that says so", page),
+        seeingLate("get that page as a part", pageAsPart),
+        seeingLate("are refused with 503", status(503, nil)),
+        seeingLate("are refused with 403", status(403, nil)),
+    ]
+
     /// What drips over the only connection may be as fast as it gets.
     private static let several = [Segments.fixed(4), .automatic]
 
@@ -211,7 +225,7 @@ struct LiarHostTests {
 
     @Test(
         "a download is right or fails, however its connections fare", .timeLimit(.minutes(20)),
-        arguments: limits + troubles)
+        arguments: limits + late + troubles)
     func withstandsConnections(lie: Lie) async { await withstand(lie) }
 
     @Test("a download is right or fails, wherever it is led", .timeLimit(.minutes(20)), arguments: redirects)

@@ -56,6 +56,10 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     private var losses = 0
     /// The server answered one of several connections with a refusal.
     private var wasRefused = false
+    /// Several connections have been at work at once.
+    private var wasShared = false
+    /// A server that may have taken the last connection for one of several has been asked once more.
+    private var hasAskedLater = false
 
     /// Bytes that have to be missing for a second connection.
     private static let smallestShared: Int64 = 4 << 20
@@ -286,6 +290,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
             dismiss(worker)
         // A mirror that has brought nothing has another version than the bytes that are here.
         case .changed(let reason) where sources.all.count > 1 && worker.received == 0: leave(worker, reason)
+        case .askAgain where mayBeTakenForOneOfSeveral, .changed where mayBeTakenForOneOfSeveral: askLater(worker)
         case .askAgain(let reason), .changed(let reason), .startOver(let reason): restart(worker, reason)
         case .useless(let reason): leave(worker, reason)
         case .failed(let error):
@@ -337,17 +342,27 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     ///
     /// - Returns: whether it is asked once more.
     private func asksLater(_ worker: SegmentWorker, _ error: TransferError) -> Bool {
-        guard wasRefused || isConditionUseless, !isSingle, let status = error.httpStatus,
+        guard wasRefused || isConditionUseless, !hasAskedLater, let status = error.httpStatus,
             [403, 429, 503].contains(status)
         else { return false }
         let wait = max(Self.secondThought, Int64(error.retryAfter ?? 0) * 1000)
         guard wait <= Self.longestThought else { return false }
+        askLater(worker, after: wait)
+        return true
+    }
+
+    /// Whether an answer that brings no part may mean that there are too many connections: the server may not have
+    /// noticed yet that only one is left. Until it has been asked once more, the bytes that are here are kept.
+    var mayBeTakenForOneOfSeveral: Bool { wasShared && !isShared && !hasAskedLater && file.count > 0 }
+
+    /// Asks once more, over one connection, when the server has had time to notice that the others are gone.
+    private func askLater(_ worker: SegmentWorker, after wait: Int64 = secondThought) {
+        hasAskedLater = true
         isSingle = true
         later = core.after(milliseconds: wait) { [unowned self] in
             later = nil
             again(worker)
         }
-        return true
     }
 
     /// libcurl saw a complete body; whether it is, our own count says.
@@ -686,6 +701,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
             if !isEnded { dismiss(worker) }
             return .noWork
         }
+        wasShared = true
         task.progress.setConnections(workers.count)
         ask(worker, from: range.lowerBound, to: range.upperBound)
         return .added

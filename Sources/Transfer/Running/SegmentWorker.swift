@@ -351,7 +351,10 @@ final class SegmentWorker: TransactionClient {
             return .discard
         }
         if run.isShared || asksForShare { return takeShare(head, at: url, verdict, judgement) }
+        let isInDoubt = askedFrom != nil && run.mayBeTakenForOneOfSeveral
         switch verdict {
+        case .restart where isInDoubt, .decode where isInDoubt:
+            phase = .discarding(.changed(reason: "the server sent the whole file"))
         case .accept(let offset, let length, let total):
             isPart = true
             if !isConditional {
