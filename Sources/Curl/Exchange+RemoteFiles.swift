@@ -17,6 +17,8 @@ extension Exchange {
     /// Has the handler judge the SSH server's key before anyone logs in (``ExchangeHandler/judge(hostKey:on:)``);
     /// without this, libcurl takes any key.
     package func judgesHostKey() throws(CurlError) {
+        // `ssh_getsock` of libcurl 7.88 asks for both directions, whether the transfer is paused or not.
+        watchesWhilePaused = true
         let code = ccurl_set_host_key_callback(easy.raw, Self.hostKey, Unmanaged.passUnretained(self).toOpaque())
         guard code == CURLE_OK else { throw CurlError(code) }
     }

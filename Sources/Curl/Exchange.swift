@@ -24,6 +24,9 @@ package final class Exchange {
     var watch = ExchangeWatch()
     /// The newest socket that libcurl used for it.
     var socket: SocketIdentity?
+    /// Whether libcurl goes on to watch its socket while it is paused. The loop has to ignore that socket then: its
+    /// events are reported again and again, and nobody takes them.
+    var watchesWhilePaused = false
     /// Whether it has asked its handler for bytes to send.
     private(set) var hasAskedForBytes = false
     /// See ``ForgottenExchange``.
@@ -83,10 +86,16 @@ package final class Exchange {
         window?.bytes += Int64(bytes)
     }
 
+    private func didPause(_ direction: Int32) {
+        pausedDirections |= direction
+        if watchesWhilePaused, let socket { loop.mute(socket.descriptor) }
+    }
+
     /// Ends the pause of both directions. Must be called from outside libcurl's callbacks.
     package func unpause() {
         guard pausedDirections != 0 else { return }
         pausedDirections = 0
+        if watchesWhilePaused, let socket { loop.unmute(socket.descriptor) }
         lastActivity = loop.now
         setPause(CURLPAUSE_CONT)
         loop.scheduleWatch()
@@ -115,7 +124,7 @@ package final class Exchange {
             case .accepted: return length
             case .refused: return Int(UInt32.max)
             case .paused:
-                exchange.pausedDirections |= CURLPAUSE_RECV
+                exchange.didPause(CURLPAUSE_RECV)
                 return Int(CURL_WRITEFUNC_PAUSE)
             }
         }
@@ -150,7 +159,7 @@ package final class Exchange {
             case .filled(let count): return count
             case .failed: return Int(CURL_READFUNC_ABORT)
             case .paused:
-                exchange.pausedDirections |= CURLPAUSE_SEND
+                exchange.didPause(CURLPAUSE_SEND)
                 return Int(CURL_READFUNC_PAUSE)
             }
         }

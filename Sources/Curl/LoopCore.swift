@@ -29,6 +29,8 @@ package final class LoopCore {
         var generation: UInt32 = 0
         var mask: UInt32 = 0
         var isRegistered = false
+        /// Whether its events are ignored until ``LoopCore/unmute(_:)``.
+        var isMuted = false
         /// `nil`: the socket is libcurl's.
         var watcher: (any DescriptorWatcher)?
     }
@@ -327,11 +329,11 @@ package final class LoopCore {
         while registrations.count <= index { registrations.append(Registration()) }
         registrations[index].watcher = watcher
         guard let mask else {
-            if registrations[index].isRegistered {
-                poll.remove(socket)
-                registrations[index].isRegistered = false
-            }
-            unwatched.remove(socket)
+            registrations[index].isMuted = false
+            return stopWatching(socket)
+        }
+        guard !registrations[index].isMuted else {
+            registrations[index].mask = mask
             return
         }
         if registrations[index].isRegistered {
@@ -347,6 +349,34 @@ package final class LoopCore {
         registrations[index].isRegistered =
             poll.add(socket, mask: mask, tag: tag(index)) || poll.change(socket, mask: mask, tag: tag(index))
         if !registrations[index].isRegistered { watchLater(socket) }
+    }
+
+    /// Removes a socket from epoll.
+    private func stopWatching(_ socket: Int32) {
+        let index = Int(socket)
+        if registrations[index].isRegistered {
+            poll.remove(socket)
+            registrations[index].isRegistered = false
+        }
+        unwatched.remove(socket)
+    }
+
+    /// Ignores the events of one of libcurl's sockets until ``unmute(_:)``, whatever libcurl asks for meanwhile.
+    func mute(_ socket: Int32) {
+        let index = Int(socket)
+        guard registrations.indices.contains(index), registrations[index].isRegistered,
+            registrations[index].watcher == nil
+        else { return }
+        registrations[index].isMuted = true
+        stopWatching(socket)
+    }
+
+    /// Watches the socket again for the events that libcurl asked for last.
+    func unmute(_ socket: Int32) {
+        let index = Int(socket)
+        guard registrations.indices.contains(index), registrations[index].isMuted else { return }
+        registrations[index].isMuted = false
+        register(socket, mask: registrations[index].mask, watcher: nil)
     }
 
     // MARK: Descriptors that epoll does not take

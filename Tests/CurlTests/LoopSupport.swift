@@ -105,38 +105,3 @@ extension LoopCore {
         }
     }
 }
-
-/// A thread of this process, found by its name.
-struct ThreadProbe {
-    private let path: String
-
-    init?(name: String) {
-        guard let directory = opendir("/proc/self/task") else { return nil }
-        defer { closedir(directory) }
-        while let entry = readdir(directory) {
-            let id = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
-                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if Self.read("/proc/self/task/\(id)/comm") == name + "\n" {
-                path = "/proc/self/task/\(id)/status"
-                return
-            }
-        }
-        return nil
-    }
-
-    /// How often the thread has gone to sleep by itself, and so was woken again.
-    var voluntarySwitches: Int? {
-        let line = Self.read(path).split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches:") }
-        return line.flatMap { Int($0.drop { !$0.isNumber }) }
-    }
-
-    private static func read(_ path: String) -> String {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return "" }
-        defer { close(descriptor) }
-        var text = [UInt8](repeating: 0, count: 8192)
-        let count = Glibc.read(descriptor, &text, text.count)
-        return String(decoding: text.prefix(max(0, count)), as: UTF8.self)
-    }
-}

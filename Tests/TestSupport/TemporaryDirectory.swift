@@ -39,6 +39,11 @@ package final class TemporaryDirectory: Sendable {
         return file(name)
     }
 
+    /// The names of what lies in `directory` itself.
+    package static func names(in directory: String) -> [String] {
+        (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+    }
+
     /// The names of what lies beneath `directory`, at any depth.
     package static func names(beneath directory: String) -> [String] {
         (try? FileManager.default.subpathsOfDirectory(atPath: directory)) ?? []

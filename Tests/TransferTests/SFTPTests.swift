@@ -92,6 +92,28 @@ struct SFTPTests {
         #expect(fixture.restarts.all.count == 1)
     }
 
+    @Test("a suspended download costs no processor time, and goes on")
+    func suspendedIdleness() async throws {
+        let resource = Resource(size: Self.long)
+        try server.publish(resource, as: "file")
+        let download = manager.download(request("/file"), to: fixture.place.target())
+        let written = Notes<Int64>()
+        manager.delegate.downloadTaskDidWriteData = { [manager] task, _, total, _ in
+            if written.all.isEmpty { manager.delegate[task]?.suspend() }
+            written.add(total)
+        }
+        download.resume()
+        try await eventually(that: "bytes come") { !written.all.isEmpty }
+        _ = try await fixture.standstill(of: download)
+        let loops = ThreadProbe.all(prefix: "dld-loop-")
+        let before = loops.reduce(0) { $0 + ($1.processorTime ?? 0) }
+        try await Task.sleep(for: .milliseconds(500))
+        let used = loops.reduce(0) { $0 + ($1.processorTime ?? 0) } - before
+        #expect(!loops.isEmpty && used < 50_000_000, "\(used) ns")
+        download.resume()
+        #expect(resource.difference(fromFileAt: try await download.value.path) == nil)
+    }
+
     @Test("a suspended download stands still; a file that changes meanwhile is fetched anew")
     func suspend() async throws {
         let resource = Resource(size: Self.long)
