@@ -173,6 +173,30 @@ struct MirrorTests {
         #expect(servers.reduce(0) { $0 + $1.requests().count } < 60)
     }
 
+    @Test(
+        "a mirror that never answers does not hold up what the main server can finish",
+        arguments: [Segments.fixed(2), .fixed(4), .automatic])
+    func unansweredRest(segments: Segments) async throws {
+        let resource = Resource(size: 16 << 20)
+        let own = try ScriptedServer(line: NetworkLine(roundTrip: 5, rate: 4_000_000), ["/f": [.serve(resource)]])
+        let silent = try ScriptedServer(["/f": [.hang]])
+        let time = try await fetch(resource, [own, silent], digest: sha256(of: resource), segments: segments)
+        #expect(time < 15 * TimeMargin.factor, "\(time) s")
+    }
+
+    @Test(
+        "a mirror with another file takes nothing away from what the main server goes on with",
+        arguments: [-1, 1, -100_000])
+    func otherFile(difference: Int64) async throws {
+        let resource = Resource(size: 4 << 20)
+        let other = Resource(size: (4 << 20) + difference, seed: 9)
+        let own = try ScriptedServer(["/f": [.drip(resource, after: 3 << 20, bytesPerSecond: 1_000), .serve(resource)]])
+        let mirror = try ScriptedServer(["/f": [.serve(other)]])
+        _ = try await fetch(resource, [own, mirror], digest: sha256(of: resource), segments: .one)
+        #expect(mirror.requests().count == 1)
+        #expect(own.requests().count == 2)
+    }
+
     @Test("what a server stated stands after a mismatch, and a mirror that nothing vouches for is no file")
     func standIn() async throws {
         let resource = Resource(size: 300_000)

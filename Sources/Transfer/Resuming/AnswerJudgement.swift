@@ -170,6 +170,14 @@ struct AnswerJudgement {
         return nil
     }
 
+    /// The reason why a source that was never asked before has another file than the one whose bytes are here; `nil`
+    /// where the answer does not show that.
+    func otherFile(in head: ResponseHead) -> String? {
+        if let reason = contradiction(in: head) { return reason }
+        guard head.status == 416, let total, Self.range(of: head)?.total != total else { return nil }
+        return "the server has no such range (416)"
+    }
+
     /// What range an answer says that it brings; `nil` also where several fields contradict each other.
     private static func range(of head: ResponseHead) -> ContentRange? {
         let ranges = head.values(of: "content-range").map(ContentRange.init)

@@ -316,6 +316,12 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         }
     }
 
+    /// Whether another source may go on with the bytes that are here.
+    func canDoWithout(_ source: DownloadSource) -> Bool {
+        guard sources.all.count > 1, file.count > 0, file.isJoinable else { return false }
+        return sources.best(at: core.now.milliseconds, users: [:], where: { $0 !== source }) != nil
+    }
+
     /// Leaves a source alone that sends nothing that can be joined to the bytes that are here; another source goes on
     /// with them.
     private func leave(_ worker: SegmentWorker, _ reason: String) {
@@ -584,8 +590,10 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
             } else if now >= addsFrom, isWorthSharing(left) {
                 addConnections(upTo: target)
             }
-            replaceSlow(now)
-            if !isEnded { changeSource(now, left: left) }
+            let better = betterSource(now, left: left)
+            // A single connection that is slow moves to a better source, where there is one, instead of being replaced.
+            if isShared || better == nil { replaceSlow(now) }
+            if let better, !isEnded { changeSource(to: better, now) }
         }
         if isEnded || timer != nil { return }
         let calm = isShared || growth.isWaiting ? ConnectionGrowth.longInterval : Self.calmInterval
@@ -707,15 +715,20 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         return .added
     }
 
-    /// Where the sources at work take long over what is left, another one joins them, or takes the place of the last.
-    private func changeSource(_ now: Int64, left: Int64) {
-        guard left > 0, file.isJoinable, sources.all.count > 1, let first = workers.first,
+    /// A source that would bring what is left far sooner than those at work, as far as is known now.
+    private func betterSource(_ now: Int64, left: Int64) -> DownloadSource? {
+        guard left > 0, file.isJoinable, sources.all.count > 1 else { return nil }
+        return sources.better(
+            at: now, than: workers.reduce(0) { $0 + ($1.isReceiving ? $1.pace.rate : 0) }, left: left,
+            users: Set(workers.map(\.source.number)))
+    }
+
+    /// Once those at work have been watched for long enough, a better source joins them, or takes the place of the last.
+    private func changeSource(to source: DownloadSource, _ now: Int64) {
+        guard let first = workers.first,
             workers.allSatisfy({
                 $0.watchedTime(at: now) >= DownloadSource.firstPatience && $0.transaction.pauses.isEmpty
-            }),
-            let source = sources.better(
-                at: now, than: workers.reduce(0) { $0 + ($1.isReceiving ? $1.pace.rate : 0) }, left: left,
-                users: Set(workers.map(\.source.number)))
+            })
         else { return }
         if isShared {
             _ = add(at: source)

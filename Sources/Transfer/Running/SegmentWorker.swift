@@ -352,6 +352,11 @@ final class SegmentWorker: TransactionClient {
         }
         if run.isShared || asksForShare { return takeShare(head, at: url, verdict, judgement) }
         let isInDoubt = askedFrom != nil && run.mayBeTakenForOneOfSeveral
+        if askedFrom != nil, known == nil, run.canDoWithout(source), let reason = judgement.otherFile(in: head) {
+            // A mirror that has another file must not discard bytes that another source can continue.
+            phase = .discarding(.useless(reason: reason))
+            return .discard
+        }
         switch verdict {
         case .restart where isInDoubt, .decode where isInDoubt:
             phase = .discarding(.changed(reason: "the server sent the whole file"))
