@@ -57,6 +57,22 @@ struct SegmentTableTests {
         #expect(next(&table, 1, setUp: 1) == .none)
     }
 
+    @Test(
+        "what a slow connection needs half a second for is shared, and no less",
+        arguments: [50_000, 200_000, 800_000])
+    func slowRest(rate: Int64) {
+        var table = SegmentTable(total: rate * 55 / 100)
+        table.put(0, on: 0..<table.total)
+        table.move(0, to: 0, rate: Double(rate))
+        // 32 KiB are too little whatever they take.
+        let half: SegmentTable.Work = rate < 100_000 ? .none : .range((table.total / 2)..<table.total)
+        #expect(next(&table, 1, rate: Double(rate)) == half)
+        table = SegmentTable(total: rate * 45 / 100)
+        table.put(0, on: 0..<table.total)
+        table.move(0, to: 0, rate: Double(rate))
+        #expect(next(&table, 1, rate: Double(rate)) == .none)
+    }
+
     @Test("a connection that is four times as fast takes over the whole rest, whatever was gathered of it")
     func takeOver() {
         var table = SegmentTable(total: 4 * Self.mebi)

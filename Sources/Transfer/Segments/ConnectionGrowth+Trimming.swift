@@ -17,7 +17,11 @@ extension ConnectionGrowth {
         let error = share * (before.error * before.error + after.error * after.error).squareRoot()
         let full = Double(target + step.others) / Double(step.from + step.others)
         let pays = share >= Self.enough - min(error, 0.12) && share - error >= (1 + full) / 2
-        let isLoss = share + 2 * error < (after.duration < 1_200 ? (1 + full) / 2 : Self.enough)
+        // Before a server's burst of a second is over, only a loss that is far outside of the error counts.
+        let isEarlyLoss =
+            share + 2 * error < (1 + full) / 2
+            || (!isBursty && after.duration >= Self.earlyTime && share + 3 * error < Self.earlyLoss)
+        let isLoss = after.duration < 1_200 ? isEarlyLoss : share + 2 * error < Self.enough
         let isSure = share - error >= Self.enough || isLoss || (pays && error < 0.08)
         if share - 2 * error > 1.3 {
             // The line has changed meanwhile.

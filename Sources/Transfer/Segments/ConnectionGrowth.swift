@@ -99,6 +99,9 @@ struct ConnectionGrowth {
     static let undiminished = 0.7
     /// What fewer connections have to bring, as a share of what more of them did.
     static let enough = 0.94
+    /// Milliseconds after which a trial of fewer connections may end early, and the share of the rate below which it does.
+    static let earlyTime = 500.0
+    static let earlyLoss = 0.85
     /// Milliseconds for which a step back may turn out to have been one too many, and the share of the rate that has
     /// to be left.
     static let probation: Int64 = 6_000

@@ -36,9 +36,12 @@ struct SegmentTable {
     static let largest: Int64 = 64 << 20
     /// Bytes that are worth a request of their own.
     static let smallest: Int64 = 1 << 20
-    /// Bytes of a claim's rest from which on a second connection is put to it, where they take no second or longer.
+    /// Bytes that a second connection takes over of a claim at least, and where those take it longer than
+    /// ``shortestShare``.
     private static let smallestShare: Int64 = 256 << 10
     private static let smallestSlowShare: Int64 = 32 << 10
+    /// Seconds.
+    private static let shortestShare = 0.25
     /// So many times slower than another is a connection that is replaced.
     static let slowness = 4.0
 
@@ -130,9 +133,10 @@ struct SegmentTable {
         return give(number, cut..<claim.end)
     }
 
-    /// What a connection is asked for at least where another one brings so many bytes a second: a second's.
+    /// Bytes that a connection is asked for at least where another one brings so many bytes a second.
     private static func leastShare(at rate: Double) -> Int64 {
-        rate > 0 && rate < Double(smallestShare) ? max(smallestSlowShare, Int64(rate)) : smallestShare
+        guard rate > 0 else { return smallestShare }
+        return max(smallestSlowShare, Int64(min(Double(smallestShare), rate * shortestShare)))
     }
 
     private mutating func give(_ number: Int, _ range: Range<Int64>) -> Work {
