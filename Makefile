@@ -64,12 +64,15 @@ ALONE := ^Integration\.(ReorderedWrites|CrashLoop|TransferLoad|Interruption)
 
 # One test at a time: side by side, some hundred servers and clients on two cores wait for each other until their
 # patience ends.
+test: export DLD_FAULT_REPORT = $(CURDIR)/.build/faults
 test: setup debug
+	@rm -f '$(DLD_FAULT_REPORT)'
 	$(SWIFT) test --skip-build --no-parallel --skip '^Integration\.'
 	$(SWIFT) test --skip-build --filter '^Integration\.' --skip '$(ALONE)'
 	$(SWIFT) test --skip-build --no-parallel --filter '$(ALONE)'
 	@# A busy machine may take its time; what hangs is late by far more.
 	@python3 -B Tests/Combinations/run.py --bin "$$($(SWIFT) build --show-bin-path)" --rounds 24 --slack 2
+	@if [ -e '$(DLD_FAULT_REPORT)' ]; then echo 'error: internal faults:'; cat '$(DLD_FAULT_REPORT)'; exit 1; fi
 
 test-unit: setup
 	$(SWIFT) test --skip '^Integration\.'

@@ -54,6 +54,12 @@ extension EasyHandle {
         return offset(CURLINFO_SIZE_DOWNLOAD_T) >= Int64(length)
     }
 
+    /// Whether an HTTP/2 server has begun its final answer. Where an upload stands still after that, the server has ended
+    /// the stream, and libcurl 7.88 tries to send on it for ever.
+    borrowing func isAnsweredInHTTP2() -> Bool {
+        number(CURLINFO_HTTP_VERSION) == Int(CURL_HTTP_VERSION_2_0) && number(CURLINFO_RESPONSE_CODE) >= 200
+    }
+
     /// A description of a transfer that stands still, for a log.
     borrowing func state() -> String {
         """

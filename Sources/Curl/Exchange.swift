@@ -1,4 +1,5 @@
 import CCurl
+import CLinux
 
 /// One request with its answer on a loop: a fresh easy handle and whoever listens to it.
 ///
@@ -27,6 +28,8 @@ package final class Exchange {
     /// Whether libcurl goes on to watch its socket while it is paused. The loop has to ignore that socket then: its
     /// events are reported again and again, and nobody takes them.
     var watchesWhilePaused = false
+    /// Bytes that the peer had acknowledged when that was last looked at.
+    private var acknowledged: UInt64 = 0
     /// Whether it has asked its handler for bytes to send.
     private(set) var hasAskedForBytes = false
     /// See ``ForgottenExchange``.
@@ -48,6 +51,7 @@ package final class Exchange {
         try CurlError.check(ccurl_set_data_callback(easy.raw, CURLOPT_HEADERFUNCTION, Self.header))
         try CurlError.check(ccurl_set_data_callback(easy.raw, CURLOPT_READFUNCTION, Self.read))
         try CurlError.check(ccurl_set_seek_callback(easy.raw, Self.seek, context))
+        try CurlError.check(ccurl_set_socket_option_callback(easy.raw, Self.socketMade, nil))
     }
 
     deinit { errorText.detach(from: easy) }
@@ -78,6 +82,14 @@ package final class Exchange {
     func forgive(_ milliseconds: Int64) {
         lastActivity = lastActivity.advanced(milliseconds: milliseconds)
         if let begun = window?.begun { window?.begun = begun.advanced(milliseconds: milliseconds) }
+    }
+
+    /// Counts bytes of an upload that the peer acknowledged as activity: libcurl has handed them to the kernel long before
+    /// where the way is slow.
+    func noteAcknowledged() {
+        guard hasAskedForBytes, let count = socket?.acknowledged, count != acknowledged else { return }
+        acknowledged = count
+        lastActivity = loop.now
     }
 
     private func count(_ bytes: Int) {
@@ -163,6 +175,15 @@ package final class Exchange {
                 return Int(CURL_READFUNC_PAUSE)
             }
         }
+    }
+
+    /// Bytes that the kernel may keep of what is to be sent, beyond what is on its way. More would count as sent long before
+    /// they go out, and a stall could not be told from a slow way.
+    private static let unsentLimit: UInt32 = 128 << 10
+
+    private static let socketMade: curl_sockopt_callback = { _, socket, _ in
+        _ = linux_tcp_limit_unsent(socket, unsentLimit)  // what is no TCP has no such limit
+        return CURL_SOCKOPT_OK
     }
 
     private static let prerequest: curl_prereq_callback = { context, _, _, _, _ in

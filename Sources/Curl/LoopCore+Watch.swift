@@ -1,5 +1,4 @@
 import CCurl
-import Synchronization
 
 /// The watchdog: finds exchanges that have work and that nobody looks after.
 ///
@@ -20,8 +19,12 @@ extension LoopCore {
         for exchange in exchanges.values {
             if exchange.pausedDirections == 0 || !exchange.handler.holdsPause { isWatching = true }
             guard now.milliseconds(since: exchange.lastActivity) >= ForgottenExchange.patience else { continue }
-            let verdict = exchange.suspicion.look(
-                lastActivity: exchange.lastActivity, hasWork: standstill(of: exchange) != nil)
+            let hasWork = standstill(of: exchange) != nil
+            if hasWork, exchange.hasAskedForBytes, exchange.easy.isAnsweredInHTTP2() {
+                willFail(exchange, CurlError(CURLE_SEND_ERROR, message: "the server wants no more of the request"))
+                continue
+            }
+            let verdict = exchange.suspicion.look(lastActivity: exchange.lastActivity, hasWork: hasWork)
             if verdict != .none { verdicts.append((exchange, verdict)) }
         }
         if isWatching { scheduleWatch() }
@@ -54,24 +57,5 @@ extension LoopCore {
         faults.report(
             "exchange \(exchange.id) stood still for \(silence) ms: \(standstill(of: exchange) ?? "unknown"); "
                 + exchange.easy.state())
-    }
-}
-
-/// Counts the internal faults of one or more loops and hands each to whoever logs it.
-package final class LoopFaults: Sendable {
-    private let counter = Atomic<Int>(0)
-    private let handler: @Sendable (String) -> Void
-
-    /// - Parameter handler: called with a description of each fault, on the loop's thread; must not block.
-    package init(_ handler: @escaping @Sendable (String) -> Void = { _ in }) {
-        self.handler = handler
-    }
-
-    /// Faults so far.
-    package var count: Int { counter.load(ordering: .relaxed) }
-
-    func report(_ description: String) {
-        counter.wrappingAdd(1, ordering: .relaxed)
-        handler(description)
     }
 }

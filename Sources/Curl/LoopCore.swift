@@ -259,6 +259,7 @@ package final class LoopCore {
         var shortest = Int64.max
         var stalled: [Exchange] = []
         for exchange in exchanges.values where exchange.stallTimeout > 0 {
+            exchange.noteAcknowledged()
             let isSilent =
                 exchange.pausedDirections == 0
                 && now.milliseconds(since: exchange.lastActivity) >= exchange.stallTimeout

@@ -48,7 +48,7 @@ struct ExchangePauseTests {
     func pauseWithoutReason() async throws {
         let resource = Resource(size: 40_000)
         let server = try ScriptedServer(["/f": [.serve(resource)]])
-        let faults = LoopFaults()
+        let faults = LoopFaults(isExpected: true)
         let loop = try TransferLoop(name: "test-forgotten", faults: faults)
         defer { loop.stop() }
         let record = await fetch(server.url("/f"), on: loop, goesOn: false, holdsPause: false)

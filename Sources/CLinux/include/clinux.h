@@ -29,6 +29,12 @@ int linux_eventfd(int semaphore);
 // A number that no other socket of this boot has (SO_COOKIE), or 0 where the kernel does not tell.
 uint64_t linux_socket_cookie(int fd);
 
+// Bytes that the peer of a TCP connection has acknowledged since its beginning, or 0 where the kernel does not tell.
+uint64_t linux_tcp_acknowledged(int fd);
+
+// Bytes that the kernel keeps of what is to be sent, beyond what is on its way (TCP_NOTSENT_LOWAT).
+int linux_tcp_limit_unsent(int fd, unsigned int bytes);
+
 // A timerfd that never expires, whose read fails with ECANCELED once CLOCK_REALTIME was set; it is armed again for the
 // next time.
 int linux_clock_watch(void);

@@ -231,6 +231,7 @@ final class DataRun: SingleTransactionRun, TransactionClient {
         finding = caching?.take(head) ?? .new
         guard case .new = finding else { return .discard }
         self.head = head
+        if hasEndedEarly(head) { return .refuse(answeredEarly(head)) }
         if !(task is UploadTask) { task.progress.setTotal(head.contentCoding == nil ? head.contentLength : nil) }
         if case .collect = task.sink, let length = head.contentLength {
             collected.reserveCapacity(Int(min(length, Self.largestReserve)))
@@ -302,6 +303,7 @@ final class DataRun: SingleTransactionRun, TransactionClient {
         }
         if received == 0 { task.handOut() }
         received += Int64(bytes.count)
+        if let head, hasEndedEarly(head) { return refuse(answeredEarly(head)) }
         if !(task is UploadTask) {
             task.progress.transferred(bytes.count)
             task.progress.setCompleted(received)
@@ -335,11 +337,30 @@ final class DataRun: SingleTransactionRun, TransactionClient {
             return error ?? TransferError(.truncated, "the connection ended without an answer")
         }
         let hasSentAll = !sendsBody || sender.isComplete
-        guard let error else {
-            return hasSentAll || head.status >= 300
-                ? nil : TransferError(.truncated, "the server answered before it had the whole body")
-        }
+        guard let error else { return hasSentAll || needsNoBody(head) ? nil : answeredEarly(head) }
         // A server that refuses need not read the body first: its answer counts even if the sending broke.
-        return !hasSentAll && head.status >= 300 && error.code.isBrokenConnection ? nil : error
+        return !hasSentAll && needsNoBody(head) && error.code.isBrokenConnection ? nil : error
+    }
+
+    // MARK: Answers that come before the request is whole
+
+    /// Whether an answer counts though the server has not had the whole body: it refuses the request, or has it sent
+    /// elsewhere. After a redirect that is followed by GET it says that it has acted on the request, which it cannot
+    /// have without its body.
+    private func needsNoBody(_ head: ResponseHead) -> Bool {
+        guard head.status >= 300 else { return false }
+        let method = transaction.request.method
+        return !RedirectRule.isRedirect(head.status) || RedirectRule.method(after: head.status, of: method) == method
+    }
+
+    /// Whether an HTTP/2 server has ended its answer before it had the whole body, by which it says that it does not
+    /// need the rest (RFC 9113, section 8.1). libcurl 7.88 would go on trying to send that, and use all of a processor.
+    private func hasEndedEarly(_ head: ResponseHead) -> Bool {
+        guard sendsBody, !sender.isComplete, !transaction.speaksHTTP1, !needsNoBody(head) else { return false }
+        return received >= (head.status == 204 ? 0 : head.contentLength ?? .max)
+    }
+
+    private func answeredEarly(_ head: ResponseHead) -> TransferError {
+        TransferError(.truncated, "the server answered (\(head.status)) before it had the whole body")
     }
 }
