@@ -34,8 +34,21 @@ extension Exchange {
         guard code == CURLE_OK else { throw CurlError(code) }
     }
 
-    /// Ends calls that wait for longer than `limit` milliseconds from now on.
-    package func lessenWatch(to limit: Int64) { watch.limit = watch.limit > 0 ? min(watch.limit, limit) : limit }
+    /// Has the call that waits for an FTP server's answer to QUIT end after ``longestGoodbye``: nothing that follows is of
+    /// interest, and some servers leave QUIT unanswered.
+    package func keepsGoodbyeShort() throws(CurlError) {
+        let code = ccurl_set_debug_callback(easy.raw, Self.conversation, Unmanaged.passUnretained(self).toOpaque())
+        guard code == CURLE_OK else { throw CurlError(code) }
+    }
+
+    /// Milliseconds that a server may take to answer QUIT.
+    private static let longestGoodbye: Int64 = 500
+
+    private func didSend(_ line: UnsafeRawBufferPointer) {
+        guard line.starts(with: "QUIT\r\n".utf8) else { return }
+        watch.limit = watch.limit > 0 ? min(watch.limit, Self.longestGoodbye) : Self.longestGoodbye
+        watch.begun = MonotonicTime.now()
+    }
 
     /// It was ended by ``watches(_:)``.
     package var hasExpired: Bool { watch.hasExpired }
@@ -78,6 +91,14 @@ extension Exchange {
             let match = isTrusted ? CURLKHMATCH_OK : CURLKHMATCH_MISMATCH
             return Int32(match.rawValue)
         }
+    }
+
+    private static let conversation: curl_debug_callback = { _, kind, bytes, count, context in
+        guard kind == CURLINFO_HEADER_OUT, let context, let bytes else { return 0 }
+        Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
+            exchange.didSend(UnsafeRawBufferPointer(start: bytes, count: count))
+        }
+        return 0
     }
 
     private static let progress: curl_xferinfo_callback = { context, _, _, _, _ in

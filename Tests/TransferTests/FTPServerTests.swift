@@ -47,6 +47,32 @@ struct FTPServerTests {
         #expect(begin.duration(to: .now) < .seconds(8))
     }
 
+    @Test("nor an upload, whose file has its name by then")
+    func silentGoodbyeToUploads() async throws {
+        let server = try scripted { $0.replies["QUIT"] = "" }
+        let begin = ContinuousClock.now
+        #expect(try await fixture.upload(resource, TransferRequest(url: server.url("/new"))) == nil)
+        #expect(server.manner.files["new"] == resource.bytes)
+        #expect(begin.duration(to: .now) < .seconds(8))
+    }
+
+    @Test("uploads of one server do not wait for each other's last replies")
+    func silentEnds() async throws {
+        let server = try scripted { $0.replies["RNFR"] = "" }
+        let source = try fixture.source(resource)
+        var uploads: [UploadRequest] = []
+        for number in 0..<3 {
+            let upload = manager.upload(source, with: TransferRequest(url: server.url("/new\(number)")))
+            upload.resume()
+            uploads.append(upload)
+        }
+        try await eventually(that: "all are at their ends", within: .seconds(10)) {
+            server.commands.filter { $0.hasPrefix("RNFR") }.count == 3
+        }
+        for upload in uploads { upload.cancel() }
+        for upload in uploads { #expect(await upload.outcome.result.error?.code == .cancelled) }
+    }
+
     @Test("without times a part of what is there is fetched again and compared")
     func noTimes() async throws {
         let server = try scripted {

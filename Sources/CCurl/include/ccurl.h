@@ -88,6 +88,13 @@ static inline CURLcode ccurl_set_progress_callback(CURL *easy, curl_xferinfo_cal
     return code == CURLE_OK ? curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, callback) : code;
 }
 
+// Called with each line that goes to or comes from an FTP server, among other things (CURLOPT_DEBUGFUNCTION).
+static inline CURLcode ccurl_set_debug_callback(CURL *easy, curl_debug_callback callback, void *context) {
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_DEBUGDATA, context);
+    if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, callback);
+    return code == CURLE_OK ? curl_easy_setopt(easy, CURLOPT_VERBOSE, 1L) : code;
+}
+
 // The library that speaks SSH, such as libssh2/1.10.0; NULL where there is none.
 static inline const char *ccurl_ssh_library(void) { return curl_version_info(CURLVERSION_NOW)->libssh_version; }
 

@@ -6,8 +6,9 @@ extension TransferError {
     /// - Parameters:
     ///   - reply: the last one of an FTP server.
     ///   - bodyBegun: whether bytes of the file had come or gone.
+    ///   - isStoring: whether the file is sent.
     static func remote(
-        _ error: CurlError, file: RemoteFile, reply: FTPReply?, bodyBegun: Bool
+        _ error: CurlError, file: RemoteFile, reply: FTPReply?, bodyBegun: Bool, isStoring: Bool
     ) -> TransferError {
         let (host, path) = (file.host, file.path.text)
         let words = reply.map { ": it says \($0.code) \($0.text)" } ?? ""
@@ -31,6 +32,13 @@ extension TransferError {
             return isTransient
                 ? TransferError(bodyBegun ? .truncated : .cannotConnect, "\(host) failed at \(path)\(words)")
                 : TransferError(.permissionDenied, "\(host) does not \(what) \(path)\(words)")
+        // A reply to the whole transfer: 5yz is for good (RFC 959, section 4.2.1).
+        case 18 where isStoring && reply?.code == 552:
+            return TransferError(.remoteFull, "\(host) has no room for \(path)\(words)")
+        case 18 where isStoring && reply.map { (500...599).contains($0.code) } ?? false:
+            return TransferError(.permissionDenied, "\(host) does not keep \(path)\(words)")
+        case 18 where reply.map { $0.code >= 400 } ?? false:
+            return TransferError(.truncated, "\(host) did not end the transfer of \(path) well\(words)")
         case 30, 10, 13, 14, 15:
             return TransferError(
                 .cannotConnect, "no data connection to \(host) in passive mode\(words): does a firewall stand between?")
@@ -56,6 +64,9 @@ extension TransferError {
                     + "algorithms that libssh2 lacks, such as RSA host keys alone")
         case 79 where bodyBegun:
             return TransferError(.truncated, "the SSH connection to \(host) broke, or it failed at \(path)")
+        case 79 where isStoring && error.message.firstRange(of: "Upload failed: Operation failed") != nil:
+            return TransferError(
+                .permissionDenied, "\(host) does not take \(path): is it a directory, or is its directory read-only?")
         case 79 where error.message.firstRange(of: "Could not open") != nil:
             return TransferError(.permissionDenied, "\(host) does not give \(path): is it a directory?")
         case 79:

@@ -235,12 +235,6 @@ final class RemoteExchange: ExchangeHandler {
         if reply.code != 221 { lastReply = reply }
         if case .fetch(let offset) = step?.work { noteSize(reply, offset) }
         followDataConnection(reply)
-        // Nothing that follows the reply to a transfer, or to a look at a file, is of interest, and some servers leave
-        // QUIT unanswered.
-        switch (step?.work, reply.code) {
-        case (.fetch, 226), (.look, 213): exchange.lessenWatch(to: Self.longestGoodbye)
-        default: break
-        }
         guard case .store = step?.work, let size = reply.size else { return true }
         return client.judge(storedSize: size)
     }
@@ -263,9 +257,6 @@ final class RemoteExchange: ExchangeHandler {
         default: break
         }
     }
-
-    /// Milliseconds that a server may take to answer QUIT.
-    private static let longestGoodbye: Int64 = 500
 
     /// Often at first; a server that is far away is not worth waking up for each of its milliseconds.
     private func scheduleNudge() {
@@ -409,7 +400,9 @@ final class RemoteExchange: ExchangeHandler {
         }
         // LIBSSH2_ERROR_KEX_FAILURE
         if error.code == 2, words.message.firstRange(of: " -5,") != nil, let refusal = check?.unmet { return refusal }
-        return .remote(words, file: file, reply: lastReply, bodyBegun: bodyBegun)
+        var isStoring = false
+        if case .store = step?.work { isStoring = true }
+        return .remote(words, file: file, reply: lastReply, bodyBegun: bodyBegun, isStoring: isStoring)
     }
 
     private var stalled: TransferError {

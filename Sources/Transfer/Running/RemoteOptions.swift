@@ -51,6 +51,7 @@ struct RemoteOptions {
             .responseTimeout, to: configuration.stallTimeout > 0 ? Int(min(stall, 2_000_000)) : 2_000_000)
         // The longest there is, 49 days: without one, libcurl's waiting calls do not sleep while they wait.
         try exchange.easy.set(.timeout, to: Int(UInt32.max))
+        if file.scheme.isFTP { try exchange.keepsGoodbyeShort() }
         let patience = configuration.stallTimeout
         switch step.work {
         case .fetch, .look:
