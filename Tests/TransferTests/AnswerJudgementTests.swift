@@ -147,6 +147,7 @@ struct AnswerJudgementTests {
             pathSuffix: "/a")
         let nothing = head(416, ["Content-Range: bytes */100", "ETag: \"v1\""])
         #expect(judgement.judge(nothing, now: 0) == .confirmEnd)
+        #expect(judgement.judge(head(416, ["Content-Range: bytes */100"]), now: 0) == .confirmEnd)
         judgement.isConfirming = true
         #expect(judgement.judge(nothing, now: 0) == .complete)
         judgement.isConfirming = false

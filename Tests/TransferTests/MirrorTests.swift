@@ -185,6 +185,21 @@ struct MirrorTests {
     }
 
     @Test(
+        "one connection goes back to the main server from mirrors that are silent or slower",
+        arguments: [[nil, nil], [120_000]] as [[Int64?]])
+    func fruitlessTrials(rates: [Int64?]) async throws {
+        let resource = Resource(size: 5_000_000)
+        let own = try ScriptedServer(line: NetworkLine(roundTrip: 5, rate: 400_000), ["/f": [.serve(resource)]])
+        let mirrors = try rates.map { rate in
+            guard let rate else { return try ScriptedServer(["/f": [.hang]]) }
+            return try ScriptedServer(line: NetworkLine(roundTrip: 5, rate: Int(rate)), ["/f": [.serve(resource)]])
+        }
+        let time = try await fetch(resource, [own] + mirrors, digest: sha256(of: resource), segments: .one)
+        // 12.5 s without mirrors.
+        #expect(time < 19 * TimeMargin.factor, "\(time) s")
+    }
+
+    @Test(
         "a mirror with another file takes nothing away from what the main server goes on with",
         arguments: [-1, 1, -100_000])
     func otherFile(difference: Int64) async throws {

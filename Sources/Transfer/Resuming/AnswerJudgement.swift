@@ -130,14 +130,16 @@ struct AnswerJudgement {
     }
 
     private func unsatisfiable(_ head: ResponseHead) -> Verdict {
-        if isSame(head), let range = Self.range(of: head),
-            range.bounds == nil, let theirs = range.total, theirs == have
-        {
-            if total == have { return .complete }
-            // Nobody said so before: the body broke off, and that it did so at the end would be an accident.
-            if total == nil { return isConfirming ? .complete : .confirmEnd }
+        let refusal = Verdict.askAgain(reason: "the server has no such range (416)")
+        guard let range = Self.range(of: head), range.bounds == nil, let theirs = range.total, theirs == have else {
+            return refusal
         }
-        return .askAgain(reason: "the server has no such range (416)")
+        if isSame(head), total == have { return .complete }
+        // Nobody said so before: the body broke off, and that it did so at the end would be an accident.
+        if total == nil, isSame(head) { return isConfirming ? .complete : .confirmEnd }
+        // Many servers leave the tag out of this answer. The last bytes are to show the version.
+        let isSilent = isVouched && validator?.strongEntityTag != nil && head.validator.entityTag == nil
+        return total == nil && isSilent && !isConfirming ? .confirmEnd : refusal
     }
 
     /// Whether a strong tag says that it is the version that is known.

@@ -106,25 +106,40 @@ struct DownloadSources {
         }
     }
 
-    /// One that nobody uses, and that would bring the rest in a fraction of the time; where nothing is known of it, one
-    /// that is worth a trial.
+    /// The idle source that is known to be faster than those in use; otherwise an untried one, where enough is left for a
+    /// trial. Each trial that brought nothing better doubles the time that has to be left for the next one.
     ///
     /// - Parameters:
-    ///   - users: the numbers of those that are used.
     ///   - rate: bytes a second that all connections bring together.
     ///   - left: bytes that are missing.
-    func better(at now: Int64, than rate: Double, left: Int64, users: Set<Int>) -> DownloadSource? {
-        let idle = all.filter { $0.isUsable(at: now) && !users.contains($0.number) }
+    ///   - users: the numbers of the sources in use.
+    ///   - isShared: whether several connections are in use, which the source would join.
+    func better(at now: Int64, than rate: Double, left: Int64, users: Set<Int>, isShared: Bool) -> DownloadSource? {
+        let others = all.filter { !users.contains($0.number) }
+        let idle = others.filter { $0.isUsable(at: now) }
         let time = rate > 0 ? Double(left) / rate : .infinity
-        let untried = idle.filter { $0.rate == 0 }.min { ($0.timesLeft, $0.number) < ($1.timesLeft, $1.number) }
-        if time >= Self.worthChanging, let best = idle.max(by: { $0.rate < $1.rate }),
-            best.rate > rate * SegmentTable.slowness,
-            untried == nil || Double(left) < best.rate * Self.worthTrying
-        {
-            return best
-        }
-        return time >= Self.worthTrying ? untried : nil
+        let best = idle.filter { $0.rate > 0 }.max { $0.rate < $1.rate }
+        let advantage =
+            isShared
+            ? SegmentTable.slowness : min(SegmentTable.slowness, Self.advantage + Self.reluctance * Double(returns))
+        if let best, time >= Self.worthChanging, best.rate > rate * advantage { return best }
+        // A source that did not answer is asked again only where no other is known to bring anything.
+        let isAnyKnown = rate > 0 || best != nil
+        let untried = idle.filter { $0.rate == 0 && !(isAnyKnown && $0.timesLeft > 0) }
+            .min { ($0.timesLeft, $0.number) < ($1.timesLeft, $1.number) }
+        let trials = others.count { $0.rate > 0 || $0.timesLeft > 0 }
+        return time >= Self.worthTrying * Double(1 << min(trials, 10)) ? untried : nil
     }
+
+    /// Notes that the only connection went to a source whose rate is known.
+    mutating func noteReturn() { returns += 1 }
+
+    /// Changes of the only connection to a source whose rate is known.
+    private var returns = 0
+    /// The rate that such a source has to have, as a share of the present one, and how much that grows with each change:
+    /// sources that vary do not take turns for ever.
+    private static let advantage = 1.3
+    private static let reluctance = 0.7
 
     /// Seconds until the end for which another source is worth it.
     private static let worthChanging = 2.0
