@@ -720,7 +720,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         guard left > 0, file.isJoinable, sources.all.count > 1 else { return nil }
         return sources.better(
             at: now, than: workers.reduce(0) { $0 + ($1.isReceiving ? $1.pace.rate : 0) }, left: left,
-            users: Set(workers.map(\.source.number)), isShared: isShared)
+            users: Set(workers.map(\.source.number)), isShared: isShared, mayReturn: takesRanges)
     }
 
     /// Once those at work have been watched for long enough, a better source joins them, or takes the place of the last.

@@ -384,8 +384,8 @@ final class SegmentWorker: TransactionClient {
         case .complete: phase = .discarding(.whole)
         case .askAgain(let reason): phase = .discarding(.askAgain(reason: reason))
         case .askUnconditionally: phase = .discarding(.askUnconditionally)
-        case .confirmEnd where endCheck == .done:
-            phase = .discarding(.askAgain(reason: "the server has no such range (416)"))
+        // The last bytes have shown the version, and once more nothing follows them.
+        case .confirmEnd where endCheck == .done: phase = .discarding(.whole)
         case .confirmEnd: phase = .discarding(.confirmEnd)
         case .fail(let error): phase = .discarding(.failed(error))
         }

@@ -114,7 +114,10 @@ struct DownloadSources {
     ///   - left: bytes that are missing.
     ///   - users: the numbers of the sources in use.
     ///   - isShared: whether several connections are in use, which the source would join.
-    func better(at now: Int64, than rate: Double, left: Int64, users: Set<Int>, isShared: Bool) -> DownloadSource? {
+    ///   - mayReturn: whether the source in use sends parts. Otherwise a trial may cost all that it has brought.
+    func better(
+        at now: Int64, than rate: Double, left: Int64, users: Set<Int>, isShared: Bool, mayReturn: Bool
+    ) -> DownloadSource? {
         let others = all.filter { !users.contains($0.number) }
         let idle = others.filter { $0.isUsable(at: now) }
         let time = rate > 0 ? Double(left) / rate : .infinity
@@ -128,7 +131,8 @@ struct DownloadSources {
         let untried = idle.filter { $0.rate == 0 && !(isAnyKnown && $0.timesLeft > 0) }
             .min { ($0.timesLeft, $0.number) < ($1.timesLeft, $1.number) }
         let trials = others.count { $0.rate > 0 || $0.timesLeft > 0 }
-        return time >= Self.worthTrying * Double(1 << min(trials, 10)) ? untried : nil
+        let doublings = trials + (isShared || mayReturn ? 0 : Self.riskyDoublings)
+        return time >= Self.worthTrying * Double(1 << min(doublings, 10)) ? untried : nil
     }
 
     /// Notes that the only connection went to a source whose rate is known.
@@ -140,6 +144,8 @@ struct DownloadSources {
     /// sources that vary do not take turns for ever.
     private static let advantage = 1.3
     private static let reluctance = 0.7
+    /// Doublings of the time that has to be left for a trial from which there is no way back.
+    private static let riskyDoublings = 3
 
     /// Seconds until the end for which another source is worth it.
     private static let worthChanging = 2.0
