@@ -14,11 +14,14 @@ struct OverlapTests {
         }
     }
 
-    @Test("it is a quarter of a mebibyte, and the whole where there is no more than that")
+    @Test("it is 256 KiB, 64 KiB of a shorter part, and the whole where there is no more than that")
     func plain() throws {
         #expect(try start(before: 1 << 20, of: resource) == 768 << 10)
-        #expect(try start(before: 256 << 10, of: resource) == 0)
+        #expect(try start(before: 256 << 10, of: resource) == 192 << 10)
+        #expect(try start(before: 65 << 10, of: resource) == 1 << 10)
+        #expect(try start(before: 64 << 10, of: resource) == 0)
         #expect(try start(before: 1, of: resource) == 0)
+        #expect(try start(.brief, before: 8 << 10, of: resource) == 0)
     }
 
     @Test("it goes back as far as there are bytes that tell versions apart, and not without an end")

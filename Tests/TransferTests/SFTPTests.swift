@@ -456,6 +456,14 @@ struct SFTPTests {
         #expect(fixture.names(beneath: server.root).allSatisfy { !$0.contains(".tmp") })
     }
 
+    @Test("a directory is no file, which asking for it once more would not change", arguments: [false, true])
+    func directory(isEmpty: Bool) async throws {
+        mkdir("\(server.root)/directory", 0o700)
+        if !isEmpty { try Resource(size: 10).write(to: "\(server.root)/directory/file") }
+        let error = try #require(await fixture.outcome(request("/directory")).result.error)
+        #expect(error.code == .permissionDenied && error.message.contains("is a directory"))
+    }
+
     // MARK: Servers that fail
 
     @Test(

@@ -120,6 +120,9 @@ struct RemotePath: Sendable, Equatable {
         return RemotePath(scheme: scheme, bytes: bytes[..<nameStart] + [UInt8(ascii: ".")] + name + tail)
     }
 
+    /// A path that the server finds where this one names a directory, and nowhere else.
+    var asDirectory: RemotePath { RemotePath(scheme: scheme, bytes: bytes + Array("/.".utf8)) }
+
     // MARK: Commands
 
     /// What follows a command's word: FTP takes the rest of the line; libcurl's SFTP takes what stands in quotes,

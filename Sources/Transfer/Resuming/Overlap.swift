@@ -8,7 +8,8 @@ struct Overlap {
     private var most = 16 << 20
     /// A short overlap, for files whose size and time on the server are the same as before.
     static let brief = Overlap(width: 8 * 1024, most: 1 << 20)
-    /// What a server that never sends more than the overlap is asked with.
+    /// What a server that never sends more than the overlap is asked with, and the least that is compared: with no more
+    /// than that, all is fetched anew.
     static let narrow = 64 * 1024
     /// Bytes after which what repeats itself says nothing: other versions are likely to have the same.
     private static let longestPeriod = 4096
@@ -31,6 +32,8 @@ struct Overlap {
     func start(
         before front: Int64, read: (UnsafeMutableRawBufferPointer, Int64) throws(TransferError) -> Int
     ) throws(TransferError) -> Int64 {
+        // A server that cuts every answer short of the usual width would otherwise begin anew each time.
+        let width = front > Int64(width) ? width : min(width, Self.narrow)
         let space = UnsafeMutableRawBufferPointer.allocate(byteCount: width, alignment: 16)
         defer { space.deallocate() }
         var start = front

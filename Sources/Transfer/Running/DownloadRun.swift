@@ -298,6 +298,8 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
                 goBack(worker)
             } else if isShared {
                 lose(worker, error)
+            } else if error.code == .truncated, worker.narrowOverlap() {
+                again(worker)
             } else if !asksLater(worker, error), !turn(from: worker, error) {
                 if restarts == 0, worker.askedFrom ?? 0 > 0, [400, 501].contains(error.httpStatus) {
                     restarts += 1

@@ -13,6 +13,8 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
         case receiving(RemoteFacts)
         /// All bytes are here; whether they are all of one version is asked.
         case confirming(RemoteFacts)
+        /// No byte came; whether that is since the path names a directory is asked.
+        case suspecting(TransferError)
         case ended
     }
 
@@ -152,7 +154,12 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
         switch phase {
         case .ended: break
         case .confirming(let facts): confirmed(ending, facts)
+        case .suspecting(let error): suspected(ending, error)
         case .asking, .receiving:
+            if case .asking = phase, ending.isOfDirectory, let error = ending.error {
+                phase = .suspecting(error)
+                return exchange.begin(RemoteStep(work: .look, path: remote.path.asDirectory))
+            }
             do throws(TransferError) {
                 if let error = ending.error, !isWhole(in: error) { throw error }
                 // No byte came: the file may be empty.
@@ -207,6 +214,16 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
         case let error? where error.code == .notFound: finish()
         case let error?: broke(error)
         }
+    }
+
+    /// - Parameter error: what asking for the file had ended in.
+    private func suspected(_ ending: RemoteEnding, _ error: TransferError) {
+        if ending.error?.code == .cancelled { return fail(.cancelled) }
+        guard ending.error == nil else { return broke(error) }
+        fail(
+            TransferError(
+                .permissionDenied,
+                "\(remote.path.text) is a directory at \(remote.host), and directories are not listed: name a file in it"))
     }
 
     private func finish() {

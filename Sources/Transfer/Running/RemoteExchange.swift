@@ -354,6 +354,8 @@ final class RemoteExchange: ExchangeHandler {
             // CURLE_QUOTE_ERROR; CURLE_REMOTE_ACCESS_DENIED, CURLE_UPLOAD_FAILED
             result.isCommandRefused = error.code == 21
             result.isNameRefused = !bodyBegun && [9, 25].contains(error.code) && !isTransient
+            // CURLE_SSH
+            result.isOfDirectory = error.code == 79 && !bodyBegun && result.facts.size != nil
             result.error = self.error(error, exchange)
         }
         end(result)

@@ -34,6 +34,8 @@ struct RemoteEnding {
     var isCommandRefused = false
     /// The error came before the server took a byte: it does not want the name.
     var isNameRefused = false
+    /// The error came before the first byte of a file over SFTP, and has no other name than SSH's: a directory fails so.
+    var isOfDirectory = false
 }
 
 /// A run that works through a ``RemoteExchange``.

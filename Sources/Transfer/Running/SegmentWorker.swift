@@ -321,11 +321,14 @@ final class SegmentWorker: TransactionClient {
         return contribution
     }
 
-    /// An answer brought the overlap and no more: the end of the file, or of what the server sends at once.
+    /// Fewer bytes to compare, where the answer brought no byte behind the overlap: it reached the end of the file, or of
+    /// what the server sends at once, or it broke off within the overlap.
     ///
-    /// - Returns: whether to ask once more from nearer to the end, which tells the two apart.
+    /// - Returns: whether to ask once more from nearer to the end.
     func narrowOverlap() -> Bool {
-        guard let askedFrom, askedFrom < haveBefore else { return false }
+        guard let askedFrom, askedFrom < haveBefore, start <= haveBefore, received > receivedBefore else {
+            return false
+        }
         return overlap.shrink()
     }
 
