@@ -411,6 +411,24 @@ struct ResumingTests {
         #expect(resource.difference(fromFileAt: file.path) == nil)
     }
 
+    @Test("a 416 without a tag is believed once the last bytes have shown the version, though nobody tells the size")
+    func completeByBare416() async throws {
+        let resource = Resource(size: 1000)
+        let tag = try #require(resource.entityTag)
+        let chunk = Array("3e8\r\n".utf8) + resource.bytes + Array("\r\n".utf8)
+        let bare = answer("416 Range Not Satisfiable", ["Content-Length: 0", "Content-Range: bytes */1000"])
+        let last = answer(
+            "206 Partial Content", ["ETag: \(tag)", "Content-Length: 1000", "Content-Range: bytes 0-999/*"],
+            resource.bytes)
+        let server = try RawServer([
+            answer("200 OK", ["ETag: \(tag)", "Transfer-Encoding: chunked"], chunk), bare, last, bare,
+        ])
+        let first = await download(server.url())
+        let file = try await download(server.url(), first.resumeData).result.get()
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+        #expect(server.requests.count == 4 && restarts.all.isEmpty)
+    }
+
     @Test("F43: a 416 that puts the end of the file where its body was cut is not believed by itself")
     func lyingEnd() async throws {
         let resource = Resource(size: 1000)

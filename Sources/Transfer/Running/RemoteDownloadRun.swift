@@ -223,7 +223,8 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
         fail(
             TransferError(
                 .permissionDenied,
-                "\(remote.path.text) is a directory at \(remote.host), and directories are not listed: name a file in it"))
+                "\(remote.path.text) on \(remote.host) is a directory, and directories are not listed: name a file in it"
+            ))
     }
 
     private func finish() {

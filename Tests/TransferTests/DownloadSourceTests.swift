@@ -1,0 +1,68 @@
+import Testing
+
+@testable import Transfer
+
+@Suite("Which of its sources a download asks")
+struct DownloadSourceTests {
+    private func sources(_ mirrors: Int) -> DownloadSources {
+        var request = TransferRequest(url: "http://own/file")
+        request.mirrors = (1...mirrors).map { "http://mirror\($0)/file" }
+        return DownloadSources(request)
+    }
+
+    private static let second: Int64 = 1_000_000
+
+    /// The number of the source that takes the place of the own one, which brings 1 MB/s, or joins it.
+    private func better(
+        in sources: DownloadSources, seconds: Int64, isShared: Bool = false, mayReturn: Bool = true
+    ) -> Int? {
+        sources.better(
+            at: 0, than: Double(Self.second), left: seconds * Self.second, users: [0], isShared: isShared,
+            mayReturn: mayReturn)?.number
+    }
+
+    @Test("an untried one is tried where ten seconds are left, and twice as many after each trial that brought less")
+    func trials() {
+        let sources = sources(3)
+        #expect(better(in: sources, seconds: 9) == nil && better(in: sources, seconds: 10) == 1)
+        sources.all[1].note(rate: 1000)
+        #expect(better(in: sources, seconds: 19) == nil && better(in: sources, seconds: 20) == 2)
+        sources.all[2].note(rate: 1000)
+        #expect(better(in: sources, seconds: 39) == nil && better(in: sources, seconds: 40) == 3)
+        sources.all[3].note(rate: 1000)
+        #expect(better(in: sources, seconds: 1_000) == nil)
+    }
+
+    @Test("a single source that sends no ranges is left for an untried one where 80 seconds are left")
+    func noWayBack() {
+        let sources = sources(1)
+        #expect(better(in: sources, seconds: 79, mayReturn: false) == nil)
+        #expect(better(in: sources, seconds: 80, mayReturn: false) == 1)
+        #expect(better(in: sources, seconds: 10, isShared: true, mayReturn: false) == 1)
+    }
+
+    @Test("a source that is known to be faster is taken, ever more reluctantly")
+    func known() {
+        var sources = sources(1)
+        sources.all[1].note(rate: 1.5 * Double(Self.second))
+        #expect(better(in: sources, seconds: 1) == nil && better(in: sources, seconds: 2) == 1)
+        sources.noteReturn()
+        #expect(better(in: sources, seconds: 1_000) == nil)
+        sources.all[1].note(rate: 2.1 * Double(Self.second))
+        #expect(better(in: sources, seconds: 2) == 1)
+        for _ in 0..<10 { sources.noteReturn() }
+        sources.all[1].note(rate: 3.9 * Double(Self.second))
+        #expect(better(in: sources, seconds: 1_000) == nil)
+        sources.all[1].note(rate: 4.1 * Double(Self.second))
+        #expect(better(in: sources, seconds: 2) == 1)
+    }
+
+    @Test("one that rests or has another file is not taken")
+    func unusable() {
+        let sources = sources(2)
+        sources.all[1].fail(at: 0)
+        #expect(better(in: sources, seconds: 100) == 2)
+        sources.all[2].drop()
+        #expect(better(in: sources, seconds: 100) == nil)
+    }
+}
