@@ -81,6 +81,54 @@ struct MirrorTests {
         #expect(mirror.requests().map { $0.header("range") } == [nil])
     }
 
+    @Test("a mirror goes on with what an earlier life left, where the server is gone and a digest is known")
+    func goneSince() async throws {
+        let resource = Resource(size: 6 << 20)
+        let own = try ScriptedServer(["/f": [.serveThenCut(resource, after: 4 << 20)]])
+        let mirror = try ScriptedServer(["/f": [.serve(resource)]])
+        var request = request(own.url("/f"), mirrors: [mirror.url("/f")])
+        request.segments = .one
+        let target = place.target(digest: sha256(of: resource))
+        let first = await manager.download(request.redirected(to: request.url), to: target).outcome
+        let resumeData = try #require(first.resumeData)
+        own.stop()
+        let file = try await manager.download(request, to: target, resumingWith: resumeData).value
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+        #expect(mirror.bodyBytesSent(for: "/f") == 2 << 20)
+    }
+
+    @Test("a mirror with another file discards nothing of what a server sent that fails for now", arguments: [true, false])
+    func otherFileAfterFailure(sendsRanges: Bool) async throws {
+        let resource = Resource(size: 6 << 20)
+        let own = try ScriptedServer(["/f": [.serveThenCut(resource, after: 4 << 20), .status(503), .serve(resource)]])
+        let mirror = try ScriptedServer([
+            "/f": [sendsRanges ? .serve(Resource(size: 5 << 20, seed: 2)) : .chunked(Resource(size: 6 << 20, seed: 2))]
+        ])
+        var request = request(own.url("/f"), mirrors: [mirror.url("/f")])
+        request.segments = .one
+        manager.retrier = CountingRetrier(limit: 4)
+        let file = try await manager.download(request, to: place.target(digest: sha256(of: resource))).value
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+        #expect(own.bodyBytesSent(for: "/f") < resource.size + 1000 && !mirror.requests().isEmpty)
+        #expect(restarts.all.isEmpty)
+    }
+
+    @Test("a file that changed on its own server is fetched anew, where no mirror goes on with the version before")
+    func changedMeanwhile() async throws {
+        let (before, after) = (Resource(size: 6 << 20, seed: 2), Resource(size: 6 << 20))
+        var changed = after
+        changed.entityTag = "\"2\""
+        let own = try ScriptedServer(["/f": [.serveThenCut(before, after: 4 << 20), .serve(changed)]])
+        let mirror = try ScriptedServer([:])
+        var request = request(own.url("/f"), mirrors: [mirror.url("/f")])
+        request.segments = .one
+        let target = place.target(digest: sha256(of: after))
+        let first = await manager.download(request.redirected(to: request.url), to: target).outcome
+        let resumeData = try #require(first.resumeData)
+        let file = try await manager.download(request, to: target, resumingWith: resumeData).value
+        #expect(after.difference(fromFileAt: file.path) == nil)
+    }
+
     @Test("where no server has it the first one's word counts")
     func nobody() async throws {
         let own = try ScriptedServer(["/f": [.status(403)]])
@@ -245,6 +293,20 @@ struct MirrorTests {
             request(own.url("/f"), mirrors: [mirror.url("/f")]), to: place.target()
         ).value
         #expect(resource.difference(fromFileAt: file.path) == nil)
+    }
+
+    @Test("a mirror that joins and states another digest leaves the others at work")
+    func otherDigestJoins() async throws {
+        func headers(_ resource: Resource) -> [String] {
+            ["Repr-Digest: sha-256=:\(Data(SHA256.hash(data: resource.bytes)).base64EncodedString()):"]
+        }
+        let (resource, other) = (Resource(size: 12_000_000), Resource(size: 12_000_000, seed: 9))
+        let own = try ScriptedServer(
+            line: NetworkLine(roundTrip: 5, rate: 2_000_000),
+            ["/f": [.serve(resource, headers: headers(resource))]])
+        let mirror = try ScriptedServer(["/f": [.serve(other, headers: headers(other))]])
+        _ = try await fetch(resource, [own, mirror], digest: nil, segments: .fixed(2))
+        #expect(mirror.requests().count == 1)
     }
 
     @Test("a server whose file has another size than the one that is wanted makes way for the next")

@@ -40,6 +40,13 @@ extension DownloadFile {
         return destination
     }
 
+    /// Whether the destination itself knows a digest of the file, or of its pieces.
+    func isDigestKnown() throws(TransferError) -> Bool {
+        guard let target else { return false }
+        let destination = try target.destination(ResourceMetadata(nil, version))
+        return destination.digest != nil || destination.pieces != nil
+    }
+
     /// What is stated of the version that answers. What was stated before holds on for it, though it is not said again.
     private func stated(_ metadata: ResourceMetadata) -> FileDigest? {
         let tag = (metadata.head?.validator ?? version.validator).strongEntityTag

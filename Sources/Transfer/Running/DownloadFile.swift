@@ -149,6 +149,26 @@ final class DownloadFile {
     /// Whether bytes of different sources may be joined: what is wrong with the whole will show.
     var isJoinable: Bool { digest != nil || isChecked }
 
+    /// Whether another source may bring what is missing. After a mismatch no two servers' bytes are joined again, unless
+    /// each piece shows whose are wrong.
+    var mayBeJoined: Bool {
+        let isTrusted = task.mismatches.isEmpty || isChecked
+        return count == 0 || (isTrusted && (isJoinable || version.isJoined))
+    }
+
+    /// Whether another source is asked after the one that the bytes are from has failed. What is here is worth waiting for
+    /// that one, unless it can never be gone on with.
+    func isLeft(after error: TransferError) -> Bool {
+        switch RetryClass(error) {
+        case .never, .whenAuthorised: true
+        case .soon: mayBeJoined || count < Self.worthWaiting || task.originalRequest.leavesFailingSource
+        default: mayBeJoined
+        }
+    }
+
+    /// Bytes that are worth waiting for their source.
+    private static let worthWaiting: Int64 = 1 << 20
+
     /// - Parameters:
     ///   - known: what a person says that the file hashes to; outranks what the server says.
     ///   - stated: what the server says.

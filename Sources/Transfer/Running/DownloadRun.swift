@@ -34,6 +34,8 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     private static let versionLimit = 256
     /// Why the first source could not be used.
     private var firstFailure: TransferError?
+    /// A source that was left for others since it has another version than what is here, and what showed that.
+    private var changed: (source: DownloadSource, reason: String)?
 
     private var restarts = 0
     private static let restartLimit = 2
@@ -63,8 +65,6 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
 
     /// Bytes that have to be missing for a second connection.
     private static let smallestShared: Int64 = 4 << 20
-    /// Bytes that are worth waiting for their source.
-    private static let worthWaiting: Int64 = 1 << 20
     /// Doublings of the time until a connection is added again, after so many occasions in a row: 32 seconds.
     private static let lossLimit = 5
     /// Milliseconds that a server is left alone that refused a second connection.
@@ -74,12 +74,13 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     /// Milliseconds between looks where one connection is left as it is.
     private static let calmInterval: Int64 = 1_000
 
-    init(task: DownloadTask, core: LoopCore) {
+    /// - Parameter file: what is here of it; absent: what an earlier attempt left.
+    init(task: DownloadTask, core: LoopCore, file: DownloadFile? = nil) {
         self.task = task
         self.core = core
         session = task.session
         borrowed = BorrowedConnections(of: task)
-        file = DownloadFile(task: task, core: core)
+        self.file = file ?? DownloadFile(task: task, core: core)
         growth = ConnectionGrowth(task.originalRequest.segments)
         sources = DownloadSources(task.originalRequest, wrong: task.mismatches.wrong)
         home = sources.own.number
@@ -113,22 +114,43 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         if let total = file.version.total, file.count == total, total > 0 { return finish(worker) }
         task.progress.setConnections(1)
         do throws(TransferError) {
-            try joinChecked(worker)
+            try prepareJoining(worker)
         } catch {
             return broke(worker, error)
         }
         askForRest(worker)
     }
 
-    /// Where pieces are checked one by one, what is missing may come from another source than what is here.
-    private func joinChecked(_ worker: SegmentWorker) throws(TransferError) {
-        guard file.count > 0, file.target != nil, !task.mismatches.isEmpty,
-            file.version.validator.ifRange == nil
-                || file.version.origin != ResumeData.resource(of: worker.source.request.url)
-        else { return }
+    /// Goes on with mirrors in the place of a file server.
+    ///
+    /// - Parameters:
+    ///   - error: why that one is left.
+    ///   - isSuspended: whether the task is.
+    func standIn(after error: TransferError, isSuspended: Bool) {
+        firstFailure = error
+        self.isSuspended = isSuspended
+        let worker = SegmentWorker(self)
+        workers = [worker]
+        if isSuspended { worker.transaction.pause(.suspended) }
+        task.progress.setConnections(1)
+        begin(worker, mayJoin: file.mayBeJoined, "the file is fetched from a mirror")
+    }
+
+    /// Finds out before the first answer whether another source may go on with the bytes that are here: the server may be
+    /// gone.
+    ///
+    /// Where pieces are checked one by one, what is missing after a mismatch may come from another source.
+    private func prepareJoining(_ worker: SegmentWorker) throws(TransferError) {
+        guard file.count > 0, file.target != nil else { return }
+        if task.mismatches.isEmpty {
+            guard sources.all.count > 1, try file.isDigestKnown() else { return }
+        }
         destination = try file.place(
             ResourceMetadata(nil, file.version), total: file.version.total, ofMirror: worker.source.number > 0)
-        if file.isChecked { file.join() }
+        let isOwn =
+            file.version.validator.ifRange != nil
+            && file.version.origin == ResumeData.resource(of: worker.source.request.url)
+        if !task.mismatches.isEmpty, file.isChecked, !isOwn { file.join() }
     }
 
     /// Has a worker fetch the first bytes that are missing.
@@ -300,7 +322,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
                 lose(worker, error)
             } else if error.code == .truncated, worker.narrowOverlap() {
                 again(worker)
-            } else if !asksLater(worker, error), !turn(from: worker, error) {
+            } else if !asksLater(worker, error), !turn(from: worker, error), !beginAnew(from: worker) {
                 if restarts == 0, worker.askedFrom ?? 0 > 0, [400, 501].contains(error.httpStatus) {
                     restarts += 1
                     worker.askForWhole("the server refuses to send a part (\(error.httpStatus ?? 0))")
@@ -309,10 +331,11 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
                 }
             }
         case .refused(let error):
-            if error.code == .checksumMismatch, !isShared {
+            if error.code == .checksumMismatch {
                 // It has another file than the one that is wanted.
                 worker.source.drop()
-                if turn(from: worker, error) { return }
+                if isShared { return dismiss(worker) }
+                if turn(from: worker, error) || beginAnew(from: worker) { return }
             }
             broke(worker, firstFailure ?? error)
         }
@@ -331,8 +354,32 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         if sources.all.count == 1 { isSingle = true }
         if isShared { return dismiss(worker) }
         let next = sources.best(at: core.now.milliseconds, users: [:], where: { $0 !== worker.source })
-        guard file.count > 0, file.isJoinable, let next, flush(worker) else { return restart(worker, reason) }
+        guard file.count > 0, file.isJoinable, let next, flush(worker) else {
+            if !beginAnew(from: worker) { restart(worker, reason) }
+            return
+        }
+        if firstFailure == nil { changed = changed ?? (worker.source, reason) }
         hand(worker, to: next, mayJoin: true)
+    }
+
+    /// Nobody else goes on with the bytes that are here: they make way for the version that the first source has which
+    /// was left for that.
+    ///
+    /// - Returns: whether that source is asked for the whole.
+    private func beginAnew(from worker: SegmentWorker) -> Bool {
+        guard let changed, changed.source !== worker.source, flush(worker) else { return false }
+        self.changed = nil
+        hand(worker, to: changed.source, mayJoin: false, changed.reason)
+        return true
+    }
+
+    /// Why the source failed that what is here is from, where that may pass.
+    private var passingFailure: TransferError? {
+        guard let firstFailure, file.count > 0, !task.originalRequest.leavesFailingSource else { return nil }
+        switch RetryClass(firstFailure) {
+        case .never, .whenAuthorised: return nil
+        default: return firstFailure
+        }
     }
 
     /// The place that its source led to refuses it: the source may lead to another one by now.
@@ -483,26 +530,22 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         worker.source.fail(at: now, rest: Int64(error.retryAfter ?? 0) * 1000)
         firstFailure = firstFailure ?? error
         guard (try? worker.writer.flush()) != nil else { return false }
-        // After a mismatch no two servers' bytes are joined again, unless each piece shows whose are wrong.
-        let isTrusted = task.mismatches.isEmpty || file.isChecked
-        let mayJoin = file.count == 0 || (isTrusted && (file.isJoinable || file.version.isJoined))
-        // What is here is worth waiting for, unless it can never be gone on with.
-        let retrying = RetryClass(error)
-        guard
-            mayJoin || retrying == .never || retrying == .whenAuthorised
-                || (retrying == .soon
-                    && (file.count < Self.worthWaiting || task.originalRequest.leavesFailingSource)),
+        guard file.isLeft(after: error),
             let next = sources.best(at: now, users: [:], where: { $0 !== worker.source })
         else { return false }
-        hand(worker, to: next, mayJoin: mayJoin)
+        hand(worker, to: next, mayJoin: file.mayBeJoined)
         return true
     }
 
     /// Another source brings what the last connection would have brought.
     ///
-    /// - Parameter mayJoin: what is here of the file is gone on with; otherwise it makes way for the whole, once that
-    ///   comes.
-    private func hand(_ worker: SegmentWorker, to next: DownloadSource, mayJoin: Bool) {
+    /// - Parameters:
+    ///   - mayJoin: what is here of the file is gone on with; otherwise it makes way for the whole, once that comes.
+    ///   - reason: why it makes way.
+    private func hand(
+        _ worker: SegmentWorker, to next: DownloadSource, mayJoin: Bool,
+        _ reason: String = "the file is fetched from a mirror"
+    ) {
         lastNumber += 1
         let other = SegmentWorker(self, beside: worker, at: next, number: lastNumber)
         workers.append(other)
@@ -511,11 +554,16 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         worker.stop()
         home = next.number
         other.transaction.isQuiet = false
+        begin(other, mayJoin: mayJoin, reason)
+    }
+
+    /// Has another source's worker ask for what is missing, or for the whole.
+    private func begin(_ worker: SegmentWorker, mayJoin: Bool, _ reason: String) {
         if mayJoin, file.count > 0 {
             file.join()
-            askForRest(other)
+            askForRest(worker)
         } else {
-            other.askForWhole("the file is fetched from a mirror")
+            worker.askForWhole(reason)
         }
     }
 
@@ -769,6 +817,8 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
 
     /// What is here is of no use: the whole is asked for once more, over one connection.
     private func restart(_ worker: SegmentWorker, _ reason: String) {
+        // A mirror with another file discards nothing that the source which failed may go on with later.
+        if worker.received == 0, let error = passingFailure { return fail(error) }
         if isShared { isSingle = true }
         let worker = member(for: worker)
         letGo(allBut: worker)

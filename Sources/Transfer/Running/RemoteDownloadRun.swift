@@ -52,17 +52,53 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
         } catch {
             return fail(error)
         }
+        do throws(TransferError) {
+            if try passesWrongServer() { return }
+            try prepareJoining()
+        } catch {
+            return broke(error)
+        }
         // Every byte came in an earlier life.
         if let total = file.version.total, file.front == total, total > 0 {
-            return confirm(RemoteFacts(file.version))
+            return isOfMirror ? finish() : confirm(known)
         }
         ask()
+    }
+
+    private var resource: String { ResumeData.resource(of: task.originalRequest.url) }
+
+    /// Has mirrors bring the file, where this server alone has brought another one.
+    ///
+    /// - Returns: whether they do.
+    private func passesWrongServer() throws(TransferError) -> Bool {
+        guard task.mismatches.wrong.contains(resource) else { return false }
+        let words = "what \(remote.host) has at \(remote.path.text) is another file than the checksum is of"
+        return try standIn(after: TransferError(.checksumMismatch, words))
+    }
+
+    /// Finds out whether a digest of the whole is known, by which mirrors and this server may go on with each other's bytes.
+    private func prepareJoining() throws(TransferError) {
+        let mayHaveOthers =
+            DownloadSources.hasMirrors(task.originalRequest) || file.version.isJoined || file.version.origin != resource
+        guard file.count > 0, file.target != nil, mayHaveOthers else { return }
+        if !file.version.isJoined {
+            guard try file.isDigestKnown() else { return }
+        }
+        destination = try file.place(ResourceMetadata(nil, file.version), total: file.version.total)
+    }
+
+    /// Whether another server began what is here, and a digest of the whole will tell whether it is this server's file.
+    private var isOfMirror: Bool { file.count > 0 && file.isJoinable && file.version.origin != resource }
+
+    /// What is known of the file: a mirror's time is not this server's.
+    private var known: RemoteFacts {
+        isOfMirror ? RemoteFacts(size: file.version.total) : RemoteFacts(file.version)
     }
 
     private func ask() {
         phase = .asking
         do throws(TransferError) {
-            let known = try RemoteFacts(file.version).offset(have: file.front) { (overlap) throws(TransferError) in
+            let known = try known.offset(have: file.front) { (overlap) throws(TransferError) in
                 try file.start(of: overlap)
             }
             offset = known ?? 0
@@ -101,9 +137,10 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
 
     /// The server has said what it knows of the file, and no byte has been taken.
     private func begin(_ facts: RemoteFacts) throws(TransferError) {
-        if file.front > 0 {
-            let known = RemoteFacts(file.version)
-            if let reason = known.difference(to: facts, isCompared: offset < file.front) {
+        if file.count > 0 {
+            if isOfMirror { file.join() }
+            let isCompared = file.version.isJoined || offset < file.front
+            if let reason = known.difference(to: facts, isCompared: isCompared) {
                 throw TransferError(.remoteChanged, reason)
             }
         }
@@ -161,7 +198,11 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
                 return exchange.begin(RemoteStep(work: .look, path: remote.path.asDirectory))
             }
             do throws(TransferError) {
-                if let error = ending.error, !isWhole(in: error) { throw error }
+                if let error = ending.error, !isWhole(in: error) {
+                    // What this machine refuses it would refuse a mirror too.
+                    if exchange.failure == nil, try standIn(after: error) { return }
+                    throw error
+                }
                 // No byte came: the file may be empty.
                 if case .asking = phase { try begin(ending.facts) }
                 guard case .receiving(let facts) = phase else { return }
@@ -177,6 +218,26 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
     private func isWhole(in error: TransferError) -> Bool {
         guard case .receiving(let facts) = phase, [.truncated, .stalled].contains(error.code) else { return false }
         return facts.size == writer.position
+    }
+
+    /// Has mirrors go on, where the file server fails the download and it names some.
+    ///
+    /// - Returns: whether they do.
+    private func standIn(after error: TransferError) throws(TransferError) -> Bool {
+        guard error.code != .cancelled, error.code != .remoteChanged,
+            DownloadSources.hasMirrors(task.originalRequest), file.isLeft(after: error)
+        else { return false }
+        try writer.flush()
+        phase = .ended
+        writer.release()
+        let run = DownloadRun(task: task, core: core, file: file)
+        let isSuspended = exchange.isSuspended
+        // Nobody else holds this run from here on.
+        withExtendedLifetime(self) {
+            core.adopt(run, as: task.identifier)
+            run.standIn(after: error, isSuspended: isSuspended)
+        }
+        return true
     }
 
     /// libcurl saw a complete body; whether it is, our own count says.
@@ -218,13 +279,19 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
 
     /// - Parameter error: what asking for the file had ended in.
     private func suspected(_ ending: RemoteEnding, _ error: TransferError) {
-        if ending.error?.code == .cancelled { return fail(.cancelled) }
-        guard ending.error == nil else { return broke(error) }
-        fail(
-            TransferError(
+        if let error = exchange.failure { return broke(error) }
+        var error = error
+        if ending.error == nil {
+            error = TransferError(
                 .permissionDenied,
-                "\(remote.path.text) on \(remote.host) is a directory, and directories are not listed: name a file in it"
-            ))
+                "\(remote.path.text) on \(remote.host) is a directory, and directories are not listed: name a file in it")
+        }
+        do throws(TransferError) {
+            if try standIn(after: error) { return }
+            throw error
+        } catch {
+            broke(error)
+        }
     }
 
     private func finish() {
@@ -238,6 +305,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
             }
             guard let part else { return }
             guard let destination else { throw TransferError(.internal, "a file without a destination") }
+            if !task.mismatches.isEmpty { task.setSoleSource(task.originalRequest.url) }
             end()
             task.progress.setTotal(size)
             session.publish(task, part, size: size, destination: destination, file.verification())

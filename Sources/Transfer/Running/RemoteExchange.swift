@@ -192,6 +192,9 @@ final class RemoteExchange: ExchangeHandler {
 
     var holdsPause: Bool { !pauses.isEmpty }
 
+    /// Whether the task is suspended.
+    var isSuspended: Bool { pauses.contains(.suspended) }
+
     func pause(_ reason: Transaction.Pauses) {
         pauses.insert(reason)
         hasPaused = true

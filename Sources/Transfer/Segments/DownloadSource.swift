@@ -66,16 +66,21 @@ final class DownloadSource {
 /// All sources of one download.
 struct DownloadSources {
     private(set) var all: [DownloadSource]
+    private let request: TransferRequest
 
     /// Sources of one download at most, whoever names them.
     static let limit = 64
 
+    /// Sources that HTTP's connections can ask: a file server is none.
+    ///
     /// - Parameters:
     ///   - request: names its mirrors.
     ///   - wrong: those that come last, since they brought another file; see ``Mismatches/wrong``.
     init(_ request: TransferRequest, wrong: Set<String> = []) {
+        self.request = request
         all = [DownloadSource(number: 0, request: request)]
         for mirror in request.mirrors { add(mirror) }
+        if RemoteScheme(of: request.url) != nil, all.count > 1 { all.removeFirst() }
         guard !wrong.isEmpty else { return }
         let isWrong = { (source: DownloadSource) in wrong.contains(ResumeData.resource(of: source.request.url)) }
         all = all.filter { !isWrong($0) } + all.filter(isWrong)
@@ -86,12 +91,18 @@ struct DownloadSources {
 
     /// - Parameter url: passed over where it is there already, or of a scheme that connections of HTTP's cannot join.
     mutating func add(_ url: String) {
-        guard all.count < Self.limit, !all.contains(where: { $0.request.url == url }),
-            let scheme = url.firstRange(of: "://").map({ url[..<$0.lowerBound].lowercased() }),
-            scheme == "http" || scheme == "https"
-        else { return }
-        all.append(DownloadSource(number: all.count, request: own.request.redirected(to: url)))
+        guard all.count < Self.limit, Self.isHTTP(url), !all.contains(where: { $0.request.url == url }) else { return }
+        let last = all.map(\.number).max() ?? 0
+        all.append(DownloadSource(number: last + 1, request: request.redirected(to: url)))
     }
+
+    private static func isHTTP(_ url: String) -> Bool {
+        let scheme = url.firstRange(of: "://").map { url[..<$0.lowerBound].lowercased() }
+        return scheme == "http" || scheme == "https"
+    }
+
+    /// Whether a request names mirrors that HTTP's connections can ask.
+    static func hasMirrors(_ request: TransferRequest) -> Bool { request.mirrors.contains(where: isHTTP) }
 
     /// Adds what an answer names as duplicates of itself (RFC 6249, section 2), the best ones first.
     mutating func add(duplicates head: ResponseHead, at url: CurlURL) {
@@ -100,7 +111,7 @@ struct DownloadSources {
         let ordered = links.map { (Int($0.value(of: "pri") ?? "") ?? 999_999, $0.target) }.sorted { $0.0 < $1.0 }
         for (_, target) in ordered {
             guard let found = try? CurlURL(target, relativeTo: url),
-                found.scheme == url.scheme || found.scheme == "https" || own.request.allowsDowngrade
+                found.scheme == url.scheme || found.scheme == "https" || request.allowsDowngrade
             else { continue }
             add(found.text)
         }
