@@ -97,7 +97,9 @@ struct MirrorTests {
         #expect(mirror.bodyBytesSent(for: "/f") == 2 << 20)
     }
 
-    @Test("a mirror with another file discards nothing of what a server sent that fails for now", arguments: [true, false])
+    @Test(
+        "a mirror with another file discards nothing of what a server sent that fails for now",
+        arguments: [true, false])
     func otherFileAfterFailure(sendsRanges: Bool) async throws {
         let resource = Resource(size: 6 << 20)
         let own = try ScriptedServer(["/f": [.serveThenCut(resource, after: 4 << 20), .status(503), .serve(resource)]])

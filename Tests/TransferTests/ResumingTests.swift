@@ -164,6 +164,31 @@ struct ResumingTests {
         #expect(restarts.all.isEmpty)
     }
 
+    @Test("under a digest a server without a validator is asked for the next byte, however little it sends at once")
+    func digestInsteadOfOverlap() async throws {
+        var resource = bare(400_000, seed: 1)
+        resource.zeros = 50_000..<350_000
+        let server = try ScriptedServer(["/f": [.serveThenCut(resource, after: 20_000)]])
+        let target = place.target(digest: sha256(of: resource))
+        var resumeData: ResumeData?
+        for attempt in 1...20 {
+            let outcome = await download(server.url("/f"), resumeData, target: target)
+            resumeData = outcome.resumeData
+            #expect((outcome.result.error == nil) == (attempt == 20))
+        }
+        #expect(resource.difference(fromFileAt: place.temporary.file("file")) == nil)
+        #expect(server.bodyBytesSent(for: "/f") == resource.size && restarts.all.isEmpty)
+    }
+
+    @Test("under a digest a file that changed is found out in the end, and fetched anew")
+    func digestFindsChange() async throws {
+        let (before, after) = (bare(400_000, seed: 1), bare(400_000, seed: 2))
+        let server = try ScriptedServer(["/f": [.serveThenCut(before, after: 300_000), .serve(after)]])
+        manager.retrier = CountingRetrier(limit: 3)
+        let file = try await download(server.url("/f"), target: place.target(digest: sha256(of: after))).result.get()
+        #expect(after.difference(fromFileAt: file.path) == nil)
+    }
+
     @Test(
         "an answer that lies is not believed, and asked for once more the whole comes right",
         arguments: [

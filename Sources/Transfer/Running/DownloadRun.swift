@@ -136,14 +136,14 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         begin(worker, mayJoin: file.mayBeJoined, "the file is fetched from a mirror")
     }
 
-    /// Finds out before the first answer whether another source may go on with the bytes that are here: the server may be
-    /// gone.
+    /// Finds out before the first answer whether the destination knows a digest: under one, the bytes that are here are
+    /// gone on with whatever the server says of its version, and another source may do that too.
     ///
     /// Where pieces are checked one by one, what is missing after a mismatch may come from another source.
     private func prepareJoining(_ worker: SegmentWorker) throws(TransferError) {
         guard file.count > 0, file.target != nil else { return }
         if task.mismatches.isEmpty {
-            guard sources.all.count > 1, try file.isDigestKnown() else { return }
+            guard try file.isDigestKnown() else { return }
         }
         destination = try file.place(
             ResourceMetadata(nil, file.version), total: file.version.total, ofMirror: worker.source.number > 0)

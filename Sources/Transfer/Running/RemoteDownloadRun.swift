@@ -282,9 +282,8 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
         if let error = exchange.failure { return broke(error) }
         var error = error
         if ending.error == nil {
-            error = TransferError(
-                .permissionDenied,
-                "\(remote.path.text) on \(remote.host) is a directory, and directories are not listed: name a file in it")
+            let words = "is a directory, and directories are not listed: name a file in it"
+            error = TransferError(.permissionDenied, "\(remote.path.text) on \(remote.host) \(words)")
         }
         do throws(TransferError) {
             if try standIn(after: error) { return }

@@ -355,7 +355,7 @@ final class RemoteExchange: ExchangeHandler {
         case .stalled: result.error = stalled
         case .failed(let error):
             // CURLE_QUOTE_ERROR; CURLE_REMOTE_ACCESS_DENIED, CURLE_UPLOAD_FAILED
-            result.isCommandRefused = error.code == 21
+            result.isCommandRefused = error.code == 21 && !isTransient
             result.isNameRefused = !bodyBegun && [9, 25].contains(error.code) && !isTransient
             // CURLE_SSH
             result.isOfDirectory = error.code == 79 && !bodyBegun && result.facts.size != nil

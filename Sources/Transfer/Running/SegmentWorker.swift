@@ -307,9 +307,10 @@ final class SegmentWorker: TransactionClient {
             let last = end.flatMap { $0 < file.version.total ?? .max ? "\($0 - 1)" : nil } ?? ""
             contribution.fields.append("Range: bytes=\(start)-\(last)")
         } else {
-            // Bytes that nothing vouches for are fetched once more and compared, and those behind a gap do not count.
+            // Bytes that nothing vouches for are fetched once more and compared, unless a digest will tell, and those behind
+            // a gap do not count.
             haveBefore = file.front
-            let from = try file.start(of: overlap)
+            let from = file.isJoinable && file.version.total != nil ? haveBefore : try file.start(of: overlap)
             guard from > 0 else { return contribution }
             askedFrom = from
             contribution.fields.append("Range: bytes=\(from)-")
