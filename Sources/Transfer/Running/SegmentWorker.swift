@@ -327,7 +327,7 @@ final class SegmentWorker: TransactionClient {
     ///
     /// - Returns: whether to ask once more from nearer to the end.
     func narrowOverlap() -> Bool {
-        guard let askedFrom, askedFrom < haveBefore, start <= haveBefore, received > receivedBefore else {
+        guard isPart, let askedFrom, askedFrom < haveBefore, start <= haveBefore, received > receivedBefore else {
             return false
         }
         return overlap.shrink()
