@@ -33,7 +33,9 @@ struct StoreFile {
         guard lstat(path, &status) == 0 else { throw .io(Self.reason(path)) }
         guard status.st_mode & S_IFMT == S_IFREG else { throw .notADatabase(path: path) }
         if status.st_size == 0 { return }
-        guard try hasMagic() else { throw .notADatabase(path: path) }
+        if try !hasMagic() {
+            guard try isUnfinished() else { throw .notADatabase(path: path) }
+        }
         do {
             do {
                 try judgeContent(readonly: true)
@@ -72,12 +74,28 @@ struct StoreFile {
 
     /// SQLite takes a file that is shorter than its header for an empty database, and overwrites it.
     private func hasMagic() throws(StoreError) -> Bool {
+        try Self.beginning(of: path, count: 16)?.elementsEqual("SQLite format 3\0".utf8) ?? false
+    }
+
+    /// Whether the very first transaction was cut off while it reached the disk, so that any part of the first page may be
+    /// missing. Its rollback journal says that the database had no pages before (SQLite's file format, section 3), and
+    /// whoever opens it empties it.
+    private func isUnfinished() throws(StoreError) -> Bool {
+        guard let header = try Self.beginning(of: path + "-journal", count: 20) else { return false }
+        let magic: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
+        return header.starts(with: magic) && header[16..<20].allSatisfy { $0 == 0 }
+    }
+
+    /// - Returns: `nil` where there is no such file, or it is shorter.
+    private static func beginning(of path: String, count: Int) throws(StoreError) -> [UInt8]? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-        guard descriptor >= 0 else { throw .io(Self.reason(path)) }
+        guard descriptor >= 0 else {
+            if errno == ENOENT { return nil }
+            throw .io(reason(path))
+        }
         defer { _ = close(descriptor) }  // nothing was written to it
-        var header = [UInt8](repeating: 0, count: 16)
-        guard read(descriptor, &header, header.count) == header.count else { return false }
-        return header.elementsEqual("SQLite format 3\0".utf8)
+        var bytes = [UInt8](repeating: 0, count: count)
+        return read(descriptor, &bytes, count) == count ? bytes : nil
     }
 
     private static func reason(_ path: String) -> String {

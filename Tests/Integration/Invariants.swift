@@ -57,7 +57,7 @@ struct Invariants {
 
     private func database() async throws {
         let copy = try TemporaryDirectory()
-        for name in ["dld.db", "dld.db-wal"] where exists("\(daemon.stateDirectory)/\(name)") {
+        for name in ["dld.db", "dld.db-wal", "dld.db-journal"] where exists("\(daemon.stateDirectory)/\(name)") {
             // Of a copy: whoever opens the database itself would do the daemon's recovery for it.
             let from = URL(filePath: "\(daemon.stateDirectory)/\(name)")
             try FileManager.default.copyItem(at: from, to: URL(filePath: copy.file(name)))

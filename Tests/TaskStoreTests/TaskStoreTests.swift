@@ -1,3 +1,4 @@
+import FoundationEssentials
 import GRDB
 import Glibc
 import TaskModel
@@ -127,6 +128,31 @@ struct TaskStoreTests {
         #expect(throws: StoreError.notADatabase(path: path)) { try TaskStore(directory: directory.path) }
         #expect(try StoreFixture.bytes(of: path) == Array(text.utf8))
         #expect(TemporaryDirectory.names(beneath: directory.path) == ["dld.db"])
+    }
+
+    @Test("a database whose first transaction a power cut broke off becomes one, whatever the disk has of it")
+    func tornCreation() throws {
+        // What SQLite 3.40 writes before the first page: no pages before, sectors of 512 bytes, pages of 4096.
+        let journal: [UInt8] =
+            [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7, 0, 0, 0, 0, 0x34, 0x9F, 0x67, 0x36, 0, 0, 0, 0]
+            + [0, 0, 2, 0, 0, 0, 0x10, 0] + [UInt8](repeating: 0, count: 484)
+        for size in [512, 3072, 4096] {
+            let directory = try TemporaryDirectory()
+            let path = directory.file("dld.db")
+            try Data(repeating: 0, count: size).write(to: URL(filePath: path))
+            try Data(journal).write(to: URL(filePath: path + "-journal"))
+            try TaskStore(directory: directory.path).close()
+            #expect(try StoreFixture.bytes(of: path).starts(with: "SQLite format 3".utf8))
+        }
+    }
+
+    @Test("a file that is no database is not made one by a journal that knows of pages before")
+    func garbageWithJournal() throws {
+        let directory = try TemporaryDirectory()
+        let path = try directory.write("x", to: "dld.db")
+        let journal: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7, 0, 0, 0, 0, 1, 2, 3, 4, 0, 0, 0, 1]
+        try Data(journal).write(to: URL(filePath: path + "-journal"))
+        #expect(throws: StoreError.notADatabase(path: path)) { try TaskStore(directory: directory.path) }
     }
 
     @Test("another program's database is refused and not touched")
