@@ -8,8 +8,8 @@ struct Overlap {
     private var most = 16 << 20
     /// A short overlap, for files whose size and time on the server are the same as before.
     static let brief = Overlap(width: 8 * 1024, most: 1 << 20)
-    /// What a server that never sends more than the overlap is asked with, and the least that is compared: with no more
-    /// than that, all is fetched anew.
+    /// Bytes of the shortest look, for answers that end within the usual one and for parts that are shorter. With no more
+    /// than that here, all is fetched anew.
     static let narrow = 64 * 1024
     /// Bytes after which what repeats itself says nothing: other versions are likely to have the same.
     private static let longestPeriod = 4096

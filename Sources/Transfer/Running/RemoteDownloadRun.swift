@@ -13,7 +13,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
         case receiving(RemoteFacts)
         /// All bytes are here; whether they are all of one version is asked.
         case confirming(RemoteFacts)
-        /// No byte came; whether that is since the path names a directory is asked.
+        /// No byte came; the server is asked whether the path names a directory.
         case suspecting(TransferError)
         case ended
     }
@@ -90,7 +90,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
     /// Whether another server began what is here, and a digest of the whole will tell whether it is this server's file.
     private var isOfMirror: Bool { file.count > 0 && file.isJoinable && file.version.origin != resource }
 
-    /// What is known of the file: a mirror's time is not this server's.
+    /// The facts of what is here. The time that a mirror told is left out: it is not this server's.
     private var known: RemoteFacts {
         isOfMirror ? RemoteFacts(size: file.version.total) : RemoteFacts(file.version)
     }
