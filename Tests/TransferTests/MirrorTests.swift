@@ -279,17 +279,18 @@ struct MirrorTests {
         #expect(!place.names.contains("file"))
     }
 
+    private func digestField(of resource: Resource) -> String {
+        "Repr-Digest: sha-256=:\(Data(SHA256.hash(data: resource.bytes)).base64EncodedString()):"
+    }
+
     @Test("a mirror that states another digest than the file's own server does not bring the file")
     func otherDigest() async throws {
         let (resource, other) = (Resource(size: 3_000_000), Resource(size: 3_000_000, seed: 9))
-        func digest(of resource: Resource) -> String {
-            "Repr-Digest: sha-256=:\(Data(SHA256.hash(data: resource.bytes)).base64EncodedString()):"
-        }
-        let headers = ["ETag: \"g\"", digest(of: resource)]
+        let headers = ["ETag: \"g\"", digestField(of: resource)]
         let own = try ScriptedServer([
             "/f": [.serveThenCut(resource, after: 400_000, headers: headers), .serve(resource, headers: headers)]
         ])
-        let mirror = try ScriptedServer(["/f": [.serve(other, headers: ["ETag: \"h\"", digest(of: other)])]])
+        let mirror = try ScriptedServer(["/f": [.serve(other, headers: ["ETag: \"h\"", digestField(of: other)])]])
         manager.retrier = CountingRetrier(limit: 4)
         let file = try await manager.download(
             request(own.url("/f"), mirrors: [mirror.url("/f")]), to: place.target()
@@ -299,14 +300,11 @@ struct MirrorTests {
 
     @Test("a mirror that joins and states another digest leaves the others at work")
     func otherDigestJoins() async throws {
-        func headers(_ resource: Resource) -> [String] {
-            ["Repr-Digest: sha-256=:\(Data(SHA256.hash(data: resource.bytes)).base64EncodedString()):"]
-        }
         let (resource, other) = (Resource(size: 12_000_000), Resource(size: 12_000_000, seed: 9))
         let own = try ScriptedServer(
             line: NetworkLine(roundTrip: 5, rate: 2_000_000),
-            ["/f": [.serve(resource, headers: headers(resource))]])
-        let mirror = try ScriptedServer(["/f": [.serve(other, headers: headers(other))]])
+            ["/f": [.serve(resource, headers: [digestField(of: resource)])]])
+        let mirror = try ScriptedServer(["/f": [.serve(other, headers: [digestField(of: other)])]])
         _ = try await fetch(resource, [own, mirror], digest: nil, segments: .fixed(2))
         #expect(mirror.requests().count == 1)
     }

@@ -74,6 +74,9 @@ public enum RetryClass: Sendable, Equatable {
             }
     }
 
+    /// Whether no time that passes helps by itself: the same would happen again, or a person has to do something.
+    var isLasting: Bool { self == .never || self == .whenAuthorised }
+
     private static func status(_ status: Int) -> RetryClass {
         switch status {
         case 408, 425, 429, 500, 502, 503, 504, 520...524: .soon

@@ -159,11 +159,9 @@ final class DownloadFile {
     /// Whether another source is asked after the one that the bytes are from has failed. What is here is worth waiting for
     /// that one, unless it can never be gone on with.
     func isLeft(after error: TransferError) -> Bool {
-        switch RetryClass(error) {
-        case .never, .whenAuthorised: true
-        case .soon: mayBeJoined || count < Self.worthWaiting || task.originalRequest.leavesFailingSource
-        default: mayBeJoined
-        }
+        let retrying = RetryClass(error)
+        if mayBeJoined || retrying.isLasting { return true }
+        return retrying == .soon && (count < Self.worthWaiting || task.originalRequest.leavesFailingSource)
     }
 
     /// Bytes that are worth waiting for their source.

@@ -71,6 +71,8 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     private static let secondThought: Int64 = 500
     /// The longest that a run waits for a server by itself; its task may wait longer.
     private static let longestThought: Int64 = 5_000
+    /// The reason for a restart where a mirror brings the whole.
+    private static let fromMirror = "the file is fetched from a mirror"
     /// Milliseconds between looks where one connection is left as it is.
     private static let calmInterval: Int64 = 1_000
 
@@ -133,13 +135,13 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         workers = [worker]
         if isSuspended { worker.transaction.pause(.suspended) }
         task.progress.setConnections(1)
-        begin(worker, mayJoin: file.mayBeJoined, "the file is fetched from a mirror")
+        begin(worker, mayJoin: file.mayBeJoined, Self.fromMirror)
     }
 
     /// Finds out before the first answer whether the destination knows a digest: under one, the bytes that are here are
     /// gone on with whatever the server says of its version, and another source may do that too.
     ///
-    /// Where pieces are checked one by one, what is missing after a mismatch may come from another source.
+    /// After a mismatch, what is missing may come from another source where pieces are checked one by one.
     private func prepareJoining(_ worker: SegmentWorker) throws(TransferError) {
         guard file.count > 0, file.target != nil else { return }
         if task.mismatches.isEmpty {
@@ -376,10 +378,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     /// Why the source failed that what is here is from, where that may pass.
     private var passingFailure: TransferError? {
         guard let firstFailure, file.count > 0, !task.originalRequest.leavesFailingSource else { return nil }
-        switch RetryClass(firstFailure) {
-        case .never, .whenAuthorised: return nil
-        default: return firstFailure
-        }
+        return RetryClass(firstFailure).isLasting ? nil : firstFailure
     }
 
     /// The place that its source led to refuses it: the source may lead to another one by now.
@@ -544,7 +543,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     ///   - reason: why it makes way.
     private func hand(
         _ worker: SegmentWorker, to next: DownloadSource, mayJoin: Bool,
-        _ reason: String = "the file is fetched from a mirror"
+        _ reason: String = fromMirror
     ) {
         lastNumber += 1
         let other = SegmentWorker(self, beside: worker, at: next, number: lastNumber)

@@ -13,7 +13,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
         case receiving(RemoteFacts)
         /// All bytes are here; whether they are all of one version is asked.
         case confirming(RemoteFacts)
-        /// No byte came; the server is asked whether the path names a directory.
+        /// A look whether the path names a directory, since no byte came.
         case suspecting(TransferError)
         case ended
     }
