@@ -140,7 +140,7 @@ install: release
 	install -D -s -m 0755 '$(RELEASE_DIR)/dld' '$(DESTDIR)$(PREFIX)/bin/dld'
 	install -D -s -m 0755 '$(RELEASE_DIR)/dlctl' '$(DESTDIR)$(PREFIX)/bin/dlctl'
 	install -D -m 0644 systemd/dld.socket '$(DESTDIR)$(PREFIX)/lib/systemd/system/dld.socket'
-	sed 's|/usr/bin/dld|$(PREFIX)/bin/dld|' systemd/dld.service \
+	sed 's|/usr/bin/dl|$(PREFIX)/bin/dl|g' systemd/dld.service \
 		| install -D -m 0644 /dev/stdin '$(DESTDIR)$(PREFIX)/lib/systemd/system/dld.service'
 	install -D -m 0644 systemd/dld.sysusers.conf '$(DESTDIR)$(PREFIX)/lib/sysusers.d/dld.conf'
 	test -e '$(DESTDIR)$(SYSCONFDIR)/dld/dld.yaml' \

@@ -31,6 +31,8 @@ public struct ErrorCode: RawRepresentable, Hashable, Codable, Sendable, CustomSt
     public static let quota = ErrorCode(rawValue: "quota")
     public static let invalid = ErrorCode(rawValue: "invalid")
     public static let `internal` = ErrorCode(rawValue: "internal")
+    /// The daemon cannot start: its configuration, its database or its state directory is wrong.
+    public static let cannotStart = ErrorCode(rawValue: "cannot-start")
 
     public var description: String { rawValue }
 

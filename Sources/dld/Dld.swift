@@ -80,13 +80,6 @@ struct Dld: AsyncParsableCommand {
         }
     }
 
-    /// Exit codes of sysexits(3).
-    private enum Exit {
-        static let failure: Int32 = 1
-        static let busy = ExitCode(75)
-        static let configuration = ExitCode(78)
-    }
-
     func run() async throws {
         let surroundings = Surroundings.current
         Surroundings.scrub()
@@ -102,31 +95,35 @@ struct Dld: AsyncParsableCommand {
             surroundings: surroundings, configurationFile: config, socket: socket, stateDirectory: stateDirectory,
             downloadDirectory: downloadDirectory, logLevel: logLevel.flatMap(Logger.Level.init(rawValue:)),
             inheritedSockets: checkConfig ? [] : ServiceManager.listeningSockets())
-        let plan = try Self.reporting(Exit.configuration) { try planner.plan(waits: true) }
-        guard plan.socket != nil || !plan.inheritedSockets.isEmpty || checkConfig else {
-            Self.report("nobody says where the control socket goes: set XDG_RUNTIME_DIR or give --socket PATH")
-            throw Exit.configuration
-        }
         if checkConfig {
-            for warning in plan.warnings { Self.report("warning: \(warning)") }
-            print("the configuration is right")
+            do throws(StartupFailure) {
+                try ConfigurationCheck(planner: planner).run()
+            } catch {
+                Self.report(error)
+                throw error.exit
+            }
             return
         }
-        let batch = try queue.map { path in
-            try Self.reporting(exitWhenDone ? ExitCode(Exit.failure) : Exit.configuration) {
-                try BatchRun(file: Surroundings.absolute(path), uid: surroundings.uid, waits: true)
-            }
-        }
         let logger = Self.makeLogger(surroundings)
-        LogLevelSwitch.level = plan.logLevel
-
-        let lock = try Self.lock(plan.stateDirectory)
-        let daemon = try Self.reporting(ExitCode(Exit.failure)) {
-            try Daemon(plan: plan, planner: planner, logger: logger)
-        }
-        let status = try await Self.serve(daemon, batch, exitWhenDone: exitWhenDone, logger)
-        withExtendedLifetime(lock) {}
+        let startup = Startup(planner: planner, queueFile: queue, exitsWhenDone: exitWhenDone, logger: logger)
+        let prepared = try await Self.prepare(startup, logger)
+        let status = try await Self.serve(prepared.daemon, prepared.batch, exitWhenDone: exitWhenDone, logger)
+        withExtendedLifetime(prepared) {}
         if status != 0 { throw ExitCode(status) }
+    }
+
+    private static func prepare(_ startup: Startup, _ logger: Logger) async throws -> Startup.Prepared {
+        do throws(StartupFailure) {
+            do throws(StartupFailure) {
+                return try startup.prepare(waits: true)
+            } catch {
+                report(error)
+                ServiceManager.notify("STATUS=Cannot start: \(LogText.printable(error.message))")
+                return try await StandIn(startup: startup, logger: logger).serve(error)
+            }
+        } catch {
+            throw error.exit
+        }
     }
 
     private static func serve(
@@ -162,7 +159,7 @@ struct Dld: AsyncParsableCommand {
             throw error
         } catch {
             report("\(error)")
-            throw ExitCode(Exit.failure)
+            throw StartupFailure.Exit.failure
         }
     }
 
@@ -197,16 +194,6 @@ struct Dld: AsyncParsableCommand {
         return status
     }
 
-    private static func lock(_ directory: String) throws -> StateLock {
-        do throws(StateLock.Failure) {
-            return try StateLock(directory: directory)
-        } catch {
-            report("\(error)")
-            if case .held = error { throw Exit.busy }
-            throw ExitCode(Exit.failure)
-        }
-    }
-
     // MARK: What there is to go by
 
     private static func makeLogger(_ surroundings: Surroundings) -> Logger {
@@ -232,23 +219,18 @@ struct Dld: AsyncParsableCommand {
 
     // MARK: Errors
 
-    private static func report(_ message: String) {
-        var line = "dld: \(LogText.printable(message))\n"
+    static func report(_ message: String) {
+        var line = "\(errorPrefix)dld: \(LogText.printable(message))\n"
         _ = line.withUTF8 { write(2, $0.baseAddress, $0.count) }  // there is nobody else to tell
     }
 
-    /// Runs `body`; what it throws is printed and ends the program with `code`.
-    private static func reporting<Value>(_ code: ExitCode, _ body: () throws -> Value) throws -> Value {
-        do {
-            return try body()
-        } catch let error as FileError {
-            // FILE:LINE:COLUMN first, as editors like it.
-            var line = "\(error)\n"
-            _ = line.withUTF8 { write(2, $0.baseAddress, $0.count) }  // there is nobody else to tell
-            throw code
-        } catch {
-            report("\(error)")
-            throw code
-        }
+    /// The priority `err` for the journal, which reads it off each line (sd-daemon(3), `SD_ERR`).
+    static var errorPrefix: String { Surroundings.current.logsToJournal ? "<3>" : "" }
+
+    /// Prints why the daemon cannot start; FILE:LINE:COLUMN comes first, as editors expect it.
+    private static func report(_ failure: StartupFailure) {
+        guard failure.isInFile else { return report(failure.message) }
+        var line = errorPrefix + LogText.printable(failure.message) + "\n"
+        _ = line.withUTF8 { write(2, $0.baseAddress, $0.count) }  // there is nobody else to tell
     }
 }

@@ -39,13 +39,15 @@ actor Reloader {
 
     private func takeUp() async -> Result<[String], QueueHandler.ReloadRefusal> {
         ServiceManager.notifyReloading()
-        defer { ServiceManager.notify("READY=1\nSTATUS=Ready") }
+        var status = "Ready"
+        defer { ServiceManager.notify("READY=1\nSTATUS=\(status)") }
         let changed: DaemonPlan
         do {
             changed = try planner.plan()
             try await queue.apply(changed.queueSettings, session: changed.session)
         } catch {
             logger.error("the configuration is refused, and the one before it stays", metadata: ["error": "\(error)"])
+            status = "Ready, with the former configuration; the changed one is refused: \(LogText.printable("\(error)"))"
             return .failure(.init(message: "\(error)"))
         }
         LogLevelSwitch.level = changed.logLevel

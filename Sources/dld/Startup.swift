@@ -1,0 +1,89 @@
+import ArgumentParser
+import Logging
+import TaskFiles
+import TaskStore
+
+/// Why the daemon cannot start.
+struct StartupFailure: Error {
+    /// One line for a person; a mistake in a file begins with `FILE:LINE:COLUMN: `.
+    var message: String
+    var exit: ExitCode
+    /// The message begins with a file's name, and stands without the program's.
+    var isInFile = false
+
+    /// Exit codes of sysexits(3).
+    enum Exit {
+        static let failure = ExitCode(1)
+        /// The database cannot be used; systemd does not start the daemon again by itself.
+        static let data = ExitCode(65)
+        static let busy = ExitCode(75)
+        static let configuration = ExitCode(78)
+    }
+
+    init(_ message: String, exit: ExitCode) {
+        self.message = message
+        self.exit = exit
+    }
+
+    /// - Parameter exit: for an error that has no exit code of its own.
+    init(_ error: any Error, exit: ExitCode) {
+        message = "\(error)"
+        isInFile = error is FileError
+        self.exit =
+            switch error {
+            case StateLock.Failure.held: Exit.busy
+            case StoreError.corrupt, StoreError.newer, StoreError.notADatabase: Exit.data
+            default: exit
+            }
+    }
+}
+
+/// Brings a daemon to the point where it can run: reads the configuration, takes the state directory's lock and opens
+/// the database.
+struct Startup: Sendable {
+    let planner: DaemonPlanner
+    /// As it was given with `--queue`.
+    let queueFile: String?
+    let exitsWhenDone: Bool
+    let logger: Logger
+
+    struct Prepared: Sendable {
+        let daemon: Daemon
+        let batch: BatchRun?
+        /// Held for as long as the daemon runs.
+        let lock: StateLock
+    }
+
+    /// - Parameter waits: as of ``TextFile/read(_:limit:waits:)``.
+    func prepare(waits: Bool) throws(StartupFailure) -> Prepared {
+        let plan = try Self.failing(StartupFailure.Exit.configuration) { try planner.plan(waits: waits) }
+        guard plan.socket != nil || !plan.inheritedSockets.isEmpty else {
+            throw StartupFailure(
+                "the control socket has no path: set XDG_RUNTIME_DIR, or give --socket PATH",
+                exit: StartupFailure.Exit.configuration)
+        }
+        let batch = try queueFile.map { path throws(StartupFailure) in
+            let exit = exitsWhenDone ? StartupFailure.Exit.failure : StartupFailure.Exit.configuration
+            return try Self.failing(exit) {
+                try BatchRun(file: Surroundings.absolute(path), uid: planner.surroundings.uid, waits: waits)
+            }
+        }
+        LogLevelSwitch.level = plan.logLevel
+        let lock = try Self.failing(StartupFailure.Exit.failure) { try StateLock(directory: plan.stateDirectory) }
+        let daemon = try Self.failing(StartupFailure.Exit.failure) {
+            try Daemon(plan: plan, planner: planner, logger: logger)
+        }
+        return Prepared(daemon: daemon, batch: batch, lock: lock)
+    }
+
+    /// Runs `body`; what it throws becomes a failure with this exit code, unless the error has its own.
+    private static func failing<Value>(
+        _ exit: ExitCode, _ body: () throws -> Value
+    ) throws(StartupFailure) -> Value {
+        do {
+            return try body()
+        } catch {
+            throw StartupFailure(error, exit: exit)
+        }
+    }
+}
