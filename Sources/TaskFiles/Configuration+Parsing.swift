@@ -36,7 +36,8 @@ extension Configuration {
     private mutating func read(_ section: YAMLValue) {
         switch section.name {
         case "downloads": each(section, ConfigurationKeys.downloads) { $0.readDownloads($1) }
-        case "uploads": each(section, ConfigurationKeys.uploads) { $0.uploads.roots = $1.paths() ?? [] }
+        case "uploads":
+            each(section, ConfigurationKeys.uploads) { $0.uploads.roots = $0.paths(of: $1, for: .uploadRoot) ?? [] }
         case "limits": each(section, ConfigurationKeys.limits) { $0.readLimits($1) }
         case "retry": readRetry(section)
         case "timeouts": each(section, ConfigurationKeys.timeouts) { $0.readTimeouts($1) }
@@ -61,10 +62,21 @@ extension Configuration {
 
     private mutating func readDownloads(_ value: YAMLValue) {
         switch value.name {
-        case "directory": downloads.directory = value.absolutePath()
-        case "roots": downloads.roots = value.paths()
+        case "directory": downloads.directory = path(of: value, for: .downloadDirectory)
+        case "roots": downloads.roots = paths(of: value, for: .downloadRoot)
         default: downloads.onConflict = value.word() ?? .rename
         }
+    }
+
+    private mutating func path(of value: YAMLValue, for use: Place.Use) -> String? {
+        guard let path = value.absolutePath() else { return nil }
+        let place = value.place
+        places.append(Place(path: path, use: use, file: place.file, position: place.position))
+        return path
+    }
+
+    private mutating func paths(of value: YAMLValue, for use: Place.Use) -> [String]? {
+        value.list("a list of absolute paths, such as [/srv/files]")?.compactMap { path(of: $0, for: use) }
     }
 
     private mutating func readLimits(_ value: YAMLValue) {
@@ -197,7 +209,7 @@ extension Configuration {
                 value.reportEntry("lacks its `directory`")
                 continue
             }
-            guard let path = place.absolutePath() else { continue }
+            guard let path = path(of: place, for: .watch) else { continue }
             let directory = "/" + path.split(separator: "/").filter { $0 != "." }.joined(separator: "/")
             guard !watch.contains(where: { $0.directory == directory }) else {
                 place.report("is watched already")
@@ -232,10 +244,6 @@ extension Configuration {
 }
 
 extension YAMLValue {
-    fileprivate func paths() -> [String]? {
-        list("a list of absolute paths, such as [/srv/files]")?.compactMap { $0.absolutePath() }
-    }
-
     fileprivate func delay() -> Milliseconds? { span(atMost: Configuration.Bound.span, "7d") }
 
     fileprivate func age() -> Milliseconds? { span(atMost: Configuration.Bound.age, "36500d") }

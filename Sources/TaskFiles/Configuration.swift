@@ -25,8 +25,46 @@ package struct Configuration: Sendable, Equatable {
     package var control = Control()
     package var log = Log()
 
+    /// The directories that the file names, in its order.
+    package var places: [Place] = []
+
     /// Every default.
     package init() {}
+
+    /// A directory that the file names, and where it does.
+    package struct Place: Sendable, Equatable {
+        package enum Use: Sendable {
+            case downloadDirectory, downloadRoot, uploadRoot, watch
+        }
+
+        /// Absolute.
+        package var path: String
+        package var use: Use
+        let file: String
+        let position: Position
+
+        init(path: String, use: Use, file: String, position: Position) {
+            self.path = path
+            self.use = use
+            self.file = file
+            self.position = position
+        }
+
+        /// At the beginning of a file without a name.
+        package init(path: String, use: Use) {
+            self.init(path: path, use: use, file: "", position: Position())
+        }
+
+        /// What is wrong with it, as a mistake in the file.
+        package func error(_ message: String) -> FileError {
+            FileError(file: file, at: position, message)
+        }
+
+        /// Places are equal wherever they stand in the file.
+        package static func == (left: Place, right: Place) -> Bool {
+            left.path == right.path && left.use == right.use
+        }
+    }
 
     package struct Downloads: Sendable, Equatable {
         /// Absolute; where a relative `directory` of a task begins.

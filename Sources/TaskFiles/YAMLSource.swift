@@ -6,7 +6,7 @@ import Yams
 /// Readers report and read on; since they follow the schema's order and not the file's, only the end tells
 /// which fault stands first.
 final class YAMLSource {
-    private let file: String
+    let file: String
     private let text: String
     private var fault: (position: Position, code: ErrorCode, message: String)?
     private var visitsLeft: Int
@@ -189,7 +189,7 @@ final class YAMLSource {
         return line == position.line && offset < scalars.count ? offset : nil
     }
 
-    private func inCharacters(_ position: Position) -> Position {
+    func inCharacters(_ position: Position) -> Position {
         let scalars = Array(text.unicodeScalars)
         guard let start = Self.offset(of: Position(line: position.line, column: 1), in: scalars) else {
             return position

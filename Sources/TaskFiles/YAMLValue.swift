@@ -21,6 +21,9 @@ struct YAMLValue {
 
     var position: Position { Position(node.mark) }
 
+    /// The file, and the position in it, for a mistake that is found once the file has been read.
+    var place: (file: String, position: Position) { (source.file, source.inCharacters(position)) }
+
     enum Shape {
         case scalar, list, mapping
     }

@@ -19,6 +19,8 @@ public enum TaskReason: String, Codable, Sendable, CaseIterable {
     // Waiting.
     case retry, scheduled, network
     case diskFull = "disk-full"
+    /// The place on disk is missing, read-only, forbidden or broken.
+    case disk
     case dependency
     // Paused.
     case user

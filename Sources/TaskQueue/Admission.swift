@@ -24,6 +24,15 @@ struct Admission {
     let now: Milliseconds
     /// The place that the task before this one goes to: mostly they go to the same.
     private var last: (directory: String?, place: DownloadPlace)?
+    /// Where the downloads admitted so far go, each place once, with the position of its first task.
+    private(set) var places: [PlacedTask] = []
+    private var known: Set<DownloadPlace> = []
+    private var admitted = 0
+
+    struct PlacedTask: Sendable {
+        var place: DownloadPlace
+        var index: Int
+    }
     /// And the host that it comes from.
     private var lastHost: (scheme: String, host: String, port: Int, key: String)?
 
@@ -41,6 +50,7 @@ struct Admission {
 
     /// - Throws: ``FieldError`` under the JSON name of the field at fault.
     mutating func admit(_ asked: consuming TaskSpecification) throws(FieldError) -> NewTask {
+        defer { admitted += 1 }
         var specification = asked
         let address = try Self.judge(specification)
         let path: String
@@ -131,6 +141,7 @@ struct Admission {
         if let last, last.directory == directory { return last.place }
         let place = try DownloadPlace(directory: directory, settings: settings)
         last = (directory, place)
+        if known.insert(place).inserted { places.append(PlacedTask(place: place, index: admitted)) }
         return place
     }
 

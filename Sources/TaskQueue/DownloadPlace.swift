@@ -2,7 +2,7 @@ import TaskModel
 import Transfer
 
 /// Where a download goes: a root, which is opened by its path, and what lies beneath it, which is not.
-struct DownloadPlace: Equatable {
+struct DownloadPlace: Hashable {
     var root: String
     /// Relative to the root, its components only; empty for the root itself.
     var subdirectory: String

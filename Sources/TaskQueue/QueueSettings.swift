@@ -41,11 +41,17 @@ package struct QueueSettings: Sendable, Equatable {
     package var maximumSize: Int64?
     /// The uid that the daemon runs as.
     package var daemonUser: UInt32
+    /// Judges directories for the daemon's process.
+    package var inspector: PlaceInspector
     /// Absolute; private keys by which SSH servers let that user in, the first one to be tried first.
     package var sshKeys: [String]
 
-    /// - Parameter downloadDirectory: for a configuration that names none.
-    package init(_ configuration: Configuration, downloadDirectory: String, daemonUser: UInt32) {
+    /// - Parameters:
+    ///   - downloadDirectory: for a configuration that names none.
+    ///   - unit: as of ``PlaceInspector``.
+    package init(
+        _ configuration: Configuration, downloadDirectory: String, daemonUser: UInt32, unit: String? = nil
+    ) {
         self.downloadDirectory = configuration.downloads.directory ?? downloadDirectory
         downloadRoots = configuration.downloads.roots ?? [self.downloadDirectory]
         uploadRoots = configuration.uploads.roots
@@ -76,6 +82,7 @@ package struct QueueSettings: Sendable, Equatable {
         minimumFree = configuration.disk.minFree
         maximumSize = configuration.disk.maxSize
         self.daemonUser = daemonUser
+        inspector = PlaceInspector(unit: unit, uid: daemonUser)
         sshKeys = TaskLogin.keys(beneath: TaskLogin.home(of: daemonUser))
     }
 

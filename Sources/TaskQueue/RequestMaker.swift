@@ -143,7 +143,7 @@ struct RequestMaker {
         request.mirrors = specification.mirrors
         request.leavesFailingSource = record.failures >= max(2, settings.retry.attempts - Self.lastAttempts)
         request.maximumRate = specification.limit
-        request.provesPlace = record.error?.code == .io
+        request.provesPlace = [.io, .permissionDenied].contains(record.error?.code)
         let target = DownloadTarget(
             directory: directory, partName: Self.partName(record.id, identity: identity), owner: owner,
             reservedSpace: directory.reserve(settings.minimumFree),
@@ -194,11 +194,23 @@ struct RequestMaker {
             throw TransferError(.pathNotAllowed, error.message)
         }
         try detachedPlaces.check(place.path)
-        let directory = try Directory.open(
-            root: place.root, subdirectory: place.subdirectory, makesRoot: place.makesRoot)
+        let directory: Directory
+        do throws(TransferError) {
+            directory = try Directory.open(
+                root: place.root, subdirectory: place.subdirectory, makesRoot: place.makesRoot)
+        } catch {
+            throw place.problem(settings.inspector).map(Self.error) ?? error
+        }
         detachedPlaces.note(directory)
+        // Before a server is asked for what could not be kept.
+        if let problem = place.problem(settings.inspector) { throw Self.error(problem) }
         directories[asked] = directory
         return directory
+    }
+
+    private static func error(_ problem: PlaceProblem) -> TransferError {
+        let code: TransferError.Code = problem.code == .permissionDenied ? .permissionDenied : .io
+        return TransferError(code, problem.description, systemError: problem.systemError)
     }
 
     /// What names a task on its part file: no other task of any database has it, not even one that took over the

@@ -1,3 +1,4 @@
+import Glibc
 import TaskModel
 import TaskStore
 import Transfer
@@ -62,6 +63,7 @@ struct RunConclusion {
         case .release: return nil
         case nil: break
         }
+        if isOfDisk(error) { return waitingForDisk(report, error, using: &generator) }
         switch RetryClass(error) {
         case .soon where isHostAtWork && Self.maySayFull(error):
             // The host may allow only so many connections, which says nothing against the task. The host is spared by
@@ -97,6 +99,32 @@ struct RunConclusion {
         case .whenSourceIsRight: return conclusion(.block(.sourceChanged), report, error: error)
         case .never: return conclusion(.fail, report, error: error)
         }
+    }
+
+    /// Whether a disk of this machine is at fault: a place that is missing, forbidden, read-only or broken.
+    private func isOfDisk(_ error: TransferError) -> Bool {
+        guard let systemError = error.systemError else { return error.code == .volumeDetached }
+        return switch error.code {
+        // Memory and descriptors are missing everywhere and not in one place.
+        case .io: ![ENOMEM, EMFILE, ENFILE, EAGAIN].contains(systemError)
+        // The rights to the source of an upload are a person's decision.
+        case .permissionDenied: record.specification.kind == .download
+        default: false
+        }
+    }
+
+    /// Waits until the disk can be used again. No attempt is burned; a disk that fails while it takes bytes is tried
+    /// again at the pace of other failures, since each attempt asks the server for them.
+    private func waitingForDisk(
+        _ report: Report, _ error: TransferError, using generator: inout some RandomNumberGenerator
+    ) -> TaskConclusion? {
+        let probe = min(Self.diskProbe, policy.maximumDelay)
+        guard report.transferred > 0 else {
+            return conclusion(.park(.disk, until: now + probe), report, error: error, burns: false)
+        }
+        let failures = min(failures(after: report), max(0, policy.attempts - 1))
+        let delay = max(probe, policy.delay(failures: failures, using: &generator))
+        return conclusion(.park(.disk, until: now + delay), report, error: error, failures: failures)
     }
 
     /// Whether a host that has no room for another connection may answer so.

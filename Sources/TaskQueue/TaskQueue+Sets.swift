@@ -61,12 +61,15 @@ extension TaskQueue {
     package struct PreparedEntries: Sendable {
         fileprivate var tasks: PreparedTasks
         fileprivate var now: Milliseconds
+        /// Places that are to be usable before the entries are taken.
+        fileprivate var places: [Admission.PlacedTask] = []
     }
 
     package func prepare(_ entries: [TaskSpecification], by caller: Caller) throws(QueueError) -> PreparedEntries {
         let now = clock.now()
-        let tasks = try admit(entries, by: caller, list: "entries", now: now)
-        return PreparedEntries(tasks: try stored { () throws(StoreError) in try store.prepare(tasks) }, now: now)
+        let (tasks, places) = try admit(entries, by: caller, list: "entries", now: now)
+        return PreparedEntries(
+            tasks: try stored { () throws(StoreError) in try store.prepare(tasks) }, now: now, places: places)
     }
 
     /// - Returns: the entries in the set so far.
@@ -77,6 +80,7 @@ extension TaskQueue {
     /// - Returns: the entries in the set so far.
     package func put(_ set: Int64, _ entries: PreparedEntries, by caller: Caller) async throws(QueueError) -> Int {
         openSets.withLock { if $0[set] != nil { $0[set] = clock.monotonic() } }
+        try await judge(entries.places, list: "entries")
         let quota = settings.quota
         do throws(QueueError) {
             return try await inSet { () async throws(StoreError) in
@@ -119,16 +123,21 @@ extension TaskQueue {
     /// - Parameters:
     ///   - batch: as of ``beginSet(batch:by:)``.
     ///   - receipt: as of ``commitSet(_:prune:dryRun:receipt:by:)``.
+    ///   - judgesPlaces: entries for a place that cannot be used are refused. Otherwise their tasks wait for it: for
+    ///     callers behind which no person reads the refusal.
     /// - Throws: ``QueueError``; a field's error names it as `entries[3].url`.
     package func apply(
-        _ entries: [TaskSpecification], batch: String?, receipt: String? = nil, by caller: Caller
+        _ entries: [TaskSpecification], batch: String?, receipt: String? = nil, judgesPlaces: Bool = false,
+        by caller: Caller
     ) async throws(QueueError) -> SetChanges {
         let set = try await beginSet(batch: batch, by: caller)
         do throws(QueueError) {
             for start in stride(from: 0, to: entries.count, by: Self.entriesInPart) {
                 let part = Array(entries[start..<min(start + Self.entriesInPart, entries.count)])
                 do throws(QueueError) {
-                    _ = try await put(set, part, by: caller)
+                    var prepared = try prepare(part, by: caller)
+                    if !judgesPlaces { prepared.places = [] }
+                    _ = try await put(set, prepared, by: caller)
                 } catch {
                     throw error.movingEntries(by: start)
                 }

@@ -15,6 +15,7 @@ package final class TaskQueue: Sendable {
     private let sessions: SessionMaker
     private let rateKeeper: RateKeeper
     private let housekeeper: Housekeeper
+    let placeGuard: PlaceGuard
     private let clockWatch = Mutex<Task<Void, Never>?>(nil)
     /// What sets have left is being deleted.
     let isSweeping = Mutex(false)
@@ -33,6 +34,7 @@ package final class TaskQueue: Sendable {
         sessions = SessionMaker(session, agent: agent, logger: logger)
         let hub = EventHub(store: store)
         self.hub = hub
+        placeGuard = PlaceGuard(clock: clock)
         let housekeeper = Housekeeper(store: store, settings: settings, clock: clock, logger: logger)
         self.housekeeper = housekeeper
         let scheduler = Scheduler(
@@ -122,7 +124,8 @@ package final class TaskQueue: Sendable {
     /// - Returns: an id for each, in order; a task whose key is known already is that task.
     package func add(_ specifications: [TaskSpecification], by caller: Caller) async throws(QueueError) -> [TaskID] {
         let now = clock.now()
-        let tasks = try admit(specifications, by: caller, list: "tasks", now: now)
+        let (tasks, places) = try admit(specifications, by: caller, list: "tasks", now: now)
+        try await judge(places, list: "tasks")
         let quota = settings.quota
         let outcomes = try await stored { () async throws(StoreError) in
             try await store.add(tasks, quota: quota, now: now)
@@ -132,9 +135,10 @@ package final class TaskQueue: Sendable {
     }
 
     /// - Parameter list: the parameter that the specifications came in, for messages.
+    /// - Returns: also where they go.
     func admit(
         _ specifications: [TaskSpecification], by caller: Caller, list: String, now: Milliseconds
-    ) throws(QueueError) -> [NewTask] {
+    ) throws(QueueError) -> ([NewTask], [Admission.PlacedTask]) {
         var admission = Admission(
             settings: settings, caller: caller, now: now,
             knows: { [store] id in ((try? store.record(id, owner: caller.scope)) ?? nil) != nil })
@@ -148,7 +152,17 @@ package final class TaskQueue: Sendable {
                     FieldError(field: "\(list)[\(index)].\(error.field)", code: error.code, message: error.message))
             }
         }
-        return tasks
+        return (tasks, admission.places)
+    }
+
+    /// - Parameter list: as of ``admit(_:by:list:now:)``.
+    /// - Throws: a field's error for the first place that cannot be used.
+    func judge(_ places: [Admission.PlacedTask], list: String) async throws(QueueError) {
+        guard !places.isEmpty, let found = await placeGuard.problem(in: places, settings.inspector) else { return }
+        throw .field(
+            FieldError(
+                field: "\(list)[\(found.index)].directory", code: found.problem.code,
+                message: found.problem.description))
     }
 
     func changed() async {

@@ -93,7 +93,7 @@ extension TaskStore {
         by milliseconds: Milliseconds, latest: Milliseconds, latestAsked: Milliseconds
     ) async throws(StoreError) {
         try await writes.perform { try $0.shiftHolds(by: milliseconds) }
-        _ = try await changeWaiting(reasons: [.retry, .network, .diskFull]) { database, ids in
+        _ = try await changeWaiting(reasons: [.retry, .network, .diskFull, .disk]) { database, ids in
             try database.run(
                 """
                 UPDATE task SET

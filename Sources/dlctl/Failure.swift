@@ -55,7 +55,8 @@ struct Failure: Error, Equatable {
     private init(_ answer: RPCError, names: FieldNames) {
         let code = answer.data?.code ?? .internal
         guard answer.code == RPCError.Number.invalidParameters, let field = answer.data?.field else {
-            self.init(Self.status(of: answer.code), code: code, field: answer.data?.field, answer.message)
+            let status = code == .cannotStart ? .noDaemon : Self.status(of: answer.code)
+            self.init(status, code: code, field: answer.data?.field, answer.message)
             return
         }
         let plain =

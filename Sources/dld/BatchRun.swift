@@ -36,10 +36,12 @@ struct BatchRun: Sendable {
         }
     }
 
+    /// - Parameter judgesPlaces: as of ``TaskQueue/apply(_:batch:receipt:judgesPlaces:by:)``.
     /// - Throws: ``FileError`` for an entry that the queue refuses, otherwise ``QueueError``.
-    func apply(to queue: TaskQueue) async throws -> SetChanges {
+    func apply(to queue: TaskQueue, judgesPlaces: Bool = false) async throws -> SetChanges {
         do throws(QueueError) {
-            return try await queue.apply(entries.map(\.specification), batch: batch, by: caller)
+            return try await queue.apply(
+                entries.map(\.specification), batch: batch, judgesPlaces: judgesPlaces, by: caller)
         } catch {
             if let fault = error.fault(in: entries, of: path) { throw fault }
             throw error

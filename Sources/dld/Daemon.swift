@@ -23,9 +23,11 @@ struct DaemonPlan: Sendable {
     var access: AccessRule
     var logLevel: Logger.Level
     var uid: UInt32
+    /// The unit of systemd that the daemon runs as.
+    var unit: String?
 
     var queueSettings: QueueSettings {
-        QueueSettings(configuration, downloadDirectory: downloadDirectory, daemonUser: uid)
+        QueueSettings(configuration, downloadDirectory: downloadDirectory, daemonUser: uid, unit: unit)
     }
 
     var session: SessionConfiguration {
@@ -88,11 +90,13 @@ struct Daemon: Service {
 
     func run() async throws {
         for warning in plan.warnings { logger.warning("\(warning)") }
+        let unusable = await PlannedPlaces(plan).problems(on: queue, plan.queueSettings.inspector)
+        for (place, problem) in unusable { logger.warning("\(place.text(problem.description))") }
         let server = makeServer()
         try await server.start()
         await queue.start()
         await reloader.startWatching()
-        ServiceManager.notify("READY=1\nSTATUS=Ready")
+        ServiceManager.notify("READY=1\nSTATUS=\(ServiceManager.status(unusable.map(\.problem)))")
         logger.info(
             "ready",
             metadata: [

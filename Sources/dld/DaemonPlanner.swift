@@ -21,7 +21,10 @@ struct DaemonPlanner: Sendable {
     ///   say what is.
     func plan(waits: Bool = false) throws -> DaemonPlan {
         var configuration = try readConfiguration(waits: waits)
-        if let downloadDirectory { configuration.downloads.directory = Surroundings.absolute(downloadDirectory) }
+        if let downloadDirectory {
+            configuration.downloads.directory = Surroundings.absolute(downloadDirectory)
+            configuration.places.removeAll { $0.use == .downloadDirectory }
+        }
         configuration.limits.activeTasks = Self.affordable(configuration.limits.activeTasks)
         let state = stateDirectory.map(Surroundings.absolute) ?? surroundings.stateDirectory
         return DaemonPlan(
@@ -32,7 +35,12 @@ struct DaemonPlanner: Sendable {
                 ? socket.map(Surroundings.absolute) ?? configuration.control.socket ?? surroundings.socket : nil,
             access: try AccessRule(configuration.control, surroundings: surroundings),
             logLevel: logLevel ?? Logger.Level(rawValue: configuration.log.level.rawValue) ?? .info,
-            uid: surroundings.uid)
+            uid: surroundings.uid, unit: surroundings.unit)
+    }
+
+    /// The configuration is the one that the daemon finds by itself.
+    var usesDefaultFile: Bool {
+        configurationFile.map { Surroundings.absolute($0) == surroundings.configurationFile } ?? true
     }
 
     private func readConfiguration(waits: Bool) throws -> Configuration {

@@ -168,7 +168,7 @@ struct Dld: AsyncParsableCommand {
         var status: Int32 = 0
         for note in batch.notes { daemon.logger.warning("\(note)") }
         do {
-            let changes = try await batch.apply(to: daemon.queue)
+            let changes = try await batch.apply(to: daemon.queue, judgesPlaces: true)
             daemon.logger.info(
                 "queue file applied",
                 metadata: [
@@ -228,7 +228,7 @@ struct Dld: AsyncParsableCommand {
     static var errorPrefix: String { Surroundings.current.logsToJournal ? "<3>" : "" }
 
     /// Prints why the daemon cannot start; FILE:LINE:COLUMN comes first, as editors expect it.
-    private static func report(_ failure: StartupFailure) {
+    static func report(_ failure: StartupFailure) {
         guard failure.isInFile else { return report(failure.message) }
         var line = errorPrefix + LogText.printable(failure.message) + "\n"
         _ = line.withUTF8 { write(2, $0.baseAddress, $0.count) }  // there is nobody else to tell

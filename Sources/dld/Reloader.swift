@@ -42,17 +42,26 @@ actor Reloader {
         var status = "Ready"
         defer { ServiceManager.notify("READY=1\nSTATUS=\(status)") }
         let changed: DaemonPlan
+        let unusable: [(place: PlannedPlaces.Place, problem: PlaceProblem)]
         do {
             changed = try planner.plan()
+            unusable = await PlannedPlaces(changed).problems(on: queue, changed.queueSettings.inspector)
+            // A place that was there before and is away now holds up no other change.
+            let known = plan.configuration.places
+            let new = unusable.compactMap { found in
+                found.place.named.flatMap { known.contains($0) ? nil : $0.error(found.problem.description) }
+            }
+            if let mistake = new.first { throw mistake }
             try await queue.apply(changed.queueSettings, session: changed.session)
         } catch {
             logger.error("the configuration is refused, and the one before it stays", metadata: ["error": "\(error)"])
             status = "Ready, with the former configuration; the changed one is refused: \(LogText.printable("\(error)"))"
             return .failure(.init(message: "\(error)"))
         }
+        status = ServiceManager.status(unusable.map(\.problem))
         LogLevelSwitch.level = changed.logLevel
         access.rule = changed.access
-        var notes = changed.warnings
+        var notes = changed.warnings + unusable.map { $0.place.text($0.problem.description) }
         if changed.isServedOtherwise(than: plan) {
             notes.append("control.socket, control.mode and control.group count from the daemon's next start on")
         }

@@ -1,5 +1,6 @@
 import CSystemd
 import Glibc
+import TaskQueue
 
 /// What systemd and a service it started tell each other (sd_notify(3), sd_listen_fds(3)); nothing where it did not.
 enum ServiceManager {
@@ -16,6 +17,15 @@ enum ServiceManager {
         var time = timespec()
         _ = clock_gettime(CLOCK_MONOTONIC, &time)  // fails for an unknown clock alone
         notify("RELOADING=1\nMONOTONIC_USEC=\(time.tv_sec * 1_000_000 + time.tv_nsec / 1_000)")
+    }
+
+    /// The status of a daemon that runs.
+    ///
+    /// - Parameter problems: of its places.
+    static func status(_ problems: [PlaceProblem]) -> String {
+        guard let first = problems.first else { return "Ready" }
+        let others = problems.count > 1 ? " (and \(problems.count - 1) more)" : ""
+        return "Ready, but \(LogText.printable(first.description))\(others)"
     }
 
     static func notify(_ state: String) {

@@ -9,7 +9,7 @@ struct Surroundings {
         var variables: [String: String] = [:]
         for name in [
             "STATE_DIRECTORY", "RUNTIME_DIRECTORY", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR",
-            "XDG_DOWNLOAD_DIR", "HOME", "JOURNAL_STREAM",
+            "XDG_DOWNLOAD_DIR", "HOME", "JOURNAL_STREAM", "INVOCATION_ID",
         ] {
             if let value = getenv(name) { variables[name] = String(cString: value) }
         }
@@ -56,6 +56,15 @@ struct Surroundings {
     func downloadDirectory(stateDirectory: String) -> String {
         if isSystem { return stateDirectory + "/downloads" }
         return environment["XDG_DOWNLOAD_DIR"] ?? home + "/Downloads"
+    }
+
+    /// The unit of systemd that this process is the service of (systemd.exec(5), `INVOCATION_ID`); `nil` outside of one.
+    var unit: String? {
+        guard environment["INVOCATION_ID"] != nil, let bytes = try? TextFile.read("/proc/self/cgroup", limit: 1 << 16)
+        else { return nil }
+        // The last line is that of the unified hierarchy (cgroups(7)): `0::/system.slice/dld.service`.
+        let line = String(decoding: bytes, as: UTF8.self).split(separator: "\n").last ?? ""
+        return line.split(separator: "/").last.map(String.init).flatMap { $0.hasSuffix(".service") ? $0 : nil }
     }
 
     /// Whether standard error goes to the journal.

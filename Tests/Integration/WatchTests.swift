@@ -86,6 +86,7 @@ struct WatchTests {
     @Test("where downloads go nothing is watched, and the check of the configuration says so")
     func conflict() async throws {
         let daemon = try DaemonProcess(configuration: "watch: [{directory: @DIR@/downloads/drop}]\n")
+        try daemon.directory.makeDirectory("downloads/drop")
         let check = try daemon.launch(extra: ["--check-config"])
         #expect(try await check.wait() == .exited(0))
         #expect(check.standardError.contains("/downloads/drop is not watched: downloads may go there"))

@@ -78,7 +78,19 @@ struct ConfigurationTests {
         expected.control.group = "dld"
         expected.control.adminGroup = "27"
         expected.log.level = .debug
+        expected.places = [
+            .init(path: "/srv/d", use: .downloadDirectory), .init(path: "/srv/d", use: .downloadRoot),
+            .init(path: "/srv/e f", use: .downloadRoot), .init(path: "/srv/u", use: .uploadRoot),
+        ]
         #expect(try Configuration(parsing: lines.joined(separator: lineEnd), file: "f") == expected)
+    }
+
+    @Test("each directory is known with its position, for a mistake that only the disk can tell")
+    func places() throws {
+        let text = "downloads:\n  roots: ['/é', /b]\nwatch:\n  - {directory: /w}\n"
+        let places = try Configuration(parsing: text, file: "f").places
+        #expect(places.map(\.path) == ["/é", "/b", "/w"])
+        #expect(places.map { $0.error("is wrong").description } == ["f:2:11: is wrong", "f:2:17: is wrong", "f:4:17: is wrong"])
     }
 
     @Test("a mode may stand in quotes")

@@ -1,3 +1,4 @@
+import Glibc
 import TaskModel
 import TaskStore
 import TestSupport
@@ -100,7 +101,14 @@ struct RunConclusionTests {
         (TransferError(.pathNotAllowed, "m"), .failed, nil, "path-not-allowed", true),
         (TransferError(.diskFull, "m"), .waiting, .diskFull, "disk-full", false),
         (TransferError(.permissionDenied, "m"), .failed, nil, "permission-denied", true),
+        (TransferError(.permissionDenied, "m", systemError: EACCES), .waiting, .disk, "permission-denied", false),
         (TransferError(.io, "m"), .waiting, .retry, "io", true),
+        (TransferError(.io, "m", systemError: ENOMEM), .waiting, .retry, "io", true),
+        (TransferError(.io, "m", systemError: EMFILE), .waiting, .retry, "io", true),
+        (TransferError(.io, "m", systemError: ENOENT), .waiting, .disk, "io", false),
+        (TransferError(.io, "m", systemError: EROFS), .waiting, .disk, "io", false),
+        (TransferError(.io, "m", systemError: EIO), .waiting, .disk, "io", false),
+        (TransferError(.volumeDetached, "m"), .waiting, .disk, "io", false),
         (TransferError(.loginRefused, "m"), .paused, .auth, "permission-denied", true),
         (TransferError(.notFound, "m"), .failed, nil, "http-404", true),
         (TransferError(.sourceChanged, "m"), .paused, .sourceChanged, "source-changed", true),
@@ -197,6 +205,22 @@ struct RunConclusionTests {
         let paused = Self.conclude(
             TransferError(.cancelled, "m"), order: .pause, record: record, transferred: 50, bytesDone: 150)
         #expect(paused?.failures == 0)
+    }
+
+    @Test("a place that cannot be used is looked at again in seconds; a disk that fails under bytes spares the server")
+    func place() throws {
+        let error = TransferError(.io, "m", systemError: EIO)
+        let place = try #require(Self.conclude(error, record: Self.record(failures: 9)))
+        #expect(place.standing.notBefore == Self.now + RunConclusion.diskProbe && place.failures == 9)
+        let worn = try #require(Self.conclude(error, record: Self.record(failures: 9), transferred: 50, bytesDone: 0))
+        #expect(worn.standing.reason == .disk && worn.failures == 9)
+        #expect(worn.standing.notBefore.map { $0 >= Self.now + RunConclusion.diskProbe } == true)
+    }
+
+    @Test("the rights to the source of an upload are not the disk's trouble")
+    func uploadRights() {
+        let error = TransferError(.permissionDenied, "m", systemError: EACCES)
+        #expect(Self.conclude(error, record: Self.record(kind: .upload))?.standing.state == .failed)
     }
 
     @Test("bytes fetched or sent all over again are no progress", arguments: [TaskKind.download, .upload])

@@ -1,4 +1,5 @@
 @preconcurrency import Dispatch
+import TaskModel
 
 /// Calls that a file system may keep waiting for as long as it likes: on a thread of their own, one after the other.
 struct BlockingWork: Sendable {
@@ -12,6 +13,23 @@ struct BlockingWork: Sendable {
         await withCheckedContinuation { continuation in
             queue.async { continuation.resume(returning: body()) }
         }
+    }
+
+    /// As ``run(_:)``, for callers that cannot wait for as long as it takes.
+    ///
+    /// - Returns: `nil` where it takes longer than `limit` milliseconds; it goes on all the same.
+    func run<Value: Sendable>(
+        within limit: Milliseconds, _ clock: QueueClock, _ body: @escaping @Sendable () -> Value
+    ) async -> Value? {
+        let (results, result) = AsyncStream<Value?>.makeStream(bufferingPolicy: .bufferingOldest(1))
+        queue.async { result.yield(body()) }
+        let timeout = Task {
+            await clock.sleep(limit)
+            if !Task.isCancelled { result.yield(nil) }
+        }
+        defer { timeout.cancel() }
+        for await result in results { return result }
+        return nil
     }
 
     /// As ``run(_:)``, for what may fail.

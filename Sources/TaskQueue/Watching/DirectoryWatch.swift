@@ -42,6 +42,10 @@ struct DirectoryWatch: Sendable {
     private func open() async throws(TransferError) -> Directory {
         let (path, settings) = (path, intake.queue.settings)
         return try await intake.work.attempt { () throws(TransferError) in
+            // Nothing is queued that could not be moved away.
+            if let problem = settings.inspector.problem(with: path, for: .watch) {
+                throw TransferError(.io, problem.description, systemError: problem.systemError)
+            }
             let directory = try Directory.open(root: path)
             // Whatever a server sends would be queued in the name of the daemon's own user.
             guard !Self.isWhereDownloadsGo(path, settings) else {

@@ -28,8 +28,8 @@ struct DropIntake: Sendable {
         case changed
         /// For a reason that may pass.
         case later(String)
-        /// It cannot be moved, and stays.
-        case stuck
+        /// It was queued or refused, and cannot be moved away for now; it is not queued again.
+        case stuck(String)
     }
 
     func take(_ name: String, _ file: EntryFile, in directory: Directory) async -> Outcome {
@@ -76,10 +76,12 @@ struct DropIntake: Sendable {
     func refuse(
         _ name: String, _ identity: UploadSource.Identity, in directory: Directory, _ message: String
     ) async -> Outcome {
+        let outcome = await finish(name, identity, in: directory, .failed, message + "\n", nil)
+        if case .stuck(let reason) = outcome { return .stuck("it was refused (\(message)), and \(reason)") }
         logger.warning(
             "a dropped file was refused",
             metadata: ["file": "\(directory.path(of: name))", "reason": "\(message)"])
-        return await finish(name, identity, in: directory, .failed, message + "\n", nil)
+        return outcome
     }
 
     // MARK: Reading
@@ -148,10 +150,7 @@ struct DropIntake: Sendable {
             }
             guard moved else { return .changed }
         } catch {
-            logger.warning(
-                "a dropped file cannot be moved away, and stays; it is not queued again",
-                metadata: ["file": "\(directory.path(of: name))", "reason": "\(error.message)"])
-            return .stuck
+            return .stuck(error.message)
         }
         // Where this fails, the first look after the next start does it.
         if let receipt { try? await queue.forgetReceipts([receipt]) }

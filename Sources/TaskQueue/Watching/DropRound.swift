@@ -40,8 +40,6 @@ struct DropRound {
 
     private var unripe: [String: Seen] = [:]
     private var delayed: [String: Seen] = [:]
-    /// Files that cannot be moved away.
-    private var stuck: [String: UploadSource.Identity] = [:]
     private var isSwept = false
 
     init(directory: Directory, intake: DropIntake, polls: Bool) {
@@ -69,7 +67,6 @@ struct DropRound {
             let kept = Set(present)
             unripe = unripe.filter { kept.contains($0.key) }
             delayed = delayed.filter { kept.contains($0.key) }
-            stuck = stuck.filter { kept.contains($0.key) }
         }
         for name in names where !Self.isLeftAlone(name) {
             if Task.isCancelled { return nil }
@@ -102,7 +99,7 @@ struct DropRound {
         }
         // Its writer may be about to let others read it.
         let isClosed = if case .unreadable = entry { false } else { isClosed }
-        guard stuck[name] != identity, !isDelayed(name, identity) else { return }
+        guard !isDelayed(name, identity) else { return }
         guard isClosed || isRipe(name, identity, after: Self.ripeness(writers)) else { return }
         let outcome =
             switch entry {
@@ -117,28 +114,35 @@ struct DropRound {
         let now = intake.clock.monotonic()
         switch outcome {
         case .done: forget(name)
-        case .stuck:
-            forget(name)
-            stuck[name] = identity
+        case .stuck(let reason):
+            delay(
+                name, identity, now,
+                "a dropped file was dealt with and cannot be moved away; it is not queued again, and its move is tried "
+                    + "every minute", reason)
         case .changed:
             forget(name)
             // Where it still is, it is looked at until it keeps still.
             unripe[name] = Seen(identity: identity, due: now + Self.ripeness)
         case .later(let reason):
-            unripe[name] = nil
-            if delayed[name]?.identity != identity {
-                intake.logger.warning(
-                    "a dropped file waits, and is tried again every minute",
-                    metadata: ["file": "\(directory.path(of: name))", "reason": "\(reason)"])
-            }
-            delayed[name] = Seen(identity: identity, due: now + Self.delay)
+            delay(name, identity, now, "a dropped file waits, and is tried again every minute", reason)
         }
+    }
+
+    /// Says so once for each file.
+    private mutating func delay(
+        _ name: String, _ identity: UploadSource.Identity, _ now: Milliseconds, _ message: String, _ reason: String
+    ) {
+        unripe[name] = nil
+        if delayed[name]?.identity != identity {
+            intake.logger.warning(
+                "\(message)", metadata: ["file": "\(directory.path(of: name))", "reason": "\(reason)"])
+        }
+        delayed[name] = Seen(identity: identity, due: now + Self.delay)
     }
 
     private mutating func forget(_ name: String) {
         unripe[name] = nil
         delayed[name] = nil
-        stuck[name] = nil
     }
 
     private func isDelayed(_ name: String, _ identity: UploadSource.Identity) -> Bool {

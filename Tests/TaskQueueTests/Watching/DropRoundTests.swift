@@ -228,6 +228,24 @@ struct DropRoundTests {
         #expect(fixture.files == [".done", "a"])
     }
 
+    @Test("a file that could not be moved away is moved as soon as that is possible, and was queued once")
+    func movedLater() async throws {
+        let fixture = try await DropFixture()
+        try fixture.drop("not a directory", as: ".done")
+        try fixture.drop("not a directory", as: ".failed")
+        try fixture.drop(DropFixture.entry, as: "a")
+        try fixture.drop("no URL\n", as: "b")
+        var round = try fixture.round()
+        #expect(try await round.look(closed: ["a", "b"], .told) == DropRound.delay)
+        #expect(unlink("\(fixture.path)/.done") == 0 && unlink("\(fixture.path)/.failed") == 0)
+        fixture.clock.advance(by: DropRound.delay)
+        #expect(try await round.look(closed: [], .known) == nil)
+        #expect(
+            fixture.files == [".done/a", ".done/a.note.txt", ".failed/b", ".failed/b.note.txt"])
+        #expect(try await fixture.tasks.count == 1)
+        #expect(try fixture.receipts.isEmpty)
+    }
+
     @Test("what fails for a reason that passes is left, and tried again every minute")
     func later() async throws {
         let fixture = try await DropFixture { $0.quota.tasksPerOwner = 1 }

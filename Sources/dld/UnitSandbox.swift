@@ -1,0 +1,64 @@
+import CSystemd
+import TaskQueue
+
+/// What the unit of the service lets the daemon see and write (systemd.exec(5)), as systemd's manager tells it.
+struct UnitSandbox {
+    let unit: String
+    /// Of the unit's `StateDirectory=`.
+    let stateDirectory: String?
+    private let protectsSystem: String
+    private let protectsHome: String
+    private let hasPrivateTemporaryFiles: Bool
+    /// Where it may write although the rest is read-only.
+    private let writable: [String]
+    /// Where other directories are shown, for reading and for writing.
+    private let bound: [String]
+    private let boundForReading: [String]
+
+    /// - Returns: `nil` where there is no such unit, or nobody to ask about it.
+    init?(unit: String) {
+        guard let manager = SystemdManager(), manager.text("LoadState", of: unit, in: "Unit") == "loaded" else {
+            return nil
+        }
+        self.unit = unit
+        protectsSystem = manager.text("ProtectSystem", of: unit, in: "Service") ?? "no"
+        protectsHome = manager.text("ProtectHome", of: unit, in: "Service") ?? "no"
+        hasPrivateTemporaryFiles = manager.flag("PrivateTmp", of: unit, in: "Service") ?? false
+        let state = manager.list("StateDirectory", of: unit, in: "Service").map { "/var/lib/\($0)" }
+        stateDirectory = state.first
+        writable =
+            state + manager.list("ReadWritePaths", of: unit, in: "Service").map { String($0.drop { "-+".contains($0) }) }
+        bound = manager.destinations("BindPaths", of: unit, in: "Service")
+        boundForReading = manager.destinations("BindReadOnlyPaths", of: unit, in: "Service")
+    }
+
+    /// - Returns: `nil` where the unit is not in the way.
+    func problem(with path: String, for use: PlaceUse) -> String? {
+        let isBound = Self.lies(path, beneath: bound)
+        if PlaceInspector.isHidden(path), ["yes", "tmpfs"].contains(protectsHome), !isBound {
+            let setting = use == .uploads ? "BindReadOnlyPaths" : "BindPaths"
+            if use == .uploads, Self.lies(path, beneath: boundForReading) { return nil }
+            return "ProtectHome=\(protectsHome) hides \(path) from \(unit); "
+                + PlaceInspector.dropIn("\(setting)=\(path)", unit: unit)
+        }
+        guard use != .uploads, !isBound, !Self.lies(path, beneath: writable), isReadOnly(path) else { return nil }
+        return "\(path) is read-only for \(unit) (ProtectSystem=\(protectsSystem)); "
+            + PlaceInspector.dropIn("ReadWritePaths=\(path)", unit: unit)
+    }
+
+    private func isReadOnly(_ path: String) -> Bool {
+        let whole = hasPrivateTemporaryFiles && Self.lies(path, beneath: ["/tmp", "/var/tmp"])
+        switch protectsSystem {
+        case "strict": return !whole
+        case "full": return Self.lies(path, beneath: ["/usr", "/boot", "/efi", "/etc"])
+        case "yes": return Self.lies(path, beneath: ["/usr", "/boot", "/efi"])
+        default: return PlaceInspector.isHidden(path) && protectsHome == "read-only"
+        }
+    }
+
+    private static func lies(_ path: String, beneath places: [String]) -> Bool {
+        places.contains { place in
+            place == "/" || path == place || path.utf8.starts(with: (place.hasSuffix("/") ? place : place + "/").utf8)
+        }
+    }
+}

@@ -1,0 +1,89 @@
+import FoundationEssentials
+import Glibc
+import TaskModel
+import TestSupport
+import Testing
+
+/// Directories that the configuration names and that cannot be used.
+@Suite("Places", .serialized, .timeLimit(.minutes(1)))
+struct PlaceTests {
+    /// What a configuration says, and what is said of it.
+    private static let wrong: [(configuration: String, message: String)] = [
+        ("downloads: {roots: [@DIR@/none]}\n", "dld.yaml:1:21: @DIR@/none does not exist; make the directory"),
+        ("downloads: {roots: [@DIR@/dld.yaml]}\n", "dld.yaml:1:21: @DIR@/dld.yaml is not a directory"),
+        ("uploads: {roots: [@DIR@/none]}\n", "dld.yaml:1:19: @DIR@/none does not exist"),
+        ("watch: [{directory: @DIR@/none}]\n", "dld.yaml:1:21: @DIR@/none does not exist"),
+        ("uploads:\n  roots:\n    - @DIR@\n    - @DIR@/none\n", "dld.yaml:4:7: @DIR@/none does not exist"),
+    ]
+
+    @Test("--check-config and reload refuse them, with file, line and what helps", arguments: 0..<wrong.count)
+    func refused(index: Int) async throws {
+        let daemon = try await DaemonProcess.started()
+        let (configuration, message) = Self.wrong[index]
+        let expected = message.replacing("@DIR@", with: daemon.directory.path)
+        try daemon.configure(configuration)
+        let check = try await run([
+            DaemonProcess.program("dld"), "--config", daemon.configurationFile, "--check-config",
+        ])
+        #expect(check.status == .exited(78) && check.error.contains(expected), "\(check)")
+        #expect(!check.output.contains("is right"))
+        let reload = try await daemon.dlctl("reload")
+        #expect(reload.status == .exited(1) && reload.error.contains(expected), "\(reload)")
+        #expect(try await daemon.terminate() == .exited(0))
+    }
+
+    @Test("a daemon starts without them, says so, and refuses tasks for them until they are there")
+    func start() async throws {
+        let server = try ScriptedServer(["/a": [.status(200, body: "a")]])
+        let daemon = try await DaemonProcess.started(quickRetries + "downloads: {roots: [@DIR@/downloads, @DIR@/later]}\n")
+        let place = daemon.directory.file("later")
+        #expect(daemon.log.contains("\(place) does not exist"), "\(daemon.log)")
+        let refused = try await daemon.dlctl("add", "--directory", place, server.url("/a"))
+        #expect(refused.status == .exited(64), "\(refused)")
+        #expect(refused.error.contains("--directory: \(place) does not exist; make the directory"), "\(refused.error)")
+        // What is wrong since the start holds up no other change.
+        try daemon.configure(
+            quickRetries + "log: {level: debug}\ndownloads: {roots: [@DIR@/downloads, @DIR@/later]}\n")
+        let reload = try await daemon.dlctl("reload")
+        #expect(reload.succeeded && reload.error.contains("\(place) does not exist"), "\(reload)")
+        try daemon.directory.makeDirectory("later")
+        #expect(try await daemon.dlctl("add", "--wait", "--directory", place, server.url("/a")).succeeded)
+        daemon.expectTidy()
+    }
+
+    @Test("a task whose place goes away waits for the disk, burns no attempt, says why, and goes on when it is back")
+    func away() async throws {
+        let server = try ScriptedServer(["/a": [.status(200, body: "a")]])
+        let daemon = try await DaemonProcess.started(quickRetries + "downloads: {roots: [@DIR@/downloads, @DIR@/disk]}\n")
+        let place = try daemon.directory.makeDirectory("disk")
+        let id = try await daemon.add("--paused", "--directory", place, server.url("/a"))
+        #expect(rename(place, place + ".away") == 0)
+        #expect(try await daemon.dlctl("resume", "\(id)").succeeded)
+        let waiting = try await daemon.state(of: id, "to wait") { $0.state == .waiting }
+        #expect(waiting.reason == .disk && waiting.attempts == 0 && waiting.error?.code == .io)
+        #expect(waiting.error?.message == "\(place) does not exist; make the directory, or mount what belongs there")
+        #expect(server.requests().isEmpty)
+        #expect(rename(place + ".away", place) == 0)
+        #expect(try await daemon.settled(id).state == .completed)
+        daemon.expectTidy()
+    }
+
+    @Test("what a daemon without rights may not write to is refused at --check-config, reload and add", .enabled(if: isRoot))
+    func rights() async throws {
+        let daemon = try DaemonProcess(mode: 0o755)
+        for name in ["", "/state", "/downloads"] { #expect(chown(daemon.directory.path + name, 65534, 65534) == 0) }
+        let nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+        let place = try daemon.directory.makeDirectory("closed")
+        #expect(chmod(place, 0o755) == 0)
+        try daemon.configure("downloads: {roots: [\(place)]}\n")
+        let check = try await run(
+            nobody + [DaemonProcess.program("dld"), "--config", daemon.configurationFile, "--check-config"])
+        #expect(check.status == .exited(78), "\(check)")
+        #expect(check.error.contains("dld.yaml:1:21: \(place) cannot be written to by the user nobody"), "\(check)")
+        try daemon.configure("downloads: {roots: [\(daemon.downloads), \(place)]}\n")
+        try await daemon.start(under: nobody)
+        let refused = try await daemon.dlctl("add", "--directory", place, "http://127.0.0.1:1/a")
+        #expect(refused.status == .exited(77) && refused.error.contains("give it the right"), "\(refused)")
+        #expect(try await daemon.terminate() == .exited(0))
+    }
+}

@@ -1,0 +1,55 @@
+import Glibc
+import TaskModel
+import TestSupport
+import Testing
+
+@testable import TaskQueue
+
+@Suite("Whether a directory can be used")
+struct PlaceInspectorTests {
+    private let inspector = PlaceInspector(uid: getuid())
+
+    @Test("a directory that is there and ours can be used for everything")
+    func usable() throws {
+        let directory = try TemporaryDirectory()
+        for use in [PlaceUse.downloads(makes: false), .downloads(makes: true), .watch, .uploads] {
+            #expect(inspector.problem(with: directory.path, for: use) == nil)
+        }
+    }
+
+    @Test("a missing directory is a problem unless it is made on demand")
+    func missing() throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.file("a/b/c")
+        let problem = try #require(inspector.problem(with: path, for: .downloads(makes: false)))
+        #expect(problem.code == .pathNotAllowed)
+        #expect(problem.description == "\(path) does not exist; make the directory, or mount what belongs there")
+        #expect(inspector.problem(with: path, for: .downloads(makes: true)) == nil)
+    }
+
+    @Test("a file is no directory, and none can be made beneath it")
+    func kind() throws {
+        let directory = try TemporaryDirectory()
+        let file = try directory.write("x", to: "file")
+        #expect(inspector.problem(with: file, for: .watch)?.description == "\(file) is not a directory")
+        let beneath = inspector.problem(with: file + "/a", for: .downloads(makes: true))
+        #expect(beneath?.description.contains("a part of the path is not a directory") == true)
+    }
+
+    @Test("a service is told which line of which drop-in shows what ProtectHome hides", arguments: [true, false])
+    func hidden(forUploads: Bool) throws {
+        var service = inspector
+        service.unit = "dld.service"
+        let use: PlaceUse = forUploads ? .uploads : .watch
+        let problem = try #require(service.problem(with: "/home/nobody-here/x", for: use))
+        let setting = forUploads ? "BindReadOnlyPaths" : "BindPaths"
+        #expect(problem.description.contains("`[Service] \(setting)=/home/nobody-here/x`"), "\(problem)")
+        #expect(problem.description.contains("systemctl edit dld.service"))
+    }
+
+    @Test("a path lies beneath a hidden place by its components")
+    func components() {
+        #expect(PlaceInspector.isHidden("/home") && PlaceInspector.isHidden("/root/x"))
+        #expect(!PlaceInspector.isHidden("/homes/x") && !PlaceInspector.isHidden("/srv/home/x"))
+    }
+}
