@@ -55,7 +55,8 @@ actor Reloader {
             try await queue.apply(changed.queueSettings, session: changed.session)
         } catch {
             logger.error("the configuration is refused, and the one before it stays", metadata: ["error": "\(error)"])
-            status = "Ready, with the former configuration; the changed one is refused: \(LogText.printable("\(error)"))"
+            status =
+                "Ready, with the former configuration; the changed one is refused: \(LogText.printable("\(error)"))"
             return .failure(.init(message: "\(error)"))
         }
         status = ServiceManager.status(unusable.map(\.problem))

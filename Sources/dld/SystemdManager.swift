@@ -11,7 +11,7 @@ final class SystemdManager {
         self.bus = bus
     }
 
-    deinit { sd_bus_flush_close_unref(bus) }
+    deinit { _ = sd_bus_flush_close_unref(bus) }  // returns no result
 
     private static let service = "org.freedesktop.systemd1"
 
@@ -71,7 +71,7 @@ final class SystemdManager {
         let result = sd_bus_get_property(
             bus, Self.service, path, "\(Self.service).\(interface)", property, nil, &message, type)
         guard result >= 0, let message else { return nil }
-        defer { sd_bus_message_unref(message) }
+        defer { _ = sd_bus_message_unref(message) }  // returns no result
         return body(message)
     }
 

@@ -27,7 +27,8 @@ struct UnitSandbox {
         let state = manager.list("StateDirectory", of: unit, in: "Service").map { "/var/lib/\($0)" }
         stateDirectory = state.first
         writable =
-            state + manager.list("ReadWritePaths", of: unit, in: "Service").map { String($0.drop { "-+".contains($0) }) }
+            state
+            + manager.list("ReadWritePaths", of: unit, in: "Service").map { String($0.drop { "-+".contains($0) }) }
         bound = manager.destinations("BindPaths", of: unit, in: "Service")
         boundForReading = manager.destinations("BindReadOnlyPaths", of: unit, in: "Service")
     }

@@ -35,7 +35,8 @@ struct PlaceTests {
     @Test("a daemon starts without them, says so, and refuses tasks for them until they are there")
     func start() async throws {
         let server = try ScriptedServer(["/a": [.status(200, body: "a")]])
-        let daemon = try await DaemonProcess.started(quickRetries + "downloads: {roots: [@DIR@/downloads, @DIR@/later]}\n")
+        let daemon = try await DaemonProcess.started(
+            quickRetries + "downloads: {roots: [@DIR@/downloads, @DIR@/later]}\n")
         let place = daemon.directory.file("later")
         #expect(daemon.log.contains("\(place) does not exist"), "\(daemon.log)")
         let refused = try await daemon.dlctl("add", "--directory", place, server.url("/a"))
@@ -54,7 +55,8 @@ struct PlaceTests {
     @Test("a task whose place goes away waits for the disk, burns no attempt, says why, and goes on when it is back")
     func away() async throws {
         let server = try ScriptedServer(["/a": [.status(200, body: "a")]])
-        let daemon = try await DaemonProcess.started(quickRetries + "downloads: {roots: [@DIR@/downloads, @DIR@/disk]}\n")
+        let daemon = try await DaemonProcess.started(
+            quickRetries + "downloads: {roots: [@DIR@/downloads, @DIR@/disk]}\n")
         let place = try daemon.directory.makeDirectory("disk")
         let id = try await daemon.add("--paused", "--directory", place, server.url("/a"))
         #expect(rename(place, place + ".away") == 0)
@@ -68,7 +70,9 @@ struct PlaceTests {
         daemon.expectTidy()
     }
 
-    @Test("what a daemon without rights may not write to is refused at --check-config, reload and add", .enabled(if: isRoot))
+    @Test(
+        "what a daemon without rights may not write to is refused at --check-config and add",
+        .enabled(if: isRoot))
     func rights() async throws {
         let daemon = try DaemonProcess(mode: 0o755)
         for name in ["", "/state", "/downloads"] { #expect(chown(daemon.directory.path + name, 65534, 65534) == 0) }

@@ -90,7 +90,10 @@ struct ConfigurationTests {
         let text = "downloads:\n  roots: ['/é', /b]\nwatch:\n  - {directory: /w}\n"
         let places = try Configuration(parsing: text, file: "f").places
         #expect(places.map(\.path) == ["/é", "/b", "/w"])
-        #expect(places.map { $0.error("is wrong").description } == ["f:2:11: is wrong", "f:2:17: is wrong", "f:4:17: is wrong"])
+        #expect(
+            places.map { $0.error("is wrong").description } == [
+                "f:2:11: is wrong", "f:2:17: is wrong", "f:4:17: is wrong",
+            ])
     }
 
     @Test("a mode may stand in quotes")
