@@ -58,6 +58,11 @@ extension ControlClient {
         }
     }
 
+    /// `task.count`
+    public func count(_ filter: TaskFilter) throws(ClientError) -> TaskCountResult {
+        try call(.taskCount, TaskCountParameters(filter: filter))
+    }
+
     /// `task.pause`, `task.resume`, `task.cancel`, `task.retry` or `task.remove`.
     public func change(
         _ method: MethodName, _ selection: TaskSelectionParameters

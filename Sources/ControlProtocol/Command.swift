@@ -5,6 +5,7 @@ public enum MethodName: String, CaseIterable, Sendable {
     case taskAdd = "task.add"
     case taskGet = "task.get"
     case taskList = "task.list"
+    case taskCount = "task.count"
     case taskPause = "task.pause"
     case taskResume = "task.resume"
     case taskCancel = "task.cancel"
@@ -29,6 +30,7 @@ public enum Command: Sendable {
     case taskAdd(TaskAddParameters)
     case taskGet(TaskGetParameters)
     case taskList(TaskListParameters)
+    case taskCount(TaskCountParameters)
     case taskPause(TaskSelectionParameters)
     case taskResume(TaskSelectionParameters)
     case taskCancel(TaskSelectionParameters)

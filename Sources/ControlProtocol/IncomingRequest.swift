@@ -79,6 +79,7 @@ public struct IncomingRequest: Decodable, Sendable {
         case .taskAdd: return .taskAdd(try parameters())
         case .taskGet: return .taskGet(try parameters())
         case .taskList: return .taskList(try parameters(or: TaskListParameters()))
+        case .taskCount: return .taskCount(try parameters(or: TaskCountParameters()))
         case .taskPause: return .taskPause(try parameters())
         case .taskResume: return .taskResume(try parameters())
         case .taskCancel: return .taskCancel(try parameters())

@@ -53,6 +53,15 @@ public struct TaskListParameters: MethodParameters {
     }
 }
 
+/// `task.count`: how many tasks a filter selects.
+public struct TaskCountParameters: MethodParameters {
+    public static let keys = ["filter"]
+    /// Absent: every task that the caller may see.
+    public var filter: TaskFilter?
+
+    public init(filter: TaskFilter? = nil) { self.filter = filter }
+}
+
 /// `task.pause`, `task.resume`, `task.cancel`, `task.retry`, `task.remove`: by ids or by a filter.
 public struct TaskSelectionParameters: MethodParameters {
     public static let keys = ["ids", "filter", "deleteFile"]

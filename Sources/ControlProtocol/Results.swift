@@ -28,6 +28,30 @@ public struct TaskListResult: Codable, Sendable, Equatable {
     }
 }
 
+/// Of `task.count`.
+public struct TaskCountResult: Codable, Sendable, Equatable {
+    /// The tasks of one owner.
+    public struct Owner: Codable, Sendable, Equatable {
+        /// A uid.
+        public var owner: UInt32
+        public var tasks: Int
+
+        public init(owner: UInt32, tasks: Int) {
+            self.owner = owner
+            self.tasks = tasks
+        }
+    }
+
+    public var tasks: Int
+    /// By uid; owners without a task are left out.
+    public var owners: [Owner]
+
+    public init(owners: [Owner]) {
+        tasks = owners.reduce(0) { $0 + $1.tasks }
+        self.owners = owners
+    }
+}
+
 /// Of `task.pause` and its kin.
 public struct TaskChangeResult: Codable, Sendable, Equatable {
     public struct Refusal: Codable, Sendable, Equatable {
@@ -129,10 +153,14 @@ public struct QueueListResult: Codable, Sendable, Equatable {
 
 /// Of `daemon.status`.
 public struct DaemonStatus: Codable, Sendable, Equatable {
+    /// Stands for the path of a socket that systemd made.
+    public static let inheritedSocket = "from systemd"
+
     public var version: String
     public var pid: Int32
     /// Milliseconds since the daemon's start.
     public var uptime: Milliseconds
+    /// Its path, or ``inheritedSocket``.
     public var socket: String
     public var stateDirectory: String
     public var downloadDirectory: String

@@ -126,6 +126,10 @@ package struct QueueHandler: ControlHandler {
             }
             return status
         case .taskList(let parameters): return try await list(parameters, caller)
+        case .taskCount(let parameters):
+            let owners = try await queue.owners(of: parameters.filter ?? TaskFilter(), for: caller)
+            return TaskCountResult(
+                owners: owners.sorted { $0.key < $1.key }.map { TaskCountResult.Owner(owner: $0.key, tasks: $0.value) })
         case .taskPause(let selection): return try await change(.pause, selection, caller)
         case .taskResume(let selection): return try await change(.resume, selection, caller)
         case .taskCancel(let selection): return try await change(.cancel, selection, caller)

@@ -205,6 +205,16 @@ package final class TaskQueue: Sendable {
         return counts
     }
 
+    /// The number of tasks that match, by owner; owners without one are left out.
+    package func owners(
+        of filter: TaskFilter, for caller: Caller
+    ) async throws(QueueError) -> [UInt32: Int] {
+        let running = await scheduler.runningIDs
+        return try stored { () throws(StoreError) in
+            try store.owners(matching: filter, owner: caller.scope, running: running)
+        }
+    }
+
     /// The batches with their tasks by state.
     package func batches(for caller: Caller) throws(QueueError) -> [BatchTotals] {
         try stored { () throws(StoreError) in try store.batches(owner: caller.scope) }

@@ -47,6 +47,22 @@ extension TaskStore {
         }
     }
 
+    /// The number of tasks that match, by owner; owners without one are left out.
+    ///
+    /// - Parameter owner: as of ``PageQuery``.
+    package func owners(
+        matching filter: TaskFilter, owner: UInt32?, running: Set<TaskID>
+    ) throws(StoreError) -> [UInt32: Int] {
+        let condition = Condition(filter, owner: owner, running: running)
+        let counts = try read { database in
+            try database.rows(
+                "SELECT task.owner, count(*) FROM \(FlowSQL.tasks) WHERE \(condition.sql) GROUP BY task.owner",
+                StatementArguments(condition.arguments)
+            ) { row in (owner: try row.integer(0), tasks: try row.int(1)) }
+        }
+        return Dictionary(counts.map { (UInt32(truncatingIfNeeded: $0.owner), $0.tasks) }) { $0 + $1 }
+    }
+
     /// The ids that match, smallest first, for a command on many tasks to go through in parts.
     package func ids(
         matching filter: TaskFilter, owner: UInt32?, running: Set<TaskID>, after: TaskID?, limit: Int

@@ -13,6 +13,12 @@ struct SelectionOptions: ParsableArguments {
 
     @OptionGroup var filter: FilterOptions
 
+    @Flag(name: .shortAndLong, help: "Do not ask, and act on other users' tasks too.")
+    var yes = false
+
+    @Flag(help: "Only list the tasks that would be changed.")
+    var dryRun = false
+
     init() {}
 
     func validate() throws {
@@ -45,7 +51,63 @@ struct SelectionOptions: ParsableArguments {
     }
 }
 
+/// What a command does to the tasks of a selection.
+enum SelectionDeed {
+    case pause, resume, cancel, retry, remove
+
+    var method: MethodName {
+        switch self {
+        case .pause: .taskPause
+        case .resume: .taskResume
+        case .cancel: .taskCancel
+        case .retry: .taskRetry
+        case .remove: .taskRemove
+        }
+    }
+
+    var verb: String {
+        switch self {
+        case .pause: "pause"
+        case .resume: "resume"
+        case .cancel: "cancel"
+        case .retry: "retry"
+        case .remove: "remove"
+        }
+    }
+
+    var participle: String {
+        switch self {
+        case .pause: "paused"
+        case .resume: "resumed"
+        case .cancel: "cancelled"
+        case .retry: "retried"
+        case .remove: "removed"
+        }
+    }
+
+    /// The states of tasks that it changes.
+    var states: [TaskState] {
+        switch self {
+        case .pause: [.queued, .active, .waiting]
+        case .resume: [.waiting, .paused]
+        case .cancel: [.queued, .active, .waiting, .paused]
+        case .retry: [.failed, .cancelled]
+        case .remove: TaskState.allCases
+        }
+    }
+}
+
 extension Context {
+    /// Carries out `deed` on a selection: asks first where it reaches far, or only tells where nothing is to be changed.
+    func carryOut(_ deed: SelectionDeed, _ selection: SelectionOptions, deleteFile: Bool? = nil) throws {
+        let calls = try selection.calls(deleteFile: deleteFile)
+        if selection.dryRun { return try DryRun(deed, calls).show(self) }
+        if let filter = calls.first?.filter, !selection.yes {
+            try Confirmation(deed, filter, isAll: selection.all).obtain(try connect())
+        }
+        try change(deed.method, calls, participle: deed.participle)
+    }
+
     /// Makes the calls, prints how many tasks changed, and complains about every one that could not be.
     ///
     /// - Parameter participle: `paused`.

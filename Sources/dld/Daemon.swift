@@ -100,7 +100,7 @@ struct Daemon: Service {
         logger.info(
             "ready",
             metadata: [
-                "version": "\(Release.version)", "socket": "\(plan.socket ?? "from systemd")",
+                "version": "\(Release.version)", "socket": "\(plan.socket ?? DaemonStatus.inheritedSocket)",
                 "state": "\(plan.stateDirectory)", "downloads": "\(queue.downloadDirectory)",
             ])
         // From now on they are heard, also while queue files are being applied.
@@ -134,7 +134,7 @@ struct Daemon: Service {
             about: {
                 QueueHandler.About(
                     version: Release.version, pid: getpid(), uptime: QueueClock.system.monotonic() - started,
-                    socket: plan.socket ?? "from systemd", stateDirectory: plan.stateDirectory,
+                    socket: plan.socket ?? DaemonStatus.inheritedSocket, stateDirectory: plan.stateDirectory,
                     downloadDirectory: queue.downloadDirectory, libcurl: Session.libraryVersion)
             },
             reload: { await reloader.reload() },

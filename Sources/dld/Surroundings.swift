@@ -30,6 +30,16 @@ struct Surroundings {
         return uid == 0
     }
 
+    /// The socket of the system's service.
+    static let systemSocket = "/run/dld/dld.sock"
+
+    /// Root in a shell on a machine whose service is installed: its queue is another one than the service's.
+    var isRootBesideService: Bool {
+        guard uid == 0, environment["STATE_DIRECTORY"] == nil else { return false }
+        return ["/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"]
+            .contains { TextFile.exists("\($0)/systemd/system/dld.service") }
+    }
+
     private var home: String { environment["HOME"] ?? "/" }
 
     /// systemd gives several directories separated by colons.
@@ -50,7 +60,7 @@ struct Surroundings {
     var socket: String? {
         if let directory = first("RUNTIME_DIRECTORY") { return directory + "/dld.sock" }
         if uid != 0, let directory = environment["XDG_RUNTIME_DIR"] { return directory + "/dld/dld.sock" }
-        return isSystem ? "/run/dld/dld.sock" : nil
+        return isSystem ? Self.systemSocket : nil
     }
 
     func downloadDirectory(stateDirectory: String) -> String {

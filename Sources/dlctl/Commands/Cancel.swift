@@ -1,5 +1,4 @@
 import ArgumentParser
-import ControlProtocol
 
 struct Cancel: DaemonCommand {
     static let configuration = CommandConfiguration(
@@ -18,6 +17,6 @@ struct Cancel: DaemonCommand {
     var outer: [GlobalOptions] { [root.global] }
 
     func perform(_ context: Context) throws {
-        try context.change(.taskCancel, selection.calls(), participle: "cancelled")
+        try context.carryOut(.cancel, selection)
     }
 }

@@ -1,5 +1,4 @@
 import ArgumentParser
-import ControlProtocol
 
 struct Pause: DaemonCommand {
     static let configuration = CommandConfiguration(
@@ -18,6 +17,6 @@ struct Pause: DaemonCommand {
     var outer: [GlobalOptions] { [root.global] }
 
     func perform(_ context: Context) throws {
-        try context.change(.taskPause, selection.calls(), participle: "paused")
+        try context.carryOut(.pause, selection)
     }
 }

@@ -1,5 +1,4 @@
 import ArgumentParser
-import ControlProtocol
 
 struct Remove: DaemonCommand {
     static let configuration = CommandConfiguration(
@@ -10,6 +9,7 @@ struct Remove: DaemonCommand {
             EXAMPLES:
               dlctl remove 7
               dlctl remove --state completed
+              dlctl remove --all --dry-run       names them, and removes none
             """)
 
     @Flag(help: "Delete the finished file too.")
@@ -21,6 +21,6 @@ struct Remove: DaemonCommand {
     var outer: [GlobalOptions] { [root.global] }
 
     func perform(_ context: Context) throws {
-        try context.change(.taskRemove, selection.calls(deleteFile: deleteFile ? true : nil), participle: "removed")
+        try context.carryOut(.remove, selection, deleteFile: deleteFile ? true : nil)
     }
 }

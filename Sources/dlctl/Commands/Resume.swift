@@ -1,5 +1,4 @@
 import ArgumentParser
-import ControlProtocol
 
 struct Resume: DaemonCommand {
     static let configuration = CommandConfiguration(
@@ -18,6 +17,6 @@ struct Resume: DaemonCommand {
     var outer: [GlobalOptions] { [root.global] }
 
     func perform(_ context: Context) throws {
-        try context.change(.taskResume, selection.calls(), participle: "resumed")
+        try context.carryOut(.resume, selection)
     }
 }

@@ -1,5 +1,4 @@
 import ArgumentParser
-import ControlProtocol
 
 struct Retry: DaemonCommand {
     static let configuration = CommandConfiguration(
@@ -18,6 +17,6 @@ struct Retry: DaemonCommand {
     var outer: [GlobalOptions] { [root.global] }
 
     func perform(_ context: Context) throws {
-        try context.change(.taskRetry, selection.calls(), participle: "retried")
+        try context.carryOut(.retry, selection)
     }
 }

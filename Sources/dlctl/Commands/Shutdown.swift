@@ -6,6 +6,9 @@ struct Shutdown: DaemonCommand {
     static let configuration = CommandConfiguration(
         abstract: "Ends the daemon in good order; its tasks go on when it comes back.",
         discussion: """
+            A service of systemd stays down until someone starts it or uses its socket. To keep it down in any case: \
+            systemctl stop dld.socket dld.service.
+
             EXAMPLES:
               dlctl shutdown
             """)
@@ -15,11 +18,16 @@ struct Shutdown: DaemonCommand {
     var outer: [GlobalOptions] { [root.global] }
 
     func perform(_ context: Context) throws {
-        try context.connect().shutdown()
+        let client = try context.connect()
+        // An older daemon, or one that is busy, ends all the same.
+        let isActivated = (try? client.status())?.socket == DaemonStatus.inheritedSocket
+        try client.shutdown()
         if context.json {
             context.output.json(Acknowledgement())
         } else {
-            context.output.line("the daemon is shutting down")
+            context.output.line(
+                "the daemon is shutting down"
+                    + (isActivated ? "; systemd starts it again for the next client of its socket" : ""))
         }
     }
 }

@@ -1,0 +1,68 @@
+import ControlClient
+import ControlProtocol
+import Glibc
+import TaskModel
+
+/// Asks before a command changes all tasks, or those of several users.
+///
+/// Without a terminal nobody can be asked: the command then acts on the caller's own tasks alone.
+struct Confirmation {
+    private let deed: SelectionDeed
+    private let filter: TaskFilter
+    private let isAll: Bool
+
+    /// - Parameter isAll: with `--all`.
+    init(_ deed: SelectionDeed, _ filter: TaskFilter, isAll: Bool) {
+        self.deed = deed
+        self.filter = filter.limited(to: deed.states)
+        self.isAll = isAll
+    }
+
+    /// - Throws: ``Failure`` where the answer is no, or nobody can be asked.
+    func obtain(_ client: ControlClient) throws {
+        // No states at all would mean every state.
+        if filter.states?.isEmpty == true { return }
+        let count = try client.count(filter)
+        let others = count.owners.filter { $0.owner != getuid() }
+        guard count.tasks > 0, isAll || !others.isEmpty else { return }
+        guard Terminal.isTerminal(STDIN_FILENO), Terminal.isTerminal(STDERR_FILENO) else {
+            guard !others.isEmpty else { return }
+            throw Failure.usage(
+                "\(Self.text(count, others)) would be \(deed.participle); --yes does so, --owner \(getuid()) leaves "
+                    + "other users' tasks alone, --dry-run lists them", field: "--yes")
+        }
+        let errors = Output(STDERR_FILENO)
+        let verb = deed.verb.prefix(1).uppercased() + deed.verb.dropFirst()
+        errors.text("\(verb) \(Self.text(count, others))? [y/N] ")
+        errors.flush()
+        let answer = readLine()?.lowercased() ?? ""
+        guard ["y", "yes"].contains(answer) else {
+            throw Failure(.failed, "no task was \(deed.participle)")
+        }
+    }
+
+    /// `12 tasks, 9 of them of other users (uid 1000: 5, uid 1001: 4)`
+    static func text(_ count: TaskCountResult, _ others: [TaskCountResult.Owner]) -> String {
+        let all = Describe.count(count.tasks, "task")
+        guard !others.isEmpty else { return all }
+        let shown = others.prefix(shownOwners).map { "uid \($0.owner): \($0.tasks)" }.joined(separator: ", ")
+        let number = others.reduce(0) { $0 + $1.tasks }
+        let share = number == count.tasks ? (number == 1 ? "" : "all ") : "\(number) of them "
+        return "\(all), \(share)of other users (\(shown)\(others.count > shownOwners ? ", …" : ""))"
+    }
+
+    private static let shownOwners = 8
+}
+
+extension TaskFilter {
+    /// The tasks of this filter that are in one of `states`.
+    func limited(to states: [TaskState]) -> TaskFilter {
+        var filter = self
+        guard let own = self.states, !own.isEmpty else {
+            filter.states = states.count == TaskState.allCases.count ? nil : states
+            return filter
+        }
+        filter.states = own.filter(states.contains)
+        return filter
+    }
+}

@@ -1,0 +1,68 @@
+import ControlClient
+import ControlProtocol
+import Glibc
+import TaskModel
+
+/// `--dry-run`: names the tasks that a command would change.
+struct DryRun {
+    private let deed: SelectionDeed
+    private let calls: [TaskSelectionParameters]
+
+    init(_ deed: SelectionDeed, _ calls: [TaskSelectionParameters]) {
+        self.deed = deed
+        self.calls = calls
+    }
+
+    /// Prints a table, or with `--json` an array of tasks, and on standard error how many there are.
+    func show(_ context: Context) throws {
+        let client = try context.connect()
+        let width = Terminal.isTerminal(STDOUT_FILENO) ? Terminal.size(STDOUT_FILENO).columns : nil
+        var table = Table(List.columns, width: width)
+        var total = 0
+        try forEachPage(client, context) { page in
+            if context.json {
+                for (index, task) in page.enumerated() {
+                    context.output.text(total + index == 0 ? "[" : ",\n ")
+                    context.output.text(context.output.encoded(task))
+                }
+            } else {
+                let now = Clock.now()
+                for line in table.page(page.map { Self.row($0, now: now) }) { context.output.line(line) }
+            }
+            total += page.count
+        }
+        if context.json { context.output.line(total == 0 ? "[]" : "]") }
+        context.output.flush()
+        guard !context.json else { return }
+        let errors = Output(STDERR_FILENO)
+        errors.line("\(Describe.count(total, "task")) would be \(deed.participle); nothing was changed")
+        errors.flush()
+    }
+
+    /// As in a list, with the owner of a task that is another user's.
+    private static func row(_ task: TaskStatus, now: Milliseconds) -> [String] {
+        var row = List.row(task, now: now)
+        if task.owner != getuid(), let name = row.popLast() { row.append("\(name)  (uid \(task.owner))") }
+        return row
+    }
+
+    private func forEachPage(_ client: ControlClient, _ context: Context, _ body: ([TaskStatus]) -> Void) throws {
+        for call in calls {
+            if let filter = call.filter?.limited(to: deed.states) {
+                // No states at all would mean every state.
+                if filter.states?.isEmpty == true { continue }
+                try client.forEachPage(filter: filter) { page in
+                    body(page)
+                    return true
+                }
+            }
+            for id in call.ids ?? [] {
+                guard let task = try client.taskIfKnown(id) else {
+                    context.report(.unknown(id))
+                    continue
+                }
+                if deed.states.contains(task.state) { body([task]) }
+            }
+        }
+    }
+}

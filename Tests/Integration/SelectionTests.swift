@@ -1,0 +1,101 @@
+import ControlProtocol
+import FoundationEssentials
+import Glibc
+import TaskModel
+import TestSupport
+import Testing
+
+/// Commands that select tasks by a filter, and ask before they reach far.
+@Suite("Selections", .serialized, .timeLimit(.minutes(1)))
+struct SelectionTests {
+    /// A daemon with two paused tasks of its own user.
+    private func daemon(_ configuration: String = "") async throws -> DaemonProcess {
+        let daemon = try DaemonProcess(configuration: quickRetries + configuration, mode: 0o755)
+        try await daemon.start()
+        for name in ["a", "b"] { _ = try await daemon.add("--paused", "http://127.0.0.1:1/\(name)") }
+        return daemon
+    }
+
+    /// Runs dlctl on a terminal of its own, and types `input`.
+    private func onTerminal(_ daemon: DaemonProcess, _ arguments: String, typing input: String) async throws -> Outcome
+    {
+        let command = "\(try DaemonProcess.program("dlctl")) --socket \(daemon.socket) \(arguments)"
+        return try await run(["script", "-qec", command, "/dev/null"], directory: daemon.directory.path, input: input)
+    }
+
+    @Test("on a terminal --all asks with a count, and anything but yes changes nothing")
+    func asks() async throws {
+        let daemon = try await daemon()
+        for answer in ["n\n", "\n", "yess\n"] {
+            let outcome = try await onTerminal(daemon, "remove --all", typing: answer)
+            #expect(outcome.status == .exited(1), "\(outcome)")
+            #expect(outcome.output.contains("Remove 2 tasks? [y/N]") && outcome.output.contains("no task was removed"))
+            #expect(try daemon.tasks().count == 2)
+        }
+        let yes = try await onTerminal(daemon, "remove --all", typing: "y\n")
+        #expect(yes.status == .exited(0) && yes.output.contains("2 tasks removed"), "\(yes)")
+        #expect(try daemon.tasks().isEmpty)
+        // Where nothing would change there is nothing to ask.
+        #expect(try await onTerminal(daemon, "pause --all", typing: "").status == .exited(0))
+    }
+
+    @Test("a filter of one's own tasks acts without a question, and so does --yes")
+    func own() async throws {
+        let daemon = try await daemon()
+        let filtered = try await onTerminal(daemon, "cancel --state paused", typing: "")
+        #expect(filtered.status == .exited(0) && filtered.output.contains("2 tasks cancelled"), "\(filtered)")
+        let all = try await onTerminal(daemon, "remove --all --yes", typing: "")
+        #expect(all.status == .exited(0) && all.output.contains("2 tasks removed"), "\(all)")
+    }
+
+    @Test("--dry-run names the tasks and changes none")
+    func dryRun() async throws {
+        let daemon = try await daemon()
+        let table = try await daemon.dlctl("remove", "--all", "--dry-run")
+        #expect(table.succeeded && table.lines.count == 3, "\(table)")
+        #expect(table.error.contains("2 tasks would be removed; nothing was changed"))
+        #expect(try await daemon.dlctl("retry", "--all", "--dry-run").error.contains("0 tasks would be retried"))
+        let json = try await daemon.dlctl("cancel", "1", "2", "--dry-run", "--json")
+        #expect(
+            try JSONDecoder().decode([TaskStatus].self, from: Data(json.output.utf8)).map(\.state) == [
+                .paused, .paused,
+            ])
+        #expect(try daemon.tasks().map(\.state) == [.paused, .paused])
+    }
+
+    @Test("root without a terminal acts on its own tasks alone, unless --yes says otherwise", .enabled(if: isRoot))
+    func others() async throws {
+        let daemon = try await daemon("control: {mode: 0666}\n")
+        let client = try DaemonProcess.program("dlctl")
+        let added = try await run([
+            "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", client, "--socket", daemon.socket,
+            "add", "--paused", "http://127.0.0.1:1/c",
+        ])
+        #expect(added.succeeded, "\(added)")
+        for command in [["remove", "--all"], ["cancel", "--state", "paused"]] {
+            let refused = try await daemon.dlctl(command)
+            #expect(refused.status == .exited(64), "\(refused)")
+            #expect(
+                refused.error.contains("3 tasks, 1 of them of other users (uid 65534: 1) would be"), "\(refused.error)")
+            #expect(refused.error.contains("--yes does so, --owner 0 leaves other users' tasks alone"))
+        }
+        #expect(try daemon.tasks().map(\.state) == [.paused, .paused, .paused])
+        let listed = try await daemon.dlctl("remove", "--all", "--dry-run")
+        #expect(listed.output.contains("c  (uid 65534)"), "\(listed.output)")
+        let mine = try await daemon.dlctl("remove", "--all", "--owner", "0")
+        #expect(mine.succeeded && mine.output.contains("2 tasks removed"), "\(mine)")
+        let asked = try await onTerminal(daemon, "remove --state paused", typing: "n\n")
+        #expect(asked.output.contains("Remove 1 task, of other users (uid 65534: 1)? [y/N]"), "\(asked.output)")
+        #expect(try await daemon.dlctl("remove", "--all", "--yes").output.contains("1 task removed"))
+    }
+
+    @Test("task.count tells how many tasks a filter selects, by owner")
+    func count() async throws {
+        let daemon = try await daemon()
+        let all: TaskCountResult = try daemon.call(.taskCount, TaskCountParameters())
+        #expect(all == TaskCountResult(owners: [.init(owner: getuid(), tasks: 2)]))
+        let none: TaskCountResult = try daemon.call(
+            .taskCount, TaskCountParameters(filter: TaskFilter(states: [.failed])))
+        #expect(none == TaskCountResult(owners: []))
+    }
+}
