@@ -34,7 +34,14 @@ struct ConfigurationCheck {
         let isOfService = planner.surroundings.isSystem && plan.unit == nil && planner.usesDefaultFile
         let unit = isOfService ? UnitSandbox(unit: "dld.service") : nil
         var inspector = plan.queueSettings.inspector
-        if isOfService, let uid = Self.become(Self.serviceUser) { inspector = PlaceInspector(uid: uid) }
+        if isOfService, let uid = Self.become(Self.serviceUser) {
+            inspector = PlaceInspector(uid: uid)
+            let file = planner.surroundings.configurationFile
+            if faccessat(AT_FDCWD, file, R_OK, AT_EACCESS) != 0, errno != ENOENT {
+                let text = "\(file) cannot be read by the user \(Self.serviceUser); give it the right (chgrp, chmod)"
+                return [StartupFailure(text, exit: StartupFailure.Exit.configuration)]
+            }
+        }
         inspector.unit = plan.unit ?? unit?.unit
         var places = PlannedPlaces(plan)
         // What lies there is systemd's and the daemon's to make, and is not where this shell's variables say.

@@ -1,0 +1,164 @@
+import FoundationEssentials
+import Glibc
+import TaskModel
+import TestSupport
+import Testing
+
+/// Mistakes that newcomers make, each with what they are told: what is wrong, where, and what to do.
+@Suite("Mistakes", .serialized, .timeLimit(.minutes(2)))
+struct MistakeTests {
+    /// One line typed at a shell. `@DIR@` stands for the daemon's directory, `@URL@` for a server that answers 404.
+    struct Mistake: Sendable, CustomTestStringConvertible {
+        let line: String
+        let status: Int32
+        /// What standard error holds.
+        let told: [String]
+
+        init(_ line: String, _ status: Int32, _ told: String...) {
+            self.line = line
+            self.status = status
+            self.told = told
+        }
+
+        var testDescription: String { "dlctl \(line)" }
+    }
+
+    /// Task 1 is paused, task 2 completed, task 3 failed.
+    private static let table = [
+        Mistake("frobnicate", 64, "there is no command 'frobnicate'", "dlctl --help"),
+        Mistake("ad http://h/", 64, "there is no command 'ad'", "did you mean 'add'?"),
+        Mistake("add", 64, "Give a URL, or --input FILE", "dlctl add --help"),
+        Mistake("add --foo http://h/", 64, "--foo: there is no such option", "dlctl add --help"),
+        Mistake("add example.org/file", 64, "example.org/file: has no scheme", "https://example.org/file"),
+        Mistake("add htp://h/x", 64, "htp://h/x: the protocol htp is not allowed", "http, https, ftp, ftps or sftp"),
+        Mistake("add http://", 64, "names no host", "https://example.org/file"),
+        Mistake("add http://h:99999/x", 64, "http://h:99999/x: the port is not a number from 1 to 65535"),
+        Mistake("add -d /etc http://h/x", 64, "--directory: /etc lies beneath none of the places", "downloads.roots"),
+        Mistake("add -d @DIR@/none http://h/x", 64, "--directory: @DIR@/none", "downloads.roots"),
+        Mistake("add -d ../x http://h/x", 64, "--directory: must not climb with .."),
+        Mistake("add -o a/b http://h/x", 64, "--output: is a path", "the place with --directory"),
+        Mistake("add -o '' http://h/x", 64, "--output: is empty", "give a file name or leave the option out"),
+        Mistake("add -o x http://h/1 http://h/2", 64, "--output is for one URL alone"),
+        Mistake("add --checksum md5 http://h/x", 64, "--checksum: write ALGORITHM:HEX"),
+        Mistake("add --checksum sha256:12 http://h/x", 64, "--checksum: a sha-256 digest has 64 hexadecimal digits"),
+        Mistake("add --limit abc http://h/x", 64, "--limit: 'abc' is not", "500K, 2M or 1.5G"),
+        Mistake("add --connections 99 http://h/x", 64, "--connections: '99' is not", "1 to 16"),
+        Mistake("add --priority urgent http://h/x", 64, "--priority: 'urgent' is not one of low, normal, high"),
+        Mistake("add --start-at tomorrow http://h/x", 64, "--start-at: tomorrow is no time", "22:00 or +2h"),
+        Mistake("add --header nocolon http://h/x", 64, "--header: is not of the form 'Name: value'"),
+        Mistake("add --header @/none http://h/x", 64, "--header: cannot open /none: No such file"),
+        Mistake("add --user me --password-file /none http://h/x", 64, "--password-file: cannot open /none"),
+        Mistake("add --input /none", 64, "--input: cannot open /none: No such file or directory"),
+        Mistake("add --input /etc", 64, "--input: cannot read /etc: Is a directory"),
+        Mistake("add --input @DIR@/key.yaml", 64, "key.yaml:2:5: `ulr` is not a key here; did you mean `url`?"),
+        Mistake("queue apply @DIR@/tab.yaml", 64, "tab.yaml:2:1: YAML takes no tab here; indent with spaces"),
+        Mistake("add --input @DIR@/list.txt", 64, "list.txt:2:1: `url`: lacks // after ftp:"),
+        Mistake("add --wait http://127.0.0.1:1/x", 1, "port 1 of 127.0.0.1 refuses the connection"),
+        Mistake("add --wait http://nowhere.invalid/x", 1, "the name nowhere.invalid does not resolve"),
+        Mistake("add --wait @URL@", 1, "failed: http-404"),
+        Mistake("show 999", 1, "no task has the id 999", "dlctl list"),
+        Mistake("show abc", 64, "'abc' is not the id of a task", "dlctl show --help"),
+        Mistake("pause", 64, "Name the tasks: ID…, --all", "dlctl pause --help"),
+        Mistake("pause 1 --all", 64, "Give ids or a filter", "not both"),
+        Mistake("resume 2", 1, "task 2 is completed", "only a paused or waiting task can be resumed"),
+        Mistake("pause 2", 1, "task 2 is completed"),
+        Mistake("cancel 2", 1, "task 2 is completed"),
+        Mistake("retry 1", 1, "task 1 is paused", "only a failed or cancelled task can be retried"),
+        Mistake("move 2 --first", 1, "task 2 is completed", "only a task that has not ended"),
+        Mistake("move 1", 64, "Say where to: --first, --last or --before ID"),
+        Mistake("set 1", 64, "Say what to change", "--url"),
+        Mistake("set 2 --limit 1K", 1, "task 2 is completed", "nothing of it can be changed"),
+        Mistake("list --state foo", 64, "--state: 'foo' is not one of queued, active"),
+        Mistake("list --limit -1", 64, "--limit: '-1' is not"),
+        Mistake("limit --download abc", 64, "--download: 'abc' is not", "500K, 2M or 1.5G"),
+        Mistake("wait 1 --timeout -1", 64, "--timeout: '-1' is not seconds"),
+        Mistake("wait 1 --timeout 0.1", 75, "the time is over", "they go on without being waited for"),
+        Mistake("upload /none http://h/x", 64, "/none: No such file or directory"),
+        Mistake("upload /etc http://h/x", 64, "/etc: is not a regular file"),
+        Mistake("rpc task.get '{'", 64, "is not JSON", "'{\"id\":7}'"),
+        Mistake("--socket @DIR@/none list", 69, "no daemon answers on @DIR@/none", "`dld --socket @DIR@/none`"),
+        Mistake("--socket '' list", 64, "--socket: a socket's path has 1 to 107 bytes"),
+    ]
+
+    @Test("each is answered with what is wrong, where, and what to do")
+    func table() async throws {
+        let server = try ScriptedServer(["/a": [.status(200, body: "a")], "/none": [.status(404, body: "")]])
+        let daemon = try await DaemonProcess.started(
+            "retry: {attempts: 2, base-delay: 10ms, max-delay: 20ms}\n")
+        _ = try await daemon.add("--paused", "http://127.0.0.1:1/1")
+        #expect(try await daemon.dlctl("add", "--wait", server.url("/a")).succeeded)
+        #expect(try await daemon.dlctl("add", "--wait", server.url("/none")).status == .exited(1))
+        try daemon.directory.write("downloads:\n  - ulr: x\n", to: "key.yaml")
+        try daemon.directory.write("downloads:\n\t- x\n", to: "tab.yaml")
+        try daemon.directory.write("http://h/1\nftp:/x\n", to: "list.txt")
+        for mistake in Self.table {
+            func filled(_ text: String) -> String {
+                text.replacing("@DIR@", with: daemon.directory.path).replacing("@URL@", with: server.url("/none"))
+            }
+            let command = "exec \"$0\" \(filled(mistake.line))"
+            let outcome = try await run(
+                ["sh", "-c", command, DaemonProcess.program("dlctl")],
+                environment: ["DLD_SOCKET": daemon.socket, "XDG_RUNTIME_DIR": "/nonexistent", "NO_COLOR": "1"])
+            #expect(outcome.status == .exited(mistake.status), "\(mistake.testDescription): \(outcome)")
+            for text in mistake.told {
+                #expect(outcome.error.contains(filled(text)), "\(mistake.testDescription): \(outcome.error)")
+            }
+            #expect(!outcome.error.contains("Fatal") && outcome.error.split(separator: "\n").count <= 2, "\(outcome)")
+        }
+        #expect(daemon.isRunning)
+    }
+
+    @Test("who may not open the socket is told so, and what helps", .enabled(if: isRoot))
+    func rights() async throws {
+        let daemon = try DaemonProcess(mode: 0o755)
+        try await daemon.start()
+        let outcome = try await run([
+            "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", DaemonProcess.program("dlctl"),
+            "--socket", daemon.socket, "list",
+        ])
+        #expect(outcome.status == .exited(77), "\(outcome)")
+        #expect(outcome.error.contains("\(daemon.socket) may not be opened by this user; join the group"))
+    }
+
+    @Test("the same name twice gives the second file a number, and says where it is")
+    func sameName() async throws {
+        let server = try ScriptedServer(["/a": [.status(200, body: "a")], "/b/a": [.status(200, body: "b")]])
+        let daemon = try await DaemonProcess.started()
+        for path in ["/a", "/b/a"] { #expect(try await daemon.dlctl("add", "--wait", server.url(path)).succeeded) }
+        #expect(try await daemon.dlctl("show", "2").output.contains(daemon.path("a (1)")))
+        let refused = try await daemon.dlctl("add", "--wait", "--on-conflict", "fail", server.url("/a"))
+        #expect(refused.status == .exited(1) && refused.error.contains("name-conflict"), "\(refused)")
+    }
+
+    @Test("a full disk is waited out, and list says so", .enabled(if: isRoot))
+    func fullDisk() async throws {
+        let server = try ScriptedServer(["/a": [.serve(Resource(size: 4 * mebibyte))]])
+        let daemon = try DaemonProcess(configuration: quickRetries + "disk: {min-free: 0}\n")
+        let disk = try await Mount.tmpfs(at: daemon.downloads, bytes: mebibyte)
+        try await daemon.start()
+        let id = try await daemon.add(server.url("/a"))
+        try await daemon.state(of: id, "to wait") { $0.reason == .diskFull }
+        let list = try await daemon.dlctl("list")
+        #expect(list.output.contains("disk full, looks again in"), "\(list.output)")
+        try await daemon.terminate()
+        try await disk.unmount()
+    }
+
+    @Test("Ctrl-C ends the waiting with 130, and never the task")
+    func interrupted() async throws {
+        let server = try ScriptedServer(["/a": [.hang]])
+        let daemon = try await DaemonProcess.started()
+        let id = try await daemon.add(server.url("/a"))
+        let waiting = try ChildProcess(
+            [DaemonProcess.program("dlctl"), "--socket", daemon.socket, "wait", "\(id)"],
+            directory: daemon.directory.path)
+        try await eventually(that: "the server is asked") { !server.requests().isEmpty }
+        // The signal is for a client that has set its handler.
+        try await eventually(that: "the client sleeps on its socket") {
+            (try? String(contentsOfFile: "/proc/\(waiting.pid)/wchan", encoding: .utf8))?.contains("poll") == true
+        }
+        waiting.kill(SIGINT)
+        #expect(try await waiting.wait() == .exited(130))
+        #expect(try daemon.task(id).state == .active)
+    }
+}
