@@ -29,8 +29,13 @@ public struct TaskStatus: Sendable, Equatable {
     public var startedAt: Milliseconds?
     public var finishedAt: Milliseconds?
     public var error: TaskFailure?
+    /// What the file has to hash to; of one that a list of digests tells, once that is known.
     public var checksum: String?
+    /// The list of digests; secrets removed.
+    public var checksumURL: String?
     public var verified: Bool
+    /// The task that was to complete first.
+    public var afterTask: TaskID?
 
     /// The record of a task that does not run.
     public init(_ record: TaskRecord) {
@@ -59,7 +64,9 @@ public struct TaskStatus: Sendable, Equatable {
         finishedAt = record.finishedAt
         error = record.error
         checksum = record.specification.checksum
+        checksumURL = record.specification.checksumURL
         verified = record.verified
+        afterTask = record.specification.afterTask
     }
 
     /// The task will not go on by itself: it ended, or it needs a person who did not pause it.
@@ -70,7 +77,7 @@ extension TaskStatus: Codable {
     private enum CodingKeys: String, CodingKey {
         case id, kind, state, reason, phase, url, path, name, owner, batch, key, priority
         case bytesDone, bytesTotal, bytesFetched, rate, eta, connections, attempts
-        case notBefore, createdAt, startedAt, finishedAt, error, checksum, verified
+        case notBefore, createdAt, startedAt, finishedAt, error, checksum, checksumURL, verified, afterTask
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -101,6 +108,8 @@ extension TaskStatus: Codable {
         try container.encode(finishedAt, forKey: .finishedAt)
         try container.encode(error, forKey: .error)
         try container.encode(checksum, forKey: .checksum)
+        try container.encode(checksumURL, forKey: .checksumURL)
         try container.encode(verified, forKey: .verified)
+        try container.encode(afterTask, forKey: .afterTask)
     }
 }

@@ -30,6 +30,13 @@ enum Clock {
         return text.utf8.count == 5 && moment > now ? moment - 86_400_000 : moment
     }
 
+    /// `22:00` within a day from now, otherwise `2026-03-01 22:00`, local time.
+    static func brief(_ moment: Milliseconds, now: Milliseconds) -> String {
+        // A window ends with a minute, and a moment within one is not over before it is.
+        let text = local((moment + 59_999) / 60_000 * 60_000).dropLast(3)
+        return String((now..<now + 86_400_000).contains(moment) ? text.suffix(5) : text)
+    }
+
     /// `2026-03-01 14:05:09`, local time.
     static func local(_ moment: Milliseconds) -> String {
         var seconds = time_t(moment / 1000)

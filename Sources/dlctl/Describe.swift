@@ -35,33 +35,34 @@ enum Describe {
         Escape.visible(task.name ?? FileName.fromURL(task.url))
     }
 
-    /// The state with what explains it: `active 43%`, `waiting: retry in 3 s`, `failed: http-404`.
-    static func state(_ task: TaskStatus, now: Milliseconds) -> String {
+    /// The state with what explains it: `active 43%`, `name does not resolve, 4th try in 3 s`, `failed: disk full`.
+    ///
+    /// - Parameters:
+    ///   - namesState: puts `waiting` or `queued` before what explains it.
+    ///   - clock: shows a moment; without it, ``Clock/brief(_:now:)``.
+    static func state(
+        _ task: TaskStatus, now: Milliseconds, namesState: Bool = false,
+        clock: ((Milliseconds) -> String)? = nil
+    ) -> String {
         switch task.state {
         case .active:
             if task.phase == .verifying || task.phase == .publishing || task.phase == .connecting {
                 return task.phase?.rawValue ?? task.state.rawValue
             }
             return "active" + share(task)
-        case .waiting:
-            let reason = task.reason?.rawValue ?? "not ready"
-            return "waiting: \(reason)" + (task.notBefore.map { " in \(span(milliseconds: whole($0 - now)))" } ?? "")
+        case .waiting, .queued:
+            let words = Waiting(task).words(now: now, clock: clock ?? { Clock.brief($0, now: now) })
+            return namesState && task.reason != nil ? "\(task.state.rawValue): \(words)" : words
         case .paused:
-            if let reason = task.reason, reason != .user { return "paused: \(reason.rawValue)" }
+            if let reason = task.reason, reason != .user { return "paused: \(Cause.phrase(pausedFor: reason))" }
             return "paused" + share(task)
-        case .failed: return "failed" + (task.error.map { ": \($0.code)" } ?? "")
-        case .queued: return "queued" + (task.reason.map { ": \($0.rawValue)" } ?? "")
+        case .failed: return "failed" + (task.error.map { ": \(Cause.phrase($0))" } ?? "")
         case .completed, .cancelled: return task.state.rawValue
         }
     }
 
     private static func share(_ task: TaskStatus) -> String {
         task.bytesTotal.flatMap { percent(task.bytesDone, of: $0) }.map { " \($0)%" } ?? ""
-    }
-
-    /// Whole seconds, so that a countdown does not end in milliseconds.
-    private static func whole(_ milliseconds: Milliseconds) -> Milliseconds {
-        max(1000, (milliseconds + 999) / 1000 * 1000)
     }
 
     /// Why a task that was waited for did not complete, in one line.

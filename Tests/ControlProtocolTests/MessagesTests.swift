@@ -71,8 +71,9 @@ struct MessagesTests {
             standing: TaskStanding(), createdAt: 9)
         #expect(
             try encode(TaskStatus(record))
-                == #"{"attempts":0,"batch":null,"bytesDone":0,"bytesFetched":0,"bytesTotal":null,"checksum":null,"#
-                + #""connections":0,"createdAt":9,"error":null,"eta":null,"finishedAt":null,"id":1,"key":null,"#
+                == #"{"afterTask":null,"attempts":0,"batch":null,"bytesDone":0,"bytesFetched":0,"bytesTotal":null,"#
+                + #""checksum":null,"checksumURL":null,"connections":0,"createdAt":9,"error":null,"#
+                + #""eta":null,"finishedAt":null,"id":1,"key":null,"#
                 + #""kind":"download","name":null,"notBefore":null,"owner":1000,"path":null,"phase":null,"#
                 + #""priority":"normal","rate":null,"reason":null,"startedAt":null,"state":"queued","#
                 + #""url":"https://a.example/f","verified":false}"#)

@@ -102,7 +102,7 @@ struct ReloadTests {
         let id = try await daemon.add(server.url("/f"))
         let task = try daemon.task(id)
         #expect((task.state, task.reason, task.notBefore) == (.queued, .scheduled, nil))
-        #expect(try await daemon.dlctl("list").output.contains("queued: scheduled"))
+        #expect(try await daemon.dlctl("list").output.contains("paused by the schedule"))
         try daemon.configure(quickRetries)
         #expect(try await daemon.dlctl("reload").succeeded)
         #expect(try await daemon.settled(id).state == .completed)

@@ -8,7 +8,7 @@ struct TaskStatusTests {
     private static let fields: Set<String> = [
         "id", "kind", "state", "reason", "phase", "url", "path", "name", "owner", "batch", "key", "priority",
         "bytesDone", "bytesTotal", "bytesFetched", "rate", "eta", "connections", "attempts", "notBefore", "createdAt",
-        "startedAt", "finishedAt", "error", "checksum", "verified",
+        "startedAt", "finishedAt", "error", "checksum", "checksumURL", "verified", "afterTask",
     ]
 
     private static func object(_ status: TaskStatus) throws -> [String: Value] {
@@ -62,6 +62,8 @@ struct TaskStatusTests {
         record.specification.batch = "b"
         record.specification.key = "k"
         record.specification.checksum = "md5:0"
+        record.specification.checksumURL = "http://h/SHA256SUMS"
+        record.specification.afterTask = TaskID(3)
         record.standing = TaskStanding(startAt: 9, now: 1)
         record.bytesTotal = 10
         record.startedAt = 6

@@ -64,8 +64,9 @@ import Testing
     @Test("a task that waits says for what, and for how long")
     func waiting() {
         var task = sampleTask(7, .waiting, reason: .retry)
-        task.notBefore = 12_400
-        #expect(layout(80).line(task, now: 10_000).contains("waiting: retry in 3 s"))
+        (task.notBefore, task.attempts) = (12_400, 3)
+        task.error = TaskFailure(code: .dns, message: "the name example.org does not resolve")
+        #expect(layout(80).line(task, now: 10_000).contains("name does not resolve, 4th try in 3 s"))
     }
 
     @Test("the last line of a completed task tells size, time and average rate")

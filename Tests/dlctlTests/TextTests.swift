@@ -77,13 +77,13 @@ import Testing
     func states() {
         #expect(Describe.state(sampleTask(done: 43, of: 100), now: 0) == "active 43%")
         let failed = sampleTask(7, .failed, error: TaskFailure(code: .dns, message: "no such host"))
-        #expect(Describe.state(failed, now: 0) == "failed: dns")
+        #expect(Describe.state(failed, now: 0) == "failed: name does not resolve")
         #expect(Describe.ending(failed) == "task 7 failed: dns: no such host")
         #expect(Describe.state(sampleTask(7, .paused, reason: .user), now: 0) == "paused")
         var half = sampleTask(7, .paused, reason: .user)
         (half.bytesDone, half.bytesTotal) = (3, 4)
         #expect(Describe.state(half, now: 0) == "paused 75%")
-        #expect(Describe.state(sampleTask(7, .paused, reason: .auth), now: 0) == "paused: auth")
+        #expect(Describe.state(sampleTask(7, .paused, reason: .auth), now: 0) == "paused: the server refuses access")
         #expect(Describe.ending(sampleTask(7, .paused, reason: .auth)) == "task 7 is paused: auth")
     }
 

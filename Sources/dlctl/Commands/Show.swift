@@ -51,7 +51,7 @@ struct Show: DaemonCommand {
     /// A title, then a line a fact; what is not known is left out.
     static func lines(_ task: TaskStatus, now: Milliseconds) -> [String] {
         var facts: [(name: String, value: String?)] = [
-            ("state", Describe.state(task, now: now)),
+            ("state", Describe.state(task, now: now, namesState: true)),
             ("url", task.url),
             (task.kind == .upload ? "source" : "path", task.path),
             ("progress", progress(task)),
@@ -63,6 +63,8 @@ struct Show: DaemonCommand {
             ("error", task.error.map { "\($0.code): \($0.message)" }),
             ("to do", Describe.remedy(task)),
             ("checksum", task.checksum.map { $0 + (task.verified ? " (verified)" : "") }),
+            ("checksum list", task.checksumURL),
+            ("after task", task.afterTask.map { "\($0)" }),
             ("priority", task.priority == .normal ? nil : task.priority.rawValue),
             ("batch", task.batch),
             ("key", task.key),

@@ -1,0 +1,60 @@
+import TaskModel
+
+/// Why a task does not run, and when that changes: `name does not resolve, 4th try in 15 s`.
+struct Waiting {
+    /// As the task's `reason`.
+    var reason: TaskReason?
+    var notBefore: Milliseconds?
+    var error: TaskFailure?
+    /// Attempts so far.
+    var attempts = 0
+    /// The task that has to complete first, where it is known.
+    var follows: TaskID?
+    /// The task is ready, and something else keeps it from starting.
+    var isReady = false
+
+    init(_ task: TaskStatus) {
+        reason = task.reason
+        notBefore = task.notBefore
+        error = task.error
+        attempts = task.attempts
+        follows = task.afterTask
+        isReady = task.state == .queued
+    }
+
+    /// - Parameter clock: shows a moment.
+    func words(now: Milliseconds, clock: (Milliseconds) -> String) -> String {
+        let until = notBefore.map { " until \(clock($0))" } ?? ""
+        switch reason {
+        case nil: return isReady ? "queued" : "waiting"
+        case .scheduled where isReady: return "paused by the schedule\(until)"
+        case .hostLimit:
+            return notBefore == nil ? "host limit reached" : "host limit reached, next try\(delay(now) ?? "")"
+        case .retry:
+            let cause = error.map { Cause.phrase($0) } ?? "failed"
+            return cause + (delay(now).map { ", \(Self.ordinal(attempts + 1)) try\($0)" } ?? "")
+        case .scheduled: return notBefore.map { "starts at \(clock($0))" } ?? "starts later"
+        case .network: return "waits for the network" + looksAgain(now)
+        case .dependency: return follows.map { "after task \($0)" } ?? "after another task"
+        case .some(let other): return Cause.phrase(other.rawValue, error) + looksAgain(now)
+        }
+    }
+
+    private func looksAgain(_ now: Milliseconds) -> String { delay(now).map { ", looks again\($0)" } ?? "" }
+
+    /// ` in 15 s`, in whole seconds, so that a countdown does not end in milliseconds.
+    private func delay(_ now: Milliseconds) -> String? {
+        notBefore.map { " in \(Describe.span(milliseconds: max(1000, ($0 - now + 999) / 1000 * 1000)))" }
+    }
+
+    /// `1st`, `2nd`, `3rd`, `4th`, `11th`, `21st`.
+    static func ordinal(_ number: Int) -> String {
+        switch (number % 10, number % 100) {
+        case (_, 11...13): "\(number)th"
+        case (1, _): "\(number)st"
+        case (2, _): "\(number)nd"
+        case (3, _): "\(number)rd"
+        default: "\(number)th"
+        }
+    }
+}
