@@ -72,10 +72,10 @@ package struct ChecksumList: Sendable, Equatable {
         if let line = Self.contradiction(in: found) {
             throw FileError(
                 file: file, at: Position(line: line),
-                "gives another digest for \(Self.shown(name)) than a line above it")
+                "gives another digest for '\(Self.shown(name))' than a line above it")
         }
         guard let strongest = found.max(by: { $0.checksum.algorithm.strength < $1.checksum.algorithm.strength }) else {
-            throw FileError(file: file, at: Position(), "gives no digest for \(Self.shown(name))")
+            throw FileError(file: file, at: Position(), "has no line for the file name '\(Self.shown(name))'")
         }
         return strongest.checksum
     }

@@ -67,7 +67,7 @@ extension TaskSpecification {
     }
 
     /// What is no URL, and was therefore never accepted, shows nothing.
-    private static func redact(_ url: String) -> String {
+    package static func redact(_ url: String) -> String {
         (try? TaskAddress(parsing: url))?.redacted ?? "REDACTED"
     }
 

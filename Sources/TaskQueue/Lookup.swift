@@ -51,12 +51,21 @@ struct Lookup: Sendable {
                 let body = try response.result.get().map { Array($0) } ?? []
                 finished(.success(try Self.answer(source, url, body)))
             } catch {
-                var error = error
-                error.message = (source == .metalink ? "the Metalink: " : "the list of checksums: ") + error.message
-                finished(.failure(error))
+                finished(.failure(Self.named(error, source)))
             }
         }
         request.resume()
+    }
+
+    /// The error with what it is about, without secrets.
+    static func named(_ error: TransferError, _ source: Source) -> TransferError {
+        var error = error
+        switch source {
+        case .metalink: error.message = "the Metalink: " + error.message
+        case .checksumList(let list):
+            error.message = "the list of checksums at \(TaskSpecification.redact(list)): " + error.message
+        }
+        return error
     }
 
     /// - Parameter url: the task's.
@@ -69,9 +78,9 @@ struct Lookup: Sendable {
 
     private static func checksum(of url: String, in list: [UInt8]) throws(TransferError) -> Checksum {
         do throws(FileError) {
-            return try ChecksumList(parsing: list, file: "it").checksum(for: FileName.pathFromURL(url))
+            return try ChecksumList(parsing: list, file: "the list").checksum(for: FileName.pathFromURL(url))
         } catch {
-            throw TransferError(.invalidRequest, error.message)
+            throw TransferError(.invalidRequest, "it " + error.message)
         }
     }
 

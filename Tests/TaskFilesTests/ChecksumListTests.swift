@@ -36,10 +36,10 @@ struct ChecksumListTests {
         let text = "\u{FEFF}# x.iso\r\n\r\n\(Self.b)  y.iso\r\nnot a line\r\n\(Self.a)  x.iso\r\n"
         #expect(try Self.digest(text) == "sha-256:\(Self.a)")
         #expect(try Self.digest(text, "/pub/y.iso") == "sha-256:\(Self.b.lowercased())")
-        #expect(throws: fault(1, 1, "gives no digest for z.iso")) { try Self.digest(text, "z.iso") }
-        #expect(throws: fault(1, 1, "gives no digest for .iso")) { try Self.digest(text, ".iso") }
-        #expect(throws: fault(1, 1, "gives no digest for a?b")) { try Self.digest(text, "a\u{202E}b") }
-        #expect(throws: fault(1, 1, "gives no digest for ")) { try Self.digest(text, "") }
+        #expect(throws: fault(1, 1, "has no line for the file name 'z.iso'")) { try Self.digest(text, "z.iso") }
+        #expect(throws: fault(1, 1, "has no line for the file name '.iso'")) { try Self.digest(text, ".iso") }
+        #expect(throws: fault(1, 1, "has no line for the file name 'a?b'")) { try Self.digest(text, "a\u{202E}b") }
+        #expect(throws: fault(1, 1, "has no line for the file name ''")) { try Self.digest(text, "") }
     }
 
     @Test("names that coreutils escape come back")
@@ -79,7 +79,7 @@ struct ChecksumListTests {
 
     @Test("two different digests for one file are an error at the second; the same one twice is none")
     func ambiguous() throws {
-        #expect(throws: fault(2, 1, "gives another digest for x.iso than a line above it")) {
+        #expect(throws: fault(2, 1, "gives another digest for 'x.iso' than a line above it")) {
             try Self.digest("\(Self.a)  x.iso\n\(Self.b)  ./x.iso\n")
         }
         #expect(try Self.digest("\(Self.a)  x.iso\n\(Self.a.uppercased())  dir/x.iso\n") == "sha-256:\(Self.a)")

@@ -99,4 +99,19 @@ struct LookupTests {
         #expect(Self.error(Self.metalink(["ftp://h/d/"]))?.code == .invalidRequest)
         #expect(Self.error(Self.metalink(["http://h/a"])) == nil)
     }
+
+    @Test("a list that lacks the file is named, without its secrets, beside the file name that was looked for")
+    func missingName() {
+        let url = "https://anna:secret@h/SHA256SUMS?key=secret"
+        do throws(TransferError) {
+            _ = try Lookup.answer(
+                .checksumList(url), "https://h/d/a%20b.iso?x", Array("\(Self.digest)  c.iso\n".utf8))
+            Issue.record("the list does not name it")
+        } catch {
+            let message = Lookup.named(error, .checksumList(url)).message
+            #expect(message.hasPrefix("the list of checksums at https://h/SHA256SUMS"), "\(message)")
+            #expect(message.hasSuffix(": it has no line for the file name 'a b.iso'"), "\(message)")
+            #expect(!message.contains("secret"))
+        }
+    }
 }

@@ -147,7 +147,26 @@ struct ConnectionTests {
         request.proxy = "\(kind)://127.0.0.1:2"
         let error = await manager.download(request, to: place.target()).outcome.result.error
         #expect(error?.code == .cannotConnect)
-        #expect(error?.message == "cannot connect to the proxy 127.0.0.1:2: is it up?")
+        #expect(error?.message == "the proxy 127.0.0.1:2 refuses the connection: is it up?")
+    }
+
+    @Test("a refused connection names host and port", arguments: ["http", "https", "ftp"])
+    func refusedConnection(scheme: String) async throws {
+        let manager = try SessionManager(configuration: .test())
+        let error = await manager.download("\(scheme)://localhost:1/file", to: place.target()).outcome.result.error
+        #expect(error?.code == .cannotConnect)
+        #expect(error?.message == "port 1 of localhost refuses the connection: is the server up?")
+    }
+
+    @Test("TLS to a port that does not speak it suggests the URL without")
+    func plainServer() async throws {
+        let nginx = try await Nginx([.echo("/echo", headers: [])])
+        let url = nginx.url("/echo").replacing("http://", with: "https://")
+        let manager = try SessionManager(configuration: .test())
+        let place = "127.0.0.1:\(nginx.port)"
+        let error = await manager.request(url).outcome.error
+        #expect(error?.code == .tls)
+        #expect(error?.message == "the server at \(place) does not speak TLS; is it http://\(place)?")
     }
 
     @Test("a proxy that cannot get to the server is named beside it")

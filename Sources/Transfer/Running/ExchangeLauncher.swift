@@ -150,10 +150,12 @@ final class ExchangeLauncher {
                 if let peer { session.resolver.forget(peer.host) }
             }
             let words = exchange.failureText.map { CurlError(error, message: $0) } ?? error
-            if let peer, let url,
-                let error = TransferError.connecting(words, exchange, to: peer, for: (url.host, url.port))
-            {
-                return error
+            if let peer, let url {
+                let server = (url.host, url.port)
+                let error =
+                    TransferError.speakingPlainly(words, exchange, to: peer, for: server)
+                    ?? .connecting(words, exchange, to: peer, for: server)
+                if let error { return error }
             }
             return .exchange(words, bodyBegun: bodyBegun, host: host)
         }

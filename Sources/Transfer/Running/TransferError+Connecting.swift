@@ -15,11 +15,17 @@ extension TransferError {
         let isProxy = peer != server
         let (systemError, proxyStatus) = (exchange.easy.systemError(), exchange.easy.proxyStatus())
         let name = isProxy ? "the proxy \(peer.host):\(peer.port)" : peer.host
+        let port = isProxy ? name : "port \(peer.port) of \(peer.host)"
         // The numbers are those of libcurl's public interface (libcurl-errors).
         return switch error.code {
         case 7 where systemError == ENETUNREACH || systemError == EHOSTUNREACH:
             TransferError(.unreachable, "no way to \(name) from this machine")
+        case 7 where systemError == ECONNREFUSED:
+            TransferError(
+                .cannotConnect, "\(port) refuses the connection: is \(isProxy ? "it" : "the server") up?",
+                systemError: systemError)
         case 7 where isProxy: TransferError(.cannotConnect, "cannot connect to \(name): is it up?")
+        case 7: TransferError(.cannotConnect, "cannot connect to \(peer.host):\(peer.port): is the server up?")
         case 28 where isProxy:
             TransferError(.timedOut, "no connection to \(server.host) by \(name) within the connect timeout")
         case 35 where systemError != 0 || tellsOfCut(error.message):
@@ -36,6 +42,28 @@ extension TransferError {
         case 97: TransferError(.cannotConnect, "\(name) makes no connection to \(server.host): \(error.message)")
         default: nil
         }
+    }
+
+    /// A peer that answers a TLS handshake with something else.
+    ///
+    /// - Parameters:
+    ///   - exchange: the one that failed.
+    ///   - peer: whom libcurl connects to: the server, or the proxy before it.
+    /// - Returns: `nil` where TLS failed otherwise.
+    static func speakingPlainly(
+        _ error: CurlError, _ exchange: Exchange, to peer: (host: String, port: Int),
+        for server: (host: String, port: Int)
+    ) -> TransferError? {
+        // CURLE_SSL_CONNECT_ERROR, and what OpenSSL says of bytes that are no record of TLS.
+        let tellsOfBytes = ["wrong version number", "packet length too long"].contains {
+            error.message.firstRange(of: $0) != nil
+        }
+        guard error.code == 35, tellsOfBytes else { return nil }
+        // Behind a tunnel it is the server that answers.
+        let isProxy = peer != server && exchange.easy.proxyStatus() == 0
+        let place = isProxy ? "\(peer.host):\(peer.port)" : "\(server.host):\(server.port)"
+        return TransferError(
+            .tls, "the \(isProxy ? "proxy" : "server") at \(place) does not speak TLS; is it http://\(place)?")
     }
 
     /// Whether a handshake failed since the connection ended, as OpenSSL has it.
