@@ -151,51 +151,6 @@ public struct QueueListResult: Codable, Sendable, Equatable {
     public init(batches: [Batch]) { self.batches = batches }
 }
 
-/// Of `daemon.status`.
-public struct DaemonStatus: Codable, Sendable, Equatable {
-    /// Stands for the path of a socket that systemd made.
-    public static let inheritedSocket = "from systemd"
-
-    public var version: String
-    public var pid: Int32
-    /// Milliseconds since the daemon's start.
-    public var uptime: Milliseconds
-    /// Its path, or ``inheritedSocket``.
-    public var socket: String
-    public var stateDirectory: String
-    public var downloadDirectory: String
-    public var libcurl: String
-    /// Tasks by state; every state is there.
-    public var tasks: [String: Int]
-    /// Bytes a second, all downloads together.
-    public var downloadRate: Int64
-    public var uploadRate: Int64
-    /// The number of the newest event.
-    public var lastEvent: Int64
-    /// Transfers that stood still although there was work for them, and that the engine's watchdog had to kick, since
-    /// the daemon's start. Anything but 0 is a defect.
-    public var internalFaults: Int
-
-    public init(
-        version: String, pid: Int32, uptime: Milliseconds, socket: String, stateDirectory: String,
-        downloadDirectory: String, libcurl: String, tasks: [String: Int], downloadRate: Int64, uploadRate: Int64,
-        lastEvent: Int64, internalFaults: Int = 0
-    ) {
-        self.version = version
-        self.pid = pid
-        self.uptime = uptime
-        self.socket = socket
-        self.stateDirectory = stateDirectory
-        self.downloadDirectory = downloadDirectory
-        self.libcurl = libcurl
-        self.tasks = tasks
-        self.downloadRate = downloadRate
-        self.uploadRate = uploadRate
-        self.lastEvent = lastEvent
-        self.internalFaults = internalFaults
-    }
-}
-
 /// Of `daemon.limits`: what counts now.
 public struct DaemonLimits: Codable, Sendable, Equatable {
     /// Bytes a second; `null`: any number.

@@ -305,12 +305,21 @@ package struct QueueHandler: ControlHandler {
     private func status(_ caller: Caller) async throws -> DaemonStatus {
         let about = about()
         let rates = await queue.rates()
+        let waiting = try queue.waitingCauses(for: caller)
         return DaemonStatus(
             version: about.version, pid: about.pid, uptime: about.uptime, socket: about.socket,
             stateDirectory: about.stateDirectory, downloadDirectory: about.downloadDirectory, libcurl: about.libcurl,
             tasks: Self.byName(try await queue.counts(for: caller)), downloadRate: rates.download,
             uploadRate: rates.upload, lastEvent: try queue.lastEvent(),
-            internalFaults: queue.internalFaults)
+            internalFaults: queue.internalFaults,
+            schedulePause: await queue.schedulePause().map { .init(until: $0.until) },
+            waiting: .init(
+                counted: waiting.counted,
+                causes: waiting.causes.map {
+                    .init(
+                        reason: $0.reason, code: $0.code, message: $0.message, tasks: $0.tasks,
+                        notBefore: $0.notBefore)
+                }))
     }
 
     private static func byName(_ counts: [TaskState: Int]) -> [String: Int] {

@@ -130,7 +130,7 @@ actor RateKeeper {
 }
 
 /// Nothing runs, since a window of the schedule says so.
-struct SchedulePause: Sendable, Equatable {
+package struct SchedulePause: Sendable, Equatable {
     /// When another window or none begins; `nil`: never.
-    var until: Milliseconds?
+    package var until: Milliseconds?
 }

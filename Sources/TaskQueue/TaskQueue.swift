@@ -220,6 +220,14 @@ package final class TaskQueue: Sendable {
         try stored { () throws(StoreError) in try store.batches(owner: caller.scope) }
     }
 
+    /// The pause that a window of the schedule makes; `nil`: none does.
+    package func schedulePause() async -> SchedulePause? { await scheduler.pause }
+
+    /// The most frequent causes for which tasks wait.
+    package func waitingCauses(for caller: Caller) throws(QueueError) -> WaitingCauses {
+        try stored { () throws(StoreError) in try store.waitingCauses(owner: caller.scope) }
+    }
+
     /// Bytes a second of all that runs.
     package func rates() async -> (download: Int64, upload: Int64) { await scheduler.rates() }
 

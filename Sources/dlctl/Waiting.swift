@@ -1,13 +1,16 @@
+import ControlProtocol
 import TaskModel
 
 /// Why a task does not run, and when that changes: `name does not resolve, 4th try in 15 s`.
 struct Waiting {
     /// As the task's `reason`.
     var reason: TaskReason?
+    /// The word of a reason that this program does not know.
+    var unknownReason: String?
     var notBefore: Milliseconds?
     var error: TaskFailure?
-    /// Attempts so far.
-    var attempts = 0
+    /// Attempts so far; `nil`: those of many tasks.
+    var attempts: Int?
     /// The task that has to complete first, where it is known.
     var follows: TaskID?
     /// The task is ready, and something else keeps it from starting.
@@ -22,17 +25,28 @@ struct Waiting {
         isReady = task.state == .queued
     }
 
+    /// Many tasks together.
+    init(_ cause: DaemonStatus.Cause) {
+        reason = TaskReason(rawValue: cause.reason)
+        unknownReason = cause.reason
+        notBefore = cause.notBefore
+        error = cause.code.map { TaskFailure(code: $0, message: cause.message ?? "") }
+    }
+
     /// - Parameter clock: shows a moment.
     func words(now: Milliseconds, clock: (Milliseconds) -> String) -> String {
         let until = notBefore.map { " until \(clock($0))" } ?? ""
         switch reason {
-        case nil: return isReady ? "queued" : "waiting"
+        case nil:
+            guard let unknownReason else { return isReady ? "queued" : "waiting" }
+            return Cause.phrase(unknownReason, error) + looksAgain(now)
         case .scheduled where isReady: return "paused by the schedule\(until)"
         case .hostLimit:
             return notBefore == nil ? "host limit reached" : "host limit reached, next try\(delay(now) ?? "")"
         case .retry:
             let cause = error.map { Cause.phrase($0) } ?? "failed"
-            return cause + (delay(now).map { ", \(Self.ordinal(attempts + 1)) try\($0)" } ?? "")
+            let next = attempts.map { Self.ordinal($0 + 1) } ?? "next"
+            return cause + (delay(now).map { ", \(next) try\($0)" } ?? "")
         case .scheduled: return notBefore.map { "starts at \(clock($0))" } ?? "starts later"
         case .network: return "waits for the network" + looksAgain(now)
         case .dependency: return follows.map { "after task \($0)" } ?? "after another task"

@@ -88,11 +88,13 @@ struct RateKeeperTests {
             #expect((status.notBefore, status.attempts) == (Self.midnight + 2 * Self.hour, 0))
         }
         #expect(server.requests().count == 1)
+        #expect(await fixture.queue.schedulePause() == SchedulePause(until: Self.midnight + 2 * Self.hour))
         try await eventually(that: "the window ends", every: .milliseconds(5)) {
             manual.advance(by: 60_000)
             return try await fixture.status(queued).state == .completed
         }
         #expect(try await fixture.completed(running).attempts == 1)
+        #expect(await fixture.queue.schedulePause() == nil)
     }
 
     @Test("changed settings count at once: rates, slots and where files go")

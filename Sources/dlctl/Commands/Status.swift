@@ -21,14 +21,24 @@ struct Status: DaemonCommand {
         if context.json {
             context.output.json(status)
         } else {
-            Self.lines(status).forEach(context.output.line)
+            Self.lines(status, now: Clock.now()).forEach(context.output.line)
         }
     }
 
-    static func lines(_ status: DaemonStatus) -> [String] {
+    static func lines(
+        _ status: DaemonStatus, now: Milliseconds, clock: ((Milliseconds) -> String)? = nil
+    ) -> [String] {
+        let clock = clock ?? { Clock.brief($0, now: now) }
         var facts = [
             ("up for", Describe.span(milliseconds: status.uptime)),
             ("tasks", Describe.counts(status.tasks)),
+        ]
+        if let pause = status.schedulePause {
+            let end = pause.until.map { "until \(clock($0))" } ?? "for as long as the configuration says so"
+            facts.append(("paused", "by the schedule, \(end)"))
+        }
+        facts += waiting(status, now: now, clock: clock).enumerated().map { ($0 == 0 ? "waiting" : "", $1) }
+        facts += [
             ("rate", "\(Describe.rate(status.downloadRate)) down, \(Describe.rate(status.uploadRate)) up"),
             ("downloads", status.downloadDirectory),
             ("state", status.stateDirectory),
@@ -42,5 +52,20 @@ struct Status: DaemonCommand {
         let width = facts.reduce(0) { max($0, $1.0.count) }
         return ["dld \(Escape.visible(status.version)), process \(status.pid)"]
             + facts.map { "  " + DisplayWidth.pad($0.0, width) + "  " + Escape.visible($0.1) }
+    }
+
+    /// A line for each cause: `12: name does not resolve, next try in 15 s`.
+    private static func waiting(
+        _ status: DaemonStatus, now: Milliseconds, clock: (Milliseconds) -> String
+    ) -> [String] {
+        guard let waiting = status.waiting else { return [] }
+        var lines = waiting.causes.map { "\($0.tasks): \(Waiting($0).words(now: now, clock: clock))" }
+        let others = waiting.counted - waiting.causes.reduce(0) { $0 + $1.tasks }
+        if others > 0 { lines.append("\(others): other causes") }
+        let all = status.tasks[TaskState.waiting.rawValue] ?? 0
+        if all > waiting.counted, waiting.counted > 0 {
+            lines.append("(of the \(waiting.counted) of \(all) waiting tasks that were looked at)")
+        }
+        return lines
     }
 }

@@ -1,0 +1,59 @@
+import GRDB
+import TaskModel
+import Testing
+
+@testable import TaskStore
+
+@Suite("Why tasks wait")
+struct WaitingCausesTests {
+    private static func waiting(_ reason: TaskReason, until: Milliseconds?) throws -> TaskStanding {
+        try #require(TaskStanding(state: .waiting, reason: reason, notBefore: until))
+    }
+
+    @Test("tasks that wait alike are counted together, the most frequent cause first, with the soonest try")
+    func grouped() async throws {
+        let fixture = try StoreFixture()
+        for (until, message) in [(90, "a"), (70, "a"), (80, "b")] as [(Milliseconds, String)] {
+            let id = try await fixture.add("http://h/\(until)")
+            try await fixture.conclude(
+                id, try Self.waiting(.retry, until: until), error: TaskFailure(code: .connect, message: message))
+        }
+        let full = try await fixture.add("http://h/full")
+        try await fixture.conclude(
+            full, try Self.waiting(.diskFull, until: 50), error: TaskFailure(code: .diskFull, message: "no room"))
+        _ = try await fixture.add(inState: .completed)
+        _ = try await fixture.add(inState: .failed)
+        let causes = try fixture.store.waitingCauses(owner: nil)
+        #expect(
+            causes
+                == WaitingCauses(
+                    counted: 4,
+                    causes: [
+                        WaitingCause(reason: "retry", code: .connect, tasks: 3, notBefore: 70),
+                        WaitingCause(reason: "disk-full", code: .diskFull, message: "no room", tasks: 1, notBefore: 50),
+                    ]))
+        #expect(try fixture.store.waitingCauses(owner: 4_711) == WaitingCauses())
+    }
+
+    @Test("no more than so many tasks are looked at, however many wait")
+    func bounded() async throws {
+        let fixture = try StoreFixture()
+        let count = WaitingCauses.limit + 500
+        let standing = try Self.waiting(.scheduled, until: 9)
+        let tasks = (0..<count).map { NewTask.sample("http://h/\($0)", standing: standing) }
+        _ = try await fixture.store.add(tasks, now: 1)
+        let causes = try fixture.store.waitingCauses(owner: nil)
+        #expect(causes.counted == WaitingCauses.limit)
+        #expect(causes.causes.map(\.reason) == ["scheduled"])
+    }
+
+    @Test("the index of each batch's states is used, and no task is gone through that does not wait")
+    func plan() async throws {
+        let fixture = try StoreFixture()
+        let plan = try fixture.store.read { database in
+            try database.rows("EXPLAIN QUERY PLAN " + WaitingCauses.query, [nil, 1]) { try $0.text(3) }
+        }
+        #expect(plan.contains { $0.contains("USING INDEX task_lane (flow=? AND state=?)") }, "\(plan)")
+        #expect(!plan.contains { $0.contains("SCAN task") }, "\(plan)")
+    }
+}

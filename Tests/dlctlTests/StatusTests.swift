@@ -1,0 +1,49 @@
+import ControlProtocol
+import TaskModel
+import Testing
+
+@testable import dlctl
+
+@Suite struct StatusTests {
+    private static func status(
+        waiting: Int = 0, pause: DaemonStatus.SchedulePause? = nil, _ causes: DaemonStatus.Waiting? = nil
+    ) -> [String] {
+        let status = DaemonStatus(
+            version: "1.0", pid: 7, uptime: 1_000, socket: "/s", stateDirectory: "/d", downloadDirectory: "/f",
+            libcurl: "8.0", tasks: ["waiting": waiting], downloadRate: 0, uploadRate: 0, lastEvent: 0,
+            schedulePause: pause, waiting: causes)
+        return Status.lines(status, now: 10_000, clock: { "(\($0))" })
+    }
+
+    @Test("the causes for which tasks wait stand with their number and the next try")
+    func causes() {
+        let lines = Self.status(
+            waiting: 16,
+            .init(
+                counted: 16,
+                causes: [
+                    .init(reason: "retry", code: .dns, message: nil, tasks: 12, notBefore: 25_000),
+                    .init(reason: "disk-full", code: .diskFull, message: "m", tasks: 2, notBefore: 13_000),
+                    .init(reason: "novel", code: nil, message: nil, tasks: 1, notBefore: nil),
+                ]))
+        #expect(lines.contains("  waiting    12: name does not resolve, next try in 15 s"))
+        #expect(lines.contains("             2: disk full, looks again in 3 s"))
+        #expect(lines.contains("             1: novel"))
+        #expect(lines.contains("             1: other causes"))
+        #expect(!lines.contains { $0.contains("looked at") })
+    }
+
+    @Test("a part of the waiting tasks is called a part")
+    func part() {
+        let cause = DaemonStatus.Cause(reason: "retry", code: .tls, message: nil, tasks: 5_000, notBefore: nil)
+        let lines = Self.status(waiting: 9_000, .init(counted: 5_000, causes: [cause]))
+        #expect(lines.contains { $0.contains("(of the 5000 of 9000 waiting tasks that were looked at)") })
+    }
+
+    @Test("a window of the schedule says until when nothing runs")
+    func pause() {
+        #expect(Self.status(pause: .init(until: 5)).contains("  paused     by the schedule, until (5)"))
+        #expect(Self.status(pause: .init(until: nil)).contains { $0.contains("as long as the configuration") })
+        #expect(!Self.status().contains { $0.contains("paused") || $0.contains("waiting  ") })
+    }
+}
