@@ -22,6 +22,8 @@ public struct TaskRecord: Sendable, Equatable {
     public var finishedAt: Milliseconds?
     public var error: TaskFailure?
     public var verified: Bool = false
+    /// What a list of digests, or a Metalink, says of the file, once that is known.
+    public var foundChecksum: String?
 
     public init(
         id: TaskID, specification: TaskSpecification, owner: UInt32, standing: TaskStanding, createdAt: Milliseconds

@@ -63,7 +63,7 @@ public struct TaskStatus: Sendable, Equatable {
         startedAt = record.startedAt
         finishedAt = record.finishedAt
         error = record.error
-        checksum = record.specification.checksum
+        checksum = record.specification.checksum ?? record.foundChecksum
         checksumURL = record.specification.checksumURL
         verified = record.verified
         afterTask = record.specification.afterTask

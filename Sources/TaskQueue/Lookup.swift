@@ -16,6 +16,14 @@ struct Lookup: Sendable {
         case checksum(Checksum)
         /// At least one of its URLs can be asked for, and they stand in the order in which to do so.
         case file(Metalink.File)
+
+        /// What the file has to hash to, `ALGORITHM:HEX`, where that is said.
+        var checksum: String? {
+            switch self {
+            case .checksum(let checksum): checksum.description
+            case .file(let file): file.specification.checksum
+            }
+        }
     }
 
     enum Limit {

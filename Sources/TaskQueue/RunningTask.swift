@@ -14,6 +14,8 @@ final class RunningTask {
     let startedAt: Milliseconds
     /// Of an upload that is under way.
     var source: SourceIdentity?
+    /// What a list of digests, or a Metalink, said of the file in this run.
+    var foundChecksum: String?
     /// Why it is to end, once someone said so; the first order stands, unless a later one is stronger.
     var order: RunConclusion.Order?
     /// Resumed when the run's conclusion is written.
@@ -93,6 +95,7 @@ final class RunningTask {
         status.attempts = record.attempts + (request?.retryCount ?? 0) + 1
         status.startedAt = stored.startedAt ?? startedAt
         status.error = nil
+        status.checksum = stored.specification.checksum ?? foundChecksum ?? stored.foundChecksum
         return status
     }
 }

@@ -310,6 +310,7 @@ package actor Scheduler {
     /// What was to be looked up for a task that runs is known now: its file is fetched.
     private func goOn(_ id: TaskID, _ found: Lookup.Answer) {
         guard let task = running[id], !task.isConcluding else { return }
+        task.foundChecksum = found.checksum
         guard task.order == nil else {
             return post(
                 .finished(
@@ -371,7 +372,8 @@ package actor Scheduler {
             bytesDone: ending.size ?? (isDownload ? ending.resumeData?.ranges.count ?? 0 : 0),
             bytesTotal: ending.size ?? task.progress.totalBytes ?? record.bytesTotal,
             bytesFetched: task.bytesFetched, path: ending.path, startedAt: record.startedAt ?? task.startedAt,
-            resumeData: isDownload ? ending.resumeData?.bytes : task.source?.bytes ?? task.work.resumeData)
+            resumeData: isDownload ? ending.resumeData?.bytes : task.source?.bytes ?? task.work.resumeData,
+            foundChecksum: task.foundChecksum)
         var report = ending.report
         if report.error == nil, ending.size == 0 { progress.bytesTotal = 0 }
         report.transferred = task.progress.transferredBytes

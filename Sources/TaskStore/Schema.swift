@@ -16,6 +16,7 @@ enum Schema {
         migrator.registerMigration("v4", foreignKeyChecks: .immediate, migrate: createDependencies)
         migrator.registerMigration("v5", foreignKeyChecks: .immediate, migrate: createPastEntries)
         migrator.registerMigration("v6", foreignKeyChecks: .immediate, migrate: createHoldsAndErasures)
+        migrator.registerMigration("v7", foreignKeyChecks: .immediate, migrate: createFoundChecksums)
         return migrator
     }
 

@@ -248,7 +248,7 @@ struct SetApplication {
         let leavesDirectory = before.kind != after.kind || before.directory != after.directory
         let isMoved = leavesDirectory || before.output != after.output || before.file != after.file
         try database.run(
-            "UPDATE task SET \(StoredEntry.assignments) WHERE id = ?",
+            "UPDATE task SET \(StoredEntry.assignments), found_checksum = NULL WHERE id = ?",
             StatementArguments(entry.stored.arguments + [id.rawValue]))
         if known.stored.batch != entry.stored.batch {
             let flow = try database.flow(owner: owner, batch: entry.stored.batch)

@@ -14,10 +14,12 @@ package struct TaskProgress: Sendable, Equatable {
     package var startedAt: Milliseconds?
     /// What the engine needs to go on; of an upload, what tells whether its source is still the file that it was. `nil` leaves what is stored at a checkpoint, and erases it at a conclusion.
     package var resumeData: [UInt8]?
+    /// What a list of digests says of the file; `nil` leaves what is stored.
+    package var foundChecksum: String?
 
     package init(
         bytesDone: Int64, bytesTotal: Int64?, bytesFetched: Int64, path: String? = nil,
-        startedAt: Milliseconds? = nil, resumeData: [UInt8]? = nil
+        startedAt: Milliseconds? = nil, resumeData: [UInt8]? = nil, foundChecksum: String? = nil
     ) {
         self.bytesDone = bytesDone
         self.bytesTotal = bytesTotal
@@ -25,6 +27,7 @@ package struct TaskProgress: Sendable, Equatable {
         self.path = path
         self.startedAt = startedAt
         self.resumeData = resumeData
+        self.foundChecksum = foundChecksum
     }
 }
 
@@ -105,10 +108,10 @@ extension TaskStore {
 extension TaskProgress {
     fileprivate static let assignments =
         "bytes_done = ?, bytes_total = ?, bytes_fetched = ?, path = coalesce(?, path), "
-        + "started_at = coalesce(?, started_at)"
+        + "started_at = coalesce(?, started_at), found_checksum = coalesce(?, found_checksum)"
 
     fileprivate var arguments: [(any DatabaseValueConvertible)?] {
-        [bytesDone, bytesTotal, bytesFetched, path, startedAt]
+        [bytesDone, bytesTotal, bytesFetched, path, startedAt, foundChecksum]
     }
 }
 

@@ -117,7 +117,10 @@ extension Database {
         try run(
             "UPDATE task SET \(StoredEntry.assignments), path = coalesce(?, path) WHERE id = ?",
             StatementArguments(plan.after.arguments + [plan.path, id.rawValue]))
-        if plan.before.url != plan.after.url || plan.before.urlMark != plan.after.urlMark { try forgetSource(of: id) }
+        if plan.before.url != plan.after.url || plan.before.urlMark != plan.after.urlMark {
+            try forgetSource(of: id)
+            try run("UPDATE task SET found_checksum = NULL WHERE id = ?", [id.rawValue])
+        }
         if plan.secretsBefore != plan.secretsAfter { try setSecrets(of: id, to: plan.secretsAfter) }
         var head = plan.head
         if head.standing != plan.standing {
