@@ -63,7 +63,7 @@ public struct RPCError: Error, Codable, Sendable, Equatable, CustomStringConvert
     public static func unknownTask(_ id: TaskID, field: String = "id") -> RPCError {
         RPCError(
             code: Number.unknownTask, message: "no task has the id \(id)",
-            data: Detail(code: .invalid, field: field))
+            data: Detail(code: .unknownTask, field: field))
     }
 
     public static func refused(_ code: ErrorCode, _ message: String) -> RPCError {

@@ -259,9 +259,9 @@ package struct QueueHandler: ControlHandler {
             errors: outcome.refused.map { refusal in
                 switch refusal.reason {
                 case .unknown:
-                    .init(id: refusal.id, code: .invalid, message: RPCError.unknownTask(refusal.id).message)
+                    .init(id: refusal.id, code: .unknownTask, message: RPCError.unknownTask(refusal.id).message)
                 case .transition(let transition):
-                    .init(id: refusal.id, code: .invalid, message: "task \(refusal.id) \(transition)")
+                    .init(id: refusal.id, code: .wrongState, message: "task \(refusal.id) \(transition)")
                 case .foreignFile(let path):
                     .init(
                         id: refusal.id, code: .nameConflict,

@@ -34,6 +34,14 @@ public struct ErrorCode: RawRepresentable, Hashable, Codable, Sendable, CustomSt
     /// The daemon cannot start: its configuration, its database or its state directory is wrong.
     public static let cannotStart = ErrorCode(rawValue: "cannot-start")
 
+    // Answers to a request, never the error of a task.
+    /// The command line was used wrongly.
+    public static let usage = ErrorCode(rawValue: "usage")
+    /// No task has the id, or none that the caller may see.
+    public static let unknownTask = ErrorCode(rawValue: "unknown-task")
+    /// The task's state does not allow what was asked for.
+    public static let wrongState = ErrorCode(rawValue: "wrong-state")
+
     public var description: String { rawValue }
 
     public init(from decoder: any Decoder) throws {

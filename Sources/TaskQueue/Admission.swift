@@ -61,7 +61,7 @@ struct Admission {
             try checkSource(path)
         }
         if let id = specification.afterTask, !knows(id) {
-            throw FieldError(field: "afterTask", message: "there is no task \(id)")
+            throw FieldError(field: "afterTask", code: .unknownTask, message: "there is no task \(id)")
         }
         let standing = TaskStanding(
             paused: specification.paused, follows: specification.afterTask != nil, startAt: specification.startAt,

@@ -54,7 +54,7 @@ extension TaskQueue {
         case .updated: return true
         // What is not there is told by its status.
         case .unchanged, .unknown: return false
-        case .refused(let transition): throw .refused(.invalid, "task \(id) \(transition)")
+        case .refused(let transition): throw .refused(.wrongState, "task \(id) \(transition)")
         case .wrong(let error):
             throw .field(FieldError(field: "changes.\(error.field)", code: error.code, message: error.message))
         }

@@ -6,6 +6,8 @@ package enum MoveOutcome: Sendable, Equatable {
     case moved
     /// No task has this id, or none that the caller may see.
     case unknown(TaskID)
+    /// This task, of those that were named, has ended.
+    case ended(TaskID, TaskState)
     case wrong(FieldError)
 }
 
@@ -18,18 +20,16 @@ extension TaskStore {
     ) async throws(StoreError) -> MoveOutcome {
         try await writes.perform { database in
             guard let task = try database.place(of: id, owner: owner) else { return .unknown(id) }
-            guard !task.head.standing.state.isEnded else {
-                let state = task.head.standing.state.rawValue
-                return .wrong(
-                    FieldError(
-                        field: "id", message: "task \(id) is \(state); only a task that has not ended has a place"))
-            }
+            let state = task.head.standing.state
+            guard !state.isEnded else { return .ended(id, state) }
             let position: Int64
             switch placement {
             case .first: position = try database.firstPosition()
             case .last: position = try database.lastPosition()
             case .before(let other):
                 guard let next = try database.place(of: other, owner: owner) else { return .unknown(other) }
+                let state = next.head.standing.state
+                guard other == id || !state.isEnded else { return .ended(other, state) }
                 switch try database.position(of: task, before: next) {
                 case .success(let found): position = found
                 case .failure(let error): return .wrong(error)
@@ -89,9 +89,6 @@ extension Database {
             .failure(FieldError(field: "before", message: message))
         }
         guard other != id else { return wrong("is the task itself") }
-        guard !next.head.standing.state.isEnded else {
-            return wrong("task \(other) is \(next.head.standing.state.rawValue), and has no place any more")
-        }
         guard next.head.owner == task.head.owner else { return wrong("task \(other) has another owner") }
         guard next.priority == task.priority else {
             return wrong("task \(other) has another priority; the order is that within one (see set --priority)")

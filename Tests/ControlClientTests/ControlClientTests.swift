@@ -20,7 +20,7 @@ import TestSupport
     @Test("an error answer is thrown with its code and field")
     func rpcError() throws {
         let daemon = try ScriptedDaemon {
-            let error = #"{"code":-32001,"message":"no task has the id 9","data":{"code":"invalid","field":"id"}}"#
+            let error = #"{"code":-32001,"message":"no task has the id 9","data":{"code":"unknown-task","field":"id"}}"#
             return .lines([#"{"jsonrpc":"2.0","id":\#(requestID($0)),"error":\#(error)}"#])
         }
         let client = try ControlClient(path: daemon.path)

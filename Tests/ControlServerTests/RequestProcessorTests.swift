@@ -185,7 +185,7 @@ struct RequestProcessorTests {
         ).answer
         #expect(
             answer.map { String(buffer: $0) }
-                == #"{"error":{"code":-32001,"data":{"code":"invalid","field":"id"},"#
+                == #"{"error":{"code":-32001,"data":{"code":"unknown-task","field":"id"},"#
                 + #""message":"no task has the id 9"},"id":3,"jsonrpc":"2.0"}"# + "\n")
     }
 

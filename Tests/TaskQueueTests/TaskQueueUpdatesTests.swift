@@ -110,10 +110,25 @@ struct TaskQueueUpdatesTests {
         let id = try await fixture.add(server.url("/a"))
         _ = try await fixture.completed(id)
         let message = "task \(id) is completed; nothing of it can be changed any more"
-        await #expect(throws: QueueError.refused(.invalid, message)) {
+        await #expect(throws: QueueError.refused(.wrongState, message)) {
             try await update(id, fixture) { $0.output = .set("b") }
         }
         #expect(fixture.files == ["a"])
+    }
+
+    @Test("a task that has ended has no place to move to, and is refused for its state")
+    func moveOfEnded() async throws {
+        let server = try ScriptedServer(["/a": [.status(200, body: "a")]])
+        let fixture = try await QueueFixture()
+        let id = try await fixture.add(server.url("/a"))
+        _ = try await fixture.completed(id)
+        let paused = try await fixture.add("http://127.0.0.1:9/a") { $0.paused = true }
+        let message = "task \(id) is completed; only a task that has not ended has a place"
+        for (moved, placement) in [(id, TaskPlacement.first), (paused, .before(id))] {
+            await #expect(throws: QueueError.refused(.wrongState, message)) {
+                try await fixture.queue.move(moved, placement, by: QueueFixture.me)
+            }
+        }
     }
 
     @Test("a change that comes while the file gets its name is refused, or names it; never is it lost")
