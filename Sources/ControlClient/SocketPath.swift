@@ -14,10 +14,13 @@ public enum SocketPath {
     public static func candidates(explicit: String?, environment: [String: String]) -> [String] {
         if let explicit { return [explicit] }
         if let named = environment["DLD_SOCKET"], !named.isEmpty { return [named] }
+        return [user(environment: environment), system].compactMap(\.self)
+    }
+
+    /// The socket of the user's own daemon; `nil` where the environment names no directory for it.
+    public static func user(environment: [String: String]) -> String? {
         // A relative XDG_RUNTIME_DIR is to be ignored (XDG Base Directory Specification).
-        if let runtime = environment["XDG_RUNTIME_DIR"], runtime.hasPrefix("/") {
-            return [(runtime.hasSuffix("/") ? runtime : runtime + "/") + "dld/dld.sock", system]
-        }
-        return [system]
+        guard let runtime = environment["XDG_RUNTIME_DIR"], runtime.hasPrefix("/") else { return nil }
+        return (runtime.hasSuffix("/") ? runtime : runtime + "/") + "dld/dld.sock"
     }
 }

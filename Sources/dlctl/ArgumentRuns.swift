@@ -71,7 +71,7 @@ extension [TaskIDs] {
     /// - Throws: what the argument parser reports as a wrong use.
     func validate() throws {
         if let fault = lazy.compactMap(\.fault).first {
-            throw ValidationError("The value '\(fault)' is no task's id; ids are whole numbers.")
+            throw ValidationError("id: '\(fault)' is not the id of a task, a whole number.")
         }
     }
 }

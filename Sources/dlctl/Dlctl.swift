@@ -57,6 +57,17 @@ struct Dlctl: ParsableCommand {
         configuration.groupedSubcommands.flatMap(\.subcommands).map { $0._commandName } + ["help"]
     }
 
+    /// The command that the arguments name.
+    private static func command(in arguments: [String]) -> (any ParsableCommand.Type)? {
+        guard let index = ArgumentRuns.commandIndex(arguments) else { return nil }
+        let commands = configuration.groupedSubcommands.flatMap(\.subcommands)
+        guard let command = commands.first(where: { $0._commandName == arguments[index] }) else { return nil }
+        let rest = Array(arguments[(index + 1)...])
+        let words = command.configuration.subcommands
+        guard !words.isEmpty, let next = ArgumentRuns.commandIndex(rest) else { return command }
+        return words.first { $0._commandName == rest[next] } ?? command
+    }
+
     private static func end(with error: any Error, json: Bool) -> Never {
         if let failure = error as? Failure ?? (error as? CommandWords.Unreadable).map({ .usage("\($0)") }) {
             failure.report(json: json)
@@ -64,15 +75,22 @@ struct Dlctl: ParsableCommand {
         }
         if let status = error as? ExitStatus { Glibc.exit(status.rawValue) }
         let arguments = Array(CommandLine.arguments.dropFirst())
-        let unknown = Failure(unknownCommandIn: arguments, among: commandNames)
-        guard unknown != nil || exitCode(for: error) != .success else {
+        guard let failure = failure(of: error, arguments) else {
             let output = Output(STDOUT_FILENO)
             output.line(fullMessage(for: error))
             output.flush()
             Glibc.exit(0)
         }
-        let failure = unknown ?? Failure(parsing: message(for: error), full: fullMessage(for: error))
         failure.report(json: json)
         Glibc.exit(ExitStatus.usage.rawValue)
+    }
+
+    /// What the argument parser's error comes to; `nil` where it is none, as with `--help`.
+    static func failure(of error: any Error, _ arguments: [String]) -> Failure? {
+        if let unknown = Failure(unknownCommandIn: arguments, among: commandNames) { return unknown }
+        guard exitCode(for: error) != .success else { return nil }
+        return Failure(
+            parsing: message(for: error), full: fullMessage(for: error), arguments: arguments,
+            help: command(in: arguments).map { helpMessage(for: $0) })
     }
 }

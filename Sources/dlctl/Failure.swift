@@ -6,7 +6,7 @@ import TaskModel
 /// What a command ends with when it does not end well: one line for a person, a word for a program.
 struct Failure: Error, Equatable {
     var status: ExitStatus
-    /// One of the stable words of a task's `error`, or `no-daemon`.
+    /// One of the stable words of a task's `error`, `usage`, `unknown-task`, `wrong-state` or `no-daemon`.
     var code: String
     var message: String
     /// The option or argument at fault, as it is typed.
@@ -23,28 +23,33 @@ struct Failure: Error, Equatable {
 
     /// A wrong use of the command.
     static func usage(_ message: String, field: String? = nil) -> Failure {
-        Failure(.usage, field: field, message)
+        Failure(.usage, code: .usage, field: field, message)
     }
+
+    /// The word for a value that was rejected: what has no word of its own is a wrong use.
+    private static func word(_ code: ErrorCode) -> ErrorCode { code == .invalid ? .usage : code }
 
     init(_ error: FieldError, names: FieldNames) {
         let (field, message) = names.translate(field: error.field, message: error.message)
-        self.init(.usage, code: error.code, field: field, message)
+        self.init(.usage, code: Self.word(error.code), field: field, message)
     }
 
-    /// - Parameter names: how the fields of this call stood on the command line.
-    init(_ error: ClientError, names: FieldNames = FieldNames()) {
+    /// - Parameters:
+    ///   - names: how the fields of this call stood on the command line.
+    ///   - advice: what to do about a daemon that does not answer.
+    init(_ error: ClientError, names: FieldNames = FieldNames(), advice: DaemonAdvice = .here) {
         switch error {
-        case .noDaemon:
-            self.init(.noDaemon, "\(error); start it with `dld`, or `systemctl start dld`")
+        case .noDaemon(let paths, _):
+            self.init(.noDaemon, "\(error); \(advice.start(paths))")
             code = "no-daemon"
-        case .connectionLost:
-            self.init(.noDaemon, "\(error); see `dlctl status` and the daemon's log")
+        case .connectionLost(let path):
+            self.init(.noDaemon, "\(error); \(advice.log(path))")
             code = "no-daemon"
         case .notPermitted:
             self.init(
                 .notPermitted, code: .permissionDenied,
                 "\(error); join the group that owns it, or name another socket with --socket")
-        case .unusablePath: self.init(.usage, field: "--socket", "--socket: \(error)")
+        case .unusablePath: self = .usage("--socket: \(error)", field: "--socket")
         case .timedOut: self.init(.timedOut, code: .timeout, "\(error); is it stopped, or very busy?")
         case .callTooLong: self.init(.usage, code: .tooLarge, "\(error)")
         case .malformedAnswer: self.init(.failed, code: .internal, "\(error)")
@@ -62,7 +67,8 @@ struct Failure: Error, Equatable {
         let plain =
             answer.message.hasPrefix(field + ": ") ? answer.message.dropFirst(field.count + 2) : "\(answer.message)"
         let (option, message) = names.translate(field: field, message: String(plain))
-        self.init(code == .permissionDenied ? .notPermitted : .usage, code: code, field: option, message)
+        self.init(
+            code == .permissionDenied ? .notPermitted : .usage, code: Self.word(code), field: option, message)
     }
 
     /// What an error number of the protocol means to the shell.
@@ -76,25 +82,22 @@ struct Failure: Error, Equatable {
         }
     }
 
-    /// What values are to be of which the argument parser says only that they are not.
-    private static let expectations = [
-        ("--connections", ConnectionCount.expectation), ("--limit <rate>", "bytes a second, like 500K, 2M or 1.5G"),
-        ("--max-size", "a size, like 500K, 2M or 1.5G"), ("--timeout", "seconds"),
-    ]
-
     /// What the argument parser has to say, in one line.
     ///
     /// - Parameters:
     ///   - message: its first part.
     ///   - full: with usage; its last line says whose help to read.
-    init(parsing message: String, full: String) {
+    ///   - arguments: the command line.
+    ///   - help: the command's, where it is known.
+    init(parsing message: String, full: String, arguments: [String] = [], help: String? = nil) {
         let hint = full.split(separator: "\n").last { $0.contains("See '") }?
             .split(separator: "'").dropFirst().first.map { "; see '\($0)'" }
-        var line = message.split(separator: "\n").map { $0.drop { $0 == " " } }.joined(separator: " ")
-        for (option, expectation) in Self.expectations where line.contains("is invalid for '\(option)") {
-            line += ": it is to be \(expectation)"
+        var fault = UsageFault(message, arguments: arguments)
+        // What is missing may be so for an option that there is not.
+        if !message.hasPrefix("Missing value"), !message.hasPrefix("The value"), let help {
+            fault = UsageFault(unknownOptionIn: arguments, help: help) ?? fault
         }
-        self.init(.usage, (line.hasSuffix(".") ? String(line.dropLast()) : line) + (hint ?? ""))
+        self = .usage(fault.message + (hint ?? ""), field: fault.field)
     }
 
     /// The parser takes a misspelt command for an argument too many; this is the better word for it.
@@ -106,7 +109,7 @@ struct Failure: Error, Equatable {
         let word = arguments[index]
         guard !commands.contains(word), !word.hasPrefix("-") else { return nil }
         let nearest = NearestWord.to(word, among: commands).map { "did you mean '\($0)'?" }
-        self.init(.usage, "there is no command '\(word)'; \(nearest ?? "see 'dlctl --help'")")
+        self = .usage("there is no command '\(word)'; \(nearest ?? "see 'dlctl --help'")", field: "command")
     }
 
     private struct Shown: Encodable {
@@ -141,7 +144,7 @@ struct Failure: Error, Equatable {
 
 extension Failure {
     static func unknown(_ id: TaskID) -> Failure {
-        Failure(.failed, field: "id", "no task has the id \(id); see `dlctl list`")
+        Failure(.failed, code: .unknownTask, field: "id", "no task has the id \(id); see `dlctl list`")
     }
 
     static let waitedTooLong = Failure(

@@ -116,14 +116,16 @@ final class TaskWaiter {
         var allCompleted = true
         for id in ids {
             let message: String
-            var code = ErrorCode.invalid
+            var code = ErrorCode.wrongState
             switch endings[id] {
             case .completed: continue
             case .settled(let task) where task.state == .completed: continue
             case .settled(let task):
                 message = Describe.ending(task)
                 code = task.error?.code ?? code
-            case .removed, nil: message = "task \(id) was removed"
+            case .removed, nil:
+                message = "task \(id) was removed"
+                code = .unknownTask
             }
             allCompleted = false
             // A bar's last line has said so already.

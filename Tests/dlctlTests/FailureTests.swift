@@ -26,8 +26,8 @@ import Testing
 
     @Test("without a daemon the message says how to start one")
     func noDaemon() {
-        let failure = Failure(.noDaemon(paths: ["/a", "/b"], errno: ECONNREFUSED))
-        #expect(failure.message.hasPrefix("no daemon answers on /a or /b (Connection refused); start it with `dld`"))
+        let failure = Failure(.noDaemon(paths: ["/a"], errno: ECONNREFUSED))
+        #expect(failure.message == "no daemon answers on /a (Connection refused); start it with `dld --socket /a`")
         #expect(failure.code == "no-daemon")
     }
 
@@ -39,6 +39,20 @@ import Testing
         #expect(failure.message == "--max-size: must not be negative")
         #expect(failure.field == "--max-size")
         #expect(failure.status == .usage)
+        #expect(failure.code == "usage")
+    }
+
+    @Test("an error has the word of what is wrong")
+    func codes() {
+        #expect(Failure(.rpc(.unknownTask(TaskID(1)))).code == "unknown-task")
+        #expect(Failure.unknown(TaskID(1)).code == "unknown-task")
+        #expect(Failure(.rpc(.refused(.wrongState, "task 7 is completed"))).code == "wrong-state")
+        #expect(Failure(.rpc(.refused(.wrongState, "task 7 is completed"))).status == .failed)
+        #expect(Failure.usage("m").code == "usage")
+        #expect(
+            Failure(.rpc(RPCError(FieldError(field: "output", code: .pathNotAllowed, message: "m")))).code
+                == "path-not-allowed")
+        #expect(Failure(FieldError(field: "url", message: "m"), names: FieldNames()).code == "usage")
     }
 
     @Test("of several URLs the one at fault is named")
@@ -66,7 +80,7 @@ import Testing
             Issue.record("was accepted")
         } catch {
             let failure = Failure(parsing: Dlctl.message(for: error), full: Dlctl.fullMessage(for: error))
-            #expect(failure.message == "Unknown option '--bogus'; see 'dlctl add --help'")
+            #expect(failure.message == "--bogus: there is no such option; see 'dlctl add --help'")
             #expect(failure.status == .usage)
         }
     }

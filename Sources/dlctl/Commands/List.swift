@@ -27,12 +27,12 @@ struct List: DaemonCommand {
     var outer: [GlobalOptions] { [root.global] }
 
     func validate() throws {
-        if let limit, limit < 1 { throw ValidationError("--limit must be at least 1.") }
+        if let limit, limit < 1 { throw ValidationError("--limit: '\(limit)' is not a whole number from 1 on.") }
     }
 
     func perform(_ context: Context) throws {
-        let client = try context.connect()
         let filter = try selection.filter()
+        let client = try context.connect()
         if context.json {
             try printJSON(client, filter, context.output)
         } else {

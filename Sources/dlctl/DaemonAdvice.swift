@@ -1,0 +1,65 @@
+import ControlClient
+import Glibc
+import TaskModel
+
+/// What to do about a daemon that does not answer: how to start the one whose socket was tried, and where it logs.
+struct DaemonAdvice {
+    private let userSocket: String?
+    /// Systemd starts the user's own daemon.
+    private let hasUserUnit: Bool
+
+    /// - Parameters:
+    ///   - environment: of the process.
+    ///   - exists: whether a file is there.
+    init(environment: [String: String], exists: (String) -> Bool) {
+        userSocket = SocketPath.user(environment: environment)
+        hasUserUnit = Self.unitDirectories(environment).contains { exists($0 + "/dld.service") }
+    }
+
+    /// Of this process.
+    static var here: DaemonAdvice {
+        DaemonAdvice(environment: Environment.variables) { access($0, F_OK) == 0 }
+    }
+
+    /// Where systemd looks for the units of a user (systemd.unit(5)).
+    private static func unitDirectories(_ environment: [String: String]) -> [String] {
+        let home = environment["HOME"] ?? ""
+        func directory(_ variable: String, _ fallback: String) -> [String] {
+            if let path = environment[variable], path.hasPrefix("/") { return [path + "/systemd/user"] }
+            return home.hasPrefix("/") ? [home + fallback + "/systemd/user"] : []
+        }
+        return directory("XDG_CONFIG_HOME", "/.config") + directory("XDG_DATA_HOME", "/.local/share")
+            + ["/etc/systemd/user", "/usr/local/lib/systemd/user", "/usr/lib/systemd/user"]
+    }
+
+    /// `start it with …`, for each socket that was tried.
+    func start(_ paths: [String]) -> String {
+        guard paths.count > 1 else { return "start it with `\(command(paths.first ?? SocketPath.system))`" }
+        return paths.map { path in
+            "start \(path == SocketPath.system ? "the system's" : "your own") with `\(command(path))`"
+        }.joined(separator: ", or ")
+    }
+
+    private func command(_ path: String) -> String {
+        switch path {
+        case SocketPath.system: "sudo systemctl start dld.socket dld.service"
+        case userSocket: hasUserUnit ? "systemctl --user start dld" : "dld"
+        default: "dld --socket \(Self.quoted(path))"
+        }
+    }
+
+    /// Where the daemon at a socket says what befell it.
+    func log(_ path: String) -> String {
+        switch path {
+        case SocketPath.system: "`journalctl -u dld -n 20` may say why"
+        case userSocket where hasUserUnit: "`journalctl --user -u dld -n 20` may say why"
+        default: "the terminal or log of that daemon may say why"
+        }
+    }
+
+    /// As a shell reads it.
+    private static func quoted(_ path: String) -> String {
+        let plain = path.utf8.allSatisfy { $0.isLetterOrDigit || "/._-+:@,".utf8.contains($0) }
+        return plain ? path : "'" + path.replacing("'", with: #"'\''"#) + "'"
+    }
+}

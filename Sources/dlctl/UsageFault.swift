@@ -1,0 +1,140 @@
+import TaskModel
+
+/// What the argument parser has to say, in words that begin with the option or argument at fault.
+struct UsageFault: Equatable {
+    /// One line.
+    var message: String
+    /// The option or argument at fault, as it is typed.
+    var field: String?
+
+    /// - Parameters:
+    ///   - message: the parser's.
+    ///   - arguments: the command line: what follows an option that lacks its value.
+    init(_ message: String, arguments: [String] = []) {
+        let line = message.split(separator: "\n").map { $0.drop { $0 == " " } }.joined(separator: " ")
+        let quoted = Self.quoted(line)
+        if line.hasPrefix("The value '"), line.firstRange(of: "' is invalid for '") != nil, quoted.count > 1 {
+            self.init(value: quoted[0], of: quoted[1], choices: Array(quoted.dropFirst(2)), line)
+        } else if line.hasPrefix("Missing value for '"), let label = quoted.first {
+            self.init(missingValueOf: label, arguments)
+        } else if line.hasPrefix("Unknown option '"), let option = quoted.first {
+            self.init(unknownOption: option, nearest: quoted.dropFirst().first)
+        } else if line.hasPrefix("Missing expected argument '"), let label = quoted.first {
+            let name = Self.name(of: label)
+            self.init(message: "\(name): is missing", field: name)
+        } else {
+            let text = line.hasSuffix(".") ? String(line.dropLast()) : line
+            self.init(message: text, field: Self.subject(of: text))
+        }
+    }
+
+    private init(message: String, field: String?) {
+        self.message = message
+        self.field = field
+    }
+
+    init(unknownOption option: String, nearest: String?) {
+        let suggestion = nearest.map { "; did you mean \($0)" } ?? ""
+        self.init(message: "\(option): there is no such option\(suggestion)", field: option)
+    }
+
+    private init(value: String, of label: String, choices: [String], _ line: String) {
+        let name = Self.name(of: label)
+        let listed = choices.isEmpty ? Self.listed(line) : choices
+        let right = listed.isEmpty ? Self.expectation(label) : "one of \(listed.joined(separator: ", "))"
+        self.init(message: "\(name): '\(value)' is not \(right ?? "a value that it takes")", field: name)
+    }
+
+    private init(missingValueOf label: String, _ arguments: [String]) {
+        let name = Self.name(of: label)
+        let next = arguments.firstIndex(of: name).map { arguments[($0 + 1)...].first } ?? nil
+        guard let next, next.hasPrefix("-"), next.utf8.count > 1 else {
+            let right = Self.expectation(label).map { "; it takes \($0)" } ?? ""
+            self.init(message: "\(name): lacks its value\(right)", field: name)
+            return
+        }
+        if let right = Self.expectation(label), next.utf8.dropFirst().first?.isDigit == true {
+            self.init(message: "\(name): '\(next)' is not \(right)", field: name)
+        } else {
+            self.init(
+                message: "\(name): lacks its value; one that begins with - is written \(name)=\(next)", field: name)
+        }
+    }
+
+    // MARK: Words
+
+    /// What options take of which the parser says only what they do not; the longest label that fits counts.
+    private static let expectations = [
+        ("--connections", ConnectionCount.expectation),
+        ("--limit <rate>", "bytes a second, like 500K, 2M or 1.5G, or none"),
+        ("--limit <n>", "a whole number from 1 on"),
+        ("--download", "bytes a second, like 500K, 2M or 1.5G, none or config"),
+        ("--upload", "bytes a second, like 500K, 2M or 1.5G, none or config"),
+        ("--max-size", "a size, like 500K, 2M or 1.5G"),
+        ("--timeout", "seconds, like 30 or 0.5"),
+        ("--owner", "a user's number (see id -u)"),
+        ("--after ", "the id of a task, a whole number"), ("--before", "the id of a task, a whole number"),
+        ("--after-task", "the id of a task, a whole number"), ("<id>", "the id of a task, a whole number"),
+    ]
+
+    private static func expectation(_ label: String) -> String? {
+        expectations.first { label.hasPrefix($0.0) }?.1
+    }
+
+    /// `--limit <n>` → `--limit`; `<id> ...` → `id`.
+    private static func name(of label: String) -> String {
+        if label.hasPrefix("<") { return String(label.dropFirst().prefix { $0 != ">" }) }
+        return String(label.prefix { $0 != " " && $0 != ":" })
+    }
+
+    /// The option or argument that a message of our own begins with: `--batch: is empty`.
+    private static func subject(of text: String) -> String? {
+        let first = text.prefix { $0 != " " }
+        return first.hasSuffix(":") ? String(first.dropLast()) : nil
+    }
+
+    /// What stands between quotation marks.
+    private static func quoted(_ line: String) -> [String] {
+        let parts = line.split(separator: "'", omittingEmptySubsequences: false)
+        return parts.indices.filter { $0 % 2 == 1 }.map { String(parts[$0]) }
+    }
+
+    /// The choices of a list that has a dash before each.
+    private static func listed(_ line: String) -> [String] {
+        guard let start = line.firstRange(of: "one of the following: - ")?.upperBound else { return [] }
+        return line[start...].split(separator: " - ").map { $0.last == "." ? String($0.dropLast()) : String($0) }
+    }
+}
+
+extension UsageFault {
+    /// The first option that the command does not know. The parser looks at what is missing first.
+    ///
+    /// - Parameters:
+    ///   - arguments: those of the command line.
+    ///   - help: the command's, which names its options.
+    /// - Returns: `nil` where the command knows all of them.
+    init?(unknownOptionIn arguments: [String], help: String) {
+        let known = Self.options(in: help)
+        let given = arguments.prefix { $0 != "--" }.filter { $0.hasPrefix("-") && $0 != "-" }
+        let names = given.map { String($0.prefix { $0 != "=" }) }
+        // A number below zero is taken for an option as well, and is the value of the one before it.
+        let unknown = names.first { name in
+            !known.contains(name) && name.utf8.dropFirst().first.map { !$0.isDigit } ?? true
+        }
+        guard let unknown else { return nil }
+        let long = known.filter { $0.hasPrefix("--") }
+        self.init(unknownOption: unknown, nearest: unknown.hasPrefix("--") ? NearestWord.to(unknown, among: long) : nil)
+    }
+
+    /// `-o, --output <name>` → `-o`, `--output`
+    private static func options(in help: String) -> Set<String> {
+        var names: Set<String> = []
+        for line in help.split(separator: "\n") where line.hasPrefix("  -") {
+            for word in line.split(whereSeparator: { $0 == " " || $0 == "," || $0 == "/" }) {
+                guard word.hasPrefix("-") else { break }
+                names.insert(String(word))
+            }
+        }
+        return names
+    }
+}

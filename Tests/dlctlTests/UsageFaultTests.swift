@@ -1,0 +1,64 @@
+import ArgumentParser
+import Testing
+
+@testable import dlctl
+
+@Suite struct UsageFaultTests {
+    /// The failure that a command line ends with, as the program reports it.
+    private static func failure(_ words: String) -> Failure? {
+        let arguments = words.split(separator: " ").map { $0 == "''" ? "" : String($0) }
+        do {
+            _ = try Dlctl.parseAsRoot(ArgumentRuns.join(arguments))
+            return nil
+        } catch {
+            return Dlctl.failure(of: error, arguments)
+        }
+    }
+
+    @Test(
+        "a wrong use names the option at fault, and what would be right",
+        arguments: [
+            ("add --foo http://h/a", "--foo", "there is no such option"),
+            ("add --foo", "--foo", "there is no such option"), ("add -x", "-x", "there is no such option"),
+            ("add --chekcsum=x", "--chekcsum", "did you mean --checksum"),
+            ("queue apply --foo", "--foo", "there is no such option"),
+            ("limit --download abc", "--download", "'abc' is not bytes a second, like 500K, 2M or 1.5G, none or"),
+            ("limit --upload -1", "--upload", "'-1' is not bytes a second"),
+            ("list --limit -1", "--limit", "'-1' is not a whole number from 1 on"),
+            ("list --limit 0", "--limit", "'0' is not a whole number from 1 on"),
+            ("list --limit x", "--limit", "'x' is not a whole number from 1 on"),
+            ("list --limit", "--limit", "lacks its value; it takes a whole number from 1 on"),
+            ("list --after x", "--after", "the id of a task"), ("list --owner me", "--owner", "a user's number"),
+            ("list --state odd", "--state", "one of queued, active, waiting, paused, completed, failed, cancelled"),
+            ("list --batch ''", "--batch", "is empty"), ("pause --state odd", "--state", "one of queued, active"),
+            ("add --limit abc http://h/a", "--limit", "bytes a second"),
+            ("add --max-size x http://h/a", "--max-size", "a size, like 500K"),
+            ("add --max-size -1 http://h/a", "--max-size", "'-1' is not a size"),
+            ("add --connections x http://h/a", "--connections", "auto or a whole number from 1 to 16"),
+            ("add --priority x http://h/a", "--priority", "one of low, normal, high, now"),
+            ("add --on-conflict x http://h/a", "--on-conflict", "one of rename, overwrite, skip, fail"),
+            ("add --after-task x http://h/a", "--after-task", "the id of a task"),
+            ("add --output -a http://h/a", "--output", "written --output=-a"),
+            ("upload f http://h/ --method GET", "--method", "one of PUT, POST"), ("upload f", "url", "is missing"),
+            ("wait 1 --timeout x", "--timeout", "seconds, like 30 or 0.5"),
+            ("wait 1 --timeout -1", "--timeout", "'-1' is not seconds"), ("wait", "id", "is missing"),
+            ("show x", "id", "'x' is not the id of a task"), ("pause x", "id", "'x' is not the id of a task"),
+            ("move x --first", "id", "'x' is not the id of a task"),
+            ("move 1 --before x", "--before", "'x' is not the id of a task"),
+            ("set 1 --limit x", "--limit", "bytes a second"), ("set 1 --priority x", "--priority", "one of low"),
+            ("completion x", "shell", "one of bash, zsh, fish"), ("lst", "command", "did you mean 'list'"),
+        ])
+    func faults(words: String, field: String, right: String) {
+        let failure = Self.failure(words)
+        #expect(failure?.field == field, "\(failure?.message ?? "was accepted")")
+        #expect(failure?.message.contains(right) == true, "\(failure?.message ?? "was accepted")")
+        #expect(failure?.message.contains(field == "command" ? "command" : field) == true)
+        #expect(failure?.code == "usage")
+        #expect(failure?.status == .usage)
+    }
+
+    @Test("what the parser takes is not called unknown", arguments: ["add -", "add -o a -- -x", "list --limit -1"])
+    func known(words: String) {
+        #expect(Self.failure(words)?.message.contains("no such option") != true)
+    }
+}
