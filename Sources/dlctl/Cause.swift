@@ -24,7 +24,7 @@ enum Cause {
         .sourceChanged: "source file changed",
         .tooLarge: "file too large",
         .quota: "quota exceeded",
-        .invalid: "request is invalid",
+        .invalid: "invalid",
         .internal: "internal error",
     ]
 

@@ -122,7 +122,11 @@ extension Context {
         if json {
             output.json(result)
         } else {
-            output.line("\(Describe.count(result.changed, "task")) \(participle)")
+            var reason: String?
+            if result.changed == 0, result.errors.isEmpty {
+                reason = try UnchangedTasks(method: method).reason(calls, client, now: Clock.now())
+            }
+            output.line("\(Describe.count(result.changed, "task")) \(participle)" + (reason.map { ": \($0)" } ?? ""))
         }
         output.flush()
         guard !result.errors.isEmpty else { return }

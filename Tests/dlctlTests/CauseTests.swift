@@ -16,7 +16,7 @@ import Testing
             ("path-not-allowed", "path not allowed"), ("disk-full", "disk full"),
             ("permission-denied", "permission denied"), ("io", "input/output error"),
             ("source-changed", "source file changed"), ("too-large", "file too large"), ("quota", "quota exceeded"),
-            ("invalid", "request is invalid"), ("internal", "internal error"), ("http-503", "server answers 503"),
+            ("invalid", "invalid"), ("internal", "internal error"), ("http-503", "server answers 503"),
             ("http-404", "server answers 404"), ("novel-word", "novel word"),
         ])
     func phrases(code: String, phrase: String) {

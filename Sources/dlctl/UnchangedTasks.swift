@@ -1,0 +1,66 @@
+import ControlClient
+import ControlProtocol
+import TaskModel
+
+/// Why a command on tasks changed none of them: they are as it would have made them, or it is for others.
+struct UnchangedTasks {
+    let method: MethodName
+    /// Tasks that are named one by one.
+    private static let named = 3
+    /// Tasks that are looked at.
+    private static let looked = 500
+
+    /// - Returns: `nil` where nothing is to be said.
+    func reason(_ calls: [TaskSelectionParameters], _ client: ControlClient, now: Milliseconds) throws -> String? {
+        if let filter = calls.first?.filter {
+            if filter == TaskFilter() { return reason(counts: try client.status().tasks, isAll: true) }
+            let page = try client.page(TaskListParameters(filter: filter, limit: Self.looked))
+            return reason(counts: Self.counts(page.tasks), isAll: false, isPart: page.next != nil)
+        }
+        let ids = calls.flatMap { $0.ids ?? [] }
+        var tasks: [TaskStatus] = []
+        for id in ids.prefix(Self.looked) { if let task = try client.taskIfKnown(id) { tasks.append(task) } }
+        return reason(tasks, isPart: ids.count > Self.looked, now: now)
+    }
+
+    /// Tasks that were named by their ids.
+    func reason(
+        _ tasks: [TaskStatus], isPart: Bool = false, now: Milliseconds, clock: ((Milliseconds) -> String)? = nil
+    ) -> String? {
+        guard !tasks.isEmpty else { return nil }
+        guard tasks.count <= Self.named else {
+            return "the tasks are \(Describe.counts(Self.counts(tasks))) already" + (isPart ? ", and more" : "")
+        }
+        return tasks.map { task in
+            // One that is ready may be kept from starting.
+            let words = task.state == .queued && task.reason != nil ? Describe.state(task, now: now, clock: clock) : nil
+            return "task \(task.id) is \(task.state.rawValue) already" + (words.map { " (\($0))" } ?? "")
+        }.joined(separator: ", ")
+    }
+
+    /// Tasks that a filter selects.
+    ///
+    /// - Parameters:
+    ///   - counts: by state.
+    ///   - isAll: the filter has no conditions.
+    ///   - isPart: there are more than were counted.
+    func reason(counts: [String: Int], isAll: Bool, isPart: Bool = false) -> String {
+        guard counts.values.contains(where: { $0 > 0 }) else { return isAll ? "there are no tasks" : "no task matches" }
+        let none = isAll ? "nothing is" : "none of them is"
+        return "\(none) \(states); \(Describe.counts(counts))" + (isPart ? " and more" : "")
+    }
+
+    /// Those that the command is for.
+    private var states: String {
+        switch method {
+        case .taskPause: "queued, active or waiting"
+        case .taskResume: "paused or waiting"
+        case .taskRetry: "failed or cancelled"
+        default: "queued, active, waiting or paused"
+        }
+    }
+
+    private static func counts(_ tasks: [TaskStatus]) -> [String: Int] {
+        tasks.reduce(into: [:]) { $0[$1.state.rawValue, default: 0] += 1 }
+    }
+}
