@@ -7,7 +7,8 @@ enum DisplayWidth {
     /// 0 for a lone combining mark, 2 for what East Asian Width (UAX #11) calls wide and for emoji, else 1.
     static func of(_ character: Character) -> Int {
         guard let first = character.unicodeScalars.first else { return 0 }
-        if first.value < 0x300 { return 1 }
+        // A digit in a keycap is the only one of these that may be an emoji.
+        if first.value < 0x300 { return character.unicodeScalars.contains("\u{20E3}") ? 2 : 1 }
         switch first.properties.generalCategory {
         case .nonspacingMark, .enclosingMark, .format: return 0
         default: break
@@ -19,6 +20,22 @@ enum DisplayWidth {
             return 2
         default: return 1
         }
+    }
+
+    /// As ``of(_:)``, for text with escape sequences of colour.
+    static func ofPainted(_ text: String) -> Int {
+        var width = 0
+        var isSequence = false
+        for character in text {
+            if isSequence {
+                isSequence = character != "m"
+            } else if character == "\u{1B}" {
+                isSequence = true
+            } else {
+                width += of(character)
+            }
+        }
+        return width
     }
 
     /// As much of `text` as fits into `width` columns; where something is cut off, an ellipsis says so.

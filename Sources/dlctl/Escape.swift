@@ -1,11 +1,13 @@
 /// Makes a stranger's text fit to be shown: nothing in it steers the terminal or turns the direction of writing.
 enum Escape {
-    /// C0 and C1 controls, separators of lines, bidirectional and invisible marks as visible escapes.
+    /// C0 and C1 controls, separators of lines, bidirectional and invisible marks as visible escapes. What joins emoji to
+    /// one stays.
     static func visible(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: isHidden) else { return text }
         var shown = ""
-        for scalar in text.unicodeScalars {
-            guard isHidden(scalar) else {
+        let scalars = Array(text.unicodeScalars)
+        for (index, scalar) in scalars.enumerated() {
+            guard isHidden(scalar), !joinsEmoji(at: index, in: scalars) else {
                 shown.unicodeScalars.append(scalar)
                 continue
             }
@@ -19,6 +21,20 @@ enum Escape {
             }
         }
         return shown
+    }
+
+    /// Whether a zero-width joiner stands between two emoji (UTS #51, ED-16).
+    private static func joinsEmoji(at index: Int, in scalars: [Unicode.Scalar]) -> Bool {
+        guard scalars[index].value == 0x200D, index + 1 < scalars.count, isEmoji(scalars[index + 1])
+        else { return false }
+        // A colour of skin, and what asks for the emoji's picture, belong to the emoji before them.
+        let before = scalars[..<index].last { !$0.properties.isEmojiModifier && $0.value != 0xFE0F }
+        return before.map(isEmoji) ?? false
+    }
+
+    /// Digits and signs that are emoji in company alone are none here.
+    private static func isEmoji(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.value > 0xFF && scalar.properties.isEmoji && !scalar.properties.isEmojiModifier
     }
 
     private static func isHidden(_ scalar: Unicode.Scalar) -> Bool {

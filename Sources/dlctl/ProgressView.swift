@@ -9,11 +9,15 @@ final class ProgressView {
 
     private let output = Output(STDERR_FILENO)
     private let style: Terminal.Style
-    private var drawn = 0
+    /// Columns that each line of the last drawing takes.
+    private var drawn: [Int] = []
+    private let reflows: Bool
     private(set) var nextDrawing = Deadline.after(seconds: 0)
 
-    init(style: Terminal.Style) {
+    /// - Parameter reflows: as ``Terminal/reflows(_:)``.
+    init(style: Terminal.Style, reflows: Bool) {
         self.style = style
+        self.reflows = reflows
         Terminal.hideCursor()
     }
 
@@ -28,11 +32,21 @@ final class ProgressView {
     }
 
     func draw(_ lines: [String]) {
-        if drawn > 0 { output.text("\u{1B}[\(drawn)A\r") }
+        let size = Terminal.size(STDERR_FILENO)
+        let rows = Self.rows(of: drawn, columns: reflows ? size.columns : .max)
+        if rows > 0 { output.text("\u{1B}[\(min(rows, max(1, size.rows - 1)))A\r") }
         for line in lines { output.text(line + "\u{1B}[K\n") }
-        if lines.count < drawn { output.text("\u{1B}[J") }
+        if lines.count < rows { output.text("\u{1B}[J") }
         output.flush()
-        drawn = lines.count
+        drawn = lines.map(DisplayWidth.ofPainted)
         nextDrawing = .after(seconds: Self.interval)
+    }
+
+    /// Rows that lines take on a terminal that has become so wide: it wraps those that no longer fit.
+    ///
+    /// - Parameter widths: of the lines.
+    static func rows(of widths: [Int], columns: Int) -> Int {
+        let columns = max(1, columns)
+        return widths.reduce(0) { $0 + max(1, $1 / columns + ($1 % columns > 0 ? 1 : 0)) }
     }
 }

@@ -26,9 +26,12 @@ extension Context {
     ) -> TaskWaiter {
         let environment = Environment.variables
         let showsBars = !json && Terminal.isTerminal(STDERR_FILENO) && Terminal.movesCursor(environment)
+        let view =
+            showsBars
+            ? ProgressView(style: Terminal.style(environment), reflows: Terminal.reflows(environment)) : nil
         return TaskWaiter(
             ids, client: client, isFollowing: isFollowing, wantsDetails: json || showsBars, deadline: deadline,
-            view: showsBars ? ProgressView(style: Terminal.style(environment)) : nil,
+            view: view,
             connect: { () throws(ClientError) in try self.connect() }, report: { self.report($0) })
     }
 }

@@ -21,6 +21,25 @@ import Testing
         #expect(!Terminal.movesCursor([:]))
     }
 
+    @Test("a terminal that cuts lines off in place of wrapping them is known by its name")
+    func reflow() {
+        #expect(Terminal.reflows(["TERM": "xterm-256color"]))
+        #expect(Terminal.reflows(["TERM": "screen-256color", "TMUX": "/tmp/tmux,1,0"]))
+        #expect(!Terminal.reflows(["TERM": "screen"]))
+        #expect(!Terminal.reflows(["TERM": "linux"]))
+    }
+
+    @Test("lines that a narrower terminal wrapped are drawn over with all their rows")
+    func rows() {
+        #expect(ProgressView.rows(of: [79, 79, 6], columns: 80) == 3)
+        #expect(ProgressView.rows(of: [79, 79, 6], columns: 40) == 5)
+        #expect(ProgressView.rows(of: [80, 40, 0], columns: 40) == 4)
+        #expect(ProgressView.rows(of: [79], columns: 200) == 1)
+        #expect(ProgressView.rows(of: [79, 79], columns: .max) == 2)
+        #expect(ProgressView.rows(of: [3], columns: 0) == 3)
+        #expect(ProgressView.rows(of: [], columns: 80) == 0)
+    }
+
     @Test("the locale says whether UTF-8 may be drawn, LC_ALL before LC_CTYPE before LANG")
     func unicode() {
         #expect(Terminal.style(["LANG": "de_DE.UTF-8"]).unicode)

@@ -12,6 +12,26 @@ import Testing
         #expect(Escape.visible("\u{9B}31m\u{7F}\u{0}") == "\\u{9B}31m\\u{7F}\\u{0}")
         #expect(Escape.visible("Größe 日本 ✓") == "Größe 日本 ✓")
     }
+
+    @Test(
+        "emoji that are joined to one stay as they are",
+        arguments: ["👩\u{200D}🚀", "👩🏽\u{200D}🚀.png", "❤️\u{200D}🔥", "🤷\u{200D}♀️", "👨\u{200D}👩\u{200D}👧\u{200D}👦"])
+    func joinedEmoji(text: String) {
+        #expect(Escape.visible(text) == text)
+        #expect(DisplayWidth.of(String(text.prefix(1))) == 2)
+    }
+
+    @Test("a joiner that joins no emoji is shown, and so are other invisible marks beside emoji")
+    func otherJoiners() {
+        #expect(Escape.visible("a\u{200D}b") == "a\\u{200D}b")
+        #expect(Escape.visible("\u{200D}🚀") == "\\u{200D}🚀")
+        #expect(Escape.visible("👩\u{200D}") == "👩\\u{200D}")
+        #expect(Escape.visible("👩\u{200D}exe") == "👩\\u{200D}exe")
+        #expect(Escape.visible("1\u{200D}🚀") == "1\\u{200D}🚀")
+        #expect(Escape.visible("👩\u{200D}\u{200D}🚀") == "👩\\u{200D}\\u{200D}🚀")
+        #expect(Escape.visible("👩\u{200C}🚀\u{202E}") == "👩\\u{200C}🚀\\u{202E}")
+        #expect(Escape.visible("🏽\u{200D}🚀") == "🏽\\u{200D}🚀")
+    }
 }
 
 @Suite struct DisplayWidthTests {
@@ -21,6 +41,13 @@ import Testing
         #expect(DisplayWidth.of("日本") == 4)
         #expect(DisplayWidth.of("e\u{301}") == 1)
         #expect(DisplayWidth.of("🙂") == 2)
+        #expect(DisplayWidth.of("👨\u{200D}👩\u{200D}👧") == 2)
+        #expect(DisplayWidth.of("1️⃣🇩🇪") == 4)
+    }
+
+    @Test("colours take no columns")
+    func painted() {
+        #expect(DisplayWidth.ofPainted("\u{1B}[36m██\u{1B}[0m\u{1B}[2m░\u{1B}[0m  日") == 7)
     }
 
     @Test("what is cut off is marked, and no wide character is halved")
@@ -52,6 +79,38 @@ import Testing
         var table = Table(columns, width: 20)
         let lines = table.page([["1", "x", "a name that is far too long"]])
         #expect(lines.last == " 1  x  a name that …")
+    }
+
+    @Test("no line of a list is wider than the terminal", arguments: [1, 10, 20, 40, 60, 80, 120, 200])
+    func widths(width: Int) {
+        var waiting = sampleTask(123_456, .waiting, reason: .retry, name: String(repeating: "長い名前", count: 20))
+        waiting.error = TaskFailure(code: .connect, message: "port 18999 of example.org refuses the connection")
+        waiting.notBefore = 14_000
+        var active = sampleTask(7, .active, name: "a.iso", done: 1 << 29, of: 1 << 30)
+        active.rate = 999 << 20
+        var table = Table(List.columns, width: width)
+        for tasks in [[active, waiting], [sampleTask(9_999_999_999)]] {
+            for line in table.page(tasks.map { List.row($0, now: 0) }) {
+                #expect(DisplayWidth.of(line) <= width, "\(line)")
+            }
+        }
+    }
+
+    @Test("of the columns of a list the name gives way first, then the state, then rate and size")
+    func order() {
+        var waiting = sampleTask(1, .waiting, reason: .retry, name: "a-rather-long-name.iso", of: 1 << 30)
+        waiting.error = TaskFailure(code: .dns, message: "m")
+        waiting.notBefore = 14_000
+        func line(_ width: Int) -> String? {
+            var table = Table(List.columns, width: width)
+            return table.page([List.row(waiting, now: 0)]).last
+        }
+        #expect(line(200) == " 1  name does not resolve, 1st try in 14 s  1.0 GiB     -  a-rather-long-name.iso")
+        #expect(line(80) == " 1  name does not resolve, 1st try in 14 s  1.0 GiB     -  a-rather-long-name.i…")
+        #expect(line(60) == " 1  name does not resolve,…  1.0 GiB     -  a-rather-long-n…")
+        #expect(line(45) == " 1  name does not…  1.0 GiB  a-rather-long-n…")
+        #expect(line(40) == " 1  name does not res…  a-rather-long-n…")
+        #expect(line(20) == " 1  name does not…")
     }
 }
 

@@ -92,8 +92,9 @@ struct List: DaemonCommand {
     }
 
     static let columns = [
-        Table.Column(title: "ID", alignsRight: true), Table.Column(title: "STATE"),
-        Table.Column(title: "SIZE", alignsRight: true), Table.Column(title: "RATE", alignsRight: true),
+        Table.Column(title: "ID", alignsRight: true), Table.Column(title: "STATE", minimum: 14),
+        Table.Column(title: "SIZE", alignsRight: true, omission: 2),
+        Table.Column(title: "RATE", alignsRight: true, omission: 1),
         Table.Column(title: "NAME"),
     ]
 

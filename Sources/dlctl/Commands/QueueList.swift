@@ -28,8 +28,8 @@ struct QueueList: DaemonCommand {
         let width = Terminal.isTerminal(STDOUT_FILENO) ? Terminal.size(STDOUT_FILENO).columns : nil
         var table = Table(
             [
-                Table.Column(title: "BATCH"), Table.Column(title: "OUTCOME"),
-                Table.Column(title: "DONE", alignsRight: true), Table.Column(title: "TASKS"),
+                Table.Column(title: "BATCH", minimum: 8), Table.Column(title: "OUTCOME", omission: 2),
+                Table.Column(title: "DONE", alignsRight: true, omission: 1), Table.Column(title: "TASKS"),
             ], width: width)
         let rows = result.batches.map {
             [Escape.visible($0.batch), $0.outcome?.rawValue ?? "open", Self.done($0), Describe.counts($0.tasks)]
