@@ -8,7 +8,7 @@ public struct RPCError: Error, Codable, Sendable, Equatable, CustomStringConvert
     public var data: Detail?
 
     public struct Detail: Codable, Sendable, Equatable {
-        /// One of the words that also stand in a task's `error`.
+        /// One of the words that also stand in a task's `error`, `unknown-task` or `wrong-state`.
         public var code: ErrorCode
         /// The parameter at fault: `url`, `tasks[3].output`.
         public var field: String?

@@ -61,7 +61,8 @@ struct Failure: Error, Equatable {
         let code = answer.data?.code ?? .internal
         guard answer.code == RPCError.Number.invalidParameters, let field = answer.data?.field else {
             let status = code == .cannotStart ? .noDaemon : Self.status(of: answer.code)
-            self.init(status, code: code, field: answer.data?.field, answer.message)
+            self.init(
+                status, code: status == .usage ? Self.word(code) : code, field: answer.data?.field, answer.message)
             return
         }
         let plain =

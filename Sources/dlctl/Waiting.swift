@@ -13,6 +13,8 @@ struct Waiting {
     var attempts: Int?
     /// The task that has to complete first, where it is known.
     var follows: TaskID?
+    /// Other tasks wait for the same reason.
+    var isOneOfMany = false
     /// The task is ready, and something else keeps it from starting.
     var isReady = false
 
@@ -30,6 +32,7 @@ struct Waiting {
         reason = TaskReason(rawValue: cause.reason)
         unknownReason = cause.reason
         notBefore = cause.notBefore
+        isOneOfMany = cause.tasks > 1
         error = cause.code.map { TaskFailure(code: $0, message: cause.message ?? "") }
     }
 
@@ -42,12 +45,15 @@ struct Waiting {
             return Cause.phrase(unknownReason, error) + looksAgain(now)
         case .scheduled where isReady: return "paused by the schedule\(until)"
         case .hostLimit:
-            return notBefore == nil ? "host limit reached" : "host limit reached, next try\(delay(now) ?? "")"
+            // A host that refused too often, or asked for it, is left alone for a while.
+            return delay(now).map { "host is left alone, next try\($0)" } ?? "host limit reached"
         case .retry:
             let cause = error.map { Cause.phrase($0) } ?? "failed"
             let next = attempts.map { Self.ordinal($0 + 1) } ?? "next"
             return cause + (delay(now).map { ", \(next) try\($0)" } ?? "")
-        case .scheduled: return notBefore.map { "starts at \(clock($0))" } ?? "starts later"
+        case .scheduled:
+            return notBefore.map { isOneOfMany ? "start later, the first at \(clock($0))" : "starts at \(clock($0))" }
+                ?? "starts later"
         case .network: return "waits for the network" + looksAgain(now)
         case .dependency: return follows.map { "after task \($0)" } ?? "after another task"
         case .some(let other): return Cause.phrase(other.rawValue, error) + looksAgain(now)

@@ -49,6 +49,9 @@ import Testing
         #expect(Failure(.rpc(.refused(.wrongState, "task 7 is completed"))).code == "wrong-state")
         #expect(Failure(.rpc(.refused(.wrongState, "task 7 is completed"))).status == .failed)
         #expect(Failure.usage("m").code == "usage")
+        let unknownMethod = RPCError(
+            code: RPCError.Number.methodNotFound, message: "m", data: .init(code: .invalid, field: "method"))
+        #expect(Failure(.rpc(unknownMethod)).code == "usage")
         #expect(
             Failure(.rpc(RPCError(FieldError(field: "output", code: .pathNotAllowed, message: "m")))).code
                 == "path-not-allowed")

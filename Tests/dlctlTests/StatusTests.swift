@@ -33,6 +33,13 @@ import Testing
         #expect(!lines.contains { $0.contains("looked at") })
     }
 
+    @Test("of many tasks that start later the first one's hour is told")
+    func scheduled() {
+        let cause = DaemonStatus.Cause(reason: "scheduled", code: nil, message: nil, tasks: 2, notBefore: 9)
+        let lines = Self.status(waiting: 2, .init(counted: 2, causes: [cause]))
+        #expect(lines.contains("  waiting    2: start later, the first at (9)"))
+    }
+
     @Test("a part of the waiting tasks is called a part")
     func part() {
         let cause = DaemonStatus.Cause(reason: "retry", code: .tls, message: nil, tasks: 5_000, notBefore: nil)
