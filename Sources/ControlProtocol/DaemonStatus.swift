@@ -28,6 +28,10 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
     public var schedulePause: SchedulePause?
     /// Why tasks wait; `null` from a daemon that does not tell.
     public var waiting: Waiting?
+    /// What is wrong around the daemon and needs an administrator, a line for each: places that cannot be used, a
+    /// refused configuration, dropped files that cannot be moved. Told to administrators; empty for others, and `null`
+    /// from a daemon that does not tell.
+    public var problems: [String]?
 
     /// Nothing runs, since a window of the schedule says so.
     public struct SchedulePause: Codable, Sendable, Equatable {
@@ -92,7 +96,8 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
     public init(
         version: String, pid: Int32, uptime: Milliseconds, socket: String, stateDirectory: String,
         downloadDirectory: String, libcurl: String, tasks: [String: Int], downloadRate: Int64, uploadRate: Int64,
-        lastEvent: Int64, internalFaults: Int = 0, schedulePause: SchedulePause? = nil, waiting: Waiting? = nil
+        lastEvent: Int64, internalFaults: Int = 0, schedulePause: SchedulePause? = nil, waiting: Waiting? = nil,
+        problems: [String]? = nil
     ) {
         self.version = version
         self.pid = pid
@@ -108,11 +113,12 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
         self.internalFaults = internalFaults
         self.schedulePause = schedulePause
         self.waiting = waiting
+        self.problems = problems
     }
 
     private enum CodingKeys: String, CodingKey {
         case version, pid, uptime, socket, stateDirectory, downloadDirectory, libcurl, tasks, downloadRate, uploadRate
-        case lastEvent, internalFaults, schedulePause, waiting
+        case lastEvent, internalFaults, schedulePause, waiting, problems
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -132,5 +138,6 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
         try container.encode(internalFaults, forKey: .internalFaults)
         try container.encode(schedulePause, forKey: .schedulePause)
         try container.encode(waiting, forKey: .waiting)
+        try container.encode(problems, forKey: .problems)
     }
 }

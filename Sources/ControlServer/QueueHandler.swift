@@ -7,6 +7,7 @@ package struct QueueHandler: ControlHandler {
     private let queue: TaskQueue
     private let isAdministrator: @Sendable (Peer) -> Bool
     private let about: @Sendable () -> About
+    private let problems: @Sendable () async -> [String]
     private let reload: @Sendable () async -> Result<[String], ReloadRefusal>
     private let shutDown: @Sendable () -> Void
 
@@ -49,12 +50,14 @@ package struct QueueHandler: ControlHandler {
     package init(
         queue: TaskQueue, isAdministrator: @escaping @Sendable (Peer) -> Bool,
         about: @escaping @Sendable () -> About,
+        problems: @escaping @Sendable () async -> [String] = { [] },
         reload: @escaping @Sendable () async -> Result<[String], ReloadRefusal>,
         shutDown: @escaping @Sendable () -> Void
     ) {
         self.queue = queue
         self.isAdministrator = isAdministrator
         self.about = about
+        self.problems = problems
         self.reload = reload
         self.shutDown = shutDown
     }
@@ -319,7 +322,8 @@ package struct QueueHandler: ControlHandler {
                     .init(
                         reason: $0.reason, code: $0.code, message: $0.message, tasks: $0.tasks,
                         notBefore: $0.notBefore)
-                }))
+                }),
+            problems: caller.isAdministrator ? await problems() : [])
     }
 
     private static func byName(_ counts: [TaskState: Int]) -> [String: Int] {

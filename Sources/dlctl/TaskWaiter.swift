@@ -151,7 +151,9 @@ final class TaskWaiter {
         if deadline.isOver { throw Failure.waitedTooLong }
         switch error {
         case .noDaemon, .connectionLost: break
-        case .rpc(let answer) where answer.code == RPCError.Number.unavailable: break
+        case .rpc(let answer)
+        where answer.code == RPCError.Number.unavailable && answer.data?.code != .cannotStart:
+            break
         default: throw Failure(error)
         }
         client = nil

@@ -137,7 +137,7 @@ struct Daemon: Service {
                     socket: plan.socket ?? DaemonStatus.inheritedSocket, stateDirectory: plan.stateDirectory,
                     downloadDirectory: queue.downloadDirectory, libcurl: Session.libraryVersion)
             },
-            reload: { await reloader.reload() },
+            problems: { await reloader.problems() }, reload: { await reloader.reload() },
             shutDown: { stopRequest.request() })
         let configuration = ControlServer.Configuration(sockets: sockets, authorize: { access.rule.mayConnect($0) })
         return ControlServer(configuration: configuration, handler: handler, logger: logger)

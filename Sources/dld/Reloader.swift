@@ -16,6 +16,8 @@ actor Reloader {
     private var plan: DaemonPlan
     private var watcher: DirectoryWatcher?
     private var hasEnded = false
+    /// Why the file that there is now does not count.
+    private var refusal: String?
     private var underWay: Task<Result<[String], QueueHandler.ReloadRefusal>, Never>?
 
     init(planner: DaemonPlanner, plan: DaemonPlan, queue: TaskQueue, access: CurrentAccess, logger: Logger) {
@@ -57,8 +59,10 @@ actor Reloader {
             logger.error("the configuration is refused, and the one before it stays", metadata: ["error": "\(error)"])
             status =
                 "Ready, with the former configuration; the changed one is refused: \(LogText.printable("\(error)"))"
+            refusal = "\(error)"
             return .failure(.init(message: "\(error)"))
         }
+        refusal = nil
         status = ServiceManager.status(unusable.map(\.problem))
         LogLevelSwitch.level = changed.logLevel
         access.rule = changed.access
@@ -75,6 +79,13 @@ actor Reloader {
         for note in notes { logger.warning("\(note)") }
         logger.notice("the configuration was read again")
         return .success(notes + (await applyQueueFiles()))
+    }
+
+    /// What is wrong around the daemon at this moment, a line for each.
+    func problems() async -> [String] {
+        let places = await PlannedPlaces(plan).problems(on: queue, plan.queueSettings.inspector)
+        return (refusal.map { ["the configuration was refused, and the one before it counts: \($0)"] } ?? [])
+            + plan.warnings + places.map { $0.place.text($0.problem.description) } + (watcher?.problems ?? [])
     }
 
     /// Watches the directories that the configuration names, in place of those that were watched.

@@ -29,6 +29,8 @@ struct PlaceTests {
         #expect(!check.output.contains("is right"))
         let reload = try await daemon.dlctl("reload")
         #expect(reload.status == .exited(1) && reload.error.contains(expected), "\(reload)")
+        let status = try await daemon.dlctl("status")
+        #expect(status.output.contains("the configuration was refused, and the one before it counts: "), "\(status)")
         #expect(try await daemon.terminate() == .exited(0))
     }
 
@@ -42,12 +44,16 @@ struct PlaceTests {
         let refused = try await daemon.dlctl("add", "--directory", place, server.url("/a"))
         #expect(refused.status == .exited(64), "\(refused)")
         #expect(refused.error.contains("--directory: \(place) does not exist; make the directory"), "\(refused.error)")
+        let status = try await daemon.dlctl("status")
+        #expect(
+            status.output.contains("problems   \(daemon.configurationFile):2:53: \(place) does not exist"), "\(status)")
         // What is wrong since the start holds up no other change.
         try daemon.configure(
             quickRetries + "log: {level: debug}\ndownloads: {roots: [@DIR@/downloads, @DIR@/later]}\n")
         let reload = try await daemon.dlctl("reload")
         #expect(reload.succeeded && reload.error.contains("\(place) does not exist"), "\(reload)")
         try daemon.directory.makeDirectory("later")
+        #expect(try await daemon.dlctl("status").output.contains("problems") == false)
         #expect(try await daemon.dlctl("add", "--wait", "--directory", place, server.url("/a")).succeeded)
         daemon.expectTidy()
     }

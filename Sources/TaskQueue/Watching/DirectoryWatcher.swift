@@ -10,6 +10,7 @@ import TaskModel
 package final class DirectoryWatcher: Sendable {
     private let watches: [DirectoryWatch]
     private let clock: QueueClock
+    private let complaints = Complaints()
     private let tasks = Mutex<[Task<Void, Never>]>([])
 
     /// Milliseconds that ``stop()`` waits for a file system that does not answer.
@@ -19,13 +20,16 @@ package final class DirectoryWatcher: Sendable {
         _ watches: [Watch], queue: TaskQueue, rules: DropRules, clock: QueueClock = .system, logger: Logger
     ) {
         self.clock = clock
-        self.watches = watches.map { watch in
+        self.watches = watches.map { [complaints] watch in
             DirectoryWatch(
                 intake: DropIntake(
                     watch: watch, queue: queue, rules: rules, clock: clock, logger: logger,
-                    work: BlockingWork(name: "watch")))
+                    work: BlockingWork(name: "watch"), complaints: complaints))
         }
     }
+
+    /// What is wrong with dropped files at this moment, a line for each.
+    package var problems: [String] { complaints.lines }
 
     /// What is asked for and not done.
     package static func warnings(about watches: [Watch], _ settings: QueueSettings) -> [String] {

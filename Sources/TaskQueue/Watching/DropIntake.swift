@@ -17,6 +17,7 @@ struct DropIntake: Sendable {
     let clock: QueueClock
     let logger: Logger
     let work: BlockingWork
+    var complaints = Complaints()
 
     /// Bytes of a file; reading one takes many times as much memory.
     static let sizeLimit = 16 << 20

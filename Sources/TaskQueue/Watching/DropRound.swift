@@ -66,7 +66,7 @@ struct DropRound {
             names += present.filter { !told.contains($0) }
             let kept = Set(present)
             unripe = unripe.filter { kept.contains($0.key) }
-            delayed = delayed.filter { kept.contains($0.key) }
+            for name in delayed.keys where !kept.contains(name) { forget(name) }
         }
         for name in names where !Self.isLeftAlone(name) {
             if Task.isCancelled { return nil }
@@ -117,30 +117,34 @@ struct DropRound {
         case .stuck(let reason):
             delay(
                 name, identity, now,
-                "a dropped file was dealt with and cannot be moved away; it is not queued again, and its move is tried "
-                    + "every minute", reason)
+                "was dealt with and cannot be moved away; it is not queued again, and its move is tried every minute",
+                reason)
         case .changed:
             forget(name)
             // Where it still is, it is looked at until it keeps still.
             unripe[name] = Seen(identity: identity, due: now + Self.ripeness)
         case .later(let reason):
-            delay(name, identity, now, "a dropped file waits, and is tried again every minute", reason)
+            delay(name, identity, now, "waits, and is tried again every minute", reason)
         }
     }
 
     /// Says so once for each file.
+    ///
+    /// - Parameter standing: what is said of a dropped file.
     private mutating func delay(
-        _ name: String, _ identity: UploadSource.Identity, _ now: Milliseconds, _ message: String, _ reason: String
+        _ name: String, _ identity: UploadSource.Identity, _ now: Milliseconds, _ standing: String, _ reason: String
     ) {
         unripe[name] = nil
+        let path = directory.path(of: name)
         if delayed[name]?.identity != identity {
-            intake.logger.warning(
-                "\(message)", metadata: ["file": "\(directory.path(of: name))", "reason": "\(reason)"])
+            intake.logger.warning("a dropped file \(standing)", metadata: ["file": "\(path)", "reason": "\(reason)"])
         }
+        intake.complaints.note(path, "\(standing) (\(reason))")
         delayed[name] = Seen(identity: identity, due: now + Self.delay)
     }
 
     private mutating func forget(_ name: String) {
+        if delayed[name] != nil { intake.complaints.settle(directory.path(of: name)) }
         unripe[name] = nil
         delayed[name] = nil
     }

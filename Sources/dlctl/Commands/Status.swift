@@ -45,6 +45,7 @@ struct Status: DaemonCommand {
             ("socket", status.socket),
             ("libcurl", status.libcurl),
         ]
+        facts += (status.problems ?? []).enumerated().map { ($0 == 0 ? "problems" : "", $1) }
         if status.internalFaults > 0 {
             facts.append(
                 ("faults", "\(status.internalFaults) transfers had to be kicked: please report what the log says"))

@@ -237,9 +237,11 @@ struct DropRoundTests {
         try fixture.drop("no URL\n", as: "b")
         var round = try fixture.round()
         #expect(try await round.look(closed: ["a", "b"], .told) == DropRound.delay)
+        #expect(round.intake.complaints.lines.map { $0.hasPrefix("\(fixture.path)/") } == [true, true])
         #expect(unlink("\(fixture.path)/.done") == 0 && unlink("\(fixture.path)/.failed") == 0)
         fixture.clock.advance(by: DropRound.delay)
         #expect(try await round.look(closed: [], .known) == nil)
+        #expect(round.intake.complaints.lines.isEmpty)
         #expect(
             fixture.files == [".done/a", ".done/a.note.txt", ".failed/b", ".failed/b.note.txt"])
         #expect(try await fixture.tasks.count == 1)
