@@ -124,7 +124,13 @@ extension Directory {
 
     /// The directory `name` in this one, made where it is missing; a link is refused.
     package func making(_ name: String) throws(TransferError) -> Directory {
-        try Directory.open(root: pathOfDescriptor, subdirectory: name)
+        do throws(TransferError) {
+            return try Directory.open(root: pathOfDescriptor, subdirectory: name)
+        } catch {
+            var told = error
+            told.message = error.message.replacing(pathOfDescriptor, with: path)
+            throw told
+        }
     }
 
     /// Where the system finds it whatever its path leads to by now (proc(5)).

@@ -237,7 +237,9 @@ struct DropRoundTests {
         try fixture.drop("no URL\n", as: "b")
         var round = try fixture.round()
         #expect(try await round.look(closed: ["a", "b"], .told) == DropRound.delay)
-        #expect(round.intake.complaints.lines.map { $0.hasPrefix("\(fixture.path)/") } == [true, true])
+        let complaints = round.intake.complaints.lines
+        #expect(complaints.map { $0.hasPrefix("\(fixture.path)/") } == [true, true])
+        #expect(complaints.allSatisfy { $0.contains("\(fixture.path)/.") && $0.contains("Not a directory") })
         #expect(unlink("\(fixture.path)/.done") == 0 && unlink("\(fixture.path)/.failed") == 0)
         fixture.clock.advance(by: DropRound.delay)
         #expect(try await round.look(closed: [], .known) == nil)
