@@ -8,4 +8,9 @@
 // Keeps descriptors back for that. To be called once.
 void cdescriptors_keep(void);
 
+// libdispatch gives each of its threads a nice value after the quality of service of its queue. A value below the one
+// that the program was started with takes a privilege: without it libdispatch writes a line to the journal for each
+// thread, and with it the threads go before other programs. This target replaces setpriority(2) for the whole program:
+// a thread that sets its own nice value keeps the one that it has, and is told that it succeeded.
+
 #endif
