@@ -37,6 +37,9 @@ struct RunConclusion {
 
     /// A task that waits for a place at a host waits as long as one that failed so often in a row.
     private static let shortWait = 3
+    /// The number of failures in a row that ends a task whose host's name does not exist. With the default delays the
+    /// attempts take 31 seconds at most: a misspelt name is told soon, and one that was registered a moment ago is found.
+    private static let unknownNameLimit = 6
     /// How often a task that waits for room looks for it, in milliseconds.
     static let diskProbe: Milliseconds = 5_000
     /// The longest that a task waits for a sign of the network, in milliseconds.
@@ -74,7 +77,7 @@ struct RunConclusion {
                 failures: isFurther(report) ? 0 : record.failures)
         case .soon:
             let failures = failures(after: report)
-            guard failures < policy.attempts else { return conclusion(.fail, report, error: error) }
+            guard failures < attempts(after: error) else { return conclusion(.fail, report, error: error) }
             let own = policy.delay(failures: failures, retryAfter: error.retryAfter, using: &generator)
             // Another is to find out how the host is: one that did would otherwise use up its attempts for all.
             let delay =
@@ -141,6 +144,15 @@ struct RunConclusion {
     /// server that breaks off each time, and whose file cannot be gone on with, would be asked for ever.
     private func isFurther(_ report: Report) -> Bool {
         record.specification.kind == .download && !report.beganAnew && report.bytesDone > record.bytesDone
+    }
+
+    /// The number of failures in a row that ends the task.
+    ///
+    /// It is smaller where two attempts in a row found that the name does not exist. One such answer is not enough: a
+    /// router without its line gives it for every name.
+    private func attempts(after error: TransferError) -> Int {
+        let isUnknown = error.code == .unknownHost && record.error?.code == .dns
+        return isUnknown ? min(policy.attempts, Self.unknownNameLimit) : policy.attempts
     }
 
     /// Failures in a row. Where a run began anew, what it brought after that is not held against it.

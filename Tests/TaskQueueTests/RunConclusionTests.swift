@@ -194,6 +194,49 @@ struct RunConclusionTests {
         #expect(Self.conclude(error, record: Self.record(failures: 0), attempts: 3)?.failures == 3)
     }
 
+    /// - Returns: how often it was tried, and the milliseconds from the first attempt to the last.
+    private func attempts(of error: TransferError, seed: UInt64) throws -> (count: Int, time: Milliseconds) {
+        let manual = ManualClock()
+        let begin = manual.now
+        var generator = SeededGenerator(seed: seed)
+        var hosts = HostStandings(policy: RetryPolicy())
+        var record = Self.record(attempts: 0, failures: 0)
+        while record.attempts < 100 {
+            _ = hosts.note(HostStandings.Outcome(error), of: "h", retryAfter: nil, now: manual.now)
+            let hold = hosts.hold(of: "h", now: manual.now)
+            let conclusion = try #require(
+                RunConclusion(record: record, policy: RetryPolicy(), now: manual.now, hold: hold).conclude(
+                    .init(error: error, attempts: 1, transferred: 0), order: nil, using: &generator))
+            record.attempts = conclusion.attempts
+            record.failures = conclusion.failures
+            record.error = conclusion.error
+            guard let until = conclusion.standing.notBefore else { break }
+            manual.advance(by: until - manual.now)
+        }
+        return (record.attempts, manual.now - begin)
+    }
+
+    @Test("a name that does not exist fails within a minute, in six attempts; other failures have all ten")
+    func unknownName() throws {
+        for seed in 0..<200 as Range<UInt64> {
+            let unknown = try attempts(of: TransferError(.unknownHost, "m"), seed: seed)
+            #expect(unknown.count == 6 && unknown.time <= 60_000, "seed \(seed): \(unknown)")
+        }
+        #expect(try attempts(of: TransferError(.timedOut, "m"), seed: 1).count == 10)
+    }
+
+    @Test("one answer that a name does not exist ends no task that failed otherwise before; progress counts as ever")
+    func unknownNameOnce() throws {
+        let error = TransferError(.unknownHost, "m")
+        var record = Self.record(failures: 8)
+        record.error = TaskFailure(code: .connect, message: "m")
+        #expect(Self.conclude(error, record: record)?.standing.state == .waiting)
+        record.error = TaskFailure(code: .dns, message: "m")
+        #expect(Self.conclude(error, record: record)?.standing.state == .failed)
+        let further = Self.conclude(error, record: record, transferred: 50, bytesDone: 150)
+        #expect(further?.standing.state == .waiting && further?.failures == 1)
+    }
+
     @Test("with progress the count starts again")
     func progress() {
         let record = Self.record(failures: 9)

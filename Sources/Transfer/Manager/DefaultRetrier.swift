@@ -129,11 +129,11 @@ extension HostStandings.Outcome {
             switch error?.code {
             case nil: .alive
             case .httpStatus?: error?.httpStatus ?? 0 >= 500 ? .failed : .alive
-            case .cannotConnect?, .timedOut?, .unknownHost?: .failed
+            case .cannotConnect?, .timedOut?: .failed
             case .truncated?, .remoteChanged?, .checksumMismatch?, .tooLarge?, .tooManyRedirects?,
                 .unacceptableContentType?, .validationFailed?:
                 .alive
-            // What happened on this machine.
+            // What happened on this machine, or at a name server: nobody asks a host whose name does not exist.
             default: .unknown
             }
     }
