@@ -77,6 +77,15 @@ extension ControlClient {
         try call(.taskUpdate, TaskUpdateParameters(id: id, changes: changes), unlimited: true)
     }
 
+    /// `task.update` of several tasks at once.
+    ///
+    /// - Returns: how many changed, and which could not be; durable by now.
+    public func update(
+        _ selection: TaskUpdateParameters.Selection, _ changes: TaskChanges
+    ) throws(ClientError) -> TaskChangeResult {
+        try call(.taskUpdate, TaskUpdateParameters(selection, changes: changes), unlimited: true)
+    }
+
     /// `task.move`: changes a task's place among those of its owner with its priority.
     ///
     /// - Returns: the task; durable by now.

@@ -78,22 +78,45 @@ public struct TaskSelectionParameters: MethodParameters {
     }
 }
 
-/// `task.update`: changes what a task asks for; what was fetched stays.
+/// `task.update`: changes what tasks ask for; what was fetched stays.
+///
+/// With `id` the result is the task, with `ids` or a filter it is as of `task.pause`.
 public struct TaskUpdateParameters: MethodParameters {
-    public static let keys = ["id", "changes"]
-    public var id: TaskID
+    public static let keys = ["id", "ids", "filter", "changes"]
+
+    /// Whose changes they are.
+    public enum Selection: Sendable, Equatable {
+        case task(TaskID)
+        case tasks([TaskID])
+        /// Those that match; the ones that are completed or cancelled are passed over.
+        case matching(TaskFilter)
+    }
+
+    public var selection: Selection
     public var changes: TaskChanges
 
     public init(id: TaskID, changes: TaskChanges) {
-        self.id = id
+        self.init(.task(id), changes: changes)
+    }
+
+    public init(_ selection: Selection, changes: TaskChanges) {
+        self.selection = selection
         self.changes = changes
     }
 
-    private enum CodingKeys: String, CodingKey { case id, changes }
+    private enum CodingKeys: String, CodingKey { case id, ids, filter, changes }
 
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
-        id = try container.decode(TaskID.self, forKey: .id)
+        let selections: [Selection] = [
+            try container.decodeIfPresent(TaskID.self, forKey: .id).map { .task($0) },
+            try container.decodeIfPresent([TaskID].self, forKey: .ids).map { .tasks($0) },
+            try container.decodeIfPresent(TaskFilter.self, forKey: .filter).map { .matching($0) },
+        ].compactMap(\.self)
+        guard let selection = selections.first, selections.count == 1 else {
+            throw FieldError(field: "id", message: "give one of id, ids and filter")
+        }
+        self.selection = selection
         guard container.contains(.changes) else { throw FieldError(field: "changes", message: "is missing") }
         do {
             changes = try container.decode(TaskChanges.self, forKey: .changes)
@@ -102,6 +125,16 @@ public struct TaskUpdateParameters: MethodParameters {
         } catch {
             throw FieldError(field: "changes", message: "must be an object")
         }
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        switch selection {
+        case .task(let id): try container.encode(id, forKey: .id)
+        case .tasks(let ids): try container.encode(ids, forKey: .ids)
+        case .matching(let filter): try container.encode(filter, forKey: .filter)
+        }
+        try container.encode(changes, forKey: .changes)
     }
 }
 

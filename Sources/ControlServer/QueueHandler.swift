@@ -138,10 +138,7 @@ package struct QueueHandler: ControlHandler {
         case .taskCancel(let selection): return try await change(.cancel, selection, caller)
         case .taskRetry(let selection): return try await change(.retry, selection, caller)
         case .taskUpdate(let parameters):
-            guard let status = try await queue.update(parameters.id, by: parameters.changes, for: caller) else {
-                throw RPCError.unknownTask(parameters.id)
-            }
-            return status
+            return try await update(parameters, caller)
         case .taskMove(let parameters):
             switch try await queue.move(parameters.id, parameters.placement, by: caller) {
             case .moved(let status): return status
@@ -232,6 +229,22 @@ package struct QueueHandler: ControlHandler {
         }
     }
 
+    private func update(
+        _ parameters: TaskUpdateParameters, _ caller: Caller
+    ) async throws -> any Encodable & Sendable {
+        switch parameters.selection {
+        case .task(let id):
+            guard let status = try await queue.update(id, by: parameters.changes, for: caller) else {
+                throw RPCError.unknownTask(id)
+            }
+            return status
+        case .tasks(let ids):
+            return Self.result(try await queue.update(Self.distinct(ids), by: parameters.changes, for: caller))
+        case .matching(let filter):
+            return Self.result(try await queue.update(matching: filter, by: parameters.changes, for: caller))
+        }
+    }
+
     private func remove(_ selection: TaskSelectionParameters, _ caller: Caller) async throws -> TaskChangeResult {
         let deletes = selection.deleteFile ?? false
         switch try Self.selected(selection) {
@@ -248,12 +261,16 @@ package struct QueueHandler: ControlHandler {
 
     private static func selected(_ selection: TaskSelectionParameters) throws -> Selected {
         switch (selection.ids, selection.filter) {
-        case (let ids?, nil):
-            var seen: Set<TaskID> = []
-            return .ids(ids.filter { seen.insert($0).inserted })
+        case (let ids?, nil): return .ids(distinct(ids))
         case (nil, let filter?): return .filter(filter)
         default: throw RPCError(FieldError(field: "ids", message: "give either ids or a filter"))
         }
+    }
+
+    /// An id that stands twice is meant once.
+    private static func distinct(_ ids: [TaskID]) -> [TaskID] {
+        var seen: Set<TaskID> = []
+        return ids.filter { seen.insert($0).inserted }
     }
 
     private static func result(_ outcome: ChangeOutcome) -> TaskChangeResult {
@@ -265,6 +282,10 @@ package struct QueueHandler: ControlHandler {
                     .init(id: refusal.id, code: .unknownTask, message: RPCError.unknownTask(refusal.id).message)
                 case .transition(let transition):
                     .init(id: refusal.id, code: .wrongState, message: "task \(refusal.id) \(transition)")
+                case .field(let error):
+                    .init(
+                        id: refusal.id, code: error.code,
+                        message: "task \(refusal.id): \(error.field): \(error.message)")
                 case .foreignFile(let path):
                     .init(
                         id: refusal.id, code: .nameConflict,

@@ -106,6 +106,13 @@ public enum FileName {
         return String(path[start...])
     }
 
+    /// All but the last component of a path, with the slash at its end.
+    package static func directory(of path: String) -> String {
+        let bytes = path.utf8
+        let end = bytes.lastIndex(of: UInt8(ascii: "/")).map(bytes.index(after:)) ?? bytes.startIndex
+        return String(path[..<end])
+    }
+
     /// The last segment of `name`, without anything that a file system, a shell or an eye would trip over.
     ///
     /// - Returns: `nil` where nothing is left.

@@ -86,7 +86,7 @@ struct Admission {
     /// - Parameters:
     ///   - asked: with its secrets.
     ///   - before: what it asked for until now, with its secrets.
-    ///   - names: the name of the file may be another than before.
+    ///   - names: the file may come to lie elsewhere than before, or under another name.
     ///   - owner: the task's.
     mutating func readmit(
         _ asked: TaskSpecification, after before: TaskSpecification, names: Bool, owner: UInt32
@@ -107,16 +107,34 @@ struct Admission {
         _ asked: TaskSpecification, _ before: TaskSpecification, _ address: TaskAddress, owner: UInt32
     ) throws(FieldError) {
         guard ![owner, 0, settings.daemonUser].contains(caller.uid) else { return }
-        let keepsSecrets =
-            before.user != nil || !before.form.isEmpty || (!before.headers.isEmpty && asked.headers == before.headers)
-        let hasKey = address.scheme == "sftp" && [0, settings.daemonUser].contains(owner)
-        guard keepsSecrets || hasKey, try TaskAddress(parsing: before.url).hostKey != address.hostKey
-        else { return }
-        throw FieldError(
-            field: "url", code: .permissionDenied,
-            message: "is of another host, and the task has what its owner gave for this one: header fields, a form, "
-                + "a password or a key"
-        )
+        let keepsSecrets = Self.keepsSecrets(asked, before)
+        let hasKey = [0, settings.daemonUser].contains(owner)
+        func check(_ address: TaskAddress, field: String, goesTo known: Set<String>) throws(FieldError) {
+            let carries = keepsSecrets || (hasKey && address.scheme == "sftp")
+            guard carries, !known.contains(address.hostKey) else { return }
+            throw FieldError(
+                field: field, code: .permissionDenied,
+                message: "is of another host, and the task has what its owner gave for this one: header fields, a "
+                    + "form, a password or a key"
+            )
+        }
+        let own = try TaskAddress(parsing: before.url).hostKey
+        try check(address, field: "url", goesTo: [own])
+        guard asked.mirrors != before.mirrors else { return }
+        var known: Set<String> = [own, address.hostKey]
+        for mirror in before.mirrors { known.insert(try TaskAddress(parsing: mirror).hostKey) }
+        for (index, mirror) in asked.mirrors.enumerated() {
+            let field = "mirrors[\(index)]"
+            try check(try TaskAddress(parsing: mirror, field: field), field: field, goesTo: known)
+        }
+    }
+
+    /// Whether a changed task still has something by which its owner is known to a server.
+    private static func keepsSecrets(_ asked: TaskSpecification, _ before: TaskSpecification) -> Bool {
+        let keepsUser = before.user != nil && asked.user == before.user
+        let keepsPassword = before.password != nil && asked.password == before.password
+        let keepsHeaders = !before.headers.isEmpty && asked.headers == before.headers
+        return keepsUser || keepsPassword || keepsHeaders || !before.form.isEmpty
     }
 
     /// - Returns: the URL, taken apart.

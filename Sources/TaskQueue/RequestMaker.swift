@@ -171,7 +171,7 @@ struct RequestMaker {
     }
 
     /// Looks for a finished file of `owner`, also under the names that are tried where one is taken.
-    private static func published(
+    static func published(
         _ names: [String], by owner: String, in directory: Directory, _ policy: ConflictPolicy
     ) -> (name: String, size: Int64)? {
         for wanted in names {

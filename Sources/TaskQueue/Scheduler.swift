@@ -24,7 +24,7 @@ package actor Scheduler {
     var running: [TaskID: RunningTask] = [:]
     /// Tasks that a command is about: not to be started under its hands.
     var held: [TaskID: Int] = [:]
-    private let detachedPlaces = DetachedPlaces()
+    let detachedPlaces = DetachedPlaces()
     var isStopping = false
     var networkWatch: Task<Void, Never>?
     /// Something waits for the network, and nothing has completed since.

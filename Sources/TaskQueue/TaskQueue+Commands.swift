@@ -11,6 +11,8 @@ package struct ChangeOutcome: Sendable {
             case transition(IllegalTransition)
             /// The task is removed; what now lies under its file's name is not what it brought, and stays.
             case foreignFile(path: String)
+            /// The task cannot ask for that.
+            case field(FieldError)
         }
 
         package var id: TaskID
@@ -95,7 +97,7 @@ extension TaskQueue {
         stride(from: 0, to: ids.count, by: partSize).map { Array(ids[$0..<min($0 + partSize, ids.count)]) }
     }
 
-    private func eachPart(
+    func eachPart(
         matching filter: TaskFilter, by caller: Caller, _ body: ([TaskID]) async throws(QueueError) -> Void
     ) async throws(QueueError) {
         var after: TaskID?
@@ -151,36 +153,45 @@ extension TaskQueue {
     private func remove(
         part ids: [TaskID], deletesFiles: Bool, by caller: Caller, keepsEntries: Bool = false
     ) async throws(QueueError) -> (removed: Set<TaskID>, foreign: [ChangeOutcome.Refusal]) {
-        let (store, now, settings) = (store, clock.now(), settings)
-        typealias Removed = (tasks: [TaskRecord], foreign: [ChangeOutcome.Refusal])
         let result: Result<Removed, StoreError> = await scheduler.withStopped(
             ids, order: .remove, owner: caller.scope
-        ) { _ in
-            do throws(StoreError) {
-                var foreign: [ChangeOutcome.Refusal] = []
-                var touched = TouchedDirectories()
-                // The files first, and to the disk: a part without a task would stay for ever, a task without a part
-                // begins anew.
-                for id in ids {
-                    guard let record = try store.record(id, owner: caller.scope) else { continue }
-                    if record.standing.state != .completed {
-                        Self.removePart(of: id, record.specification, settings: settings, store.identity, &touched)
-                    }
-                    guard deletesFiles,
-                        let path = Self.removeFile(of: record, settings: settings, store.identity, &touched)
-                    else { continue }
-                    foreign.append(.init(id: id, reason: .foreignFile(path: path)))
-                }
-                touched.synchronize()
-                return .success(
-                    (try await store.remove(ids, owner: caller.scope, keepsEntries: keepsEntries, now: now), foreign))
-            } catch {
-                return .failure(error)
+        ) { [self] _ in
+            await placesOfParts.alone { [self] in
+                await erase(ids, deletesFiles: deletesFiles, by: caller, keepsEntries: keepsEntries)
             }
         }
         await changed()
         let (removed, foreign) = try stored { () throws(StoreError) in try result.get() }
         return (Set(removed.map(\.id)), foreign)
+    }
+
+    private typealias Removed = (tasks: [TaskRecord], foreign: [ChangeOutcome.Refusal])
+
+    private func erase(
+        _ ids: [TaskID], deletesFiles: Bool, by caller: Caller, keepsEntries: Bool
+    ) async -> Result<Removed, StoreError> {
+        let (now, settings) = (clock.now(), settings)
+        do throws(StoreError) {
+            var foreign: [ChangeOutcome.Refusal] = []
+            var touched = TouchedDirectories()
+            // The files first, and to the disk: a part without a task would stay for ever, a task without a part
+            // begins anew.
+            for id in ids {
+                guard let record = try store.record(id, owner: caller.scope) else { continue }
+                if record.standing.state != .completed {
+                    Self.removePart(of: id, record.specification, settings: settings, store.identity, &touched)
+                }
+                guard deletesFiles,
+                    let path = Self.removeFile(of: record, settings: settings, store.identity, &touched)
+                else { continue }
+                foreign.append(.init(id: id, reason: .foreignFile(path: path)))
+            }
+            touched.synchronize()
+            return .success(
+                (try await store.remove(ids, owner: caller.scope, keepsEntries: keepsEntries, now: now), foreign))
+        } catch {
+            return .failure(error)
+        }
     }
 
     /// - Parameter specification: what it was when the part was made.

@@ -3,60 +3,174 @@ import TaskStore
 
 extension TaskQueue {
     /// Changes what a task asks for; durable when it returns. One that runs is stopped for it (but for another
-    /// rate or priority), keeps its bytes, burns no attempt and goes on at once with what is asked now. Where that cannot be taken, it runs on undisturbed.
+    /// rate or priority), keeps its bytes, burns no attempt and goes on at once with what is asked now. Where that cannot
+    /// be taken, it runs on undisturbed.
     ///
     /// - Returns: the task as it stands now; `nil` where no task has the id, or none that the caller may see.
     /// - Throws: the field at fault beneath `changes`; refused where the task is completed or cancelled.
     package func update(
         _ id: TaskID, by changes: TaskChanges, for caller: Caller
     ) async throws(QueueError) -> TaskStatus? {
-        guard !changes.isEmpty else {
-            let fields = TaskChanges.Field.allCases.map(\.rawValue).joined(separator: ", ")
-            throw .field(FieldError(field: "changes", message: "is empty; give one or more of \(fields)"))
+        try Self.requireContent(of: changes)
+        switch try await update(part: [id], by: changes, for: caller)[id] {
+        case .updated, .unchanged, .unknown, nil: break
+        case .refused(let transition): throw .refused(.wrongState, "task \(id) \(transition)")
+        case .wrong(let error): throw .field(Self.beneathChanges(error))
         }
+        // What is not there is told by its status.
+        return try await status(of: id, for: caller)
+    }
+
+    /// As ``update(_:by:for:)`` for each of `ids`.
+    package func update(
+        _ ids: [TaskID], by changes: TaskChanges, for caller: Caller
+    ) async throws(QueueError) -> ChangeOutcome {
+        try check(changes, ofSeveral: ids.count > 1, by: caller)
+        var outcome = ChangeOutcome()
+        for part in Self.parts(of: ids) {
+            outcome.take(try await update(part: part, by: changes, for: caller), of: part)
+        }
+        return outcome
+    }
+
+    /// As ``update(_:by:for:)`` for every task that matches; those that are completed or cancelled are passed over.
+    package func update(
+        matching filter: TaskFilter, by changes: TaskChanges, for caller: Caller
+    ) async throws(QueueError) -> ChangeOutcome {
+        try check(changes, ofSeveral: true, by: caller)
+        var outcome = ChangeOutcome()
+        try await eachPart(matching: filter, by: caller) { ids throws(QueueError) in
+            let outcomes = try await update(part: ids, by: changes, for: caller).filter { _, outcome in
+                switch outcome {
+                case .refused, .unknown: false
+                case .updated, .unchanged, .wrong: true
+                }
+            }
+            outcome.take(outcomes, of: ids)
+        }
+        return outcome
+    }
+
+    // MARK: One commit's worth
+
+    private func update(
+        part ids: [TaskID], by changes: TaskChanges, for caller: Caller
+    ) async throws(QueueError) -> [TaskID: UpdateOutcome] {
         let (store, settings, now) = (store, settings, clock.now())
         let judge: TaskStore.Judge = { (asked, before, owner) throws(FieldError) in
             var admission = Admission(settings: settings, caller: caller, now: now)
-            return try admission.readmit(asked, after: before, names: changes.isOfName, owner: owner)
+            return try admission.readmit(asked, after: before, names: changes.isOfPath, owner: owner)
         }
         let expected = try stored { () throws(StoreError) in
-            try store.judgeUpdate(id, by: changes, owner: caller.scope, now: now, judge: judge)
+            try store.judgeUpdate(ids, by: changes, owner: caller.scope, now: now, judge: judge)
         }
-        guard try Self.changes(expected, id) else { return try await status(of: id, for: caller) }
+        let changing = ids.filter { expected[$0] == .updated }
+        guard !changing.isEmpty else { return expected }
 
-        let write: @Sendable () async -> Result<UpdateOutcome, StoreError> = {
+        let write: @Sendable ([TaskID]) async -> Result<[TaskID: UpdateOutcome], StoreError> = { ids in
             do throws(StoreError) {
                 return .success(
-                    try await store.update(id, by: changes, owner: caller.scope, now: now, judge: judge))
+                    try await store.update(ids, by: changes, owner: caller.scope, now: now, judge: judge))
             } catch {
                 return .failure(error)
             }
         }
-        let result: Result<UpdateOutcome, StoreError>
+        let result: Result<[TaskID: UpdateOutcome], StoreError>
         if changes.areTakenUpAtOnce {
-            result = await write()
-            if case .success(.updated) = result, let limit = changes.limit {
-                await scheduler.limit(id, to: limit.value)
+            result = await write(changing)
+            if case .success(let outcomes) = result, let limit = changes.limit {
+                for (id, outcome) in outcomes where outcome == .updated { await scheduler.limit(id, to: limit.value) }
             }
         } else {
             result = await scheduler.withStopped(
-                [id], order: .release, owner: caller.scope, goesOnAtOnce: true
-            ) { _ in await write() }
+                changing, order: .release, owner: caller.scope, goesOnAtOnce: true
+            ) { [self] _ in
+                guard changes.isOfPath || changes.checksum != nil else { return await write(changing) }
+                return await updateFiles(of: changing, by: changes, write)
+            }
         }
         await changed()
-        _ = try Self.changes(try stored { () throws(StoreError) in try result.get() }, id)
-        return try await status(of: id, for: caller)
+        let outcomes = try stored { () throws(StoreError) in try result.get() }
+        return expected.merging(outcomes) { $1 }
     }
 
-    /// - Returns: whether there is something to write, or was.
-    private static func changes(_ outcome: UpdateOutcome, _ id: TaskID) throws(QueueError) -> Bool {
-        switch outcome {
-        case .updated: return true
-        // What is not there is told by its status.
-        case .unchanged, .unknown: return false
-        case .refused(let transition): throw .refused(.wrongState, "task \(id) \(transition)")
-        case .wrong(let error):
-            throw .field(FieldError(field: "changes.\(error.field)", code: error.code, message: error.message))
+    /// As `write`, for changes that say where the file lies or what it must be: a part goes along, and a file that is
+    /// finished is left alone.
+    private func updateFiles(
+        of ids: [TaskID], by changes: TaskChanges,
+        _ write: @Sendable ([TaskID]) async -> Result<[TaskID: UpdateOutcome], StoreError>
+    ) async -> Result<[TaskID: UpdateOutcome], StoreError> {
+        let relocation = PartRelocation(
+            store: store, settings: settings, detachedPlaces: scheduler.detachedPlaces)
+        return await placesOfParts.alone {
+            do throws(StoreError) {
+                var refused = try relocation.finished(ids, field: changes.directory == nil ? "changes" : "directory")
+                var begun = PartRelocation.Begun()
+                if let directory = changes.directory {
+                    begun = try await relocation.begin(ids.filter { refused[$0] == nil }, to: directory.value)
+                    refused.merge(begun.refused) { $1 }
+                }
+                let result = await write(ids.filter { refused[$0] == nil })
+                try await relocation.settle(begun.moves)
+                return result.map { $0.merging(refused.mapValues { .wrong($0) }) { $1 } }
+            } catch {
+                return .failure(error)
+            }
+        }
+    }
+
+    /// Brings the parts to their places that were on their way when the daemon ended.
+    func settlePartMoves() async throws(QueueError) {
+        let relocation = PartRelocation(store: store, settings: settings, detachedPlaces: scheduler.detachedPlaces)
+        try await stored { () async throws(StoreError) in
+            let moves = try store.partMoves()
+            if !moves.isEmpty { try await relocation.settle(moves) }
+        }
+    }
+
+    // MARK: What can be asked
+
+    private static func requireContent(of changes: TaskChanges) throws(QueueError) {
+        guard changes.isEmpty else { return }
+        let fields = TaskChanges.Field.allCases.map(\.rawValue).joined(separator: ", ")
+        throw .field(FieldError(field: "changes", message: "is empty; give one or more of \(fields)"))
+    }
+
+    /// What no task can ask for is refused once, and not for each task.
+    private func check(
+        _ changes: TaskChanges, ofSeveral isOfSeveral: Bool, by caller: Caller
+    ) throws(QueueError) {
+        try Self.requireContent(of: changes)
+        if isOfSeveral, let field = changes.fieldOfOneTask {
+            throw .field(FieldError(field: "changes.\(field)", message: "is for one task alone"))
+        }
+        var sample = TaskSpecification(url: "http://localhost/")
+        sample.user = "user"
+        var admission = Admission(settings: settings, caller: caller, now: clock.now())
+        do throws(FieldError) {
+            _ = try admission.readmit(changes.applied(to: sample), after: sample, names: true, owner: caller.uid)
+        } catch {
+            throw .field(Self.beneathChanges(error))
+        }
+    }
+
+    private static func beneathChanges(_ error: FieldError) -> FieldError {
+        FieldError(
+            field: error.field == "changes" ? "changes" : "changes.\(error.field)", code: error.code,
+            message: error.message)
+    }
+}
+
+extension ChangeOutcome {
+    fileprivate mutating func take(_ outcomes: [TaskID: UpdateOutcome], of ids: [TaskID]) {
+        for id in ids {
+            switch outcomes[id] {
+            case .updated: changed += 1
+            case .unchanged, nil: break
+            case .unknown: refused.append(.init(id: id, reason: .unknown))
+            case .refused(let transition): refused.append(.init(id: id, reason: .transition(transition)))
+            case .wrong(let error): refused.append(.init(id: id, reason: .field(error)))
+            }
         }
     }
 }

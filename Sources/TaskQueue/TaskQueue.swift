@@ -19,6 +19,8 @@ package final class TaskQueue: Sendable {
     private let clockWatch = Mutex<Task<Void, Never>?>(nil)
     /// What sets have left is being deleted.
     let isSweeping = Mutex(false)
+    /// Whoever moves or removes parts of tasks does so alone.
+    let placesOfParts = Turnstile()
     /// When something was last heard of each set that is being put together, of a clock that no one sets.
     let openSets = Mutex<[Int64: Milliseconds]>([:])
 
@@ -88,6 +90,11 @@ package final class TaskQueue: Sendable {
             try await rateKeeper.start()
         } catch {
             logger.error("cannot read the rates that were set", metadata: ["error": "\(error)"])
+        }
+        do throws(QueueError) {
+            try await settlePartMoves()
+        } catch {
+            logger.error("cannot look for parts that were moved", metadata: ["error": "\(error)"])
         }
         _ = await scheduler.settleDependencies()
         await scheduler.start()

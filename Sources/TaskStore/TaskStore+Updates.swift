@@ -29,15 +29,27 @@ extension TaskStore {
     package func update(
         _ id: TaskID, by changes: TaskChanges, owner: UInt32?, now: Milliseconds, judge: @escaping Judge
     ) async throws(StoreError) -> UpdateOutcome {
+        try await update([id], by: changes, owner: owner, now: now, judge: judge)[id] ?? .unknown
+    }
+
+    /// As ``update(_:by:owner:now:judge:)`` for each of `ids`, in one commit.
+    ///
+    /// - Parameter ids: at most ``rowsInCommit``, so that no commit is long.
+    package func update(
+        _ ids: [TaskID], by changes: TaskChanges, owner: UInt32?, now: Milliseconds, judge: @escaping Judge
+    ) async throws(StoreError) -> [TaskID: UpdateOutcome] {
         let identity = identity
-        return try await writes.perform { database in
-            switch try database.plan(id, changes, owner: owner, identity: identity, now: now, judge) {
-            case .failure(let reason): return reason.outcome
-            case .success(let plan):
-                if plan.isEmpty { return .unchanged }
-                try database.carryOut(plan, now: now)
-                return .updated
+        return try await writes.perform(weight: ids.count) { database in
+            var outcomes: [TaskID: UpdateOutcome] = [:]
+            for id in ids {
+                switch try database.plan(id, changes, owner: owner, identity: identity, now: now, judge) {
+                case .failure(let reason): outcomes[id] = reason.outcome
+                case .success(let plan):
+                    if !plan.isEmpty { try database.carryOut(plan, now: now) }
+                    outcomes[id] = plan.isEmpty ? .unchanged : .updated
+                }
             }
+            return outcomes
         }
     }
 
@@ -45,11 +57,22 @@ extension TaskStore {
     package func judgeUpdate(
         _ id: TaskID, by changes: TaskChanges, owner: UInt32?, now: Milliseconds, judge: Judge
     ) throws(StoreError) -> UpdateOutcome {
+        try judgeUpdate([id], by: changes, owner: owner, now: now, judge: judge)[id] ?? .unknown
+    }
+
+    /// As ``judgeUpdate(_:by:owner:now:judge:)`` for each of `ids`.
+    package func judgeUpdate(
+        _ ids: [TaskID], by changes: TaskChanges, owner: UInt32?, now: Milliseconds, judge: Judge
+    ) throws(StoreError) -> [TaskID: UpdateOutcome] {
         try read { database in
-            switch try database.plan(id, changes, owner: owner, identity: identity, now: now, judge) {
-            case .failure(let reason): reason.outcome
-            case .success(let plan): plan.isEmpty ? .unchanged : .updated
+            var outcomes: [TaskID: UpdateOutcome] = [:]
+            for id in ids {
+                switch try database.plan(id, changes, owner: owner, identity: identity, now: now, judge) {
+                case .failure(let reason): outcomes[id] = reason.outcome
+                case .success(let plan): outcomes[id] = plan.isEmpty ? .unchanged : .updated
+                }
             }
+            return outcomes
         }
     }
 }
@@ -80,13 +103,16 @@ extension Database {
     ) throws -> Result<UpdatePlan, NoPlan> {
         let found = try firstRow(
             """
-            SELECT \(StoredEntry.columnsWithBatch), task.owner, state, reason, not_before, json FROM \(FlowSQL.tasks)
+            SELECT \(StoredEntry.columnsWithBatch), task.owner, state, reason, not_before, json, path FROM \(FlowSQL.tasks)
             LEFT JOIN task_secret ON task_secret.task_id = task.id WHERE task.id = ?
             """, [id.rawValue]
         ) { row in
             let first = StoredEntry.columnCount
             let head = TaskHead(id: id, owner: try row.owner(first), standing: try row.standing(first + 1))
-            return (head: head, entry: try StoredEntry(row, at: 0), secrets: try row.textOrNil(first + 4))
+            return (
+                head: head, entry: try StoredEntry(row, at: 0), secrets: try row.textOrNil(first + 4),
+                path: try row.textOrNil(first + 5)
+            )
         }
         guard let found, owner == nil || found.head.owner == owner else {
             return .failure(NoPlan(outcome: .unknown))
@@ -99,11 +125,15 @@ extension Database {
         }
         var whole = try found.entry.decoded()
         if let json = found.secrets { whole.restore(try StoredJSON.decode(TaskSecrets.self, from: json)) }
-        let task: NewTask
+        var task: NewTask
         do throws(FieldError) {
             task = try judge(changes.applied(to: whole), whole, found.head.owner)
         } catch {
             return .failure(NoPlan(outcome: .wrong(error)))
+        }
+        if !changes.isOfName, let path = task.path, let before = found.path {
+            // The name that the server gave the file stays in another directory.
+            task.path = FileName.directory(of: path) + FileName.last(of: before)
         }
         return .success(
             UpdatePlan(

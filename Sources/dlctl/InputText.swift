@@ -58,6 +58,11 @@ struct InputText {
         try lines(options, of: "--form", limit: SecretText.Limit.form, SecretText.fields)
     }
 
+    /// What `--password-file` names.
+    mutating func password(_ path: String) throws(Failure) -> String {
+        SecretText.password(try readText(path, for: "--password-file", limit: SecretText.Limit.password))
+    }
+
     private mutating func lines(
         _ options: [String], of name: String, limit: Int, _ split: (String) -> [String]
     ) throws(Failure) -> [String] {

@@ -3,7 +3,7 @@ import ControlClient
 import ControlProtocol
 import TaskModel
 
-/// Which tasks `pause`, `resume`, `cancel`, `retry` and `remove` are about: ids, or a filter.
+/// Which tasks `pause`, `resume`, `set`, `cancel`, `retry` and `remove` are about: ids, or a filter.
 struct SelectionOptions: ParsableArguments {
     @Argument(help: ArgumentHelp("The tasks' ids.", valueName: "id"))
     var arguments: [TaskIDs] = []
@@ -112,10 +112,18 @@ extension Context {
     ///
     /// - Parameter participle: `paused`.
     func change(_ method: MethodName, _ calls: [TaskSelectionParameters], participle: String) throws {
+        try change(calls, participle: participle) { client, call in try client.change(method, call) }
+    }
+
+    /// As ``change(_:_:participle:)``, each call being made by `make`.
+    func change(
+        _ calls: [TaskSelectionParameters], participle: String,
+        _ make: (ControlClient, TaskSelectionParameters) throws -> TaskChangeResult
+    ) throws {
         let client = try connect()
         var result = TaskChangeResult(changed: 0)
         for call in calls {
-            let part = try client.change(method, call)
+            let part = try make(client, call)
             result.changed += part.changed
             result.errors += part.errors
         }

@@ -79,8 +79,7 @@ struct TransferOptions: ParsableArguments {
             guard user != nil else {
                 throw .usage("--password-file needs --user NAME beside it", field: "--password-file")
             }
-            let text = try input.readText(passwordFile, for: "--password-file", limit: SecretText.Limit.password)
-            task.password = SecretText.password(text)
+            task.password = try input.password(passwordFile)
         }
         if let cookies {
             task.cookies = try input.readText(cookies, for: "--cookies", limit: SecretText.Limit.cookies)

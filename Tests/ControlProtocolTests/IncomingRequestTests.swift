@@ -84,17 +84,36 @@ struct IncomingRequestTests {
             Issue.record("another command")
             return
         }
-        #expect(parameters.id == TaskID(7))
+        #expect(parameters.selection == .task(TaskID(7)))
         #expect(parameters.changes.url == "https://a.example/2" && parameters.changes.limit == .takeBack)
         #expect(parameters.changes.output == nil)
+    }
+
+    @Test("task.update takes ids or a filter in place of the id, and comes back as it went")
+    func taskUpdateOfSeveral() throws {
+        for (json, selection) in [
+            (#"{"changes":{"limit":5},"ids":[7,8]}"#, TaskUpdateParameters.Selection.tasks([TaskID(7), TaskID(8)])),
+            (#"{"changes":{"limit":5},"filter":{"batch":"b"}}"#, .matching(TaskFilter(batch: "b"))),
+            (#"{"changes":{"limit":5},"id":7}"#, .task(TaskID(7))),
+        ] {
+            guard case .taskUpdate(let parameters) = try command("task.update", json) else {
+                Issue.record("another command")
+                continue
+            }
+            #expect(parameters.selection == selection)
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = .sortedKeys
+            #expect(String(decoding: try encoder.encode(parameters), as: UTF8.self) == json)
+        }
     }
 
     @Test(
         "a fault of task.update has its place",
         arguments: [
-            (#"{"id":7}"#, "changes"), (#"{"changes":{}}"#, "id"), (#"{"id":7,"changes":[]}"#, "changes"),
+            (#"{"id":7}"#, "changes"), (#"{"changes":{}}"#, "id"), (#"{"id":7,"ids":[8],"changes":{}}"#, "id"),
+            (#"{"id":7,"changes":[]}"#, "changes"),
             (#"{"id":7,"changes":null}"#, "changes"), (#"{"id":7,"changes":{"limit":"x"}}"#, "changes.limit"),
-            (#"{"id":7,"changes":{"checksum":"md5:0"}}"#, "changes.checksum"),
+            (#"{"id":7,"changes":{"metalink":true}}"#, "changes.metalink"),
             (#"{"id":7,"changes":{"urls":""}}"#, "changes.urls"), (#"{"id":7,"url":"http://h/","changes":{}}"#, "url"),
         ])
     func wrongUpdate(params: String, field: String) throws {

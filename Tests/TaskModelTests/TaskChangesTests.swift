@@ -16,14 +16,20 @@ struct TaskChangesTests {
     }
 
     private static let full = """
-        {"connections":4,"headers":["A: b"],"limit":1024,"output":"o","priority":"high","startAt":5,"url":"http://h/a"}
+        {"checksum":"md5:1","connections":4,"directory":"d","headers":["A: b"],"limit":1024,"mirrors":["http://m/a"],\
+        "output":"o","password":"p","priority":"high","startAt":5,"url":"http://h/a","user":"u"}
+        """
+
+    private static let nothing = """
+        {"checksum":null,"connections":null,"directory":null,"headers":null,"limit":null,"mirrors":null,\
+        "output":null,"password":null,"priority":null,"startAt":null,"user":null}
         """
 
     @Test(
         "every field comes back as it went, and null stays null",
         arguments: [
             full, "{}", #"{"connections":"auto"}"#,
-            #"{"connections":null,"headers":null,"limit":null,"output":null,"priority":null,"startAt":null}"#,
+            nothing,
         ])
     func roundTrip(json: String) throws {
         let changes = try Self.decode(json)
@@ -34,13 +40,13 @@ struct TaskChangesTests {
     @Test("what changes is laid over what was asked for; null takes it back, and what is not named stays")
     func applied() throws {
         var specification = TaskSpecification(url: "http://h/old")
-        specification.checksum = "md5:0"
+        specification.noMtime = true
         let changed = try Self.decode(Self.full).applied(to: specification)
         #expect(changed.url == "http://h/a" && changed.output == "o" && changed.connections == .exactly(4))
         #expect(changed.limit == 1024 && changed.headers == ["A: b"] && changed.priority == .high)
-        #expect(changed.startAt == 5 && changed.checksum == "md5:0")
-        let nothing = #"{"connections":null,"headers":null,"limit":null,"output":null,"priority":null,"startAt":null}"#
-        let plain = try Self.decode(nothing).applied(to: changed)
+        #expect(changed.startAt == 5 && changed.noMtime && changed.directory == "d" && changed.checksum == "md5:1")
+        #expect(changed.user == "u" && changed.password == "p" && changed.mirrors == ["http://m/a"])
+        let plain = try Self.decode(Self.nothing).applied(to: changed)
         var expected = specification
         expected.url = "http://h/a"
         #expect(plain == expected)
@@ -59,15 +65,41 @@ struct TaskChangesTests {
             (#"{"priority":"urgent"}"#, "priority", "must be one of low, normal, high, now, or null"),
             (#"{"startAt":"22:00"}"#, "startAt", "must be a whole number of milliseconds since 1970, or null"),
             (#"{"output":[]}"#, "output", "must be a string, or null"),
+            (#"{"directory":7}"#, "directory", "must be a string, or null"),
+            (#"{"mirrors":"http://m/a"}"#, "mirrors", "must be an array of strings, or null"),
             (
-                #"{"checksum":"md5:0"}"#, "checksum",
-                "cannot be changed once the task is there; only url, output, connections, limit, headers, priority, startAt can"
+                #"{"metalink":true}"#, "metalink",
+                "cannot be changed once the task is there; only url, output, connections, limit, headers, priority, "
+                    + "startAt, directory, user, password, checksum, mirrors can"
             ),
             (#"{"header":["A: b"]}"#, "header", "is not a field that can be changed; did you mean headers?"),
             (#"{"zzzzzzzz":1}"#, "zzzzzzzz", "is not a field that can be changed"),
         ])
     func refused(json: String, field: String, message: String) {
         #expect(throws: FieldError(field: field, message: message)) { try Self.decode(json) }
+    }
+
+    @Test("a user that is taken back takes the password along; a digest takes the place of a list of digests")
+    func belongsTogether() throws {
+        var specification = TaskSpecification(url: "http://h/a")
+        (specification.user, specification.password) = ("u", "p")
+        #expect(try Self.decode(#"{"user":null}"#).applied(to: specification).password == nil)
+        #expect(try Self.decode(#"{"user":"v"}"#).applied(to: specification).password == "p")
+        #expect(try Self.decode(#"{"password":null}"#).applied(to: specification).user == "u")
+        specification.checksumURL = "http://h/SHA256SUMS"
+        for checksum in [#"{"checksum":"md5:0"}"#, #"{"checksum":null}"#] {
+            #expect(try Self.decode(checksum).applied(to: specification).checksumURL == nil)
+        }
+    }
+
+    @Test("what one task alone can have is told from what several can")
+    func ofOneTask() throws {
+        for (json, field) in [
+            (#"{"url":"http://h/a"}"#, "url"), (#"{"output":"o"}"#, "output"), (#"{"checksum":"md5:0"}"#, "checksum"),
+            (#"{"mirrors":["http://m/a"]}"#, "mirrors"),
+        ] { #expect(try Self.decode(json).fieldOfOneTask == field) }
+        #expect(try Self.decode(Self.nothing).fieldOfOneTask == nil)
+        #expect(try Self.decode(#"{"directory":"d","user":"u","password":"p"}"#).fieldOfOneTask == nil)
     }
 
     // MARK: - Where that leads
@@ -102,13 +134,30 @@ struct TaskChangesTests {
         }
     }
 
-    @Test("other header fields free what the server refused")
-    func headers() throws {
+    @Test(
+        "other header fields, another user and another password free what the server refused, and a directory nothing",
+        arguments: [
+            (#"{"headers":["A: b"]}"#, true), (#"{"user":"u"}"#, true), (#"{"password":"p"}"#, true),
+            (#"{"directory":"d"}"#, false), (#"{"mirrors":null}"#, false),
+        ])
+    func access(json: String, isFreed: Bool) throws {
         for reason in [TaskReason.auth, .urlExpired] {
-            #expect(try Self.updated(Self.standing(.paused, reason), #"{"headers":["A: b"]}"#) == TaskStanding())
+            let standing = try Self.standing(.paused, reason)
+            #expect(try Self.updated(standing, json) == (isFreed ? TaskStanding() : standing))
         }
         for standing in [try Self.standing(.failed), try Self.standing(.paused, .user)] {
-            #expect(try Self.updated(standing, #"{"headers":["A: b"]}"#) == standing)
+            #expect(try Self.updated(standing, json) == standing)
+        }
+    }
+
+    @Test("a mirror or another digest frees what failed and what waits, as another URL does")
+    func source() throws {
+        for json in [#"{"mirrors":["http://m/a"]}"#, #"{"checksum":"md5:0"}"#, #"{"checksum":null}"#] {
+            for standing in [
+                try Self.standing(.failed), try Self.standing(.waiting, .retry), try Self.standing(.paused, .auth),
+            ] { #expect(try Self.updated(standing, json) == TaskStanding()) }
+            let paused = try Self.standing(.paused, .user)
+            #expect(try Self.updated(paused, json) == paused)
         }
     }
 

@@ -135,6 +135,39 @@ struct AdmissionTests {
         #expect(try admission.readmit(upload, after: upload, names: true, owner: 7).path == nil)
     }
 
+    @Test("an administrator sends what another user's task carries to no mirror on another host either; root may")
+    func secretsToMirrors() throws {
+        var before = TaskSpecification(url: "https://h/a")
+        before.mirrors = ["https://m/a"]
+        before.headers = ["X-Key: secret"]
+        func fault(_ mirrors: [String], by uid: UInt32, _ change: (inout TaskSpecification) -> Void = { _ in })
+            -> FieldError?
+        {
+            var admission = Admission(
+                settings: Self.settings(), caller: Caller(uid: uid, isAdministrator: true), now: 5)
+            var asked = before
+            asked.mirrors = mirrors
+            change(&asked)
+            do throws(FieldError) {
+                _ = try admission.readmit(asked, after: before, names: false, owner: 7)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        let other = ["https://m/b", "https://other/a"]
+        #expect(fault(other, by: 8)?.code == .permissionDenied && fault(other, by: 8)?.field == "mirrors[1]")
+        for uid: UInt32 in [0, 7, 500] { #expect(fault(other, by: uid) == nil) }
+        #expect(fault(["https://h/b", "https://m/b"], by: 8) == nil && fault([], by: 8) == nil)
+        #expect(fault(["https://m:444/a"], by: 8) != nil && fault(["http://m/a"], by: 8) != nil)
+        #expect(fault(other, by: 8) { $0.headers = ["A: b"] } == nil)
+        (before.headers, before.user, before.password) = ([], "me", "secret")
+        #expect(fault(other, by: 8) != nil)
+        #expect(fault(other, by: 8) { $0.user = "you" } != nil, "the password is still the owner's")
+        #expect(fault(other, by: 8) { ($0.user, $0.password) = ("you", "mine") } == nil)
+        #expect(fault(other, by: 8) { ($0.user, $0.password) = (nil, nil) } == nil)
+    }
+
     @Test("an administrator does not send another user's header fields or password to another host; root may")
     func secretsOfAnother() throws {
         var before = TaskSpecification(url: "https://h/a")

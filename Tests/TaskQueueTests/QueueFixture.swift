@@ -130,6 +130,17 @@ final class QueueFixture: Sendable {
     var parts: [String] { files.filter { $0.hasSuffix(".part") } }
 }
 
+/// The field at fault that keeps the queue from doing `body`; `nil` where it does it.
+func fault<Value>(_ body: () async throws -> Value) async throws -> FieldError? {
+    do {
+        _ = try await body()
+        return nil
+    } catch let error as QueueError {
+        guard case .field(let fault) = error else { throw error }
+        return fault
+    }
+}
+
 extension ChangeOutcome.Refusal {
     var transition: IllegalTransition? {
         guard case .transition(let transition) = reason else { return nil }

@@ -30,6 +30,41 @@ struct TaskStoreUpdatesTests {
         return outcome
     }
 
+    @Test("another directory keeps the name that the server gave the file")
+    func directory() async throws {
+        let fixture = try StoreFixture()
+        let id = try await fixture.add(.sample("https://example.org/a", path: "/d/served"))[0]
+        var changes = Self.changes { $0.directory = .set("other") }
+        let judge: TaskStore.Judge = { (asked, _, owner) throws(FieldError) in
+            NewTask(
+                specification: asked, secrets: TaskSecrets(), owner: owner, host: "https://example.org:443",
+                standing: TaskStanding(), path: "/d/\(asked.directory ?? "")/\(asked.expectedName)")
+        }
+        _ = try await fixture.store.update(id, by: changes, owner: 1000, now: 1, judge: judge)
+        #expect(try fixture.store.record(id, owner: nil)?.path == "/d/other/served")
+        changes.output = .set("o")
+        _ = try await fixture.store.update(id, by: changes, owner: 1000, now: 1, judge: judge)
+        #expect(try fixture.store.record(id, owner: nil)?.path == "/d/other/o")
+    }
+
+    @Test("several tasks change in one commit, and each that cannot says why")
+    func several() async throws {
+        let fixture = try StoreFixture()
+        let ids = try await fixture.add(.sample("https://example.org/a"), .sample("https://example.org/b"))
+        try await fixture.conclude(ids[1], .inState(.completed))
+        let asked = ids + [TaskID(99)]
+        let changes = Self.changes { $0.limit = .set(5) }
+        let outcomes = try await fixture.store.update(asked, by: changes, owner: 1000, now: 1, judge: Self.judge)
+        #expect(outcomes[ids[0]] == .updated && outcomes[TaskID(99)] == .unknown)
+        guard case .refused(let transition) = outcomes[ids[1]] else {
+            Issue.record("a completed task changed")
+            return
+        }
+        #expect(transition.state == .completed)
+        let again = try fixture.store.judgeUpdate(asked, by: changes, owner: 1000, now: 1, judge: Self.judge)
+        #expect(again[ids[0]] == .unchanged)
+    }
+
     @Test("all that is asked for changes in one commit with one event; bytes, resume data and the rest stay")
     func whole() async throws {
         let fixture = try StoreFixture()

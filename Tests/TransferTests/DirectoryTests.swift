@@ -120,4 +120,33 @@ struct DirectoryTests {
         #expect(directory.reserve(1000) == 1000)
         #expect(directory.reserve(.max) < .max)
     }
+
+    @Test("an entry moves to another directory, replaces what is there only where it may, and says where it cannot")
+    func moves() throws {
+        let place = try TemporaryDirectory()
+        let (old, new) = (
+            try Directory.open(root: place.path, subdirectory: "old"),
+            try Directory.open(root: place.path, subdirectory: "new")
+        )
+        #expect(try old.move("f", to: new, replaces: false) == false, "there is none")
+        _ = try place.write("first", to: "old/f")
+        #expect(try old.move("f", to: new, replaces: false) && !old.contains("f"))
+        _ = try place.write("second", to: "old/f")
+        var refusal: Int32?
+        do throws(TransferError) {
+            _ = try old.move("f", to: new, replaces: false)
+        } catch {
+            refusal = error.systemError
+        }
+        #expect(refusal == EEXIST && old.contains("f") && new.sizeOfFile("f") == 5)
+        #expect(try old.move("f", to: new, replaces: true) && new.sizeOfFile("f") == 6)
+        let memory = try Directory.open(root: "/dev/shm")
+        guard memory.device != new.device else { return }
+        do throws(TransferError) {
+            _ = try new.move("f", to: memory, replaces: false)
+        } catch {
+            refusal = error.systemError
+        }
+        #expect(refusal == EXDEV && new.contains("f"))
+    }
 }

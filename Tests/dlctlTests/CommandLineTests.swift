@@ -45,7 +45,10 @@ import Testing
             ["add", "--connections", "17", "http://a/"], ["add", "--connections", "all", "http://a/"],
             ["add", "--mirror", "http://b/1", "http://a/1", "http://a/2"],
             ["add", "--mirror", "http://b/1", "--input", "f"],
-            ["set"], ["set", "7"], ["set", "--limit", "1M"], ["set", "7", "8", "--limit", "1M"],
+            ["set"], ["set", "7"], ["set", "--limit", "1M"], ["set", "7", "--all", "--limit", "1M"],
+            ["set", "7", "8", "--url", "http://a/"], ["set", "--all", "--output", "o"],
+            ["set", "7", "8", "--checksum", "md5:0"], ["set", "--batch", "b", "--mirror", "http://b/1"],
+            ["set", "7", "--mirror", "none", "--mirror", "http://b/1"],
             ["set", "x", "--url", "u"],
             ["set", "7", "--limit", "0.5"], ["set", "7", "--limit", "fast"], ["set", "7", "--connections", "17"],
             ["set", "7", "--priority", "none"], ["set", "7", "--header", "none", "--header", "A: b"],
@@ -81,7 +84,7 @@ import Testing
         let all = try parse(
             "set", "7", "--url", "http://a/2", "--priority", "high", "--limit", "500K", "--connections", "auto",
             "--header", "A: b", "--header=C: d", "--start-at", "2030-01-31T22:00Z", "-o", "n", as: SetCommand.self)
-        #expect(all.id == TaskID(7))
+        #expect(all.selection.arguments.ids == [TaskID(7)])
         var expected = TaskChanges()
         expected.url = "http://a/2"
         expected.priority = .set(.high)
@@ -104,6 +107,46 @@ import Testing
         #expect(throws: Failure.self) {
             try parse("set", "7", "--start-at", "soon", as: SetCommand.self).changes(&input)
         }
+    }
+
+    @Test("set takes mirrors, a digest, a login and a directory, and none takes each of them back")
+    func setOfSource() throws {
+        var input = InputText()
+        let directory = try TemporaryDirectory()
+        let all = try parse(
+            "set", "7", "--mirror", "http://b/1", "--mirror=http://c/1", "--checksum", "md5:0", "--user", "me",
+            "--password-file", try directory.write("geheim\n", to: "password"), "-d", "isos", as: SetCommand.self)
+        var expected = TaskChanges()
+        expected.mirrors = .set(["http://b/1", "http://c/1"])
+        expected.checksum = .set("md5:0")
+        expected.user = .set("me")
+        expected.password = .set("geheim")
+        expected.directory = .set("isos")
+        #expect(try all.changes(&input) == expected)
+        let none = try parse(
+            "set", "7", "--mirror", "none", "--checksum", "none", "--user", "none", "--password-file", "none",
+            "--directory", "none", as: SetCommand.self)
+        expected.mirrors = .takeBack
+        expected.checksum = .takeBack
+        expected.user = .takeBack
+        expected.password = .takeBack
+        expected.directory = .takeBack
+        #expect(try none.changes(&input) == expected)
+    }
+
+    @Test("set takes several ids and a filter as pause does, for what several tasks can have")
+    func setOfSeveral() throws {
+        let several = try parse("set", "7", "8", "--limit", "1M", "9", as: SetCommand.self)
+        #expect(several.selection.arguments.ids == [TaskID(7), TaskID(8), TaskID(9)])
+        let filtered = try parse(
+            "set", "--batch", "b", "--state", "failed", "--search", "iso", "--directory", "isos", "--mirror", "none",
+            as: SetCommand.self)
+        #expect(try filtered.selection.calls().first?.filter?.batch == "b")
+        let arguments = ["set"] + (1...2_000).map(String.init) + ["--priority", "low"]
+        let joined = ArgumentRuns.join(arguments)
+        #expect(joined.count == 4)
+        let many = try #require(try Dlctl.parseAsRoot(joined) as? SetCommand)
+        #expect(many.selection.arguments.ids.count == 2_000 && many.priority == .low)
     }
 
     @Test("a limit is a rate")

@@ -1,0 +1,33 @@
+import CLinux
+import Glibc
+
+extension Directory {
+    /// Moves the entry `name` to another directory of the same file system, under the same name.
+    ///
+    /// It may come back with a power cut until both directories were synchronized.
+    ///
+    /// - Parameter replaces: what has the name there makes way.
+    /// - Returns: `false` where there is no such entry here.
+    /// - Throws: where it cannot move; ``TransferError/systemError`` is `EXDEV` where the other directory is on another
+    ///   file system, and `EEXIST` where the name is taken there.
+    package func move(_ name: String, to other: Directory, replaces: Bool) throws(TransferError) -> Bool {
+        let error = rename(name, to: other, replaces: replaces)
+        switch error {
+        case 0: return true
+        case ENOENT: return false
+        default: throw .file(error, doing: "move \(path(of: name)) to \(other.path)")
+        }
+    }
+
+    /// - Returns: 0 or the `errno`.
+    private func rename(_ name: String, to other: Directory, replaces: Bool) -> Int32 {
+        let (from, to) = (descriptor.raw, other.descriptor.raw)
+        if !replaces {
+            if linux_rename_noreplace(from, name, to, name) == 0 { return 0 }
+            guard errno == EINVAL || errno == ENOSYS else { return errno }
+            // Some file systems cannot; no one else makes names of this kind there.
+            if other.contains(name) { return EEXIST }
+        }
+        return renameat(from, name, to, name) == 0 ? 0 : errno
+    }
+}
