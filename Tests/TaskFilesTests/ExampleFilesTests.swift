@@ -64,10 +64,11 @@ struct ExampleFilesTests {
             parsing: text(of: "queue.example.yaml"), file: "queue.example.yaml", baseDirectory: "/base",
             now: 1_704_067_200_000, utcOffset: { _ in 0 }, readFile: reading([:]))
         #expect(file.batch == "nightly")
-        #expect(file.entries.count == 7)
-        #expect(file.entries.map(\.specification.priority) == [.low, .low, .low, .low, .low, .high, .low])
-        #expect(file.entries.map(\.specification.mirrors.count) == [0, 2, 0, 0, 0, 0, 0])
-        #expect(file.entries.suffix(2).map(\.specification.file) == ["/base/report.tar", "/base/photo.jpg"])
+        #expect(file.entries.count == 8)
+        #expect(file.entries.map(\.specification.priority) == [.low, .low, .low, .low, .low, .high, .low, .low])
+        #expect(file.entries.map(\.specification.mirrors.count) == [0, 2, 0, 0, 0, 0, 0, 0])
+        #expect(file.entries.suffix(3).map(\.specification.file)
+                == ["/base/report.tar", "/base/log.txt", "/base/photo.jpg"])
         #expect(file.entries.last?.specification.form == ["title=Sea", "token=TOKEN"])
     }
 }

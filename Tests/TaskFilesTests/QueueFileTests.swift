@@ -97,6 +97,22 @@ struct QueueFileTests {
         #expect(file.entries.map(\.specification) == [task])
     }
 
+    @Test("an upload to a URL that ends in a slash goes there under its own name; a form's URL stays as it is")
+    func uploadPlaces() throws {
+        let file = try queue(
+            """
+            uploads:
+              - {file: 'a/b c.tar', url: 'https://h/in/'}
+              - {file: b.tar, url: 'ftp://h/in/'}
+              - {file: b.tar, url: 'https://h/in/', form: {a: b}}
+              - {file: b.tar, url: 'https://h/in/?a=b'}
+            """)
+        #expect(
+            file.entries.map(\.specification.url) == [
+                "https://h/in/b%20c.tar", "ftp://h/in/b.tar", "https://h/in/", "https://h/in/?a=b",
+            ])
+    }
+
     @Test("an upload takes a media type, headers, and a time to start")
     func uploadOptions() throws {
         let file = try queue(
