@@ -8,8 +8,12 @@ extension ControlClient {
     ///
     /// - Returns: their ids, in order; durable by now.
     public func add(_ tasks: [TaskSpecification]) throws(ClientError) -> [TaskID] {
-        let result: TaskAddResult = try call(.taskAdd, TaskAddParameters(tasks: tasks), unlimited: true)
-        return result.ids
+        try addOrFind(tasks).ids
+    }
+
+    /// As ``add(_:)``, with those of the ids that the daemon had under their keys already.
+    public func addOrFind(_ tasks: [TaskSpecification]) throws(ClientError) -> TaskAddResult {
+        try call(.taskAdd, TaskAddParameters(tasks: tasks), unlimited: true)
     }
 
     /// `task.get`

@@ -4,8 +4,20 @@ import TaskModel
 public struct TaskAddResult: Codable, Sendable, Equatable {
     /// In the order of the tasks given.
     public var ids: [TaskID]
+    /// Those of ``ids`` that were there before: their owner has a task with the key, and nothing was added.
+    public var found: [TaskID]
 
-    public init(ids: [TaskID]) { self.ids = ids }
+    public init(ids: [TaskID], found: [TaskID] = []) {
+        self.ids = ids
+        self.found = found
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        ids = try container.decode([TaskID].self, forKey: .ids)
+        // A daemon of an earlier version does not say it.
+        found = try container.decodeIfPresent([TaskID].self, forKey: .found) ?? []
+    }
 }
 
 /// Of `task.list`.

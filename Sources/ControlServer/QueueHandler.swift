@@ -122,7 +122,8 @@ package struct QueueHandler: ControlHandler {
     private func result(of command: Command, for caller: Caller) async throws -> any Encodable & Sendable {
         switch command {
         case .taskAdd(let parameters):
-            return TaskAddResult(ids: try await queue.add(parameters.tasks, by: caller))
+            let (ids, found) = try await queue.addOrFind(parameters.tasks, by: caller)
+            return TaskAddResult(ids: ids, found: found)
         case .taskGet(let parameters):
             guard let status = try await queue.status(of: parameters.id, for: caller) else {
                 throw RPCError.unknownTask(parameters.id)

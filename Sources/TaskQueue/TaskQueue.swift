@@ -130,6 +130,15 @@ package final class TaskQueue: Sendable {
     ///
     /// - Returns: an id for each, in order; a task whose key is known already is that task.
     package func add(_ specifications: [TaskSpecification], by caller: Caller) async throws(QueueError) -> [TaskID] {
+        try await addOrFind(specifications, by: caller).ids
+    }
+
+    /// As ``add(_:by:)``.
+    ///
+    /// - Returns: also those of the ids whose keys are known already, in order.
+    package func addOrFind(
+        _ specifications: [TaskSpecification], by caller: Caller
+    ) async throws(QueueError) -> (ids: [TaskID], found: [TaskID]) {
         let now = clock.now()
         let (tasks, places) = try admit(specifications, by: caller, list: "tasks", now: now)
         try await judge(places, list: "tasks")
@@ -138,7 +147,10 @@ package final class TaskQueue: Sendable {
             try await store.add(tasks, quota: quota, now: now)
         }
         await changed()
-        return outcomes.map(\.id)
+        let found = outcomes.filter { outcome in
+            if case .existing = outcome { true } else { false }
+        }
+        return (outcomes.map(\.id), found.map(\.id))
     }
 
     /// - Parameter list: the parameter that the specifications came in, for messages.

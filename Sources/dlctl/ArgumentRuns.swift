@@ -8,7 +8,7 @@ enum ArgumentRuns {
     private static let separator: Character = "\0"
 
     private static let commands: Set<String> = [
-        "add", "show", "wait", "pause", "resume", "set", "cancel", "retry", "remove",
+        "add", "upload", "show", "wait", "pause", "resume", "set", "cancel", "retry", "remove",
     ]
 
     /// Joins neighbours that are neither options nor, standing right after one, perhaps its value.

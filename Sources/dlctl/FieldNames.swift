@@ -4,8 +4,8 @@ struct FieldNames {
     var urls: [String] = []
     /// The mirrors of its one task.
     var mirrors: [String] = []
-    /// The file of an upload, as it was typed.
-    var file: String?
+    /// The files of uploads, as they were typed, in the order of the tasks.
+    var files: [String] = []
 
     private static let options: [String: String] = [
         "metalink": "--metalink", "output": "--output", "directory": "--directory", "checksum": "--checksum",
@@ -39,7 +39,9 @@ struct FieldNames {
             let index = Int(plain.dropFirst(name.count + 1).dropLast())
             let mirror = index.flatMap { mirrors.indices.contains($0) ? mirrors[$0] : nil } ?? ""
             return ("--mirror", "--mirror\(mirror.isEmpty ? "" : " " + mirror): \(message)")
-        case "file": return ("file", "\(file ?? "file"): \(message)")
+        case "file":
+            let file = files.indices.contains(index ?? 0) ? files[index ?? 0] : "file"
+            return ("file", "\(file): \(message)")
         default:
             let option = Self.options[name] ?? plain
             guard urls.count > 1, let url else { return (option, "\(option): \(message)") }

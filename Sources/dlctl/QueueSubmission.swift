@@ -11,15 +11,14 @@ struct QueueSubmission {
     let feed: EntryFeed
 
     /// As new tasks, each entry one.
-    ///
-    /// - Returns: their ids, in order.
-    func add() throws(Failure) -> [TaskID] {
-        guard let first = try feed.nextPart() else { return [] }
+    func add() throws(Failure) -> AddedTasks {
+        guard let first = try feed.nextPart() else { return AddedTasks(TaskAddResult(ids: [])) }
         let tasks = feed.entries[first].map(\.specification)
         guard try feed.hasMore() else {
-            return try naming(from: first.lowerBound) { () throws(ClientError) in try client.add(tasks) }
+            let result = try naming(from: first.lowerBound) { () throws(ClientError) in try client.addOrFind(tasks) }
+            return AddedTasks(result)
         }
-        return Self.ids(of: try commit(batch: nil, first: tasks, prune: false, dryRun: false))
+        return AddedTasks(try commit(batch: nil, first: tasks, prune: false, dryRun: false))
     }
 
     /// As the content of a batch: what is there already is not added again.

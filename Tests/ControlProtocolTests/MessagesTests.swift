@@ -23,7 +23,7 @@ struct MessagesTests {
     func responses() throws {
         #expect(
             try encode(RPCResponse(id: .number(1), outcome: .success(TaskAddResult(ids: [TaskID(3), TaskID(4)]))))
-                == #"{"id":1,"jsonrpc":"2.0","result":{"ids":[3,4]}}"#)
+                == #"{"id":1,"jsonrpc":"2.0","result":{"found":[],"ids":[3,4]}}"#)
         #expect(
             try encode(RPCResponse<Acknowledgement>(id: .null, outcome: .failure(.parse("not JSON"))))
                 == #"{"error":{"code":-32700,"data":{"code":"invalid"},"message":"not JSON"},"id":null,"#
@@ -39,6 +39,12 @@ struct MessagesTests {
             #expect(response.id == .number(8))
             #expect(response.outcome == outcome)
         }
+    }
+
+    @Test("an answer of a daemon that does not say what it found has found nothing")
+    func withoutFound() throws {
+        let result = try JSONDecoder().decode(TaskAddResult.self, from: Data(#"{"ids":[3]}"#.utf8))
+        #expect(result == TaskAddResult(ids: [TaskID(3)]))
     }
 
     @Test("what a client sends is what the server decodes, for every method")

@@ -111,6 +111,11 @@ struct TaskQueueTests {
         #expect(try await fixture.add(server.url("/other")) { $0.key = "k" } == first)
         _ = try await fixture.completed(first)
         #expect(try await fixture.add(server.url("/a")) { $0.key = "k" } == first)
+        var tasks = [TaskSpecification(url: server.url("/a")), TaskSpecification(url: server.url("/a"))]
+        tasks[0].key = "k"
+        tasks[1].paused = true
+        let result = try await fixture.queue.addOrFind(tasks, by: QueueFixture.me)
+        #expect(result.ids.count == 2 && result.found == [first] && result.ids.first == first)
         let other = Caller(uid: 1001, isAdministrator: false)
         #expect(try await fixture.add(server.url("/b"), by: other) { $0.key = "k" } != first)
         #expect(server.requests(for: "/a").count == 1)

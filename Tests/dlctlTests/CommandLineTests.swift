@@ -202,7 +202,7 @@ import Testing
 
     @Test("the arguments of other commands stay as they are")
     func others() {
-        for arguments in [["upload", "f", "u"], ["rpc", "m", "{}"], ["queue", "apply", "f"], ["--json"], []] {
+        for arguments in [["move", "1", "2"], ["rpc", "m", "{}"], ["queue", "apply", "f"], ["--json"], []] {
             #expect(ArgumentRuns.join(arguments) == arguments)
         }
     }

@@ -111,33 +111,35 @@ struct Add: DaemonCommand {
         var input = InputText()
         let options = try resolve(&input)
         let client: ControlClient
-        let ids: [TaskID]
+        let added: AddedTasks
+        var batch: String?
         var waitedFor: [TaskID]
         // Who names no key and no batch gets tasks that nobody has seen before.
         var isFollowing = false
         if let inputFile {
             let submission = try read(inputFile, options, &input, context)
             client = submission.queue.client
-            if let batch = submission.batch {
-                let result = try submission.queue.apply(batch: batch, prune: false, dryRun: false)
-                ids = QueueSubmission.ids(of: result)
+            batch = submission.batch
+            if let batch {
+                added = AddedTasks(try submission.queue.apply(batch: batch, prune: false, dryRun: false))
                 waitedFor = transfer.wait ? try uncompleted(of: batch, submission.queue.feed.entries, client) : []
-                waitedFor += ids
+                waitedFor += added.ids
             } else {
                 isFollowing = transfer.wait && !submission.isKeyed
                 if isFollowing { try context.follow(client) }
-                ids = try submission.queue.add()
-                waitedFor = ids
+                added = try submission.queue.add()
+                waitedFor = added.ids
             }
         } else {
             let tasks = try tasks(options)
             client = try context.connect()
             isFollowing = transfer.wait && transfer.key == nil
             if isFollowing { try context.follow(client) }
-            ids = try context.add(tasks, names: FieldNames(urls: urls, mirrors: mirrors), client: client)
-            waitedFor = ids
+            added = try context.add(tasks, names: FieldNames(urls: urls, mirrors: mirrors), client: client)
+            waitedFor = added.ids
         }
-        try context.conclude(ids, wait: transfer.wait ? waitedFor : nil, client: client, isFollowing: isFollowing)
+        try context.conclude(
+            added, batch: batch, wait: transfer.wait ? waitedFor : nil, client: client, isFollowing: isFollowing)
     }
 
     private func resolve(_ input: inout InputText) throws(Failure) -> TaskSpecification {

@@ -11,23 +11,28 @@ struct Upload: DaemonCommand {
     }
 
     static let configuration = CommandConfiguration(
-        abstract: "Queues an upload and prints its id.",
+        abstract: "Queues uploads and prints their ids, one a line.",
+        usage: "dlctl upload [<options>] <file> ... <url>",
         discussion: """
-            The file is read when the task runs: leave it in place until then, as it is. One that changes after its \
+            A file is read when its task runs: leave it in place until then, as it is. One that changes after its \
             upload began pauses the task; resume sends it as it is then.
+
+            Beneath a URL that ends in a slash a file goes under its own name. Several files need such a URL: all of \
+            them are queued, or none. A form (--form, --file-field) of one file goes to the URL as it is.
 
             EXAMPLES:
               dlctl upload report.tar https://example.org/in/report.tar
+              dlctl upload a.tar b.tar https://example.org/in/
               dlctl upload --wait --method POST data.json https://example.org/api
               dlctl upload photo.jpg https://example.org/form --form title=Sea --file-field image
               dlctl upload --user me --password-file ~/.secret report.tar sftp://example.org/home/me/report.tar
             """)
 
-    @Argument(help: "What to upload.")
-    var file: String
-
-    @Argument(help: "Where to.")
-    var url: String
+    @Argument(help: ArgumentHelp("What to upload, and last where to.", valueName: "file|url"))
+    var arguments: [String] = []
+    private var words: [String] { arguments.flatMap { ArgumentRuns.split($0) } }
+    var files: [String] { words.dropLast() }
+    var url: String { words.last ?? "" }
 
     @Option(help: "The request's method; without it PUT, and POST for a form.")
     var method: Method?
@@ -52,29 +57,68 @@ struct Upload: DaemonCommand {
     @ParentCommand var root: Dlctl
     var outer: [GlobalOptions] { [root.global] }
 
+    func validate() throws {
+        let files = files
+        guard !files.isEmpty else { throw ValidationError("Give the file and the URL: dlctl upload FILE URL.") }
+        guard files.count == 1 || transfer.key == nil else { throw ValidationError("--key is for one file alone.") }
+    }
+
     func perform(_ context: Context) throws {
         var input = InputText()
-        var task = try transfer.resolve(&input)
-        task.kind = .upload
-        task.url = url
-        task.file = try source()
-        task.method = method?.rawValue
-        task.form = try input.fields(form)
-        task.fileField = fileField
-        task.contentType = contentType
-        let names = FieldNames(urls: [url], file: file)
-        do throws(FieldError) {
-            try task.check()
-        } catch {
-            throw Failure(error, names: names)
+        var options = try transfer.resolve(&input)
+        options.kind = .upload
+        options.method = method?.rawValue
+        options.form = try input.fields(form)
+        options.fileField = fileField
+        options.contentType = contentType
+        let files = files
+        let urls = try urls(of: files)
+        let names = FieldNames(urls: urls, files: files)
+        var tasks: [TaskSpecification] = []
+        for (index, (file, url)) in zip(files, urls).enumerated() {
+            var task = options
+            task.url = url
+            task.file = try source(file)
+            do throws(FieldError) {
+                try task.check()
+            } catch {
+                var placed = error
+                placed.field = "tasks[\(index)].\(error.field)"
+                throw Failure(placed, names: names)
+            }
+            tasks.append(task)
         }
         let client = try context.connect()
-        let ids = try context.add([task], names: names, client: client)
-        try context.conclude(ids, wait: transfer.wait ? ids : nil, client: client)
+        let added = try context.add(tasks, names: names, client: client)
+        try context.conclude(added, wait: transfer.wait ? added.ids : nil, client: client)
+    }
+
+    /// Where each file goes.
+    func urls(of files: [String]) throws(Failure) -> [String] {
+        func refuse(_ message: String) -> Failure { .usage("\(url): \(message)", field: "url") }
+        let isForm = !form.isEmpty || fileField != nil
+        switch UploadPlace(url) {
+        case _ where files.count == 1 && isForm: return [url]
+        case .file where files.count == 1: return [url]
+        case .file: throw refuse("several files need a URL that ends in /; each goes beneath it under its own name")
+        case .directoryWithQuery:
+            throw refuse("no file's name can follow a query; write the name before it, with one file a call")
+        case .directory: break
+        }
+        var sources: [String: String] = [:]
+        var urls: [String] = []
+        for file in files {
+            let url = UploadPlace.url(of: file, beneath: url)
+            if let other = sources.updateValue(file, forKey: url) {
+                throw refuse("\(other) and \(file) would both go to \(url); upload them to different places")
+            }
+            urls.append(url)
+        }
+        return urls
     }
 
     /// The source as the daemon can find it. That it may be read is the daemon's to judge.
-    private func source() throws(Failure) -> String {
+    private func source(_ file: String) throws(Failure) -> String {
         func refuse(_ message: String) -> Failure { .usage("\(file): \(message)", field: "file") }
         guard !file.isEmpty else { throw .usage("file: is empty; name the file to upload", field: "file") }
         var information = stat()

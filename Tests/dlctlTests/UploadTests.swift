@@ -1,0 +1,60 @@
+import ArgumentParser
+import Testing
+
+@testable import dlctl
+
+@Suite("Uploads on the command line")
+struct UploadTests {
+    private func urls(_ arguments: String...) throws -> [String] {
+        let command = try #require(try Dlctl.parseAsRoot(ArgumentRuns.join(["upload"] + arguments)) as? Upload)
+        return try command.urls(of: command.files)
+    }
+
+    @Test("files go beneath a URL that ends in a slash, each under its own name")
+    func beneath() throws {
+        #expect(
+            try urls("d/a.tar", "b c.tar", "https://h/in/") == ["https://h/in/a.tar", "https://h/in/b%20c.tar"])
+        #expect(try urls("a.tar", "sftp://h/in/") == ["sftp://h/in/a.tar"])
+        #expect(try urls("a.tar", "https://h/in") == ["https://h/in"])
+        #expect(try urls("a.tar", "https://h/in?x=1/") == ["https://h/in?x=1/"])
+    }
+
+    @Test("a form of one file goes to the URL as it is, and forms of several files beneath it")
+    func forms() throws {
+        #expect(try urls("--form", "a=b", "a.tar", "https://h/in/") == ["https://h/in/"])
+        #expect(try urls("--file-field", "f", "a.tar", "https://h/in/?x=1") == ["https://h/in/?x=1"])
+        #expect(try urls("--form", "a=b", "a", "b", "https://h/in/") == ["https://h/in/a", "https://h/in/b"])
+    }
+
+    @Test(
+        "where a file would go is said, or refused with what to do",
+        arguments: [
+            (["a", "b", "https://h/in"], "URL that ends in /"), (["a", "https://h/in/?x=1"], "follow a query"),
+            (["a", "b", "https://h/in/?x=1"], "follow a query"), (["d/a", "e/a", "https://h/in/"], "d/a and e/a"),
+            (["a", "a", "https://h/in/"], "a and a"),
+        ])
+    func refused(arguments: [String], words: String) throws {
+        let command = try #require(try Dlctl.parseAsRoot(["upload"] + arguments) as? Upload)
+        var failure: Failure?
+        do throws(Failure) {
+            _ = try command.urls(of: command.files)
+        } catch {
+            failure = error
+        }
+        #expect(failure?.status == .usage && failure?.message.contains(words) == true)
+    }
+
+    @Test(
+        "a file and a URL are needed, and a key is for one file",
+        arguments: [["f"], [], ["--key", "k", "a", "b", "u/"]])
+    func wrongUses(arguments: [String]) {
+        #expect(throws: (any Error).self) { try Dlctl.parseAsRoot(["upload"] + arguments) }
+    }
+
+    @Test("a complaint about one of several files names that file")
+    func names() {
+        let names = FieldNames(urls: ["https://h/a", "https://h/b"], files: ["a", "b"])
+        #expect(names.translate(field: "tasks[1].file", message: "is not yours").message == "b: is not yours")
+        #expect(FieldNames(files: ["a"]).translate(field: "file", message: "is empty").message == "a: is empty")
+    }
+}
