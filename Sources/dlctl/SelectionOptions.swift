@@ -51,73 +51,31 @@ struct SelectionOptions: ParsableArguments {
     }
 }
 
-/// What a command does to the tasks of a selection.
-enum SelectionDeed {
-    case pause, resume, cancel, retry, remove
-
-    var method: MethodName {
-        switch self {
-        case .pause: .taskPause
-        case .resume: .taskResume
-        case .cancel: .taskCancel
-        case .retry: .taskRetry
-        case .remove: .taskRemove
-        }
-    }
-
-    var verb: String {
-        switch self {
-        case .pause: "pause"
-        case .resume: "resume"
-        case .cancel: "cancel"
-        case .retry: "retry"
-        case .remove: "remove"
-        }
-    }
-
-    var participle: String {
-        switch self {
-        case .pause: "paused"
-        case .resume: "resumed"
-        case .cancel: "cancelled"
-        case .retry: "retried"
-        case .remove: "removed"
-        }
-    }
-
-    /// The states of tasks that it changes.
-    var states: [TaskState] {
-        switch self {
-        case .pause: [.queued, .active, .waiting]
-        case .resume: [.waiting, .paused]
-        case .cancel: [.queued, .active, .waiting, .paused]
-        case .retry: [.failed, .cancelled]
-        case .remove: TaskState.allCases
-        }
-    }
-}
-
 extension Context {
     /// Carries out `deed` on a selection: asks first where it reaches far, or only tells where nothing is to be changed.
-    func carryOut(_ deed: SelectionDeed, _ selection: SelectionOptions, deleteFile: Bool? = nil) throws {
+    ///
+    /// Prints how many tasks changed, and complains about every one that could not be.
+    ///
+    /// - Parameter make: makes one call.
+    func carryOut(
+        _ deed: SelectionDeed, _ selection: SelectionOptions, deleteFile: Bool? = nil,
+        _ make: (ControlClient, TaskSelectionParameters) throws -> TaskChangeResult
+    ) throws {
         let calls = try selection.calls(deleteFile: deleteFile)
         if selection.dryRun { return try DryRun(deed, calls).show(self) }
         if let filter = calls.first?.filter, !selection.yes {
             try Confirmation(deed, filter, isAll: selection.all).obtain(try connect())
         }
-        try change(deed.method, calls, participle: deed.participle)
+        try change(calls, deed, make)
     }
 
-    /// Makes the calls, prints how many tasks changed, and complains about every one that could not be.
-    ///
-    /// - Parameter participle: `paused`.
-    func change(_ method: MethodName, _ calls: [TaskSelectionParameters], participle: String) throws {
-        try change(calls, participle: participle) { client, call in try client.change(method, call) }
+    /// As ``carryOut(_:_:deleteFile:_:)``, by the method of `deed`.
+    func carryOut(_ deed: SelectionDeed, _ selection: SelectionOptions, deleteFile: Bool? = nil) throws {
+        try carryOut(deed, selection, deleteFile: deleteFile) { client, call in try client.change(deed.method, call) }
     }
 
-    /// As ``change(_:_:participle:)``, each call being made by `make`.
-    func change(
-        _ calls: [TaskSelectionParameters], participle: String,
+    private func change(
+        _ calls: [TaskSelectionParameters], _ deed: SelectionDeed,
         _ make: (ControlClient, TaskSelectionParameters) throws -> TaskChangeResult
     ) throws {
         let client = try connect()
@@ -132,9 +90,10 @@ extension Context {
         } else {
             var reason: String?
             if result.changed == 0, result.errors.isEmpty {
-                reason = try UnchangedTasks(method: method).reason(calls, client, now: Clock.now())
+                reason = try UnchangedTasks(deed).reason(calls, client, now: Clock.now())
             }
-            output.line("\(Describe.count(result.changed, "task")) \(participle)" + (reason.map { ": \($0)" } ?? ""))
+            let count = Describe.count(result.changed, "task")
+            output.line("\(count) \(deed.participle)" + (reason.map { ": \($0)" } ?? ""))
         }
         output.flush()
         guard !result.errors.isEmpty else { return }

@@ -4,11 +4,13 @@ import TaskModel
 
 /// Why a command on tasks changed none of them: they are as it would have made them, or it is for others.
 struct UnchangedTasks {
-    let method: MethodName
+    private let deed: SelectionDeed
     /// Tasks that are named one by one.
     private static let named = 3
     /// Tasks that are looked at.
     private static let looked = 500
+
+    init(_ deed: SelectionDeed) { self.deed = deed }
 
     /// - Returns: `nil` where nothing is to be said.
     func reason(_ calls: [TaskSelectionParameters], _ client: ControlClient, now: Milliseconds) throws -> String? {
@@ -52,11 +54,12 @@ struct UnchangedTasks {
 
     /// Those that the command is for.
     private var states: String {
-        switch method {
-        case .taskPause: "queued, active or waiting"
-        case .taskResume: "paused or waiting"
-        case .taskRetry: "failed or cancelled"
-        default: "queued, active, waiting or paused"
+        switch deed {
+        case .pause: "queued, active or waiting"
+        case .resume: "paused or waiting"
+        case .retry: "failed or cancelled"
+        case .set: "queued, active, waiting, paused or failed"
+        case .cancel, .remove: "queued, active, waiting or paused"
         }
     }
 

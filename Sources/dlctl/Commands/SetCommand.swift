@@ -137,7 +137,7 @@ struct SetCommand: DaemonCommand {
     func perform(_ context: Context) throws {
         var input = InputText()
         let changes = try changes(&input)
-        if let id = singleTask {
+        if let id = singleTask, !selection.dryRun {
             try change(id, changes, context)
         } else {
             try changeSeveral(changes, context)
@@ -162,7 +162,7 @@ struct SetCommand: DaemonCommand {
     }
 
     private func changeSeveral(_ changes: TaskChanges, _ context: Context) throws {
-        try context.change(selection.calls(), participle: "changed") { client, call throws(Failure) in
+        try context.carryOut(.set, selection) { client, call throws(Failure) in
             let selection: TaskUpdateParameters.Selection =
                 if let ids = call.ids { .tasks(ids) } else { .matching(call.filter ?? TaskFilter()) }
             do throws(ClientError) {

@@ -1,0 +1,52 @@
+import ControlProtocol
+import TaskModel
+
+/// What a command does to the tasks of a selection.
+enum SelectionDeed {
+    case pause, resume, cancel, retry, remove, set
+
+    var method: MethodName {
+        switch self {
+        case .pause: .taskPause
+        case .resume: .taskResume
+        case .cancel: .taskCancel
+        case .retry: .taskRetry
+        case .remove: .taskRemove
+        case .set: .taskUpdate
+        }
+    }
+
+    var verb: String {
+        switch self {
+        case .pause: "pause"
+        case .resume: "resume"
+        case .cancel: "cancel"
+        case .retry: "retry"
+        case .remove: "remove"
+        case .set: "change"
+        }
+    }
+
+    var participle: String {
+        switch self {
+        case .pause: "paused"
+        case .resume: "resumed"
+        case .cancel: "cancelled"
+        case .retry: "retried"
+        case .remove: "removed"
+        case .set: "changed"
+        }
+    }
+
+    /// The states of tasks that it changes.
+    var states: [TaskState] {
+        switch self {
+        case .pause: [.queued, .active, .waiting]
+        case .resume: [.waiting, .paused]
+        case .cancel: [.queued, .active, .waiting, .paused]
+        case .retry: [.failed, .cancelled]
+        case .remove: TaskState.allCases
+        case .set: [.queued, .active, .waiting, .paused, .failed]
+        }
+    }
+}
