@@ -67,7 +67,8 @@ struct ExampleFilesTests {
         #expect(file.entries.count == 8)
         #expect(file.entries.map(\.specification.priority) == [.low, .low, .low, .low, .low, .high, .low, .low])
         #expect(file.entries.map(\.specification.mirrors.count) == [0, 2, 0, 0, 0, 0, 0, 0])
-        #expect(file.entries.suffix(3).map(\.specification.file)
+        #expect(
+            file.entries.suffix(3).map(\.specification.file)
                 == ["/base/report.tar", "/base/log.txt", "/base/photo.jpg"])
         #expect(file.entries.last?.specification.form == ["title=Sea", "token=TOKEN"])
     }

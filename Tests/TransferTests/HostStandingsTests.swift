@@ -84,6 +84,12 @@ struct HostStandingsTests {
         #expect(standings.note(.unknown, of: "http://b:80", now: 1100) == false)
     }
 
+    @Test("a name that does not exist says nothing of a host that others of its tasks should wait for")
+    func unknownName() {
+        #expect(HostStandings.Outcome(TransferError(.unknownHost, "m")) == .unknown)
+        #expect(HostStandings.Outcome(TransferError(.cannotConnect, "m")) == .failed)
+    }
+
     @Test("a probe that goes on and on lets others follow, and one failure opens the breaker again, for longer")
     func longProbe() {
         var standings = opened()
