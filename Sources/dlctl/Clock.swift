@@ -12,7 +12,8 @@ enum Clock {
     /// What `--start-at` says.
     static func startAt(_ text: String) throws(Failure) -> Milliseconds {
         guard let moment = PointInTime.parse(text, now: now(), utcOffset: LocalClock.utcOffset(at:)) else {
-            throw .usage("--start-at: \(text) is no time; write 2030-01-31T22:00, 22:00 or +2h", field: "--start-at")
+            throw .usage(
+                "--start-at: '\(text)' is not a time; write 2030-01-31T22:00, 22:00 or +2h", field: "--start-at")
         }
         return moment
     }
@@ -24,7 +25,7 @@ enum Clock {
         guard !text.hasPrefix("+"), let moment = PointInTime.parse(text, now: now, utcOffset: LocalClock.utcOffset(at:))
         else {
             throw .usage(
-                "\(option): \(text) is no time; write 2026-01-31, 2026-01-31T22:00, 22:00 or 2h", field: option)
+                "\(option): '\(text)' is not a time; write 2026-01-31, 2026-01-31T22:00, 22:00 or 2h", field: option)
         }
         // An hour alone is the last one that clocks showed.
         return text.utf8.count == 5 && moment > now ? moment - 86_400_000 : moment

@@ -73,9 +73,17 @@ struct UsageFault: Equatable {
         ("--max-size", "a size, like 500K, 2M or 1.5G"),
         ("--timeout", "seconds, like 30 or 0.5"),
         ("--owner", "a user's number (see id -u)"),
+        ("--state", oneOf(TaskState.self)), ("--priority", oneOf(TaskPriority.self)),
+        ("--on-conflict", oneOf(ConflictPolicy.self)),
+        ("--start-at", "a time, like 2030-01-31T22:00, 22:00 or +2h"),
+        ("--since", "a time, like 2026-01-31, 22:00 or 2h"), ("--until", "a time, like 2026-01-31, 22:00 or 2h"),
         ("--after ", "the id of a task, a whole number"), ("--before", "the id of a task, a whole number"),
         ("--after-task", "the id of a task, a whole number"), ("<id>", "the id of a task, a whole number"),
     ]
+
+    private static func oneOf<Word: CaseIterable & RawRepresentable<String>>(_ type: Word.Type) -> String {
+        "one of \(type.allCases.map(\.rawValue).joined(separator: ", "))"
+    }
 
     private static func expectation(_ label: String) -> String? {
         expectations.first { label.hasPrefix($0.0) }?.1

@@ -35,25 +35,29 @@ struct WaitingCausesTests {
         #expect(try fixture.store.waitingCauses(owner: 4_711) == WaitingCauses())
     }
 
-    @Test("no more than so many tasks are looked at, however many wait")
+    @Test("no more than so many tasks are looked at, however many wait, and those that are tried first among them")
     func bounded() async throws {
         let fixture = try StoreFixture()
-        let count = WaitingCauses.limit + 500
-        let standing = try Self.waiting(.scheduled, until: 9)
-        let tasks = (0..<count).map { NewTask.sample("http://h/\($0)", standing: standing) }
+        let standing = try Self.waiting(.scheduled, until: 9_000)
+        let tasks = (0..<WaitingCauses.limit).map { NewTask.sample("http://h/\($0)", standing: standing) }
         _ = try await fixture.store.add(tasks, now: 1)
+        let last = try await fixture.add("http://h/last")
+        try await fixture.conclude(
+            last, try Self.waiting(.retry, until: 5), error: TaskFailure(code: .dns, message: "m"))
         let causes = try fixture.store.waitingCauses(owner: nil)
-        #expect(causes.counted == WaitingCauses.limit)
-        #expect(causes.causes.map(\.reason) == ["scheduled"])
+        #expect(causes.counted <= WaitingCauses.limit && causes.counted > WaitingCauses.limit / 2 - 1)
+        #expect(causes.causes.map(\.reason) == ["scheduled", "retry"])
+        #expect(causes.causes.last == WaitingCause(reason: "retry", code: .dns, message: "m", tasks: 1, notBefore: 5))
     }
 
-    @Test("the index of each batch's states is used, and no task is gone through that does not wait")
+    @Test("the tasks to look at are found by index, and none is gone through that does not wait")
     func plan() async throws {
         let fixture = try StoreFixture()
         let plan = try fixture.store.read { database in
             try database.rows("EXPLAIN QUERY PLAN " + WaitingCauses.query, [nil, 1]) { try $0.text(3) }
         }
-        #expect(plan.contains { $0.contains("USING INDEX task_lane (flow=? AND state=?)") }, "\(plan)")
-        #expect(!plan.contains { $0.contains("SCAN task") }, "\(plan)")
+        #expect(plan.contains { $0.contains("task_lane (flow=? AND state=?)") }, "\(plan)")
+        #expect(plan.contains { $0.contains("task_waiting (not_before>?)") }, "\(plan)")
+        #expect(!plan.contains { $0 == "SCAN task" }, "\(plan)")
     }
 }
