@@ -44,7 +44,7 @@ struct MistakeTests {
         Mistake("add --limit abc http://h/x", 64, "--limit: 'abc' is not", "500K, 2M or 1.5G"),
         Mistake("add --connections 99 http://h/x", 64, "--connections: '99' is not", "1 to 16"),
         Mistake("add --priority urgent http://h/x", 64, "--priority: 'urgent' is not one of low, normal, high"),
-        Mistake("add --start-at tomorrow http://h/x", 64, "--start-at: tomorrow is no time", "22:00 or +2h"),
+        Mistake("add --start-at tomorrow http://h/x", 64, "--start-at: 'tomorrow' is not a time", "22:00 or +2h"),
         Mistake("add --header nocolon http://h/x", 64, "--header: is not of the form 'Name: value'"),
         Mistake("add --header @/none http://h/x", 64, "--header: cannot open /none: No such file"),
         Mistake("add --user me --password-file /none http://h/x", 64, "--password-file: cannot open /none"),

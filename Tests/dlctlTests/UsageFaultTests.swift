@@ -42,7 +42,7 @@ import Testing
             ("add --on-conflict x http://h/a", "--on-conflict", "one of rename, overwrite, skip, fail"),
             ("add --after-task x http://h/a", "--after-task", "the id of a task"),
             ("add --output -a http://h/a", "--output", "written --output=-a"),
-            ("upload f http://h/ --method GET", "--method", "one of PUT, POST"), ("upload f", "url", "is missing"),
+            ("upload f http://h/ --method GET", "--method", "one of PUT, POST"),
             ("wait 1 --timeout x", "--timeout", "seconds, like 30 or 0.5"),
             ("wait 1 --timeout -1", "--timeout", "'-1' is not seconds"), ("wait", "id", "is missing"),
             ("show x", "id", "'x' is not the id of a task"), ("pause x", "id", "'x' is not the id of a task"),
