@@ -19,7 +19,7 @@ struct DryRun {
         let width = Terminal.isTerminal(STDOUT_FILENO) ? Terminal.size(STDOUT_FILENO).columns : nil
         var table = Table(List.columns, width: width)
         var total = 0
-        try forEachPage(client, context) { page in
+        let unknown = try forEachPage(client) { page in
             if context.json {
                 for (index, task) in page.enumerated() {
                     context.output.text(total + index == 0 ? "[" : ",\n ")
@@ -33,10 +33,13 @@ struct DryRun {
         }
         if context.json { context.output.line(total == 0 ? "[]" : "]") }
         context.output.flush()
-        guard !context.json else { return }
-        let errors = Output(STDERR_FILENO)
-        errors.line("\(Describe.count(total, "task")) would be \(deed.participle); nothing was changed")
-        errors.flush()
+        if !context.json {
+            let errors = Output(STDERR_FILENO)
+            errors.line("\(Describe.count(total, "task")) would be \(deed.participle); nothing was changed")
+            errors.flush()
+        }
+        for id in unknown { context.report(.unknown(id)) }
+        if !unknown.isEmpty { throw ExitStatus.failed }
     }
 
     /// As in a list, with the owner of a task that is another user's.
@@ -46,7 +49,9 @@ struct DryRun {
         return row
     }
 
-    private func forEachPage(_ client: ControlClient, _ context: Context, _ body: ([TaskStatus]) -> Void) throws {
+    /// - Returns: ids that no task has.
+    private func forEachPage(_ client: ControlClient, _ body: ([TaskStatus]) -> Void) throws -> [TaskID] {
+        var unknown: [TaskID] = []
         for call in calls {
             if let filter = call.filter?.limited(to: deed.states) {
                 // No states at all would mean every state.
@@ -58,11 +63,12 @@ struct DryRun {
             }
             for id in call.ids ?? [] {
                 guard let task = try client.taskIfKnown(id) else {
-                    context.report(.unknown(id))
+                    unknown.append(id)
                     continue
                 }
                 if deed.states.contains(task.state) { body([task]) }
             }
         }
+        return unknown
     }
 }

@@ -60,6 +60,11 @@ struct SelectionTests {
             try JSONDecoder().decode([TaskStatus].self, from: Data(json.output.utf8)).map(\.state) == [
                 .paused, .paused,
             ])
+        let unknown = try await daemon.dlctl("cancel", "1", "99", "--dry-run")
+        #expect(unknown.status == .exited(1) && unknown.error.contains("no task has the id 99"), "\(unknown)")
+        #expect(
+            try await daemon.dlctl("set", "--all", "--limit", "1K", "--dry-run").error.contains(
+                "2 tasks would be changed"))
         #expect(try daemon.tasks().map(\.state) == [.paused, .paused])
     }
 
