@@ -176,7 +176,7 @@ struct DiskErrorTests {
         let part = try await part(of: id, daemon)
         let fault = try await attach(Injection("pwrite64", .error("EIO"), at: [part]), to: daemon)
         let waiting = try await daemon.state(of: id, "to wait") { $0.state == .waiting }
-        #expect(waiting.reason == .retry)
+        #expect(waiting.reason == .disk)
         #expect(waiting.error?.code == .io)
         #expect(waiting.bytesDone > 0)
         #expect(try await daemon.dlctl("add", "--wait", "-o", "other", other.url("/other")).succeeded)
