@@ -121,12 +121,12 @@ struct RunConclusion {
     private func waitingForDisk(
         _ report: Report, _ error: TransferError, using generator: inout some RandomNumberGenerator
     ) -> TaskConclusion? {
-        let probe = min(Self.diskProbe, policy.maximumDelay)
         guard report.transferred > 0 else {
-            return conclusion(.park(.disk, until: now + probe), report, error: error, burns: false)
+            let until = now + min(Self.diskProbe, policy.maximumDelay)
+            return conclusion(.park(.disk, until: until), report, error: error, burns: false)
         }
         let failures = min(failures(after: report), max(0, policy.attempts - 1))
-        let delay = max(probe, policy.delay(failures: failures, using: &generator))
+        let delay = policy.delay(failures: failures, using: &generator)
         return conclusion(.park(.disk, until: now + delay), report, error: error, failures: failures)
     }
 

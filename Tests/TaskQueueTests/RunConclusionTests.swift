@@ -257,7 +257,8 @@ struct RunConclusionTests {
         #expect(place.standing.notBefore == Self.now + RunConclusion.diskProbe && place.failures == 9)
         let worn = try #require(Self.conclude(error, record: Self.record(failures: 9), transferred: 50, bytesDone: 0))
         #expect(worn.standing.reason == .disk && worn.failures == 9)
-        #expect(worn.standing.notBefore.map { $0 >= Self.now + RunConclusion.diskProbe } == true)
+        let once = try #require(Self.conclude(error, record: Self.record(failures: 0), transferred: 50, bytesDone: 150))
+        #expect(once.standing.notBefore.map { $0 <= Self.now + 1_000 } == true && once.failures == 1)
     }
 
     @Test("the rights to the source of an upload are not the disk's trouble")
