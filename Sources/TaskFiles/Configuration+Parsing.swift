@@ -42,7 +42,7 @@ extension Configuration {
         case "retry": readRetry(section)
         case "timeouts": each(section, ConfigurationKeys.timeouts) { $0.readTimeouts($1) }
         case "disk": each(section, ConfigurationKeys.disk) { $0.readDisk($1) }
-        case "tls": each(section, ConfigurationKeys.tls) { $0.tls.caFile = $1.absolutePath() }
+        case "tls": each(section, ConfigurationKeys.tls) { $0.tls.caFile = $0.path(of: $1, for: .certificates) }
         case "network": each(section, ConfigurationKeys.network) { $0.network.proxy = $1.proxy() }
         case "hosts": readHosts(section)
         case "schedule": readSchedule(section)
@@ -232,8 +232,12 @@ extension Configuration {
                 value.report("is longer than the \(Bound.socketPath) bytes that a socket's path may have")
             }
         case "mode": control.mode = value.mode()
-        case "group": control.group = value.group()
-        default: control.adminGroup = value.group()
+        case "group":
+            control.group = value.group()
+            marks.note("control.group", value)
+        default:
+            control.adminGroup = value.group()
+            marks.note("control.admin-group", value)
         }
     }
 

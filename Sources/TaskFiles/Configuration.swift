@@ -25,8 +25,9 @@ package struct Configuration: Sendable, Equatable {
     package var control = Control()
     package var log = Log()
 
-    /// The directories that the file names, in its order.
+    /// The directories that the file names, and its file of certificates, in its order.
     package var places: [Place] = []
+    package var marks = Marks()
 
     /// Every default.
     package init() {}
@@ -35,6 +36,8 @@ package struct Configuration: Sendable, Equatable {
     package struct Place: Sendable, Equatable {
         package enum Use: Sendable {
             case downloadDirectory, downloadRoot, uploadRoot, watch
+            /// A file to read, not a directory.
+            case certificates
         }
 
         /// Absolute.
@@ -64,6 +67,22 @@ package struct Configuration: Sendable, Equatable {
         package static func == (left: Place, right: Place) -> Bool {
             left.path == right.path && left.use == right.use
         }
+    }
+
+    /// Where keys stand in the file, for mistakes that are found once it has been read. All are equal: what a file says
+    /// does not depend on them.
+    package struct Marks: Sendable, Equatable {
+        private var places: [String: (file: String, position: Position)] = [:]
+
+        mutating func note(_ key: String, _ value: YAMLValue) { places[key] = value.place }
+
+        /// A mistake in the value of `key`; without a place where the file does not have it.
+        package func error(at key: String, _ message: String) -> FileError {
+            let place = places[key]
+            return FileError(file: place?.file ?? "", at: place?.position ?? Position(), message)
+        }
+
+        package static func == (left: Marks, right: Marks) -> Bool { true }
     }
 
     package struct Downloads: Sendable, Equatable {

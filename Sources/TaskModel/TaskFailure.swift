@@ -19,6 +19,10 @@ public struct ErrorCode: RawRepresentable, Hashable, Codable, Sendable, CustomSt
     public static let protocolNotAllowed = ErrorCode(rawValue: "protocol-not-allowed")
     public static let addressNotAllowed = ErrorCode(rawValue: "address-not-allowed")
     public static let checksumMismatch = ErrorCode(rawValue: "checksum-mismatch")
+    /// The list of checksums does not name the file.
+    public static let checksumMissing = ErrorCode(rawValue: "checksum-missing")
+    /// The task that this one was to follow ended without having completed.
+    public static let dependency = ErrorCode(rawValue: "dependency")
     public static let remoteChanged = ErrorCode(rawValue: "remote-changed")
     public static let notResumable = ErrorCode(rawValue: "not-resumable")
     public static let nameConflict = ErrorCode(rawValue: "name-conflict")

@@ -88,7 +88,7 @@ struct Lookup: Sendable {
         do throws(FileError) {
             return try ChecksumList(parsing: list, file: "the list").checksum(for: FileName.pathFromURL(url))
         } catch {
-            throw TransferError(.invalidRequest, "it " + error.message)
+            throw TransferError(TransferError.Code(rawValue: ErrorCode.checksumMissing.rawValue), "it " + error.message)
         }
     }
 

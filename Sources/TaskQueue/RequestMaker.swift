@@ -1,3 +1,4 @@
+import Glibc
 import HTTPTypes
 import TaskFiles
 import TaskModel
@@ -191,7 +192,8 @@ struct RequestMaker {
         do throws(FieldError) {
             place = try DownloadPlace(directory: asked, settings: settings)
         } catch {
-            throw TransferError(.pathNotAllowed, error.message)
+            // A changed configuration may allow it again.
+            throw TransferError(.pathNotAllowed, error.message, systemError: EPERM)
         }
         try detachedPlaces.check(place.path)
         let directory: Directory

@@ -112,6 +112,8 @@ struct RunConclusion {
         case .io: ![ENOMEM, EMFILE, ENFILE, EAGAIN].contains(systemError)
         // The rights to the source of an upload are a person's decision.
         case .permissionDenied: record.specification.kind == .download
+        // The directory lies beneath none of the roots now.
+        case .pathNotAllowed: systemError == EPERM
         default: false
         }
     }

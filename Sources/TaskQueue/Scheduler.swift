@@ -416,8 +416,9 @@ package actor Scheduler {
     }
 
     private func log(_ record: TaskRecord, _ outcome: TaskConclusion) {
-        // The network's absence is said once, where it is first noticed.
-        let isNews = outcome.error != nil && outcome.standing.reason != .network
+        // The network's absence is said once, where it is first noticed, and a disk's trouble once for each task.
+        let isKnown = [.disk, .diskFull].contains(outcome.standing.reason) && outcome.error == record.error
+        let isNews = outcome.error != nil && outcome.standing.reason != .network && !isKnown
         guard isNews || logger.logLevel <= .debug else { return }
         var metadata: Logger.Metadata = ["task": "\(record.id)", "state": "\(outcome.standing.state.rawValue)"]
         if let reason = outcome.standing.reason { metadata["reason"] = "\(reason.rawValue)" }

@@ -60,7 +60,7 @@ extension Database {
         var head = head
         try head.standing.apply(.abandon)
         let failure = TaskFailure(
-            code: .invalid,
+            code: .dependency,
             message: state.map { "task \(id), which it was to follow, is \($0.rawValue)" }
                 ?? "task \(id), which it was to follow, is gone", httpStatus: nil)
         try setStanding(of: head.id, to: head.standing)

@@ -14,6 +14,8 @@ enum Cause {
         .protocolNotAllowed: "protocol not allowed",
         .addressNotAllowed: "address not allowed",
         .checksumMismatch: "checksum does not match",
+        .checksumMissing: "checksum is not in the list",
+        .dependency: "the task before it did not complete",
         .remoteChanged: "file on the server changed",
         .notResumable: "server cannot resume",
         .nameConflict: "file name is taken",

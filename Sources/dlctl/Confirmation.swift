@@ -8,23 +8,40 @@ import TaskModel
 /// Without a terminal nobody can be asked: the command then acts on the caller's own tasks alone.
 struct Confirmation {
     private let deed: SelectionDeed
-    private let filter: TaskFilter
-    private let isAll: Bool
 
+    init(_ deed: SelectionDeed) { self.deed = deed }
+
+    /// For tasks that a filter selects.
+    ///
     /// - Parameter isAll: with `--all`.
-    init(_ deed: SelectionDeed, _ filter: TaskFilter, isAll: Bool) {
-        self.deed = deed
-        self.filter = filter.limited(to: deed.states)
-        self.isAll = isAll
-    }
-
     /// - Throws: ``Failure`` where the answer is no, or nobody can be asked.
-    func obtain(_ client: ControlClient) throws {
+    func obtain(for filter: TaskFilter, isAll: Bool, _ client: ControlClient) throws {
+        let filter = filter.limited(to: deed.states)
         // No states at all would mean every state.
         if filter.states?.isEmpty == true { return }
         let count = try client.count(filter)
         let others = count.owners.filter { $0.owner != getuid() }
         guard count.tasks > 0, isAll || !others.isEmpty else { return }
+        try obtain(count, others)
+    }
+
+    /// Ids of which the owners are looked at.
+    private static let lookedIDs = 1_000
+
+    /// For tasks that are named by their ids: where they are of more than one user.
+    func obtain(for ids: [TaskID], _ client: ControlClient) throws {
+        guard ids.count > 1 else { return }
+        var tasks: [UInt32: Int] = [:]
+        for id in ids.prefix(Self.lookedIDs) {
+            if let owner = try client.taskIfKnown(id)?.owner { tasks[owner, default: 0] += 1 }
+        }
+        guard tasks.count > 1 else { return }
+        let count = TaskCountResult(
+            owners: tasks.sorted { $0.key < $1.key }.map { TaskCountResult.Owner(owner: $0.key, tasks: $0.value) })
+        try obtain(count, count.owners.filter { $0.owner != getuid() })
+    }
+
+    private func obtain(_ count: TaskCountResult, _ others: [TaskCountResult.Owner]) throws {
         guard Terminal.isTerminal(STDIN_FILENO), Terminal.isTerminal(STDERR_FILENO) else {
             guard !others.isEmpty else { return }
             throw Failure.usage(
@@ -35,7 +52,13 @@ struct Confirmation {
         let verb = deed.verb.prefix(1).uppercased() + deed.verb.dropFirst()
         errors.text("\(verb) \(Self.text(count, others))? [y/N] ")
         errors.flush()
-        let answer = readLine()?.lowercased() ?? ""
+        let line = readLine()
+        // The end of the input leaves the cursor behind the question.
+        if line == nil {
+            errors.line("")
+            errors.flush()
+        }
+        let answer = line?.lowercased() ?? ""
         guard ["y", "yes"].contains(answer) else {
             throw Failure(.failed, "no task was \(deed.participle)")
         }

@@ -83,7 +83,10 @@ enum Describe {
         guard task.state == .paused else { return nil }
         return switch task.reason {
         case .urlExpired: remedyForExpired("\(task.id)") + " (what was fetched stays)"
+        case .sourceChanged where task.error?.message.hasPrefix("there is no file") == true:
+            "put the file back, then: dlctl resume \(task.id)"
         case .sourceChanged: "dlctl resume \(task.id) sends the file as it is then"
+        case .auth: "say who you are: dlctl set \(task.id) --user NAME --password-file FILE (or --header 'K: V')"
         default: nil
         }
     }

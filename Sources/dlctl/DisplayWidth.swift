@@ -22,22 +22,6 @@ enum DisplayWidth {
         }
     }
 
-    /// As ``of(_:)``, for text with escape sequences of colour.
-    static func ofPainted(_ text: String) -> Int {
-        var width = 0
-        var isSequence = false
-        for character in text {
-            if isSequence {
-                isSequence = character != "m"
-            } else if character == "\u{1B}" {
-                isSequence = true
-            } else {
-                width += of(character)
-            }
-        }
-        return width
-    }
-
     /// As much of `text` as fits into `width` columns; where something is cut off, an ellipsis says so.
     static func fit(_ text: String, _ width: Int) -> String {
         guard of(text) > width else { return text }

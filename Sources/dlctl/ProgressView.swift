@@ -9,15 +9,13 @@ final class ProgressView {
 
     private let output = Output(STDERR_FILENO)
     private let style: Terminal.Style
-    /// Columns that each line of the last drawing takes.
-    private var drawn: [Int] = []
-    private let reflows: Bool
+    /// Lines of the last drawing, and the columns that the terminal had then.
+    private var drawn = 0
+    private var columns: Int?
     private(set) var nextDrawing = Deadline.after(seconds: 0)
 
-    /// - Parameter reflows: as ``Terminal/reflows(_:)``.
-    init(style: Terminal.Style, reflows: Bool) {
+    init(style: Terminal.Style) {
         self.style = style
-        self.reflows = reflows
         Terminal.hideCursor()
     }
 
@@ -33,20 +31,26 @@ final class ProgressView {
 
     func draw(_ lines: [String]) {
         let size = Terminal.size(STDERR_FILENO)
-        let rows = Self.rows(of: drawn, columns: reflows ? size.columns : .max)
-        if rows > 0 { output.text("\u{1B}[\(min(rows, max(1, size.rows - 1)))A\r") }
+        let isResized = columns.map { $0 != size.columns } ?? false
+        output.text(Self.start(over: drawn, rows: size.rows, isResized: isResized))
         for line in lines { output.text(line + "\u{1B}[K\n") }
-        if lines.count < rows { output.text("\u{1B}[J") }
+        if lines.count < drawn { output.text("\u{1B}[J") }
         output.flush()
-        drawn = lines.map(DisplayWidth.ofPainted)
+        drawn = lines.count
+        columns = size.columns
         nextDrawing = .after(seconds: Self.interval)
     }
 
-    /// Rows that lines take on a terminal that has become so wide: it wraps those that no longer fit.
+    /// What takes the cursor to where the next drawing begins.
     ///
-    /// - Parameter widths: of the lines.
-    static func rows(of widths: [Int], columns: Int) -> Int {
-        let columns = max(1, columns)
-        return widths.reduce(0) { $0 + max(1, $1 / columns + ($1 % columns > 0 ? 1 : 0)) }
+    /// Terminals differ in what they do with lines that no longer fit: some wrap them anew, and nobody can tell where the
+    /// last drawing is now. So a resized terminal is cleared; most terminals keep what stood there for scrolling back.
+    ///
+    /// - Parameters:
+    ///   - drawn: lines of the last drawing.
+    ///   - rows: of the terminal.
+    static func start(over drawn: Int, rows: Int, isResized: Bool) -> String {
+        if isResized { return "\u{1B}[H\u{1B}[2J" }
+        return drawn > 0 ? "\u{1B}[\(min(drawn, max(1, rows - 1)))A\r" : ""
     }
 }

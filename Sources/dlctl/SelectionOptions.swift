@@ -63,8 +63,13 @@ extension Context {
     ) throws {
         let calls = try selection.calls(deleteFile: deleteFile)
         if selection.dryRun { return try DryRun(deed, calls).show(self) }
-        if let filter = calls.first?.filter, !selection.yes {
-            try Confirmation(deed, filter, isAll: selection.all).obtain(try connect())
+        if !selection.yes {
+            let confirmation = Confirmation(deed)
+            if let filter = calls.first?.filter {
+                try confirmation.obtain(for: filter, isAll: selection.all, try connect())
+            } else {
+                try confirmation.obtain(for: calls.flatMap { $0.ids ?? [] }, try connect())
+            }
         }
         try change(calls, deed, make)
     }

@@ -28,7 +28,7 @@ extension Context {
         let showsBars = !json && Terminal.isTerminal(STDERR_FILENO) && Terminal.movesCursor(environment)
         let view =
             showsBars
-            ? ProgressView(style: Terminal.style(environment), reflows: Terminal.reflows(environment)) : nil
+            ? ProgressView(style: Terminal.style(environment)) : nil
         return TaskWaiter(
             ids, client: client, isFollowing: isFollowing, wantsDetails: json || showsBars, deadline: deadline,
             view: view,

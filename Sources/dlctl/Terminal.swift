@@ -17,13 +17,6 @@ enum Terminal {
         return !kind.isEmpty && kind != "dumb"
     }
 
-    /// Whether lines are wrapped anew when the width changes. The Linux console and GNU screen cut them off.
-    static func reflows(_ environment: [String: String]) -> Bool {
-        guard let kind = environment["TERM"] else { return false }
-        if kind == "linux" { return false }
-        return !kind.hasPrefix("screen") || environment["TMUX"].map { !$0.isEmpty } ?? false
-    }
-
     /// Columns and rows, or 80 by 24 where the terminal does not tell.
     static func size(_ descriptor: Int32) -> (columns: Int, rows: Int) {
         var size = winsize()

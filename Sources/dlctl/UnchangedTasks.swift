@@ -48,6 +48,10 @@ struct UnchangedTasks {
     ///   - isPart: there are more than were counted.
     func reason(counts: [String: Int], isAll: Bool, isPart: Bool = false) -> String {
         guard counts.values.contains(where: { $0 > 0 }) else { return isAll ? "there are no tasks" : "no task matches" }
+        if deed == .set, case let fitting = deed.states.reduce(0, { $0 + (counts[$1.rawValue] ?? 0) }), fitting > 0 {
+            return "\(Describe.count(fitting, "task")) had that already"
+                + (isPart ? ", of those that were looked at" : "")
+        }
         let none = isAll ? "nothing is" : "none of them is"
         return "\(none) \(states); \(Describe.counts(counts))" + (isPart ? " and more" : "")
     }

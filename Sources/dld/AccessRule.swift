@@ -13,30 +13,28 @@ struct AccessRule: Sendable {
     let group: UInt32?
 
     /// - Throws: a group that the configuration names and that does not exist.
-    init(_ control: Configuration.Control, surroundings: Surroundings) throws(UnknownGroup) {
+    init(_ configuration: Configuration, surroundings: Surroundings) throws(FileError) {
+        let control = configuration.control
+        func group(_ name: String, at key: String) throws(FileError) -> (gid: UInt32, members: Set<UInt32>) {
+            if let found = Self.group(name) { return found }
+            throw configuration.marks.error(
+                at: key, "\(key): there is no group \(name) on this system; make it (groupadd) or name another")
+        }
         daemonUser = surroundings.uid
         // The group `dld` where the system has one; a user's own daemon is that user's alone.
         let fallback = surroundings.isSystem ? Self.group("dld")?.gid : nil
         if let name = control.group {
-            guard let found = Self.group(name) else { throw UnknownGroup(key: "control.group", name: name) }
-            group = found.gid
+            self.group = try group(name, at: "control.group").gid
         } else {
-            group = fallback
+            self.group = fallback
         }
-        mode = control.mode ?? (group == nil ? 0o600 : 0o660)
+        mode = control.mode ?? (self.group == nil ? 0o600 : 0o660)
         isShared = mode & 0o066 != 0 || surroundings.isSystem
         if let name = control.adminGroup {
-            guard let found = Self.group(name) else { throw UnknownGroup(key: "control.admin-group", name: name) }
-            administrators = found.members
+            administrators = try group(name, at: "control.admin-group").members
         } else {
             administrators = []
         }
-    }
-
-    struct UnknownGroup: Error, CustomStringConvertible {
-        let key: String
-        let name: String
-        var description: String { "\(key): there is no group \(name) on this system" }
     }
 
     func mayConnect(_ peer: Peer) -> Bool { isShared || isAdministrator(peer) }

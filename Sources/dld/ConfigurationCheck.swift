@@ -27,6 +27,10 @@ struct ConfigurationCheck {
             for problem in problems { Dld.report(problem) }
             throw last
         }
+        let file = planner.surroundings.configurationFile
+        if planner.configurationFile == nil, TextFile.isMissing(file) {
+            Dld.report("there is no \(file): every default holds")
+        }
         print("the configuration is right")
     }
 
@@ -37,8 +41,10 @@ struct ConfigurationCheck {
         if isOfService, let uid = Self.become(Self.serviceUser) {
             inspector = PlaceInspector(uid: uid)
             let file = planner.surroundings.configurationFile
-            if faccessat(AT_FDCWD, file, R_OK, AT_EACCESS) != 0, errno != ENOENT {
-                let text = "\(file) cannot be read by the user \(Self.serviceUser); give it the right (chgrp, chmod)"
+            if faccessat(AT_FDCWD, file, R_OK, AT_EACCESS) != 0, case let error = errno, !TextFile.isMissing(file) {
+                let text =
+                    "the user \(Self.serviceUser) cannot read \(file) (\(String(cString: strerror(error)))); let it "
+                    + "read the file, and search the directories that lead there"
                 return [StartupFailure(text, exit: StartupFailure.Exit.configuration)]
             }
         }

@@ -48,7 +48,16 @@ struct DaemonPlan: Sendable {
 
     /// What is asked for, cannot be had, and harms nothing.
     var warnings: [String] {
-        versionWarnings + DirectoryWatcher.warnings(about: configuration.watch, queueSettings)
+        versionWarnings + socketWarnings + DirectoryWatcher.warnings(about: configuration.watch, queueSettings)
+    }
+
+    private var socketWarnings: [String] {
+        let control = configuration.control
+        guard !inheritedSockets.isEmpty, control.socket != nil || control.mode != nil || control.group != nil
+        else { return [] }
+        return [
+            "control.socket, control.mode and control.group have no effect: systemd made the socket (see dld.socket)"
+        ]
     }
 
     private var versionWarnings: [String] {

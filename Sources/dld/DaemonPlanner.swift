@@ -33,7 +33,7 @@ struct DaemonPlanner: Sendable {
             inheritedSockets: inheritedSockets,
             socket: inheritedSockets.isEmpty
                 ? socket.map(Surroundings.absolute) ?? configuration.control.socket ?? surroundings.socket : nil,
-            access: try AccessRule(configuration.control, surroundings: surroundings),
+            access: try AccessRule(configuration, surroundings: surroundings),
             logLevel: logLevel ?? Logger.Level(rawValue: configuration.log.level.rawValue) ?? .info,
             uid: surroundings.uid, unit: surroundings.unit)
     }
@@ -45,9 +45,10 @@ struct DaemonPlanner: Sendable {
 
     private func readConfiguration(waits: Bool) throws -> Configuration {
         let path = configurationFile.map(Surroundings.absolute) ?? surroundings.configurationFile
-        guard configurationFile != nil || TextFile.exists(path) else { return Configuration() }
+        guard configurationFile != nil || !TextFile.isMissing(path) else { return Configuration() }
         return try Configuration(
-            parsing: FileText.decode(try TextFile.read(path, waits: waits), file: path), file: path,
+            parsing: FileText.decode(try TextFile.read(path, waits: waits && configurationFile != nil), file: path),
+            file: path,
             readFile: BatchRun.read)
     }
 

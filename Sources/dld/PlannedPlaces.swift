@@ -1,7 +1,7 @@
 import TaskFiles
 import TaskQueue
 
-/// The directories that a plan relies on, and what is wrong with them.
+/// The directories and files that a plan relies on, and what is wrong with them.
 struct PlannedPlaces: Sendable {
     struct Place: Sendable {
         let path: String
@@ -24,6 +24,7 @@ struct PlannedPlaces: Sendable {
                 case .downloadRoot: .downloads(makes: named.path == downloads)
                 case .uploadRoot: .uploads
                 case .watch: .watch
+                case .certificates: .certificates
                 }
             return Place(path: named.path, use: use, named: named)
         }

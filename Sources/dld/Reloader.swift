@@ -16,6 +16,8 @@ actor Reloader {
     private var plan: DaemonPlan
     private var watcher: DirectoryWatcher?
     private var hasEnded = false
+    /// What was wrong with queue files when they were last applied.
+    private var queueFileProblems: [String] = []
     /// Why the file that there is now does not count.
     private var refusal: String?
     private var underWay: Task<Result<[String], QueueHandler.ReloadRefusal>, Never>?
@@ -67,7 +69,7 @@ actor Reloader {
         LogLevelSwitch.level = changed.logLevel
         access.rule = changed.access
         var notes = changed.warnings + unusable.map { $0.place.text($0.problem.description) }
-        if changed.isServedOtherwise(than: plan) {
+        if changed.inheritedSockets.isEmpty, changed.isServedOtherwise(than: plan) {
             notes.append("control.socket, control.mode and control.group count from the daemon's next start on")
         }
         let watchesAnew =
@@ -85,7 +87,8 @@ actor Reloader {
     func problems() async -> [String] {
         let places = await PlannedPlaces(plan).problems(on: queue, plan.queueSettings.inspector)
         return (refusal.map { ["the configuration was refused, and the one before it counts: \($0)"] } ?? [])
-            + plan.warnings + places.map { $0.place.text($0.problem.description) } + (watcher?.problems ?? [])
+            + plan.warnings + queueFileProblems + places.map { $0.place.text($0.problem.description) }
+            + (watcher?.problems ?? [])
     }
 
     /// Watches the directories that the configuration names, in place of those that were watched.
@@ -108,6 +111,7 @@ actor Reloader {
     @discardableResult
     func applyQueueFiles() async -> [String] {
         var notes: [String] = []
+        queueFileProblems = []
         for path in QueueFiles.matching(plan.configuration.queues) {
             do {
                 let batch = try BatchRun(file: path, uid: plan.uid)
@@ -126,6 +130,7 @@ actor Reloader {
                 let text = (error as? QueueError).map { "\(path): \($0.text)" } ?? "\(error)"
                 logger.error("a queue file is not applied", metadata: ["error": "\(text)"])
                 notes.append(text)
+                queueFileProblems.append("a queue file is not applied: \(text)")
             }
         }
         return notes

@@ -15,7 +15,7 @@ struct StandIn: Sendable {
     let logger: Logger
 
     /// Milliseconds from one attempt to start to the next.
-    private static let interval: Milliseconds = 200
+    private static let interval: Milliseconds = 50
     /// Milliseconds without a request after which the process ends.
     private static let quiet: Milliseconds = 1_000
     /// Milliseconds after which it ends in any case, so that `systemctl start` reports the failure.

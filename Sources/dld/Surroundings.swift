@@ -59,7 +59,12 @@ struct Surroundings {
     /// - Returns: `nil` where nobody says where sockets go.
     var socket: String? {
         if let directory = first("RUNTIME_DIRECTORY") { return directory + "/dld.sock" }
-        if uid != 0, let directory = environment["XDG_RUNTIME_DIR"] { return directory + "/dld/dld.sock" }
+        // Root's own daemon is not the system's, where the two can be told apart.
+        if uid != 0 || environment["STATE_DIRECTORY"] == nil, let directory = environment["XDG_RUNTIME_DIR"],
+            directory.hasPrefix("/")
+        {
+            return directory + "/dld/dld.sock"
+        }
         return isSystem ? Self.systemSocket : nil
     }
 

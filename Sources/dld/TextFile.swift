@@ -14,10 +14,21 @@ enum TextFile {
 
     static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
+    /// Whether there is surely nothing at `path`. A link that leads nowhere, and a path that this process may not go, are
+    /// no such proof.
+    static func isMissing(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) != 0 && errno == ENOENT
+    }
+
     /// - Parameter waits: for a pipe's writer: at the start alone, later nothing would be heard meanwhile.
     static func read(_ path: String, limit: Int = maximumSize, waits: Bool = false) throws(Failure) -> [UInt8] {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | (waits ? 0 : O_NONBLOCK))
-        guard descriptor >= 0 else { throw Failure(path: path, reason: String(cString: strerror(errno))) }
+        guard descriptor >= 0 else {
+            let error = errno
+            let advice = error == EACCES ? "; let the user of this process read it, and search its directories" : ""
+            throw Failure(path: path, reason: "cannot be opened (\(String(cString: strerror(error))))\(advice)")
+        }
         defer { _ = close(descriptor) }  // nothing was written to it
         var status = stat()
         guard waits || (fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT != S_IFIFO) else {
@@ -28,7 +39,9 @@ enum TextFile {
         while true {
             let count = Glibc.read(descriptor, &chunk, chunk.count)
             if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw Failure(path: path, reason: String(cString: strerror(errno))) }
+            guard count >= 0 else {
+                throw Failure(path: path, reason: "cannot be read (\(String(cString: strerror(errno))))")
+            }
             if count == 0 { return bytes }
             bytes += chunk[..<count]
             guard bytes.count <= limit else {

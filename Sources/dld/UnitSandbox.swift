@@ -36,21 +36,23 @@ struct UnitSandbox {
     /// - Returns: `nil` where the unit is not in the way.
     func problem(with path: String, for use: PlaceUse) -> String? {
         let isBound = Self.lies(path, beneath: bound)
-        if PlaceInspector.isHidden(path), ["yes", "tmpfs"].contains(protectsHome), !isBound {
-            let setting = use == .uploads ? "BindReadOnlyPaths" : "BindPaths"
-            if use == .uploads, Self.lies(path, beneath: boundForReading) { return nil }
+        if PlaceInspector.isHidden(path), ["yes", "tmpfs"].contains(protectsHome), protectsHome == "yes" || !isBound {
+            if protectsHome == "tmpfs", use.isOfReading, Self.lies(path, beneath: boundForReading) { return nil }
             return "ProtectHome=\(protectsHome) hides \(path) from \(unit); "
-                + PlaceInspector.dropIn("\(setting)=\(path)", unit: unit)
+                + PlaceInspector.dropIn(PlaceInspector.showing(path, for: use), unit: unit)
         }
-        guard use != .uploads, !isBound, !Self.lies(path, beneath: writable), isReadOnly(path) else { return nil }
+        if hasPrivateTemporaryFiles, PlaceInspector.isTemporary(path), !isBound {
+            return "PrivateTmp=yes hides \(path) from \(unit); name a directory outside of /tmp and /var/tmp"
+        }
+        guard !use.isOfReading, !isBound, !Self.lies(path, beneath: writable), isReadOnly(path) else { return nil }
         return "\(path) is read-only for \(unit) (ProtectSystem=\(protectsSystem)); "
-            + PlaceInspector.dropIn("ReadWritePaths=\(path)", unit: unit)
+            + PlaceInspector.dropIn(["ReadWritePaths=-\(path)"], unit: unit)
     }
 
     private func isReadOnly(_ path: String) -> Bool {
-        let whole = hasPrivateTemporaryFiles && Self.lies(path, beneath: ["/tmp", "/var/tmp"])
         switch protectsSystem {
-        case "strict": return !whole
+        // The file systems of the kernel's interfaces stay as they are.
+        case "strict": return !Self.lies(path, beneath: ["/dev", "/proc", "/sys"])
         case "full": return Self.lies(path, beneath: ["/usr", "/boot", "/efi", "/etc"])
         case "yes": return Self.lies(path, beneath: ["/usr", "/boot", "/efi"])
         default: return PlaceInspector.isHidden(path) && protectsHome == "read-only"

@@ -12,6 +12,8 @@ struct PlaceTests {
         ("downloads: {roots: [@DIR@/none]}\n", "dld.yaml:1:21: @DIR@/none does not exist; make the directory"),
         ("downloads: {roots: [@DIR@/dld.yaml]}\n", "dld.yaml:1:21: @DIR@/dld.yaml is not a directory"),
         ("uploads: {roots: [@DIR@/none]}\n", "dld.yaml:1:19: @DIR@/none does not exist"),
+        ("control: {admin-group: nosuch}\n", "dld.yaml:1:24: control.admin-group: there is no group nosuch"),
+        ("tls: {ca-file: @DIR@/none}\n", "dld.yaml:1:16: @DIR@/none does not exist; name a file that is there"),
         ("watch: [{directory: @DIR@/none}]\n", "dld.yaml:1:21: @DIR@/none does not exist"),
         ("uploads:\n  roots:\n    - @DIR@\n    - @DIR@/none\n", "dld.yaml:4:7: @DIR@/none does not exist"),
     ]
@@ -56,6 +58,47 @@ struct PlaceTests {
         #expect(try await daemon.dlctl("status").output.contains("problems") == false)
         #expect(try await daemon.dlctl("add", "--wait", "--directory", place, server.url("/a")).succeeded)
         daemon.expectTidy()
+    }
+
+    @Test("a task whose root the configuration no longer names waits, and goes on once it does")
+    func unnamed() async throws {
+        let server = try ScriptedServer(["/a": [.status(200, body: "a")]])
+        let right = quickRetries + "downloads: {roots: [@DIR@/downloads, @DIR@/disk]}\n"
+        let daemon = try DaemonProcess(configuration: right)
+        let place = try daemon.directory.makeDirectory("disk")
+        try await daemon.start()
+        let id = try await daemon.add("--paused", "--directory", place, server.url("/a"))
+        try await daemon.terminate()
+        try daemon.configure(quickRetries + "downloads: {roots: [@DIR@/downloads, @DIR@/disc]}\n")
+        try await daemon.start()
+        #expect(try await daemon.dlctl("resume", "\(id)").succeeded)
+        let waiting = try await daemon.state(of: id, "to wait") { $0.state == .waiting || $0.state == .failed }
+        #expect(waiting.reason == .disk && waiting.error?.code == .pathNotAllowed && waiting.attempts == 0)
+        try daemon.configure(right)
+        #expect(try await daemon.dlctl("reload").succeeded)
+        #expect(try await daemon.settled(id).state == .completed)
+        daemon.expectTidy()
+    }
+
+    @Test("a configuration that cannot be opened is none that is missing", .enabled(if: isRoot))
+    func unreachableConfiguration() async throws {
+        let home = try TemporaryDirectory(mode: 0o755)
+        try home.makeDirectory("dld")
+        let file = try home.write("limits: {active-tasks: 1}\n", to: "dld/dld.yaml")
+        let check = [
+            "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups",
+            try DaemonProcess.program("dld"), "--check-config",
+        ]
+        func run() async throws -> Outcome {
+            try await TestSupport.run(check, environment: ["XDG_CONFIG_HOME": home.path, "HOME": home.path])
+        }
+        #expect(chmod(home.file("dld"), 0o700) == 0)
+        let closed = try await run()
+        #expect(
+            closed.status == .exited(78) && closed.error.contains("cannot be opened (Permission denied)"), "\(closed)")
+        #expect(chmod(home.file("dld"), 0o755) == 0 && unlink(file) == 0 && symlink("nowhere", file) == 0)
+        let dangling = try await run()
+        #expect(dangling.status == .exited(78) && dangling.error.contains("No such file or directory"), "\(dangling)")
     }
 
     @Test("a task whose place goes away waits for the disk, burns no attempt, says why, and goes on when it is back")

@@ -81,6 +81,7 @@ struct ConfigurationTests {
         expected.places = [
             .init(path: "/srv/d", use: .downloadDirectory), .init(path: "/srv/d", use: .downloadRoot),
             .init(path: "/srv/e f", use: .downloadRoot), .init(path: "/srv/u", use: .uploadRoot),
+            .init(path: "/etc/ca.pem", use: .certificates),
         ]
         #expect(try Configuration(parsing: lines.joined(separator: lineEnd), file: "f") == expected)
     }

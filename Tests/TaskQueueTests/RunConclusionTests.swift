@@ -108,6 +108,8 @@ struct RunConclusionTests {
         (TransferError(.io, "m", systemError: ENOENT), .waiting, .disk, "io", false),
         (TransferError(.io, "m", systemError: EROFS), .waiting, .disk, "io", false),
         (TransferError(.io, "m", systemError: EIO), .waiting, .disk, "io", false),
+        (TransferError(.pathNotAllowed, "m", systemError: EPERM), .waiting, .disk, "path-not-allowed", false),
+        (TransferError(.pathNotAllowed, "m", systemError: ELOOP), .failed, nil, "path-not-allowed", true),
         (TransferError(.volumeDetached, "m"), .waiting, .disk, "io", false),
         (TransferError(.loginRefused, "m"), .paused, .auth, "permission-denied", true),
         (TransferError(.notFound, "m"), .failed, nil, "http-404", true),

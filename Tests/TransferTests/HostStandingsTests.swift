@@ -101,6 +101,20 @@ struct HostStandingsTests {
         #expect(standings.admit(to: host, now: later) == .wait(milliseconds: 2000))
     }
 
+    @Test("a probe that brings bytes lets others follow at once, and one failure opens the breaker again, for longer")
+    func probeWithBytes() {
+        var standings = opened()
+        standings.noteBytes(of: host)
+        #expect(standings.admit(to: host, now: 500) == .wait(milliseconds: 500))
+        #expect(standings.admit(to: host, now: 1000) == .go)
+        #expect(standings.admit(to: host, now: 1001) != .go)
+        standings.noteBytes(of: host)
+        #expect(standings.admit(to: host, now: 1001) == .go)
+        #expect(standings.admit(to: host, now: 1001) == .go)
+        #expect(standings.note(.failed, of: host, now: 1002) == true)
+        #expect(standings.admit(to: host, now: 1002) == .wait(milliseconds: 2000))
+    }
+
     @Test("Retry-After holds the whole host, alive or not, for a day at most")
     func retryAfter() {
         var standings = HostStandings(policy: policy)

@@ -21,23 +21,12 @@ import Testing
         #expect(!Terminal.movesCursor([:]))
     }
 
-    @Test("a terminal that cuts lines off in place of wrapping them is known by its name")
-    func reflow() {
-        #expect(Terminal.reflows(["TERM": "xterm-256color"]))
-        #expect(Terminal.reflows(["TERM": "screen-256color", "TMUX": "/tmp/tmux,1,0"]))
-        #expect(!Terminal.reflows(["TERM": "screen"]))
-        #expect(!Terminal.reflows(["TERM": "linux"]))
-    }
-
-    @Test("lines that a narrower terminal wrapped are drawn over with all their rows")
-    func rows() {
-        #expect(ProgressView.rows(of: [79, 79, 6], columns: 80) == 3)
-        #expect(ProgressView.rows(of: [79, 79, 6], columns: 40) == 5)
-        #expect(ProgressView.rows(of: [80, 40, 0], columns: 40) == 4)
-        #expect(ProgressView.rows(of: [79], columns: 200) == 1)
-        #expect(ProgressView.rows(of: [79, 79], columns: .max) == 2)
-        #expect(ProgressView.rows(of: [3], columns: 0) == 3)
-        #expect(ProgressView.rows(of: [], columns: 80) == 0)
+    @Test("a drawing begins over the one before it, and at the top of a terminal that was resized")
+    func start() {
+        #expect(ProgressView.start(over: 0, rows: 24, isResized: false) == "")
+        #expect(ProgressView.start(over: 3, rows: 24, isResized: false) == "\u{1B}[3A\r")
+        #expect(ProgressView.start(over: 30, rows: 24, isResized: false) == "\u{1B}[23A\r")
+        #expect(ProgressView.start(over: 3, rows: 24, isResized: true) == "\u{1B}[H\u{1B}[2J")
     }
 
     @Test("the locale says whether UTF-8 may be drawn, LC_ALL before LC_CTYPE before LANG")

@@ -45,11 +45,6 @@ import Testing
         #expect(DisplayWidth.of("1️⃣🇩🇪") == 4)
     }
 
-    @Test("colours take no columns")
-    func painted() {
-        #expect(DisplayWidth.ofPainted("\u{1B}[36m██\u{1B}[0m\u{1B}[2m░\u{1B}[0m  日") == 7)
-    }
-
     @Test("what is cut off is marked, and no wide character is halved")
     func fit() {
         #expect(DisplayWidth.fit("abcdef", 6) == "abcdef")
@@ -143,7 +138,10 @@ import Testing
         (half.bytesDone, half.bytesTotal) = (3, 4)
         #expect(Describe.state(half, now: 0) == "paused 75%")
         #expect(Describe.state(sampleTask(7, .paused, reason: .auth), now: 0) == "paused: the server refuses access")
-        #expect(Describe.ending(sampleTask(7, .paused, reason: .auth)) == "task 7 is paused: auth")
+        #expect(
+            Describe.ending(sampleTask(7, .paused, reason: .auth))
+                == "task 7 is paused: auth; say who you are: dlctl set 7 --user NAME --password-file FILE "
+                + "(or --header 'K: V')")
     }
 
     @Test("counts stand in the order of a task's life, without those that are none")

@@ -1,7 +1,7 @@
 import Glibc
 import TaskModel
 
-/// What a directory is used for.
+/// What a directory, or a file, is used for.
 package enum PlaceUse: Sendable, Equatable {
     /// Downloads go there. `makes`: the daemon makes what is missing of the path.
     case downloads(makes: Bool)
@@ -9,12 +9,18 @@ package enum PlaceUse: Sendable, Equatable {
     case watch
     /// Uploads are read from beneath it.
     case uploads
+    /// A file of certificates.
+    case certificates
+
+    /// It is only read.
+    package var isOfReading: Bool { self == .uploads || self == .certificates }
 
     fileprivate var access: Int32 {
         switch self {
         case .downloads: W_OK | X_OK
         case .watch: R_OK | W_OK | X_OK
         case .uploads: X_OK
+        case .certificates: R_OK
         }
     }
 }
@@ -69,8 +75,10 @@ package struct PlaceInspector: Sendable, Equatable {
             if error == ENOENT, case .downloads(makes: true) = use { return problem(makingUp: path) }
             return problem(reaching: path, error, use)
         }
-        guard information.st_mode & S_IFMT == S_IFDIR else {
-            return PlaceProblem(systemError: ENOTDIR, description: "\(path) is not a directory")
+        let wanted = use == .certificates ? S_IFREG : S_IFDIR
+        guard information.st_mode & S_IFMT == wanted else {
+            let kind = use == .certificates ? "a file" : "a directory"
+            return PlaceProblem(systemError: ENOTDIR, description: "\(path) is not \(kind)")
         }
         guard faccessat(AT_FDCWD, path, use.access, AT_EACCESS) != 0 else { return nil }
         return problem(accessing: path, errno, use)
@@ -86,8 +94,7 @@ package struct PlaceInspector: Sendable, Equatable {
     private func problem(reaching path: String, _ error: Int32, _ use: PlaceUse) -> PlaceProblem {
         let text =
             switch error {
-            case ENOENT:
-                "\(path) does not exist; \(hidden(path, use) ?? "make the directory, or mount what belongs there")"
+            case ENOENT: "\(path) does not exist; \(hidden(path, use) ?? Self.remedy(forMissing: use))"
             case EACCES, EPERM:
                 "the user \(user) cannot reach \(path); "
                     + (hidden(path, use) ?? "let it search the directories that lead there (chmod o+x, or setfacl)")
@@ -97,12 +104,17 @@ package struct PlaceInspector: Sendable, Equatable {
         return PlaceProblem(systemError: error, description: text)
     }
 
+    private static func remedy(forMissing use: PlaceUse) -> String {
+        use == .certificates ? "name a file that is there" : "make the directory, or mount what belongs there"
+    }
+
     private func problem(accessing path: String, _ error: Int32, _ use: PlaceUse) -> PlaceProblem {
         let deed =
             switch use {
             case .downloads: "written to"
             case .watch: "read and written to"
             case .uploads: "searched"
+            case .certificates: "read"
             }
         let text =
             switch error {
@@ -117,15 +129,29 @@ package struct PlaceInspector: Sendable, Equatable {
     /// What makes a read-only directory writable.
     private func writableRemedy(_ path: String) -> String {
         guard let unit else { return "mount its file system for writing" }
-        return Self.dropIn(Self.isHidden(path) ? "BindPaths=\(path)" : "ReadWritePaths=\(path)", unit: unit)
+        return Self.dropIn(["ReadWritePaths=-\(path)"], unit: unit)
             + "; a file system that is mounted read-only has to be mounted for writing first"
     }
 
-    /// What shows a directory that `ProtectHome=` hides; `nil` where it is not one of those.
+    /// What helps where the unit may hide a directory; `nil` where it does not.
     private func hidden(_ path: String, _ use: PlaceUse) -> String? {
-        guard let unit, Self.isHidden(path) else { return nil }
-        let setting = use == .uploads ? "BindReadOnlyPaths" : "BindPaths"
-        return "ProtectHome= may hide it from \(unit): " + Self.dropIn("\(setting)=\(path)", unit: unit)
+        guard let unit else { return nil }
+        if Self.isTemporary(path) {
+            return "PrivateTmp= may hide it from \(unit): name a directory outside of /tmp and /var/tmp"
+        }
+        guard Self.isHidden(path) else { return nil }
+        return "ProtectHome= may hide it from \(unit): " + Self.dropIn(Self.showing(path, for: use), unit: unit)
+    }
+
+    /// The settings that show a directory beneath /home, /root or /run/user to a service. With `ProtectHome=yes` nothing
+    /// can be bound beneath them.
+    package static func showing(_ path: String, for use: PlaceUse) -> [String] {
+        ["ProtectHome=tmpfs", use.isOfReading ? "BindReadOnlyPaths=-\(path)" : "BindPaths=-\(path)"]
+    }
+
+    /// Whether a path lies where `PrivateTmp=yes` shows another directory (systemd.exec(5)).
+    package static func isTemporary(_ path: String) -> Bool {
+        ["/tmp/", "/var/tmp/"].contains { (path + "/").hasPrefix($0) }
     }
 
     /// Whether a path lies where `ProtectHome=yes` hides everything (systemd.exec(5)).
@@ -133,8 +159,9 @@ package struct PlaceInspector: Sendable, Equatable {
         ["/home/", "/root/", "/run/user/"].contains { (path + "/").hasPrefix($0) }
     }
 
-    /// - Parameter setting: a line of the section `[Service]`.
-    package static func dropIn(_ setting: String, unit: String) -> String {
-        "write `[Service] \(setting)` into a drop-in (systemctl edit \(unit)) and restart the service"
+    /// - Parameter settings: lines of the section `[Service]`.
+    package static func dropIn(_ settings: [String], unit: String) -> String {
+        let lines = settings.map { "`\($0)`" }.joined(separator: " and ")
+        return "put \(lines) beneath a line `[Service]` in a drop-in (systemctl edit \(unit)) and restart the service"
     }
 }

@@ -47,6 +47,11 @@ struct HostGate {
         if names.count > 2 * HostStandings.maximumHosts { names = names.filter { standings.knows($0.value) } }
     }
 
+    /// Bytes come from a host.
+    mutating func noteBytes(of mark: Int64) {
+        if let host = names[mark] { standings.noteBytes(of: host) }
+    }
+
     /// There is another network: what could not be reached may be now.
     mutating func networkChanged() { unreachable.removeAll() }
 

@@ -260,6 +260,7 @@ struct TaskChooser {
     /// The host sends.
     mutating func noteAnswer(of place: Place) {
         slots.set(place.hostMark, isAnswering: true)
+        gate.noteBytes(of: place.hostMark)
     }
 
     /// A run ended.

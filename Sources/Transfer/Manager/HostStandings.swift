@@ -39,6 +39,13 @@ package struct HostStandings: Sendable {
         /// Asked by the server not to come before.
         var heldUntil: Int64?
 
+        /// The probe goes on, and so may others; one more failure and the breaker is open again.
+        mutating func passProbe() {
+            opensAt = nil
+            probedUntil = nil
+            failures = HostStandings.failureLimit - 1
+        }
+
         /// Nothing is to be waited for from then on.
         var freeAt: Int64 { max(opensAt ?? .min, max(probedUntil ?? .min, heldUntil ?? .min)) }
     }
@@ -62,10 +69,7 @@ package struct HostStandings: Sendable {
         standing.heldUntil = nil
         guard standing.opensAt != nil else { return .go }
         if standing.probedUntil != nil {
-            // It goes on, and so may others; one more failure and the breaker is open again.
-            standing.opensAt = nil
-            standing.probedUntil = nil
-            standing.failures = Self.failureLimit - 1
+            standing.passProbe()
             return .go
         }
         standing.probedUntil = Self.after(Self.probeTime, now)
@@ -113,6 +117,12 @@ package struct HostStandings: Sendable {
             return true
         case .failed: return fail(host, now: now)
         }
+    }
+
+    /// Bytes come from `host`: a probe that is on its way has not to end before others follow it.
+    package mutating func noteBytes(of host: String) {
+        guard hosts[host]?.probedUntil != nil else { return }
+        hosts[host]?.passProbe()
     }
 
     private mutating func fail(_ host: String, now: Int64) -> Bool {

@@ -59,7 +59,7 @@ struct Upload: DaemonCommand {
 
     func validate() throws {
         let files = files
-        guard !files.isEmpty else { throw ValidationError("Give the file and the URL: dlctl upload FILE URL.") }
+        guard !files.isEmpty else { throw ValidationError("Give the files and the URL: dlctl upload FILE… URL.") }
         guard files.count == 1 || transfer.key == nil else { throw ValidationError("--key is for one file alone.") }
     }
 

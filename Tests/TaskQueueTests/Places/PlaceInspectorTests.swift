@@ -43,8 +43,28 @@ struct PlaceInspectorTests {
         let use: PlaceUse = forUploads ? .uploads : .watch
         let problem = try #require(service.problem(with: "/home/nobody-here/x", for: use))
         let setting = forUploads ? "BindReadOnlyPaths" : "BindPaths"
-        #expect(problem.description.contains("`[Service] \(setting)=/home/nobody-here/x`"), "\(problem)")
+        let lines = "`ProtectHome=tmpfs` and `\(setting)=-/home/nobody-here/x`"
+        #expect(problem.description.contains(lines), "\(problem)")
         #expect(problem.description.contains("systemctl edit dld.service"))
+    }
+
+    @Test("a file of certificates is one that can be read")
+    func certificates() throws {
+        let directory = try TemporaryDirectory()
+        let file = try directory.write("x", to: "ca.pem")
+        #expect(inspector.problem(with: file, for: .certificates) == nil)
+        #expect(
+            inspector.problem(with: directory.path, for: .certificates)?.description.contains("is not a file") == true)
+        let missing = inspector.problem(with: file + "x", for: .certificates)
+        #expect(missing?.description == "\(file)x does not exist; name a file that is there")
+    }
+
+    @Test("a service is told that its own /tmp is another")
+    func temporary() throws {
+        var service = inspector
+        service.unit = "dld.service"
+        let problem = try #require(service.problem(with: "/tmp/nobody-made/x", for: .watch))
+        #expect(problem.description.contains("name a directory outside of /tmp and /var/tmp"), "\(problem)")
     }
 
     @Test("a path lies beneath a hidden place by its components")
