@@ -282,10 +282,10 @@ extension TaskSpecification {
             try Self.refuse(directory, "directory", "belongs to downloads")
             try Self.refuse(checksum, "checksum", "belongs to downloads")
             try Self.refuse(metalink ? metalink : nil, "metalink", "belongs to downloads")
-            try Self.refuse(mirrors.first, "mirrors", "belong to downloads")
+            try Self.refuse(mirrors.first, "mirrors", "is for downloads alone")
             try Self.refuse(checksumURL, "checksumURL", "belongs to downloads")
             try Self.refuse(size, "size", "belongs to downloads")
-            try Self.refuse(pieceHashes, "pieceHashes", "belong to downloads")
+            try Self.refuse(pieceHashes, "pieceHashes", "is for downloads alone")
             try Self.refuse(connections, "connections", "belongs to downloads")
             guard let file, file.utf8.first == UInt8(ascii: "/") else {
                 throw FieldError(field: "file", message: "give the absolute path of the file to upload")
@@ -437,7 +437,7 @@ extension TaskSpecification {
             schemes.contains(proxy[..<separator.lowerBound].lowercased())
         else {
             throw FieldError(
-                field: "proxy", message: "begin it with one of \(schemes.map { $0 + "://" }.joined(separator: ", "))")
+                field: "proxy", message: "must begin with one of \(schemes.map { $0 + "://" }.joined(separator: ", "))")
         }
         let plain = "http" + proxy[separator.lowerBound...]
         _ = try TaskAddress(parsing: plain, field: "proxy")

@@ -67,7 +67,9 @@ enum Describe {
 
     /// Why a task that was waited for did not complete, in one line.
     static func ending(_ task: TaskStatus) -> String {
-        let error = task.error.map { ": \($0.code): \($0.message)" } ?? ""
+        // A reason that is the error's own word stands there once.
+        let isReason = task.error?.code.rawValue == task.reason?.rawValue
+        let error = task.error.map { isReason ? ": \($0.message)" : ": \($0.code): \($0.message)" } ?? ""
         switch task.state {
         case .failed: return "task \(task.id) failed\(error)"
         case .cancelled: return "task \(task.id) was cancelled"

@@ -39,6 +39,9 @@ struct Failure: Error, Equatable {
     ///   - advice: what to do about a daemon that does not answer.
     init(_ error: ClientError, names: FieldNames = FieldNames(), advice: DaemonAdvice = .here) {
         switch error {
+        case .noDaemon(let paths, _) where paths.count == 1 && Self.isNoSocket(paths[0]):
+            self.init(.noDaemon, "\(paths[0]) is not a socket; name the daemon's with --socket")
+            code = "no-daemon"
         case .noDaemon(let paths, _):
             self.init(.noDaemon, "\(error); \(advice.start(paths))")
             code = "no-daemon"
@@ -55,6 +58,12 @@ struct Failure: Error, Equatable {
         case .malformedAnswer: self.init(.failed, code: .internal, "\(error)")
         case .rpc(let answer): self.init(answer, names: names)
         }
+    }
+
+    /// Whether something else than a socket is there.
+    private static func isNoSocket(_ path: String) -> Bool {
+        var information = stat()
+        return stat(path, &information) == 0 && information.st_mode & S_IFMT != S_IFSOCK
     }
 
     private init(_ answer: RPCError, names: FieldNames) {

@@ -131,7 +131,15 @@ extension UsageFault {
         }
         guard let unknown else { return nil }
         let long = known.filter { $0.hasPrefix("--") }
-        self.init(unknownOption: unknown, nearest: unknown.hasPrefix("--") ? NearestWord.to(unknown, among: long) : nil)
+        self.init(unknownOption: unknown, nearest: unknown.hasPrefix("--") ? Self.nearest(unknown, long) : nil)
+    }
+
+    /// The dashes, which all have, make no two options alike.
+    private static func nearest(_ option: String, _ known: Set<String>) -> String? {
+        NearestWord.to(String(option.dropFirst(2)), among: known.map { String($0.dropFirst(2)) }).flatMap { found in
+            let shorter = min(found.utf8.count, option.utf8.count - 2)
+            return shorter > 3 || option.dropFirst(2).first == found.first ? "--" + found : nil
+        }
     }
 
     /// `-o, --output <name>` → `-o`, `--output`

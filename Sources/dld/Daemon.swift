@@ -101,11 +101,12 @@ struct Daemon: Service {
         for warning in plan.warnings { logger.warning("\(warning)") }
         let unusable = await PlannedPlaces(plan).problems(on: queue, plan.queueSettings.inspector)
         for (place, problem) in unusable { logger.warning("\(place.text(problem.description))") }
+        let problems = plan.warnings + unusable.map(\.problem.description)
         let server = makeServer()
         try await server.start()
         await queue.start()
         await reloader.startWatching()
-        ServiceManager.notify("READY=1\nSTATUS=\(ServiceManager.status(unusable.map(\.problem)))")
+        ServiceManager.notify("READY=1\nSTATUS=\(ServiceManager.status(problems))")
         logger.info(
             "ready",
             metadata: [

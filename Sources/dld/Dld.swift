@@ -19,7 +19,7 @@ struct Dld: AsyncParsableCommand {
         commandName: "dld",
         abstract: "Downloads and uploads files, and keeps at it until they are done.",
         discussion: """
-            Runs in the foreground. Tasks are kept in the state directory and survive the daemon's end, whatever
+            Runs in the foreground. Tasks are kept in the state directory and survive the daemon's end, whatever \
             ended it. Talk to it with dlctl.
 
             EXAMPLES

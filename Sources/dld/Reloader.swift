@@ -65,7 +65,7 @@ actor Reloader {
             return .failure(.init(message: "\(error)"))
         }
         refusal = nil
-        status = ServiceManager.status(unusable.map(\.problem))
+        status = ServiceManager.status(changed.warnings + unusable.map(\.problem.description))
         LogLevelSwitch.level = changed.logLevel
         access.rule = changed.access
         var notes = changed.warnings + unusable.map { $0.place.text($0.problem.description) }

@@ -1,6 +1,5 @@
 import CSystemd
 import Glibc
-import TaskQueue
 
 /// What systemd and a service it started tell each other (sd_notify(3), sd_listen_fds(3)); nothing where it did not.
 enum ServiceManager {
@@ -21,11 +20,11 @@ enum ServiceManager {
 
     /// The status of a daemon that runs.
     ///
-    /// - Parameter problems: of its places.
-    static func status(_ problems: [PlaceProblem]) -> String {
+    /// - Parameter problems: what needs an administrator, a line for each.
+    static func status(_ problems: [String]) -> String {
         guard let first = problems.first else { return "Ready" }
         let others = problems.count > 1 ? " (and \(problems.count - 1) more)" : ""
-        return "Ready, but \(LogText.printable(first.description))\(others)"
+        return "Ready, but \(LogText.printable(first))\(others)"
     }
 
     static func notify(_ state: String) {

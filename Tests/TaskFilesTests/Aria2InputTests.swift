@@ -157,7 +157,7 @@ struct Aria2InputTests {
             ),
             (
                 "http://h/\n all-proxy=gopher://h:1", 2, 2,
-                "`all-proxy`: begin it with one of http://, https://, socks5://, socks5h://"
+                "`all-proxy`: must begin with one of http://, https://, socks5://, socks5h://"
             ),
             ("http://h/\n pause=yes", 2, 2, "`pause` must be true or false"),
             ("http://h/\n split=0", 2, 2, "`split` must be a whole number from 1"),

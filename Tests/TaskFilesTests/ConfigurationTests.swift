@@ -222,7 +222,7 @@ struct ConfigurationTests {
             ("downloads: {on-conflict: replace}", 26, "one of rename, overwrite, skip, fail"),
             ("uploads: {roots: [./x]}", 19, "give an absolute path"),
             ("tls: {ca-file: ca.pem}", 16, "give an absolute path"),
-            ("network: {proxy: 'proxy:3128'}", 18, "begin it with one of"),
+            ("network: {proxy: 'proxy:3128'}", 18, "must begin with one of"),
             ("hosts: [h]", 8, "`hosts` must be a mapping of hosts"),
             ("hosts: {h: 2}", 12, "`h` must be a mapping"),
             ("hosts: {h: {http-version: 1}}", 27, "one of 1.1, 2, 3, auto"),

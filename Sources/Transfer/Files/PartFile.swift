@@ -162,9 +162,12 @@ public final class PartFile: Sendable {
 
     /// Makes sure that it is this file that has the part's name, and not one that someone put there.
     ///
-    /// - Throws: `remoteChanged`: the file is to be fetched anew.
+    /// - Throws: `remoteChanged`: the file is to be fetched anew; otherwise where the directory does not let one look.
     func checkName() throws(TransferError) {
-        guard let information = directory.status(of: name), UInt64(information.st_ino) == inode else {
+        var information = stat()
+        let isFound = fstatat(directory.descriptor.raw, name, &information, AT_SYMLINK_NOFOLLOW) == 0
+        if !isFound, errno != ENOENT { throw .file(errno, doing: "look for the part file") }
+        guard isFound, UInt64(information.st_ino) == inode else {
             throw TransferError(.remoteChanged, "someone took the part file away")
         }
     }

@@ -126,7 +126,8 @@ struct Upload: DaemonCommand {
         if stat(path, &information) == 0 {
             guard information.st_mode & S_IFMT == S_IFREG else { throw refuse("is not a regular file") }
         } else if errno == ENOENT || errno == ENOTDIR {
-            throw refuse(SystemText.error(errno))
+            let isURL = file.contains("://")
+            throw refuse(SystemText.error(errno) + (isURL ? "; the URL comes last: dlctl upload FILE… URL" : ""))
         }
         return path
     }
