@@ -11,8 +11,12 @@ final class PlaceGuard: Sendable {
 
     private let work = BlockingWork(name: "places")
     private let clock: QueueClock
-    /// Of a verdict that is outstanding for longer than ``limit``.
-    private let isHanging = Mutex(false)
+    /// Milliseconds for which a place that could be used is not looked at again: many tasks come one by one.
+    private static let memory: Milliseconds = 100
+    /// The place that was last found usable, and until when that counts, of a clock that no one sets.
+    private let usable = Mutex<(place: DownloadPlace, until: Milliseconds)?>(nil)
+    /// Looks that have not returned, and whether one of them takes longer than ``limit``.
+    private let looks = Mutex((outstanding: 0, isHanging: false))
 
     init(clock: QueueClock) {
         self.clock = clock
@@ -22,26 +26,38 @@ final class PlaceGuard: Sendable {
     func problem(
         in places: [Admission.PlacedTask], _ inspector: PlaceInspector
     ) async -> (index: Int, problem: PlaceProblem)? {
+        let only = places.count == 1 ? places.first?.place : nil
+        let now = clock.monotonic()
+        if let only, let known = usable.withLock({ $0 }), known.place == only, now < known.until { return nil }
         let found = await judge { () -> (index: Int, problem: PlaceProblem)? in
             for placed in places {
                 if let problem = placed.place.problem(inspector) { return (placed.index, problem) }
             }
             return nil
         }
-        return found ?? nil
+        guard let found else { return nil }
+        usable.withLock { usable in usable = found == nil ? only.map { ($0, now + Self.memory) } : nil }
+        return found
     }
 
     /// Runs `body`, which may block.
     ///
     /// - Returns: `nil` where it does not return in time, or one before it has not returned.
     func judge<Verdict: Sendable>(_ body: @escaping @Sendable () -> Verdict) async -> Verdict? {
-        guard !isHanging.withLock({ $0 }) else { return nil }
+        let mayLook = looks.withLock { looks in
+            if !looks.isHanging { looks.outstanding += 1 }
+            return !looks.isHanging
+        }
+        guard mayLook else { return nil }
         let verdict = await work.run(within: Self.limit, clock) { [self] in
             let verdict = body()
-            isHanging.withLock { $0 = false }
+            looks.withLock { looks in
+                looks.outstanding -= 1
+                if looks.outstanding == 0 { looks.isHanging = false }
+            }
             return verdict
         }
-        if verdict == nil { isHanging.withLock { $0 = true } }
+        if verdict == nil { looks.withLock { $0.isHanging = $0.outstanding > 0 } }
         return verdict
     }
 }

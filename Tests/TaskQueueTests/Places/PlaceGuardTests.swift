@@ -1,0 +1,38 @@
+import Glibc
+import Synchronization
+import TaskModel
+import TestSupport
+import Testing
+
+@testable import TaskQueue
+
+@Suite("Judging places off the clients' threads")
+struct PlaceGuardTests {
+    @Test("a look that hangs delays one call, none after it while it hangs, and is forgotten once it returns")
+    func hanging() async throws {
+        let clock = ManualClock()
+        let placeGuard = PlaceGuard(clock: clock.clock)
+        let isReleased = Mutex(false)
+        let hanging = Task {
+            await placeGuard.judge {
+                while !isReleased.withLock({ $0 }) { usleep(1_000) }
+                return 1
+            }
+        }
+        let isOver = Mutex(false)
+        let verdict = Task {
+            let verdict = await hanging.value
+            isOver.withLock { $0 = true }
+            return verdict
+        }
+        try await eventually(that: "the time is over") {
+            clock.advance(by: 1_000)
+            return isOver.withLock { $0 }
+        }
+        #expect(await verdict.value == nil)
+        // Nobody waits for it.
+        #expect(await placeGuard.judge { 2 } == nil)
+        isReleased.withLock { $0 = true }
+        try await eventually(that: "places are judged again") { await placeGuard.judge { 3 } == 3 }
+    }
+}
