@@ -95,16 +95,8 @@ struct FailureTests {
 
     @Test("a name that does not exist fails with dns")
     func unresolvable() async throws {
-        var prefix: [String] = []
         let place = try TemporaryDirectory()
-        if isRoot {
-            // Whatever resolver this machine has or lacks: here the hosts file is all that is asked.
-            let file = try place.write("hosts: files\n", to: "nsswitch.conf")
-            prefix = [
-                "unshare", "--mount", "sh", "-c", "mount --bind \(file) /etc/nsswitch.conf && exec \"$@\"", "sh",
-            ]
-        }
-        let daemon = try await DaemonProcess.started(quickRetries, prefix: prefix)
+        let daemon = try await DaemonProcess.started(quickRetries, prefix: hostsFileAlone(in: place))
         let id = try await daemon.add("http://no-such-name.invalid/file")
         let task = try await daemon.settled(id)
         #expect(task.state == .failed)

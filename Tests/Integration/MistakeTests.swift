@@ -83,8 +83,9 @@ struct MistakeTests {
     @Test("each is answered with what is wrong, where, and what to do")
     func table() async throws {
         let server = try ScriptedServer(["/a": [.status(200, body: "a")], "/none": [.status(404, body: "")]])
+        let place = try TemporaryDirectory()
         let daemon = try await DaemonProcess.started(
-            "retry: {attempts: 2, base-delay: 10ms, max-delay: 20ms}\n")
+            "retry: {attempts: 2, base-delay: 10ms, max-delay: 20ms}\n", prefix: hostsFileAlone(in: place))
         _ = try await daemon.add("--paused", "http://127.0.0.1:1/1")
         #expect(try await daemon.dlctl("add", "--wait", server.url("/a")).succeeded)
         #expect(try await daemon.dlctl("add", "--wait", server.url("/none")).status == .exited(1))
