@@ -11,7 +11,7 @@ extension ControlClient {
         try addOrFind(tasks).ids
     }
 
-    /// As ``add(_:)``, with those of the ids that the daemon had under their keys already.
+    /// Does what ``add(_:)`` does, and also tells which of the ids the daemon had under their keys already.
     public func addOrFind(_ tasks: [TaskSpecification]) throws(ClientError) -> TaskAddResult {
         try call(.taskAdd, TaskAddParameters(tasks: tasks), unlimited: true)
     }

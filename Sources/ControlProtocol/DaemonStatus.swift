@@ -28,7 +28,7 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
     public var schedulePause: SchedulePause?
     /// Why tasks wait; `null` from a daemon that does not tell.
     public var waiting: Waiting?
-    /// What is wrong around the daemon and needs an administrator, a line for each: places that cannot be used, a
+    /// Problems around the daemon that need an administrator, a line for each: places that cannot be used, a
     /// refused configuration, dropped files that cannot be moved. Told to administrators; empty for others, and `null`
     /// from a daemon that does not tell.
     public var problems: [String]?
@@ -63,7 +63,7 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
 
     /// Tasks that wait for one reason and failed alike.
     public struct Cause: Codable, Sendable, Equatable {
-        /// As the tasks' `reason`.
+        /// The tasks' `reason`.
         public var reason: String
         /// The code of their last error; `null`: they had none.
         public var code: ErrorCode?

@@ -88,7 +88,7 @@ public struct TaskUpdateParameters: MethodParameters {
     public enum Selection: Sendable, Equatable {
         case task(TaskID)
         case tasks([TaskID])
-        /// Those that match; the ones that are completed or cancelled are passed over.
+        /// The tasks that match, without completed and cancelled ones.
         case matching(TaskFilter)
     }
 

@@ -4,7 +4,7 @@ import TaskModel
 public struct TaskAddResult: Codable, Sendable, Equatable {
     /// In the order of the tasks given.
     public var ids: [TaskID]
-    /// Those of ``ids`` that were there before: their owner has a task with the key, and nothing was added.
+    /// The ``ids`` that were there before: their owner has a task with the key, and nothing was added.
     public var found: [TaskID]
 
     public init(ids: [TaskID], found: [TaskID] = []) {

@@ -58,7 +58,7 @@ package struct Configuration: Sendable, Equatable {
             self.init(path: path, use: use, file: "", position: Position())
         }
 
-        /// What is wrong with it, as a mistake in the file.
+        /// Makes a mistake in the file of what is wrong with the place.
         package func error(_ message: String) -> FileError {
             FileError(file: file, at: position, message)
         }
@@ -69,7 +69,7 @@ package struct Configuration: Sendable, Equatable {
         }
     }
 
-    /// Where keys stand in the file, for mistakes that are found once it has been read. All are equal: what a file says
+    /// Positions of keys in the file, for mistakes that are found once it has been read. All are equal: what a file says
     /// does not depend on them.
     package struct Marks: Sendable, Equatable {
         private var places: [String: (file: String, position: Position)] = [:]

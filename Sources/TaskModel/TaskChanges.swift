@@ -29,7 +29,7 @@ public struct TaskChanges: Sendable, Equatable {
     /// Taken back, it takes the password with it.
     public var user: Change<String>?
     public var password: Change<String>?
-    /// It takes the place of a list of digests too; taken back, none of both is asked for.
+    /// Replaces a list of digests too. Where it is taken back, neither is asked for.
     public var checksum: Change<String>?
     /// All mirrors of the task: those that it had are gone.
     public var mirrors: Change<[String]>?

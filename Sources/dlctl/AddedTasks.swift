@@ -7,7 +7,7 @@ import TaskModel
 struct AddedTasks: Equatable {
     /// Those that the call prints: the new ones, and those that it found under their keys.
     var ids: [TaskID]
-    /// Those of ``ids`` that were there before.
+    /// The ``ids`` that were there before.
     var found: [TaskID] = []
     /// Of a batch that was there before: how many entries changed their task, and how many had nothing to change.
     var applied: (updated: Int, unchanged: Int)?

@@ -18,20 +18,18 @@ struct DryRun {
         let client = try context.connect()
         let width = Terminal.isTerminal(STDOUT_FILENO) ? Terminal.size(STDOUT_FILENO).columns : nil
         var table = Table(List.columns, width: width)
+        var array = TaskArray(context.output)
         var total = 0
         let unknown = try forEachPage(client) { page in
             if context.json {
-                for (index, task) in page.enumerated() {
-                    context.output.text(total + index == 0 ? "[" : ",\n ")
-                    context.output.text(context.output.encoded(task))
-                }
+                array.add(page)
             } else {
                 let now = Clock.now()
                 for line in table.page(page.map { Self.row($0, now: now) }) { context.output.line(line) }
             }
             total += page.count
         }
-        if context.json { context.output.line(total == 0 ? "[]" : "]") }
+        if context.json { array.end() }
         context.output.flush()
         if !context.json {
             let errors = Output(STDERR_FILENO)

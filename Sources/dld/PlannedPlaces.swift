@@ -36,7 +36,7 @@ struct PlannedPlaces: Sendable {
 
     /// Forgets the default place, and those beneath the service's state directory.
     mutating func leaveOut(beneath stateDirectory: String) {
-        places.removeAll { $0.named == nil || ($0.path + "/").hasPrefix(stateDirectory + "/") }
+        places.removeAll { $0.named == nil || PlaceInspector.lies($0.path, beneath: [stateDirectory]) }
     }
 
     /// Looks at all of them, and blocks for as long as a file system does.

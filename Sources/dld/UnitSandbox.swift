@@ -35,16 +35,20 @@ struct UnitSandbox {
 
     /// - Returns: `nil` where the unit is not in the way.
     func problem(with path: String, for use: PlaceUse) -> String? {
-        let isBound = Self.lies(path, beneath: bound)
+        let isBound = PlaceInspector.lies(path, beneath: bound)
         if PlaceInspector.isHidden(path), ["yes", "tmpfs"].contains(protectsHome), protectsHome == "yes" || !isBound {
-            if protectsHome == "tmpfs", use.isOfReading, Self.lies(path, beneath: boundForReading) { return nil }
+            if protectsHome == "tmpfs", use.isOfReading, PlaceInspector.lies(path, beneath: boundForReading) {
+                return nil
+            }
             return "ProtectHome=\(protectsHome) hides \(path) from \(unit); "
                 + PlaceInspector.dropIn(PlaceInspector.showing(path, for: use), unit: unit)
         }
         if hasPrivateTemporaryFiles, PlaceInspector.isTemporary(path), !isBound {
             return "PrivateTmp=yes hides \(path) from \(unit); name a directory outside of /tmp and /var/tmp"
         }
-        guard !use.isOfReading, !isBound, !Self.lies(path, beneath: writable), isReadOnly(path) else { return nil }
+        guard !use.isOfReading, !isBound, !PlaceInspector.lies(path, beneath: writable), isReadOnly(path) else {
+            return nil
+        }
         return "\(path) is read-only for \(unit) (ProtectSystem=\(protectsSystem)); "
             + PlaceInspector.dropIn(["ReadWritePaths=-\(path)"], unit: unit)
     }
@@ -52,16 +56,10 @@ struct UnitSandbox {
     private func isReadOnly(_ path: String) -> Bool {
         switch protectsSystem {
         // The file systems of the kernel's interfaces stay as they are.
-        case "strict": return !Self.lies(path, beneath: ["/dev", "/proc", "/sys"])
-        case "full": return Self.lies(path, beneath: ["/usr", "/boot", "/efi", "/etc"])
-        case "yes": return Self.lies(path, beneath: ["/usr", "/boot", "/efi"])
+        case "strict": return !PlaceInspector.lies(path, beneath: ["/dev", "/proc", "/sys"])
+        case "full": return PlaceInspector.lies(path, beneath: ["/usr", "/boot", "/efi", "/etc"])
+        case "yes": return PlaceInspector.lies(path, beneath: ["/usr", "/boot", "/efi"])
         default: return PlaceInspector.isHidden(path) && protectsHome == "read-only"
-        }
-    }
-
-    private static func lies(_ path: String, beneath places: [String]) -> Bool {
-        places.contains { place in
-            place == "/" || path == place || path.utf8.starts(with: (place.hasSuffix("/") ? place : place + "/").utf8)
         }
     }
 }

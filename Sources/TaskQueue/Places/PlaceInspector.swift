@@ -151,12 +151,19 @@ package struct PlaceInspector: Sendable, Equatable {
 
     /// Whether a path lies where `PrivateTmp=yes` shows another directory (systemd.exec(5)).
     package static func isTemporary(_ path: String) -> Bool {
-        ["/tmp/", "/var/tmp/"].contains { (path + "/").hasPrefix($0) }
+        lies(path, beneath: ["/tmp", "/var/tmp"])
     }
 
     /// Whether a path lies where `ProtectHome=yes` hides everything (systemd.exec(5)).
     package static func isHidden(_ path: String) -> Bool {
-        ["/home/", "/root/", "/run/user/"].contains { (path + "/").hasPrefix($0) }
+        lies(path, beneath: ["/home", "/root", "/run/user"])
+    }
+
+    /// Whether a path is one of `places` or leads beneath it, by whole components and by bytes.
+    package static func lies(_ path: String, beneath places: [String]) -> Bool {
+        places.contains { place in
+            path == place || path.utf8.starts(with: (place.hasSuffix("/") ? place : place + "/").utf8)
+        }
     }
 
     /// - Parameter settings: lines of the section `[Service]`.

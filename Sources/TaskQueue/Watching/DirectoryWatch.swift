@@ -60,10 +60,8 @@ struct DirectoryWatch: Sendable {
         + "downloads.roots"
 
     static func isWhereDownloadsGo(_ path: String, _ settings: QueueSettings) -> Bool {
-        let place = resolved(path)
-        return (settings.downloadRoots + [settings.downloadDirectory]).map(resolved).contains { root in
-            place == root || place.utf8.starts(with: (root == "/" ? root : root + "/").utf8)
-        }
+        PlaceInspector.lies(
+            resolved(path), beneath: (settings.downloadRoots + [settings.downloadDirectory]).map(resolved))
     }
 
     /// Without links, where it exists.

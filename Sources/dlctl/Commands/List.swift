@@ -52,17 +52,10 @@ struct List: DaemonCommand {
         }
     }
 
-    /// One array, written while the pages come in.
     private func printJSON(_ client: ControlClient, _ filter: TaskFilter, _ output: Output) throws {
-        var isFirst = true
-        try forEachPage(client, filter) { page in
-            for task in page {
-                output.text(isFirst ? "[" : ",\n ")
-                output.text(output.encoded(task))
-                isFirst = false
-            }
-        }
-        output.line(isFirst ? "[]" : "]")
+        var array = TaskArray(output)
+        try forEachPage(client, filter) { array.add($0) }
+        array.end()
     }
 
     private func printTable(_ client: ControlClient, _ filter: TaskFilter, _ output: Output) throws {
