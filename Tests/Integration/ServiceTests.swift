@@ -97,31 +97,17 @@ struct ServiceTests {
         #expect(mode(daemon.socket).map { $0 & 0o007 } == 0)
     }
 
-    private static var hasSocketActivate: Bool {
-        (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin").split(separator: ":")
-            .contains { access("\($0)/systemd-socket-activate", X_OK) == 0 }
-    }
-
-    @Test(
-        "the daemon serves the socket that systemd hands over, and leaves it there",
-        .enabled(if: hasSocketActivate, "systemd-socket-activate is not here"))
+    @Test("the daemon serves the socket that systemd hands over, and leaves it there")
     func socketActivation() async throws {
         let resource = Resource(size: 1000)
         let server = try ScriptedServer(["/file": [.serve(resource)]])
         let daemon = try DaemonProcess()
-        var arguments = daemon.arguments
-        let flag = try #require(arguments.firstIndex(of: "--socket"))
-        arguments.removeSubrange(flag...flag + 1)
-        let supervisor = try ChildProcess(
-            ["systemd-socket-activate", "--listen", daemon.socket, try DaemonProcess.program("dld")] + arguments,
-            directory: daemon.directory.path)
-        try await eventually(that: "the socket is there") { exists(daemon.socket) }
+        let unit = try SocketUnit(daemon)
         // The first client is what starts the daemon, and it is served.
         let outcome = try await daemon.dlctl("add", "--wait", server.url("/file"))
-        #expect(outcome.succeeded, "\(outcome.error)\(supervisor.standardError)")
+        #expect(outcome.succeeded, "\(outcome.error)\(daemon.log)")
         #expect(resource.difference(fromFileAt: daemon.path("file")) == nil)
-        supervisor.kill(SIGTERM)
-        #expect(try await supervisor.wait() == .exited(0), "\(supervisor.standardError)")
+        #expect(try await unit.stop() == [.exited(0)], "\(daemon.log)")
         #expect(exists(daemon.socket))
     }
 }

@@ -22,9 +22,10 @@ package final class ChildProcess: Sendable {
     ///   - arguments: the program, looked up in `PATH`, and its arguments.
     ///   - environment: replaces or, with `nil`, removes variables of this process's environment.
     ///   - input: what the program reads from its standard input.
+    ///   - listener: a socket that the program finds as descriptor 3.
     package init(
         _ arguments: [String], environment changes: [String: String?] = [:], directory: String? = nil,
-        input: String = ""
+        input: String = "", listener: Int32? = nil
     ) throws {
         command = arguments.joined(separator: " ")
         output = try TemporaryDirectory()
@@ -34,7 +35,8 @@ package final class ChildProcess: Sendable {
         pid = try Spawner.spawn(
             ["setpriv", "--pdeathsig", "KILL", "--", "env", "--chdir", directory ?? "/"] + arguments,
             environment: environment.map { "\($0.key)=\($0.value)" },
-            input: output.file("stdin"), output: output.file("stdout"), error: output.file("stderr"))
+            input: output.file("stdin"), output: output.file("stdout"), error: output.file("stderr"),
+            listener: listener)
     }
 
     deinit { end() }
@@ -102,7 +104,7 @@ private enum Spawner {
 
     static func spawn(
         _ arguments: [String], environment: [String], input: String, output: String,
-        error: String
+        error: String, listener: Int32?
     ) throws -> pid_t {
         try thread.get()
         let done = DispatchSemaphore(value: 0)
@@ -112,7 +114,7 @@ private enum Spawner {
                 let result = Result {
                     try start(
                         arguments, environment: environment, input: input, output: output,
-                        error: error)
+                        error: error, listener: listener)
                 }
                 answer.pid.withLock { $0 = result }
                 done.signal()
@@ -128,7 +130,7 @@ private enum Spawner {
 
     private static func start(
         _ arguments: [String], environment: [String], input: String, output: String,
-        error: String
+        error: String, listener: Int32?
     ) throws -> pid_t {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
@@ -139,9 +141,13 @@ private enum Spawner {
         // No socket of another test may live on in a child and keep a port or a connection open.
         // (An action that closes what was closed meanwhile does no harm.)
         for name in (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? [] {
-            if let descriptor = Int32(name), descriptor > 2 {
+            if let descriptor = Int32(name), descriptor > 2, descriptor != listener {
                 posix_spawn_file_actions_addclose(&actions, descriptor)
             }
+        }
+        if let listener {
+            posix_spawn_file_actions_adddup2(&actions, listener, 3)
+            if listener != 3 { posix_spawn_file_actions_addclose(&actions, listener) }
         }
 
         var attributes = posix_spawnattr_t()

@@ -99,6 +99,19 @@ package final class DaemonProcess: Sendable {
         return child
     }
 
+    /// Starts the daemon on a socket that listens already, as systemd does.
+    func launch(listener: Int32) throws -> ChildProcess {
+        // LISTEN_PID is the process that sh becomes (sd_listen_fds(3)).
+        let shell = ["sh", "-c", "LISTEN_FDS=1 LISTEN_PID=$$ exec \"$@\"", "sh"]
+        var options = arguments
+        if let flag = options.firstIndex(of: "--socket") { options.removeSubrange(flag...flag + 1) }
+        let child = try ChildProcess(
+            shell + [Self.program("dld")] + options, environment: environment, directory: directory.path,
+            listener: listener)
+        process.withLock { $0 = child }
+        return child
+    }
+
     /// Whether someone answers `daemon.status` at this moment.
     package var answers: Bool {
         guard let connection = try? StreamSocket(path: socket) else { return false }
