@@ -168,6 +168,24 @@ ssize_t linux_fgetxattr(int fd, const char *name, void *value, size_t size) {
     return fgetxattr(fd, name, value, size);
 }
 
+int linux_setxattr(const char *path, const char *name, const void *value, size_t size) {
+    return setxattr(path, name, value, size, 0);
+}
+
+ssize_t linux_getxattr(const char *path, const char *name, void *value, size_t size) {
+    return getxattr(path, name, value, size);
+}
+
+int linux_openat_name(int dirfd, const char *name) {
+    return openat(dirfd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+}
+
+int linux_peer_groups(int fd, uint32_t *groups, int capacity) {
+    socklen_t length = (socklen_t)capacity * (socklen_t)sizeof(gid_t);
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &length) != 0) return -1;
+    return (int)(length / sizeof(gid_t));
+}
+
 int linux_fremovexattr(int fd, const char *name) {
     return fremovexattr(fd, name);
 }

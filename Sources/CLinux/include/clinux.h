@@ -64,6 +64,16 @@ int linux_rename_noreplace(int olddir, const char *oldpath, int newdir, const ch
 int linux_fsetxattr(int fd, const char *name, const void *value, size_t size);
 ssize_t linux_fgetxattr(int fd, const char *name, void *value, size_t size);
 int linux_fremovexattr(int fd, const char *name);
+// By path, links followed: also for a descriptor that was opened with O_PATH, by its name in /proc/self/fd.
+int linux_setxattr(const char *path, const char *name, const void *value, size_t size);
+ssize_t linux_getxattr(const char *path, const char *name, void *value, size_t size);
+
+// openat(2) with O_PATH and O_NOFOLLOW: what a name leads to, be it a link, without opening it.
+int linux_openat_name(int dirfd, const char *name);
+
+// Supplementary groups of the peer of a Unix socket at the moment that it connected (SO_PEERGROUPS, unix(7)): up to
+// capacity of them. Returns how many there are, or -1.
+int linux_peer_groups(int fd, uint32_t *groups, int capacity);
 
 // Sets the time of the last change, and leaves that of the last access.
 int linux_set_modification_time(int fd, int64_t seconds);

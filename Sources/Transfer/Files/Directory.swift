@@ -82,10 +82,13 @@ public final class Directory: Sendable {
     }
 
     /// Whether its file system is another machine's, or a program's, and may keep whoever uses it waiting for ever.
-    package var isOnAnotherMachine: Bool {
+    package var isOnAnotherMachine: Bool { Self.isOfAnotherMachine(descriptor.raw) }
+
+    /// As ``isOnAnotherMachine``, of what a descriptor leads to.
+    static func isOfAnotherMachine(_ raw: Int32) -> Bool {
         // NFS, SMB and CIFS, FUSE, Ceph, 9P, AFS, Lustre: statfs(2).
         [0x6969, 0x517B, 0xFF53_4D42, 0xFE53_4D42, 0x6573_5546, 0x00C3_6400, 0x0102_1997, 0x5346_414F, 0x0BD0_0BD0]
-            .contains(linux_file_system_type(descriptor.raw))
+            .contains(linux_file_system_type(raw))
     }
 
     /// The file system that it is on.
@@ -159,6 +162,14 @@ public final class Directory: Sendable {
         if unlinkat(descriptor.raw, name, 0) == 0 { return true }
         guard errno == ENOENT else { throw .file(errno, doing: "remove \(name)") }
         return false
+    }
+
+    /// Whether the finished file `name` is the one that the download called `owner` brought, `size` bytes long.
+    ///
+    /// - Returns: `nil` where nothing has the name.
+    package func holdsPublished(_ name: String, by owner: String, size: Int64) -> Bool? {
+        guard let isOwn = PartFile.isOwn(name, in: self, of: owner, size: size) else { return nil }
+        return isOwn && status(of: name).map { Int64($0.st_size) } == size
     }
 
     /// Removes the finished file `name`, if it is the one that the download called `owner` brought, `size` bytes long.

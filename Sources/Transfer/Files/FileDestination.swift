@@ -26,6 +26,9 @@ public struct FileDestination: Sendable {
     public var modificationTime: Int64?
     /// Only its owner may read the finished file; otherwise whoever the process's umask lets.
     public var isPrivate = false
+    /// The uid of the user for whom it is fetched, in a directory where others have files too: ``Conflict/overwrite``
+    /// replaces hers alone. Absent: whatever has the name.
+    package var user: UInt32?
 
     /// A name, and what holds for the file that gets it; see the properties.
     public init(name: String, conflict: Conflict, digest: FileDigest? = nil, modificationTime: Int64? = nil) {

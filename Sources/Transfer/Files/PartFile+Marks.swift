@@ -7,6 +7,9 @@ extension PartFile {
     private static let mark = "user.dld.part"
     /// Size and time of the last change, while nobody is at work on it.
     private static let leaving = "user.dld.left"
+    /// The uid of the user for whom it is fetched, where that is another one than the process's own; it stays on the
+    /// finished file.
+    private static let beneficiary = "user.dld.user"
     /// At the end of a generation that could not be written on its part, so that the resume data alone know it.
     private static let unmarked = "~"
 
@@ -70,6 +73,19 @@ extension PartFile {
         guard let (descriptor, status) = directory.open(reading: name) else { return errno == ENOENT ? nil : false }
         if let mark = attribute(mark, of: descriptor.raw) { return mark.hasPrefix(owner + "-") }
         return errno == ENOTSUP && status.st_mode & S_IFMT == S_IFREG && Int64(status.st_size) == size
+    }
+
+    /// Notes for whom it is fetched. Where the file system keeps no marks, nobody but the process's own user may replace
+    /// the finished file.
+    func note(user: UInt32) { _ = Self.set(Self.beneficiary, of: descriptor.raw, to: "\(user)") }
+
+    /// Whether the finished file `name` was fetched for `user`. What others could have written says nothing: the caller
+    /// makes sure that the file is the process's own.
+    static func isFetched(_ name: String, in directory: Directory, for user: UInt32) -> Bool {
+        guard let (descriptor, status) = directory.open(reading: name), status.st_mode & S_IFMT == S_IFREG else {
+            return false
+        }
+        return attribute(beneficiary, of: descriptor.raw) == "\(user)"
     }
 
     private static func set(_ name: String, of descriptor: Int32, to value: String) -> Bool {

@@ -17,4 +17,13 @@ enum ProcessFile {
             text += space[..<count]
         }
     }
+
+    /// The process's umask, from the kernel's own account: the call that reads it would change it for all threads.
+    static func umask() -> mode_t {
+        guard let text = read("status") else { return 0o022 }
+        let lines = text.utf8.split(separator: UInt8(ascii: "\n"))
+        guard let line = lines.first(where: { $0.starts(with: "Umask:".utf8) }) else { return 0o022 }
+        let digits = line.drop { !(0x30...0x37).contains($0) }
+        return mode_t(String(decoding: digits, as: UTF8.self), radix: 8) ?? 0o022
+    }
 }

@@ -37,11 +37,12 @@ final class Publisher: Sendable {
 
     private let inbox = Mutex(Inbox())
     private let wakeUp: WakeUp
-    private let permissions: mode_t
+    /// Of the process.
+    private let umask: mode_t
 
     init() throws {
         wakeUp = try WakeUp(counting: true)
-        permissions = 0o666 & ~Self.umask()
+        umask = ProcessFile.umask()
         let started = SystemThread.start(name: "dld-publisher") { [self] in run() }
         guard started else { throw TransferError(.internal, "there is no thread to publish files on") }
     }
@@ -150,7 +151,8 @@ final class Publisher: Sendable {
         }
         let path = try part.checkPlace()
         // A file system without modes, such as FAT, may refuse it; elsewhere the file stays its owner's alone.
-        if !item.destination.isPrivate { _ = fchmod(part.descriptor.raw, permissions) }
+        if !item.destination.isPrivate { _ = fchmod(part.descriptor.raw, directory.permissions(umask: umask)) }
+        if let user = item.destination.user { part.note(user: user) }
         if let time = item.destination.modificationTime {
             _ = linux_set_modification_time(part.descriptor.raw, time)  // a wrong time is no reason to lose the file
         }
@@ -159,6 +161,7 @@ final class Publisher: Sendable {
             PublishedFile(path: Directory.path(of: name, in: path), size: item.size, isVerified: item.isVerified)
         }
         if case .overwrite = item.destination.conflict {
+            try directory.checkReplacing(wanted, for: item.destination.user)
             guard renameat(directory.descriptor.raw, part.name, directory.descriptor.raw, wanted) == 0 else {
                 if errno == EISDIR {
                     throw TransferError(.nameConflict, "\(directory.path(of: wanted)) is a directory")
@@ -213,14 +216,5 @@ final class Publisher: Sendable {
             failures[ObjectIdentifier(directory)] = failure
         }
         return failures
-    }
-
-    /// The process's umask, from the kernel's own account: the call that reads it would change it for all threads.
-    private static func umask() -> mode_t {
-        guard let text = ProcessFile.read("status") else { return 0o022 }
-        let lines = text.utf8.split(separator: UInt8(ascii: "\n"))
-        guard let line = lines.first(where: { $0.starts(with: "Umask:".utf8) }) else { return 0o022 }
-        let digits = line.drop { !(0x30...0x37).contains($0) }
-        return mode_t(String(decoding: digits, as: UTF8.self), radix: 8) ?? 0o022
     }
 }

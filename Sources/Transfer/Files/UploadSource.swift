@@ -30,23 +30,42 @@ public final class UploadSource: Sendable {
     public let mode: UInt32
 
     /// Opens a regular file; anything else is refused, and nothing blocks on a FIFO.
-    public init(path: String) throws(TransferError) {
-        let raw = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+    public convenience init(path: String) throws(TransferError) {
+        let raw = open(path, Self.flags)
         guard raw >= 0 else {
             if errno == ENOENT || errno == ENOTDIR {
                 throw TransferError(.sourceChanged, "there is no file \(path) to upload", systemError: errno)
             }
             throw .file(errno, doing: "open \(path)")
         }
-        let descriptor = FileDescriptorOwner(raw)
+        try self.init(FileDescriptorOwner(raw), path: path)
+    }
+
+    /// Opens what a walk has led to: that very file, whatever its path leads to by now.
+    ///
+    /// - Parameter path: for messages.
+    package convenience init(_ node: PathWalk.Node, path: String) throws(TransferError) {
+        try Self.requireRegular(node.status, path)
+        let raw = open("/proc/self/fd/\(node.descriptor.raw)", Self.flags)
+        guard raw >= 0 else { throw .file(errno, doing: "open \(path)") }
+        try self.init(FileDescriptorOwner(raw), path: path)
+    }
+
+    private static let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
+
+    private init(_ descriptor: FileDescriptorOwner, path: String) throws(TransferError) {
         let status = try descriptor.status()
-        guard status.st_mode & S_IFMT == S_IFREG else {
-            throw TransferError(.invalidRequest, "\(path) is not a regular file")
-        }
+        try Self.requireRegular(status, path)
         self.descriptor = descriptor
         identity = Identity(status)
         owner = status.st_uid
         mode = status.st_mode
+    }
+
+    private static func requireRegular(_ status: stat, _ path: String) throws(TransferError) {
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw TransferError(.invalidRequest, "\(path) is not a regular file")
+        }
     }
 
     /// Reads what comes next of the file in the state that it was opened in.

@@ -1,0 +1,141 @@
+import CLinux
+import Glibc
+
+/// A POSIX access control list (acl(5)), in the form that the kernel keeps in an extended attribute.
+package struct AccessControlList: Sendable, Equatable {
+    /// What an entry is about.
+    package enum Tag: UInt16, Sendable {
+        case owner = 0x01
+        case user = 0x02
+        case owningGroup = 0x04
+        case group = 0x08
+        case mask = 0x10
+        case other = 0x20
+    }
+
+    package struct Entry: Sendable, Equatable {
+        package var tag: Tag
+        /// Read 4, write 2, execute 1.
+        package var permissions: UInt16
+        /// The uid or gid of ``Tag/user`` and ``Tag/group``; `UInt32.max` with the others.
+        package var id: UInt32
+
+        package init(_ tag: Tag, _ permissions: UInt16, id: UInt32 = .max) {
+            self.tag = tag
+            self.permissions = permissions
+            self.id = id
+        }
+    }
+
+    package var entries: [Entry]
+
+    package init(_ entries: [Entry]) { self.entries = entries }
+
+    /// What a mode alone says.
+    package init(mode: mode_t) {
+        entries = [
+            Entry(.owner, UInt16(mode >> 6 & 7)), Entry(.owningGroup, UInt16(mode >> 3 & 7)),
+            Entry(.other, UInt16(mode & 7)),
+        ]
+    }
+
+    /// The list with these permissions of `user` added.
+    package func granting(_ permissions: UInt16, to user: UInt32) -> AccessControlList {
+        var list = self
+        if let index = list.entries.firstIndex(where: { $0.tag == .user && $0.id == user }) {
+            list.entries[index].permissions |= permissions
+        } else {
+            list.entries.append(Entry(.user, permissions, id: user))
+        }
+        if let index = list.entries.firstIndex(where: { $0.tag == .mask }) {
+            list.entries[index].permissions |= permissions
+        } else {
+            let group = list.entries.first { $0.tag == .owningGroup }?.permissions ?? 0
+            list.entries.append(Entry(.mask, group | permissions))
+        }
+        // The kernel takes them in this order alone (posix_acl_valid).
+        list.entries.sort { ($0.tag.rawValue, $0.id) < ($1.tag.rawValue, $1.id) }
+        return list
+    }
+
+    /// Which of a file's two lists is meant.
+    package enum Kind: String, Sendable {
+        /// Who may use it.
+        case access = "system.posix_acl_access"
+        /// What files that are made in it begin with.
+        case defaults = "system.posix_acl_default"
+    }
+
+    private static let version: UInt32 = 2
+    /// Bytes; the kernel keeps no longer attribute (xattr(7)).
+    private static let longest = 65_536
+
+    /// - Parameter bytes: little-endian, the version in front (`linux/posix_acl_xattr.h`).
+    init?(bytes: UnsafeRawBufferPointer) {
+        guard bytes.count >= 4, (bytes.count - 4) % 8 == 0,
+            UInt32(littleEndian: bytes.loadUnaligned(as: UInt32.self)) == Self.version
+        else { return nil }
+        entries = []
+        for offset in stride(from: 4, to: bytes.count, by: 8) {
+            let tag = UInt16(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt16.self))
+            guard let tag = Tag(rawValue: tag) else { return nil }
+            let permissions = UInt16(littleEndian: bytes.loadUnaligned(fromByteOffset: offset + 2, as: UInt16.self))
+            let id = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset + 4, as: UInt32.self))
+            entries.append(Entry(tag, permissions, id: id))
+        }
+    }
+
+    var bytes: [UInt8] {
+        func little<Number: FixedWidthInteger>(_ number: Number) -> [UInt8] {
+            withUnsafeBytes(of: number.littleEndian) { Array($0) }
+        }
+        return entries.reduce(into: little(Self.version)) { bytes, entry in
+            bytes += little(entry.tag.rawValue) + little(entry.permissions) + little(entry.id)
+        }
+    }
+
+    /// The list of what a descriptor leads to, also of one that was opened with `O_PATH`.
+    ///
+    /// - Returns: `nil` where it has none, or the file system has no such lists.
+    package static func read(
+        _ kind: Kind, of descriptor: Int32
+    ) throws(TransferError) -> AccessControlList? {
+        let name = "/proc/self/fd/\(descriptor)"
+        var space = [UInt8](repeating: 0, count: 1024)
+        var count = linux_getxattr(name, kind.rawValue, &space, space.count)
+        if count < 0, errno == ERANGE {
+            space = [UInt8](repeating: 0, count: longest)
+            count = linux_getxattr(name, kind.rawValue, &space, space.count)
+        }
+        guard count >= 0 else {
+            if errno == ENODATA || errno == ENOTSUP { return nil }
+            throw .file(errno, doing: "read an access control list")
+        }
+        guard
+            let list = space.withUnsafeBytes({
+                AccessControlList(bytes: UnsafeRawBufferPointer(rebasing: $0[..<count]))
+            })
+        else { throw TransferError(.io, "an access control list is in a form that is not known") }
+        return list
+    }
+
+    /// Whether the file system of what a descriptor leads to has such lists.
+    static func areKnown(to descriptor: Int32) -> Bool {
+        linux_getxattr("/proc/self/fd/\(descriptor)", Kind.access.rawValue, nil, 0) >= 0 || errno != ENOTSUP
+    }
+
+    /// - Returns: `false` where the file system has no such lists.
+    package func write(_ kind: Kind, to descriptor: Int32) throws(TransferError) -> Bool {
+        let bytes = bytes
+        if linux_setxattr("/proc/self/fd/\(descriptor)", kind.rawValue, bytes, bytes.count) == 0 { return true }
+        if errno == ENOTSUP { return false }
+        throw .file(errno, doing: "set an access control list")
+    }
+
+    /// As the bits of a mode: the class of the group is the mask, where there is one.
+    package var mode: mode_t {
+        func bits(_ tag: Tag) -> mode_t? { entries.first { $0.tag == tag }.map { mode_t($0.permissions) & 7 } }
+        let group = bits(.mask) ?? bits(.owningGroup) ?? 0
+        return (bits(.owner) ?? 0) << 6 | group << 3 | (bits(.other) ?? 0)
+    }
+}

@@ -1,0 +1,60 @@
+import Glibc
+
+/// A user as the kernel knows one, with the groups that count for her (credentials(7)).
+package struct UserIdentity: Sendable, Hashable {
+    package var uid: UInt32
+    /// The primary group and the supplementary ones, in any order.
+    package var groups: [UInt32]
+
+    package init(uid: UInt32, groups: [UInt32]) {
+        self.uid = uid
+        self.groups = groups
+    }
+
+    /// What may be done with a file.
+    package struct Access: OptionSet, Sendable {
+        package let rawValue: UInt16
+
+        package init(rawValue: UInt16) { self.rawValue = rawValue }
+
+        package static let execute = Access(rawValue: 1)
+        package static let write = Access(rawValue: 2)
+        package static let read = Access(rawValue: 4)
+        /// Of a directory: to come to what lies in it.
+        package static let search = execute
+    }
+
+    /// Whether the kernel would let the user do this, by owner, mode and access control list (acl(5), "ACCESS CHECK
+    /// ALGORITHM"). Root may do everything.
+    package func may(_ wanted: Access, _ status: stat, _ list: AccessControlList?) -> Bool {
+        if uid == 0 { return true }
+        guard let list else { return mayByMode(wanted, status) }
+        func permits(_ permissions: UInt16) -> Bool { permissions & wanted.rawValue == wanted.rawValue }
+        func entry(_ tag: AccessControlList.Tag) -> UInt16 { list.entries.first { $0.tag == tag }?.permissions ?? 0 }
+        if status.st_uid == uid { return permits(entry(.owner)) }
+        let mask = list.entries.first { $0.tag == .mask }?.permissions ?? 7
+        if let own = list.entries.first(where: { $0.tag == .user && $0.id == uid }) {
+            return permits(own.permissions & mask)
+        }
+        let matching = list.entries.filter { entry in
+            switch entry.tag {
+            case .owningGroup: groups.contains(status.st_gid)
+            case .group: groups.contains(entry.id)
+            case .owner, .user, .mask, .other: false
+            }
+        }
+        if !matching.isEmpty { return matching.contains { permits($0.permissions & mask) } }
+        return permits(entry(.other))
+    }
+
+    private func mayByMode(_ wanted: Access, _ status: stat) -> Bool {
+        let shift = status.st_uid == uid ? 6 : groups.contains(status.st_gid) ? 3 : 0
+        return UInt16(truncatingIfNeeded: status.st_mode >> shift) & wanted.rawValue == wanted.rawValue
+    }
+
+    /// As ``may(_:_:_:)``, of what a descriptor leads to.
+    package func may(_ wanted: Access, descriptor: Int32, _ status: stat) throws(TransferError) -> Bool {
+        if uid == 0 { return true }
+        return may(wanted, status, try AccessControlList.read(.access, of: descriptor))
+    }
+}
