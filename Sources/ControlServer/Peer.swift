@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// Who is at the other end of a connection, as the kernel says it (SO_PEERCRED, unix(7)): the credentials of the
@@ -7,11 +8,14 @@ package struct Peer: Sendable, Hashable {
     package let gid: UInt32
     /// May have been given to another process since; good for a log line and for nothing else.
     package let pid: Int32
+    /// The primary group, and the supplementary ones where the kernel tells them.
+    package let groups: [UInt32]
 
-    package init(uid: UInt32, gid: UInt32, pid: Int32) {
+    package init(uid: UInt32, gid: UInt32, pid: Int32, supplementaryGroups: [UInt32] = []) {
         self.uid = uid
         self.gid = gid
         self.pid = pid
+        groups = [gid] + supplementaryGroups.filter { $0 != gid }
     }
 
     /// - Returns: `nil` where `descriptor` is not a connected Unix socket.
@@ -23,8 +27,21 @@ package struct Peer: Sendable, Hashable {
         guard getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &words, &length) == 0, length == expected,
             words[0] != 0, words[1] != .max
         else { return nil }
-        pid = Int32(bitPattern: words[0])
-        uid = words[1]
-        gid = words[2]
+        self.init(
+            uid: words[1], gid: words[2], pid: Int32(bitPattern: words[0]),
+            supplementaryGroups: Self.supplementaryGroups(ofSocket: descriptor))
+    }
+
+    /// A process is in no more (credentials(7), NGROUPS_MAX).
+    private static let mostGroups = 65_536
+
+    private static func supplementaryGroups(ofSocket descriptor: Int32) -> [UInt32] {
+        var groups = [UInt32](repeating: 0, count: 64)
+        var count = linux_peer_groups(descriptor, &groups, Int32(groups.count))
+        if count < 0, errno == ERANGE {
+            groups = [UInt32](repeating: 0, count: mostGroups)
+            count = linux_peer_groups(descriptor, &groups, Int32(groups.count))
+        }
+        return Array(groups.prefix(Int(max(0, count))))
     }
 }

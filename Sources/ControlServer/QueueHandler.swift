@@ -63,7 +63,7 @@ package struct QueueHandler: ControlHandler {
     }
 
     private func caller(_ peer: Peer) -> Caller {
-        Caller(uid: peer.uid, isAdministrator: isAdministrator(peer))
+        Caller(uid: peer.uid, groups: peer.groups, isAdministrator: isAdministrator(peer))
     }
 
     package func handle(_ command: Command, from peer: Peer) async -> Result<any Encodable & Sendable, RPCError> {

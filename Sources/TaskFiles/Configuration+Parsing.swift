@@ -64,6 +64,7 @@ extension Configuration {
         switch value.name {
         case "directory": downloads.directory = path(of: value, for: .downloadDirectory)
         case "roots": downloads.roots = paths(of: value, for: .downloadRoot)
+        case "layout": downloads.layout = value.word()
         default: downloads.onConflict = value.word() ?? .rename
         }
     }

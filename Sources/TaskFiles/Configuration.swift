@@ -91,6 +91,8 @@ package struct Configuration: Sendable, Equatable {
         /// Absolute; an absolute `directory` of a task lies beneath one of them. `nil`: the directory alone.
         package var roots: [String]?
         package var onConflict = ConflictPolicy.rename
+        /// `nil`: ``DownloadLayout/perUser`` for the system's daemon, ``DownloadLayout/shared`` for a user's own.
+        package var layout: DownloadLayout?
     }
 
     package struct Uploads: Sendable, Equatable {

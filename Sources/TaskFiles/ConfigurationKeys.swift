@@ -7,7 +7,7 @@ enum ConfigurationKeys {
             "queues", "watch", "history", "events", "control", "log",
         ],
         notCarriedOut: ["metrics"])
-    static let downloads = KeyTable(["directory", "roots", "on-conflict"])
+    static let downloads = KeyTable(["directory", "roots", "on-conflict", "layout"])
     static let uploads = KeyTable(["roots"])
     static let limits = KeyTable(
         [

@@ -142,6 +142,7 @@ struct QueueEntryReader {
         case "after-task": task.afterTask = value.taskID()
         case "on-conflict": task.onConflict = value.word()
         case "no-mtime": task.noMtime = value.flag() ?? false
+        case "shared": task.shared = value.flag() ?? false
         case "key": task.key = value.text("a name")
         case "paused": task.paused = value.flag() ?? false
         default: break

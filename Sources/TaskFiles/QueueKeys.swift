@@ -12,7 +12,7 @@ enum QueueKeys {
     private static let ofDownload = [
         "metalink", "mirror", "mirrors", "output", "directory", "checksum", "checksum-url", "connections", "max-size",
         "on-conflict",
-        "no-mtime",
+        "no-mtime", "shared",
     ]
     private static let ofUpload = ["file", "method", "content-type", "form", "file-field"]
     private static let ofBoth = [

@@ -16,12 +16,14 @@ public struct TaskSecrets: Codable, Sendable, Equatable {
     public var cookies: String?
     /// The fields of an upload's form: names too, since one of them tells what the others are.
     public var form: [String]?
+    /// The groups of whoever asked: no secret, but of no use to anyone else.
+    package var groups: [UInt32]?
 
     public var isEmpty: Bool { url == nil && isOfURLAlone }
 
     var isOfURLAlone: Bool {
         mirrors == nil && checksumURL == nil && headers == nil && user == nil && password == nil && proxy == nil
-            && referer == nil && cookies == nil && form == nil
+            && referer == nil && cookies == nil && form == nil && groups == nil
     }
 
     public init() {}
@@ -57,6 +59,10 @@ extension TaskSpecification {
             secrets.form = form
             form = []
         }
+        if !groups.isEmpty {
+            secrets.groups = groups
+            groups = []
+        }
         change { details in
             swap(&secrets.user, &details.user)
             swap(&secrets.password, &details.password)
@@ -80,6 +86,7 @@ extension TaskSpecification {
         if let full = secrets.referer { referer = full }
         if let kept = secrets.headers { headers = kept }
         if let kept = secrets.form { form = kept }
+        if let kept = secrets.groups { groups = kept }
         user = secrets.user
         password = secrets.password
         proxy = secrets.proxy

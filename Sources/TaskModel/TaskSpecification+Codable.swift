@@ -4,7 +4,7 @@ extension TaskSpecification: Codable {
         case checksum, checksumURL, size
         case pieceHashes, connections, limit, headers, user, password, cookies
         case userAgent, referer, proxy, caCertificates, priority, maxSize, startAt, startAtText, afterTask
-        case onConflict, noMtime
+        case onConflict, noMtime, shared
         case batch, key, paused
         /// Read only: another way to write the priority of that name.
         case now
@@ -73,6 +73,7 @@ extension TaskSpecification: Codable {
             case .afterTask: details.afterTask = try value(key, "a task's id")
             case .onConflict: details.onConflict = try word(key)
             case .noMtime: details.noMtime = try value(key, "true or false") ?? false
+            case .shared: details.shared = try value(key, "true or false") ?? false
             case .batch: batch = try value(key, "a string")
             case .key: self.key = try value(key, "a string")
             case .paused: details.paused = try value(key, "true or false") ?? false
@@ -126,6 +127,7 @@ extension TaskSpecification: Codable {
         try container.encodeIfPresent(afterTask, forKey: .afterTask)
         try container.encodeIfPresent(onConflict, forKey: .onConflict)
         if noMtime { try container.encode(noMtime, forKey: .noMtime) }
+        if shared { try container.encode(shared, forKey: .shared) }
         if paused { try container.encode(paused, forKey: .paused) }
     }
 }

@@ -57,6 +57,7 @@ extension TaskSpecification {
         task.maxSize = maxSize ?? options.maxSize
         task.onConflict = onConflict ?? options.onConflict
         task.noMtime = noMtime || options.noMtime
+        task.shared = shared || options.shared
         return task
     }
 

@@ -6,7 +6,8 @@ public struct TaskSpecification: Sendable, Equatable {
     public var url: String
     /// Download: the file's name. Absent: Content-Disposition, then the URL's last segment.
     public var output: String?
-    /// Download: the place, relative to the configured directory or beneath one of the roots.
+    /// Download: the place. Relative: beneath the configured directory; absolute: beneath one of the roots; `~`, alone or
+    /// before a slash: beneath the directory of the task's owner. Absent: the configured directory itself.
     public var directory: String?
     public var priority: TaskPriority = .normal
     /// The name that a group of tasks shares.
@@ -60,6 +61,8 @@ struct DetailValues: Sendable, Equatable {
     var onConflict: ConflictPolicy?
     var noMtime: Bool = false
     var paused: Bool = false
+    var shared: Bool = false
+    var groups: [UInt32] = []
 }
 
 /// Shared by the copies of a specification.
@@ -211,6 +214,18 @@ extension TaskSpecification {
     public var onConflict: ConflictPolicy? {
         get { details?.values.onConflict }
         set { change { $0.onConflict = newValue } }
+    }
+    /// Download: a relative ``directory`` is beneath the common one, where others have files too, and not beneath the
+    /// owner's. Counts when the task is added; from then on ``directory`` tells.
+    public var shared: Bool {
+        get { details?.values.shared ?? false }
+        set { change { $0.shared = newValue } }
+    }
+    /// The groups of whoever asked, for judging what she may read and where she may write. Kept with the secrets, and no
+    /// field of the JSON.
+    package var groups: [UInt32] {
+        get { details?.values.groups ?? [] }
+        set { change { $0.groups = newValue } }
     }
     /// Leave the file's time at the moment of its arrival.
     public var noMtime: Bool {

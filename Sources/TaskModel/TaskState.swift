@@ -76,3 +76,21 @@ public enum ConflictPolicy: String, Codable, Sendable, CaseIterable {
     case skip
     case fail
 }
+
+/// Where downloads go that name no absolute directory.
+public enum DownloadLayout: String, Codable, Sendable, CaseIterable {
+    /// Into a directory for each owner beneath the configured one; those of the daemon's own user into that itself.
+    case perUser = "per-user"
+    /// Into the configured directory, whosever they are.
+    case shared
+}
+
+/// What became of a finished file.
+public enum FileState: String, Codable, Sendable, CaseIterable {
+    /// It is where the task put it.
+    case present
+    /// Something else has its name.
+    case replaced
+    /// Nothing has its name.
+    case missing
+}

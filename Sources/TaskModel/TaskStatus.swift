@@ -36,6 +36,9 @@ public struct TaskStatus: Sendable, Equatable {
     public var verified: Bool
     /// The task that was to complete first.
     public var afterTask: TaskID?
+    /// Of a completed download: what became of its file since. Known where one task is asked for, and not of those in a
+    /// list.
+    public var fileState: FileState?
 
     /// The record of a task that does not run.
     public init(_ record: TaskRecord) {
@@ -78,6 +81,7 @@ extension TaskStatus: Codable {
         case id, kind, state, reason, phase, url, path, name, owner, batch, key, priority
         case bytesDone, bytesTotal, bytesFetched, rate, eta, connections, attempts
         case notBefore, createdAt, startedAt, finishedAt, error, checksum, checksumURL, verified, afterTask
+        case fileState
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -111,5 +115,6 @@ extension TaskStatus: Codable {
         try container.encode(checksumURL, forKey: .checksumURL)
         try container.encode(verified, forKey: .verified)
         try container.encode(afterTask, forKey: .afterTask)
+        try container.encode(fileState, forKey: .fileState)
     }
 }

@@ -5,13 +5,23 @@ import Transfer
 /// Whoever asks for something.
 package struct Caller: Sendable, Equatable {
     package var uid: UInt32
+    /// The groups of the process that asks, its primary one among them.
+    package var groups: [UInt32]
     /// Sees and changes everyone's tasks.
     package var isAdministrator: Bool
 
-    package init(uid: UInt32, isAdministrator: Bool) {
+    package init(uid: UInt32, groups: [UInt32] = [], isAdministrator: Bool) {
         self.uid = uid
+        self.groups = groups
         self.isAdministrator = isAdministrator
     }
+
+    /// Of an account as the system knows it, for what asks without a process of its own.
+    package init(account uid: UInt32, isAdministrator: Bool) {
+        self.init(uid: uid, groups: AccountNames.groups(of: uid), isAdministrator: isAdministrator)
+    }
+
+    var identity: UserIdentity { UserIdentity(uid: uid, groups: groups) }
 
     /// Whose tasks the caller may see; `nil`: everyone's.
     var scope: UInt32? { isAdministrator ? nil : uid }
@@ -31,6 +41,8 @@ struct Admission {
 
     struct PlacedTask: Sendable {
         var place: DownloadPlace
+        /// The task's owner.
+        var user: UserIdentity
         var index: Int
     }
     /// And the host that it comes from.
@@ -55,10 +67,13 @@ struct Admission {
         let address = try Self.judge(specification)
         let path: String
         switch specification.kind {
-        case .download: path = try destination(specification)
+        case .download:
+            try settleDirectory(&specification, owner: caller.uid)
+            path = try destination(specification, owner: caller.uid)
         case .upload:
             path = specification.file ?? ""
             try checkSource(path)
+            noteGroups(&specification)
         }
         if let id = specification.afterTask, !knows(id) {
             throw FieldError(field: "afterTask", code: .unknownTask, message: "there is no task \(id)")
@@ -94,28 +109,38 @@ struct Admission {
         var specification = asked
         let address = try Self.judge(specification)
         try checkSecrets(asked, before, address, owner: owner)
-        let path = names && asked.kind == .download ? try destination(asked) : nil
+        if asked.kind == .download, asked.directory != before.directory {
+            try settleDirectory(&specification, owner: owner)
+        }
+        let path = names && asked.kind == .download ? try destination(specification, owner: owner) : nil
         let secrets = specification.takeSecrets(redactedURL: address.redacted)
         return NewTask(
             specification: specification, secrets: secrets, owner: owner, host: address.hostKey,
             standing: TaskStanding(), path: path)
     }
 
-    /// What the owner gave for one host does not go to another on the word of someone who could not read it. (Root and
-    /// the daemon's own user can.)
+    /// What the owner of a task gave is sent nowhere else, and laid nowhere else, on the word of someone who could not have
+    /// named it herself. (Root and the daemon's own user can.)
     private func checkSecrets(
         _ asked: TaskSpecification, _ before: TaskSpecification, _ address: TaskAddress, owner: UInt32
     ) throws(FieldError) {
-        guard ![owner, 0, settings.daemonUser].contains(caller.uid) else { return }
+        guard owner != caller.uid, !settings.isTrusted(caller.uid) else { return }
+        try checkContent(asked, before)
         let keepsSecrets = Self.keepsSecrets(asked, before)
-        let hasKey = [0, settings.daemonUser].contains(owner)
+        let hasKey = settings.isTrusted(owner)
+        if keepsSecrets || hasKey, asked.directory != before.directory {
+            throw FieldError(
+                field: "directory", code: .permissionDenied,
+                message: "of another user's task is not changed where its owner's header fields, cookies, password or "
+                    + "rights bring the file")
+        }
         func check(_ address: TaskAddress, field: String, goesTo known: Set<String>) throws(FieldError) {
             let carries = keepsSecrets || (hasKey && address.scheme == "sftp")
             guard carries, !known.contains(address.hostKey) else { return }
             throw FieldError(
                 field: field, code: .permissionDenied,
-                message: "is of another host, and the task has what its owner gave for this one: header fields, a "
-                    + "form, a password or a key"
+                message: "is of another host, and the task has what its owner gave for this one: header fields, "
+                    + "cookies, a form, a password, a proxy or a key"
             )
         }
         let own = try TaskAddress(parsing: before.url).hostKey
@@ -129,12 +154,32 @@ struct Admission {
         }
     }
 
+    /// A file that the caller could not upload herself goes where its owner said, as whom he said.
+    private func checkContent(_ asked: TaskSpecification, _ before: TaskSpecification) throws(FieldError) {
+        guard before.kind == .upload else { return }
+        let changes: [(String, Bool)] = [
+            ("url", asked.url != before.url), ("user", asked.user != before.user),
+            ("password", asked.password != before.password), ("headers", asked.headers != before.headers),
+        ]
+        guard let field = changes.first(where: \.1)?.0 else { return }
+        let permission = UploadPermission(settings: settings, user: caller.identity)
+        do throws(TransferError) {
+            _ = try permission.open(before.file ?? "")
+        } catch {
+            throw FieldError(
+                field: field, code: .permissionDenied,
+                message: "of another user's upload is not changed by someone who may not upload its file")
+        }
+    }
+
     /// Whether a changed task still has something by which its owner is known to a server.
     private static func keepsSecrets(_ asked: TaskSpecification, _ before: TaskSpecification) -> Bool {
         let keepsUser = before.user != nil && asked.user == before.user
         let keepsPassword = before.password != nil && asked.password == before.password
         let keepsHeaders = !before.headers.isEmpty && asked.headers == before.headers
-        return keepsUser || keepsPassword || keepsHeaders || !before.form.isEmpty
+        // What cannot be changed of a task stays.
+        let keepsRest = !before.form.isEmpty || before.cookies != nil || before.proxy != nil
+        return keepsUser || keepsPassword || keepsHeaders || keepsRest
     }
 
     /// - Returns: the URL, taken apart.
@@ -151,21 +196,38 @@ struct Admission {
     }
 
     /// Where a download's file will be, as far as that can be said before the server is asked.
-    private mutating func destination(_ specification: TaskSpecification) throws(FieldError) -> String {
-        try place(specification.directory).path(of: specification.expectedName)
+    private mutating func destination(
+        _ specification: TaskSpecification, owner: UInt32
+    ) throws(FieldError) -> String {
+        try place(specification.directory, owner: owner).path(of: specification.expectedName)
     }
 
-    private mutating func place(_ directory: String?) throws(FieldError) -> DownloadPlace {
+    /// From here on the directory tells whether it is the owner's own or a common one.
+    private func settleDirectory(_ specification: inout TaskSpecification, owner: UInt32) throws(FieldError) {
+        specification.directory = try DownloadPlace.settled(
+            specification.directory, isShared: specification.shared, owner: owner, settings: settings)
+        specification.shared = false
+        if owner == caller.uid, !DownloadPlace.isOwn(specification.directory) { noteGroups(&specification) }
+    }
+
+    /// Each run judges anew what the owner may do.
+    private func noteGroups(_ specification: inout TaskSpecification) {
+        if !settings.isTrusted(caller.uid) { specification.groups = caller.groups.sorted() }
+    }
+
+    private mutating func place(_ directory: String?, owner: UInt32) throws(FieldError) -> DownloadPlace {
         if let last, last.directory == directory { return last.place }
-        let place = try DownloadPlace(directory: directory, settings: settings)
+        let place = try DownloadPlace(directory: directory, owner: owner, settings: settings)
         last = (directory, place)
-        if known.insert(place).inserted { places.append(PlacedTask(place: place, index: admitted)) }
+        if known.insert(place).inserted {
+            places.append(PlacedTask(place: place, user: caller.identity, index: admitted))
+        }
         return place
     }
 
     private func checkSource(_ path: String) throws(FieldError) {
         do throws(TransferError) {
-            _ = try UploadPermission(settings: settings, owner: caller.uid).open(path)
+            _ = try UploadPermission(settings: settings, user: caller.identity).open(path)
         } catch {
             throw FieldError(
                 field: "file", code: error.code == .permissionDenied ? .permissionDenied : .invalid,

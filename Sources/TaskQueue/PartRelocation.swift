@@ -24,30 +24,51 @@ struct PartRelocation {
 
     private struct Candidate {
         var record: TaskRecord
+        /// As the task will name it.
+        var directory: String?
         var from: Directory
         var to: Directory
     }
 
-    /// Moves the parts of `ids` to `directory`, before the tasks ask for it; tasks without a part are passed over.
-    func begin(_ ids: [TaskID], to directory: String?) async throws(StoreError) -> Begun {
+    /// Moves the parts of `ids` to where `directory` is for their owners, before the tasks ask for it; tasks without a
+    /// part are passed over.
+    ///
+    /// - Parameters:
+    ///   - directory: as the caller asked for it.
+    ///   - caller: whose rights count where the task is her own; otherwise the owner's do, as her account has them.
+    func begin(_ ids: [TaskID], to directory: String?, by caller: Caller) async throws(StoreError) -> Begun {
         var begun = Begun()
         var places = Places(settings: settings, detachedPlaces: detachedPlaces)
         var candidates: [Candidate] = []
         for id in ids {
-            guard let record = try store.record(id, owner: nil), record.specification.kind == .download,
-                record.specification.directory != directory
-            else { continue }
+            guard let record = try store.record(id, owner: nil), record.specification.kind == .download else {
+                continue
+            }
+            let asked: String?
+            do throws(FieldError) {
+                asked = try DownloadPlace.settled(directory, isShared: false, owner: record.owner, settings: settings)
+            } catch {
+                begun.refused[id] = error
+                continue
+            }
+            if record.specification.directory == asked { continue }
+            let user =
+                record.owner == caller.uid
+                ? caller.identity : UserIdentity(uid: record.owner, groups: AccountNames.groups(of: record.owner))
             do throws(TransferError) {
-                guard let from = try places.existing(record.specification.directory), from.contains(name(of: id))
+                guard let from = try places.existing(record.specification.directory, of: record.owner),
+                    from.contains(name(of: id))
                 else { continue }
-                let to = try places.made(directory)
-                if from.inode != to.inode { candidates.append(Candidate(record: record, from: from, to: to)) }
+                let to = try places.made(asked, of: record.owner, for: user)
+                if from.inode != to.inode {
+                    candidates.append(Candidate(record: record, directory: asked, from: from, to: to))
+                }
             } catch {
                 begun.refused[id] = Self.refusal(of: record, error)
             }
         }
         begun.moves = candidates.map {
-            PartMove(id: $0.record.id, directories: [$0.record.specification.directory, directory])
+            PartMove(id: $0.record.id, directories: [$0.record.specification.directory, $0.directory])
         }
         try await store.note(begun.moves)
         var touched = TouchedDirectories()
@@ -78,7 +99,7 @@ struct PartRelocation {
                 record.id <= store.newestTaskAtOpening || record.attempts > 0 || record.startedAt != nil,
                 let name = record.path.map(FileName.last),
                 // One that cannot be opened is told of by whoever needs it.
-                let directory = (try? places.existing(record.specification.directory)) ?? nil,
+                let directory = (try? places.existing(record.specification.directory, of: record.owner)) ?? nil,
                 let file = RequestMaker.published(
                     [name], by: RequestMaker.owner(of: record, identity: store.identity), in: directory,
                     record.specification.onConflict ?? settings.onConflict)
@@ -116,10 +137,16 @@ struct PartRelocation {
     ) throws(TransferError) {
         let name = name(of: move.id)
         for directory in move.directories where record == nil || directory != record?.specification.directory {
-            guard let from = try places.existing(directory), from.contains(name) else { continue }
+            // In the own directory of an owner who is not known any more, the search for leftover parts finds it.
+            guard record != nil || !DownloadPlace.isOwn(directory),
+                let from = try places.existing(directory, of: record?.owner ?? settings.daemonUser),
+                from.contains(name)
+            else { continue }
             var isMoved = false
             if let record, record.standing.state != .completed {
-                let to = try places.made(record.specification.directory)
+                // That its owner may was judged before the move was noted.
+                let to = try places.made(
+                    record.specification.directory, of: record.owner, for: UserIdentity(uid: 0, groups: []))
                 if from.inode == to.inode { continue }
                 do throws(TransferError) {
                     isMoved = try from.move(name, to: to, replaces: false)
@@ -153,6 +180,12 @@ struct PartRelocation {
         let settings: QueueSettings
         let detachedPlaces: DetachedPlaces
         private var opened: [String: Directory] = [:]
+        private var made: [MadePlace: Directory] = [:]
+
+        private struct MadePlace: Hashable {
+            var place: DownloadPlace
+            var user: UserIdentity
+        }
 
         init(settings: QueueSettings, detachedPlaces: DetachedPlaces) {
             self.settings = settings
@@ -160,36 +193,30 @@ struct PartRelocation {
         }
 
         /// - Returns: `nil` where there is no such directory, or where tasks may not use it any more.
-        mutating func existing(_ directory: String?) throws(TransferError) -> Directory? {
-            guard let place = try? DownloadPlace(directory: directory, settings: settings) else { return nil }
-            do throws(TransferError) {
-                return try open(place) { () throws(TransferError) in
-                    try Directory.open(existing: place.root, subdirectory: place.subdirectory)
-                }
-            } catch  where error.systemError == ENOENT || error.systemError == ENOTDIR {
+        mutating func existing(_ directory: String?, of owner: UInt32) throws(TransferError) -> Directory? {
+            guard let place = try? DownloadPlace(directory: directory, owner: owner, settings: settings) else {
                 return nil
             }
+            if let directory = opened[place.path] { return directory }
+            try detachedPlaces.check(place.path)
+            let found = try place.existing()
+            opened[place.path] = found
+            return found
         }
 
-        mutating func made(_ directory: String?) throws(TransferError) -> Directory {
+        mutating func made(
+            _ directory: String?, of owner: UInt32, for user: UserIdentity
+        ) throws(TransferError) -> Directory {
             let place: DownloadPlace
             do throws(FieldError) {
-                place = try DownloadPlace(directory: directory, settings: settings)
+                place = try DownloadPlace(directory: directory, owner: owner, settings: settings)
             } catch {
                 throw TransferError(.pathNotAllowed, error.message)
             }
-            return try open(place) { () throws(TransferError) in
-                try Directory.open(root: place.root, subdirectory: place.subdirectory, makesRoot: place.makesRoot)
-            }
-        }
-
-        private mutating func open(
-            _ place: DownloadPlace, _ open: () throws(TransferError) -> Directory
-        ) throws(TransferError) -> Directory {
-            if let directory = opened[place.path] { return directory }
+            if let judged = made[MadePlace(place: place, user: user)] { return judged }
             try detachedPlaces.check(place.path)
-            let directory = try open()
-            opened[place.path] = directory
+            let directory = try place.make(for: user, settings: settings)
+            made[MadePlace(place: place, user: user)] = directory
             return directory
         }
     }

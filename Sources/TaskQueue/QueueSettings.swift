@@ -11,6 +11,10 @@ package struct QueueSettings: Sendable, Equatable {
     package var downloadRoots: [String]
     /// Absolute; from beneath these others than the daemon's own user may upload.
     package var uploadRoots: [String]
+    /// Of relative directories.
+    package var layout: DownloadLayout
+    /// Where nothing is read from or written to, whatever encloses it.
+    package var protectedPlaces = ProtectedPlaces([])
     package var onConflict: ConflictPolicy
     package var activeTasks: Int
     /// Of one download; a task may name its own.
@@ -48,13 +52,16 @@ package struct QueueSettings: Sendable, Equatable {
 
     /// - Parameters:
     ///   - downloadDirectory: for a configuration that names none.
+    ///   - layout: for a configuration that names none.
     ///   - unit: as of ``PlaceInspector``.
     package init(
-        _ configuration: Configuration, downloadDirectory: String, daemonUser: UInt32, unit: String? = nil
+        _ configuration: Configuration, downloadDirectory: String, layout: DownloadLayout = .shared,
+        daemonUser: UInt32, unit: String? = nil
     ) {
         self.downloadDirectory = configuration.downloads.directory ?? downloadDirectory
         downloadRoots = configuration.downloads.roots ?? [self.downloadDirectory]
         uploadRoots = configuration.uploads.roots
+        self.layout = configuration.downloads.layout ?? layout
         onConflict = configuration.downloads.onConflict
         activeTasks = configuration.limits.activeTasks
         segments = Self.segments(configuration.limits.connectionsPerTask)
@@ -85,6 +92,9 @@ package struct QueueSettings: Sendable, Equatable {
         inspector = PlaceInspector(unit: unit, uid: daemonUser)
         sshKeys = TaskLogin.keys(beneath: TaskLogin.home(of: daemonUser))
     }
+
+    /// Whether a user may do whatever the daemon can: root, and the daemon's own user.
+    func isTrusted(_ uid: UInt32) -> Bool { uid == 0 || uid == daemonUser }
 
     /// Connections that a host may have at a time.
     ///

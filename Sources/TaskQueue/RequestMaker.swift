@@ -19,9 +19,15 @@ struct RequestMaker {
     let newestOfEarlierLives: TaskID
 
     /// Tasks that start in the same turn share their directories.
-    private var directories: [String?: Directory] = [:]
+    private var directories: [AskedPlace: Directory] = [:]
     /// Those of them whose entries are on disk as they were found.
-    private var synchronized: Set<String?> = []
+    private var synchronized: Set<AskedPlace> = []
+
+    /// What a task's directory depends on.
+    private struct AskedPlace: Hashable {
+        var directory: String?
+        var user: UserIdentity
+    }
 
     init(
         manager: SessionManager, settings: QueueSettings, store: TaskStore, detachedPlaces: DetachedPlaces = .init()
@@ -85,7 +91,10 @@ struct RequestMaker {
         _ request: TransferRequest, _ specification: TaskSpecification, _ work: TaskWork, _ found: Lookup.Answer?
     ) throws(TransferError) -> Made {
         let record = work.record
-        let directory = try self.directory(specification.directory)
+        let asked = AskedPlace(
+            directory: specification.directory,
+            user: UserIdentity(uid: record.owner, groups: specification.groups))
+        let directory = try self.directory(asked)
         var (request, specification) = (request, specification)
         var described: String?
         if specification.metalink {
@@ -113,9 +122,9 @@ struct RequestMaker {
             let names = (specification.output == nil ? [likely, suggested, described] : [likely]).compactMap(\.self)
             if let (name, size) = Self.published(names, by: owner, in: directory, policy) {
                 // Whether that life lived to bring the name to the disk, nobody knows.
-                if !synchronized.contains(specification.directory) {
+                if !synchronized.contains(asked) {
                     try directory.synchronize()
-                    synchronized.insert(specification.directory)
+                    synchronized.insert(asked)
                 }
                 // It was verified before it got this name.
                 return .done(path: directory.path(of: name), size: size, isVerified: isVerified)
@@ -138,6 +147,8 @@ struct RequestMaker {
         }
         var naming = DownloadNaming(specification: specification, settings: settings)
         naming.described = described
+        let isOwnPlace = DownloadPlace.isOwn(specification.directory)
+        naming.user = isOwnPlace || settings.isTrusted(record.owner) ? nil : record.owner
         if case .checksum(let checksum) = found { naming.checksum = checksum }
         naming.pieces = Self.digests(work.hasPieceHashes ? try pieces(of: record.id) : specification.pieceHashes)
         request.segments = specification.connections.map(QueueSettings.segments) ?? settings.segments
@@ -186,11 +197,11 @@ struct RequestMaker {
         return nil
     }
 
-    private mutating func directory(_ asked: String?) throws(TransferError) -> Directory {
+    private mutating func directory(_ asked: AskedPlace) throws(TransferError) -> Directory {
         if let directory = directories[asked] { return directory }
         let place: DownloadPlace
         do throws(FieldError) {
-            place = try DownloadPlace(directory: asked, settings: settings)
+            place = try DownloadPlace(directory: asked.directory, owner: asked.user.uid, settings: settings)
         } catch {
             // A changed configuration may allow it again.
             throw TransferError(.pathNotAllowed, error.message, systemError: EPERM)
@@ -198,9 +209,10 @@ struct RequestMaker {
         try detachedPlaces.check(place.path)
         let directory: Directory
         do throws(TransferError) {
-            directory = try Directory.open(
-                root: place.root, subdirectory: place.subdirectory, makesRoot: place.makesRoot)
+            directory = try place.make(for: asked.user, settings: settings)
         } catch {
+            // What the user may not do is no trouble of the disk.
+            guard error.systemError != nil else { throw error }
             throw place.problem(settings.inspector).map(Self.error) ?? error
         }
         detachedPlaces.note(directory)
@@ -232,6 +244,8 @@ struct DownloadNaming: Sendable {
     var pieces: PieceDigests?
     /// The name in the Metalink at the task's URL.
     var described: String?
+    /// The task's owner, where others have files in the directory too.
+    var user: UInt32?
 
     init(specification: TaskSpecification, settings: QueueSettings) {
         self.specification = specification
@@ -258,7 +272,9 @@ struct DownloadNaming: Sendable {
         if case .fail = conflict, directory.contains(name) {
             throw TransferError.taken(name, in: directory)
         }
+        if case .overwrite = conflict { try directory.checkReplacing(name, for: user) }
         var destination = FileDestination(name: name, conflict: conflict)
+        destination.user = user
         if let checksum,
             let algorithm = FileDigest.Algorithm(rawValue: checksum.algorithm.rawValue)
         {

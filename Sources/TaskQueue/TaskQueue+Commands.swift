@@ -179,7 +179,8 @@ extension TaskQueue {
             for id in ids {
                 guard let record = try store.record(id, owner: caller.scope) else { continue }
                 if record.standing.state != .completed {
-                    Self.removePart(of: id, record.specification, settings: settings, store.identity, &touched)
+                    Self.removePart(
+                        of: id, record.specification, owner: record.owner, settings, store.identity, &touched)
                 }
                 guard deletesFiles,
                     let path = Self.removeFile(of: record, settings: settings, store.identity, &touched)
@@ -196,10 +197,11 @@ extension TaskQueue {
 
     /// - Parameter specification: what it was when the part was made.
     static func removePart(
-        of id: TaskID, _ specification: TaskSpecification, settings: QueueSettings, _ identity: String,
-        _ touched: inout TouchedDirectories
+        of id: TaskID, _ specification: TaskSpecification, owner: UInt32, _ settings: QueueSettings,
+        _ identity: String, _ touched: inout TouchedDirectories
     ) {
-        guard specification.kind == .download, let directory = directory(of: specification, settings: settings)
+        guard specification.kind == .download,
+            let directory = directory(of: specification, owner: owner, settings: settings)
         else { return }
         let isRemoved = (try? directory.removeIfPresent(RequestMaker.partName(id, identity: identity))) ?? false
         if isRemoved { touched.insert(directory) }
@@ -210,7 +212,7 @@ extension TaskQueue {
         of record: TaskRecord, settings: QueueSettings, _ identity: String, _ touched: inout TouchedDirectories
     ) -> String? {
         guard record.specification.kind == .download, record.standing.state == .completed, let path = record.path,
-            let directory = directory(of: record.specification, settings: settings)
+            let directory = directory(of: record.specification, owner: record.owner, settings: settings)
         else { return nil }
         let name = FileName.last(of: path)
         guard path == directory.path(of: name) else { return path }
@@ -221,9 +223,11 @@ extension TaskQueue {
         return nil
     }
 
-    private static func directory(of specification: TaskSpecification, settings: QueueSettings) -> Directory? {
-        guard let place = try? DownloadPlace(directory: specification.directory, settings: settings) else { return nil }
-        return try? Directory.open(existing: place.root, subdirectory: place.subdirectory)
+    private static func directory(
+        of specification: TaskSpecification, owner: UInt32, settings: QueueSettings
+    ) -> Directory? {
+        let place = try? DownloadPlace(directory: specification.directory, owner: owner, settings: settings)
+        return (try? place?.existing()) ?? nil
     }
 }
 

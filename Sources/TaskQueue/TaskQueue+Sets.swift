@@ -161,7 +161,7 @@ extension TaskQueue {
                         set, owner: caller.uid, prune: prune, dryRun: dryRun, quota: settings.quota, now: now,
                         receipt: receipt,
                         leaving: { moved in
-                            Self.removeParts(of: Array(moved.keys), moved, settings: settings, store.identity)
+                            Self.removeParts(of: Array(moved.keys), moved, owner: caller.uid, settings, store.identity)
                         }))
             } catch {
                 return .failure(error)
@@ -182,7 +182,7 @@ extension TaskQueue {
         let result = await scheduler.withStopped(changing, order: .release, owner: caller.uid) { _ in
             let result = await commit(false)
             if case .success(let outcome) = result {
-                Self.removeParts(of: changing, outcome.moved, settings: settings, store.identity)
+                Self.removeParts(of: changing, outcome.moved, owner: caller.uid, settings, store.identity)
             }
             return result
         }
@@ -191,11 +191,12 @@ extension TaskQueue {
 
     /// - Parameter moved: what was asked before of those that now belong in another directory.
     private static func removeParts(
-        of ids: [TaskID], _ moved: [TaskID: TaskSpecification], settings: QueueSettings, _ identity: String
+        of ids: [TaskID], _ moved: [TaskID: TaskSpecification], owner: UInt32, _ settings: QueueSettings,
+        _ identity: String
     ) {
         var touched = TouchedDirectories()
         for id in ids {
-            if let before = moved[id] { removePart(of: id, before, settings: settings, identity, &touched) }
+            if let before = moved[id] { removePart(of: id, before, owner: owner, settings, identity, &touched) }
         }
         touched.synchronize()
     }
@@ -208,7 +209,7 @@ extension TaskQueue {
         let result: Result<Void, StoreError> = await scheduler.withStopped(ids, order: .release, owner: owner) { _ in
             let leaving = ids.filter { moved[$0] != nil }
             guard !leaving.isEmpty else { return .success(()) }
-            Self.removeParts(of: leaving, moved, settings: settings, store.identity)
+            Self.removeParts(of: leaving, moved, owner: owner, settings, store.identity)
             do throws(StoreError) {
                 // Once more: a run that was ending wrote down how far it had come.
                 return .success(try await store.forgetBytes(of: leaving))

@@ -86,7 +86,7 @@ extension TaskQueue {
                 changing, order: .release, owner: caller.scope, goesOnAtOnce: true
             ) { [self] _ in
                 guard changes.isOfPath || changes.checksum != nil else { return await write(changing) }
-                return await updateFiles(of: changing, by: changes, write)
+                return await updateFiles(of: changing, by: changes, for: caller, write)
             }
         }
         await changed()
@@ -97,7 +97,7 @@ extension TaskQueue {
     /// As `write`, for changes that say where the file lies or what it must be: a part goes along, and a file that is
     /// finished is left alone.
     private func updateFiles(
-        of ids: [TaskID], by changes: TaskChanges,
+        of ids: [TaskID], by changes: TaskChanges, for caller: Caller,
         _ write: @Sendable ([TaskID]) async -> Result<[TaskID: UpdateOutcome], StoreError>
     ) async -> Result<[TaskID: UpdateOutcome], StoreError> {
         let relocation = PartRelocation(
@@ -107,7 +107,8 @@ extension TaskQueue {
                 var refused = try relocation.finished(ids, field: changes.directory == nil ? "changes" : "directory")
                 var begun = PartRelocation.Begun()
                 if let directory = changes.directory {
-                    begun = try await relocation.begin(ids.filter { refused[$0] == nil }, to: directory.value)
+                    begun = try await relocation.begin(
+                        ids.filter { refused[$0] == nil }, to: directory.value, by: caller)
                     refused.merge(begun.refused) { $1 }
                 }
                 let result = await write(ids.filter { refused[$0] == nil })

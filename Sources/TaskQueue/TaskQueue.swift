@@ -177,11 +177,10 @@ package final class TaskQueue: Sendable {
     /// - Parameter list: as of ``admit(_:by:list:now:)``.
     /// - Throws: a field's error for the first place that cannot be used.
     func judge(_ places: [Admission.PlacedTask], list: String) async throws(QueueError) {
-        guard !places.isEmpty, let found = await placeGuard.problem(in: places, settings.inspector) else { return }
+        guard !places.isEmpty, let found = await placeGuard.refusal(of: places, settings) else { return }
         throw .field(
             FieldError(
-                field: "\(list)[\(found.index)].directory", code: found.problem.code,
-                message: found.problem.description))
+                field: "\(list)[\(found.index)].directory", code: found.code, message: found.message))
     }
 
     func changed() async {
@@ -198,7 +197,12 @@ package final class TaskQueue: Sendable {
         guard let record = try stored({ () throws(StoreError) in try store.record(id, owner: caller.scope) }) else {
             return nil
         }
-        return await scheduler.statuses(of: [record]).first
+        var status = await scheduler.statuses(of: [record]).first
+        if record.standing.state == .completed {
+            let file = FinishedFile(record: record, identity: store.identity, onConflict: settings.onConflict)
+            status?.fileState = await placeGuard.judge { file.state } ?? nil
+        }
+        return status
     }
 
     /// A page of tasks, oldest first.

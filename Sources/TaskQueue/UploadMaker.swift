@@ -23,7 +23,8 @@ struct UploadMaker {
         let shown = work.record.specification
         let path = specification.file ?? ""
         // Who may send it is judged anew each time, of the file that is open.
-        let source = try UploadPermission(settings: settings, owner: work.record.owner).open(path)
+        let user = UserIdentity(uid: work.record.owner, groups: specification.groups)
+        let source = try UploadPermission(settings: settings, user: user).open(path)
         let identity = SourceIdentity(of: source, for: shown)
         try work.resumeData.flatMap { SourceIdentity(bytes: $0, for: shown) }?.check(source)
 

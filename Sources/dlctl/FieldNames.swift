@@ -13,7 +13,7 @@ struct FieldNames {
         "user": "--user", "password": "--password-file", "userAgent": "--user-agent", "referer": "--referer",
         "proxy": "--proxy", "caCertificates": "--cacert", "priority": "--priority", "maxSize": "--max-size",
         "startAt": "--start-at", "startAtText": "--start-at", "afterTask": "--after-task",
-        "onConflict": "--on-conflict", "noMtime": "--no-mtime",
+        "onConflict": "--on-conflict", "noMtime": "--no-mtime", "shared": "--shared",
         "batch": "--batch",
         "key": "--key", "paused": "--paused", "method": "--method", "contentType": "--content-type",
         "form": "--form", "fileField": "--file-field", "cookies": "--cookies",

@@ -21,7 +21,7 @@ struct ConfigurationCheck {
         } catch {
             throw StartupFailure(error, exit: StartupFailure.Exit.configuration)
         }
-        for warning in plan.warnings { Dld.report("warning: \(warning)") }
+        for warning in plan.warnings + LayoutWarning.texts(plan.queueSettings) { Dld.report("warning: \(warning)") }
         var problems = problems(plan)
         if let last = problems.popLast() {
             for problem in problems { Dld.report(problem) }

@@ -25,9 +25,21 @@ struct DaemonPlan: Sendable {
     var uid: UInt32
     /// The unit of systemd that the daemon runs as.
     var unit: String?
+    /// For a configuration that names none.
+    var layout: DownloadLayout
+    /// Of the daemon itself: its state, its configuration, its socket.
+    var protectedDirectories: [String]
 
     var queueSettings: QueueSettings {
-        QueueSettings(configuration, downloadDirectory: downloadDirectory, daemonUser: uid, unit: unit)
+        var settings = QueueSettings(
+            configuration, downloadDirectory: downloadDirectory, layout: layout, daemonUser: uid, unit: unit)
+        // One that the administrator named for tasks serves them; the state never does.
+        let named = [settings.downloadDirectory] + settings.downloadRoots + settings.uploadRoots
+        settings.protectedPlaces = ProtectedPlaces(
+            protectedDirectories.filter { directory in
+                directory == stateDirectory || !named.contains(directory)
+            })
+        return settings
     }
 
     var session: SessionConfiguration {
@@ -98,10 +110,11 @@ struct Daemon: Service {
     }
 
     func run() async throws {
-        for warning in plan.warnings { logger.warning("\(warning)") }
+        let warnings = plan.warnings + (await queue.layoutWarnings(plan.queueSettings))
+        for warning in warnings { logger.warning("\(warning)") }
         let unusable = await PlannedPlaces(plan).problems(on: queue, plan.queueSettings.inspector)
         for (place, problem) in unusable { logger.warning("\(place.text(problem.description))") }
-        let problems = plan.warnings + unusable.map(\.problem.description)
+        let problems = warnings + unusable.map(\.problem.description)
         let server = makeServer()
         try await server.start()
         await queue.start()

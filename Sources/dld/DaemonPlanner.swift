@@ -2,6 +2,7 @@ import ArgumentParser
 import Glibc
 import Logging
 import TaskFiles
+import TaskModel
 
 /// Makes the daemon's plan of what the command line, the configuration and the surroundings say: at the start, and each
 /// time that the configuration is to be read again.
@@ -27,15 +28,26 @@ struct DaemonPlanner: Sendable {
         }
         configuration.limits.activeTasks = Self.affordable(configuration.limits.activeTasks)
         let state = stateDirectory.map(Surroundings.absolute) ?? surroundings.stateDirectory
+        let socket =
+            inheritedSockets.isEmpty
+            ? socket.map(Surroundings.absolute) ?? configuration.control.socket ?? surroundings.socket : nil
         return DaemonPlan(
             configuration: configuration, stateDirectory: state,
             downloadDirectory: surroundings.downloadDirectory(stateDirectory: state),
-            inheritedSockets: inheritedSockets,
-            socket: inheritedSockets.isEmpty
-                ? socket.map(Surroundings.absolute) ?? configuration.control.socket ?? surroundings.socket : nil,
+            inheritedSockets: inheritedSockets, socket: socket,
             access: try AccessRule(configuration, surroundings: surroundings),
             logLevel: logLevel ?? Logger.Level(rawValue: configuration.log.level.rawValue) ?? .info,
-            uid: surroundings.uid, unit: surroundings.unit)
+            uid: surroundings.uid, unit: surroundings.unit, layout: surroundings.isSystem ? .perUser : .shared,
+            protectedDirectories: protectedDirectories(state, socket: socket))
+    }
+
+    private func protectedDirectories(_ state: String, socket: String?) -> [String] {
+        let file = configurationFile.map(Surroundings.absolute) ?? surroundings.configurationFile
+        return [state] + surroundings.ownDirectories + [file, socket].compactMap { $0.map(Self.directory) }
+    }
+
+    private static func directory(of path: String) -> String {
+        path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[..<$0]) } ?? "/"
     }
 
     /// The configuration is the one that the daemon finds by itself.

@@ -65,10 +65,11 @@ actor Reloader {
             return .failure(.init(message: "\(error)"))
         }
         refusal = nil
-        status = ServiceManager.status(changed.warnings + unusable.map(\.problem.description))
+        let warnings = changed.warnings + (await queue.layoutWarnings(changed.queueSettings))
+        status = ServiceManager.status(warnings + unusable.map(\.problem.description))
         LogLevelSwitch.level = changed.logLevel
         access.rule = changed.access
-        var notes = changed.warnings + unusable.map { $0.place.text($0.problem.description) }
+        var notes = warnings + unusable.map { $0.place.text($0.problem.description) }
         if changed.inheritedSockets.isEmpty, changed.isServedOtherwise(than: plan) {
             notes.append("control.socket, control.mode and control.group count from the daemon's next start on")
         }
@@ -87,7 +88,8 @@ actor Reloader {
     func problems() async -> [String] {
         let places = await PlannedPlaces(plan).problems(on: queue, plan.queueSettings.inspector)
         return (refusal.map { ["the configuration was refused, and the one before it counts: \($0)"] } ?? [])
-            + plan.warnings + queueFileProblems + places.map { $0.place.text($0.problem.description) }
+            + plan.warnings + (await queue.layoutWarnings(plan.queueSettings)) + queueFileProblems
+            + places.map { $0.place.text($0.problem.description) }
             + (watcher?.problems ?? [])
     }
 

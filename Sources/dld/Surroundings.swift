@@ -68,6 +68,14 @@ struct Surroundings {
         return isSystem ? Self.systemSocket : nil
     }
 
+    /// Where systemd and the system keep what is the daemon's: the socket, the configuration, units that would be started
+    /// as other users.
+    var ownDirectories: [String] {
+        var directories = [first("RUNTIME_DIRECTORY"), first("CONFIGURATION_DIRECTORY")].compactMap(\.self)
+        if isSystem { directories += ["/etc", "/run", "/usr", "/boot", "/dev", "/proc", "/sys"] }
+        return directories
+    }
+
     func downloadDirectory(stateDirectory: String) -> String {
         if isSystem { return stateDirectory + "/downloads" }
         return environment["XDG_DOWNLOAD_DIR"] ?? home + "/Downloads"

@@ -8,7 +8,7 @@ struct TaskStatusTests {
     private static let fields: Set<String> = [
         "id", "kind", "state", "reason", "phase", "url", "path", "name", "owner", "batch", "key", "priority",
         "bytesDone", "bytesTotal", "bytesFetched", "rate", "eta", "connections", "attempts", "notBefore", "createdAt",
-        "startedAt", "finishedAt", "error", "checksum", "checksumURL", "verified", "afterTask",
+        "startedAt", "finishedAt", "error", "checksum", "checksumURL", "verified", "afterTask", "fileState",
     ]
 
     private static func object(_ status: TaskStatus) throws -> [String: Value] {
@@ -73,6 +73,7 @@ struct TaskStatusTests {
         status.phase = .transferring
         status.rate = 1
         status.eta = 2
+        status.fileState = .present
         let object = try Self.object(status)
         #expect(Set(object.keys) == Self.fields)
         #expect(!object.values.contains(.null))

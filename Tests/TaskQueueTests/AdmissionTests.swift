@@ -226,10 +226,12 @@ struct AdmissionTests {
     }
 
     /// Whether `owner` may upload `path`; the daemon runs as 500.
-    private static func may(_ owner: UInt32, _ path: String, roots: [String], opened: String? = nil) throws -> Bool {
-        let source = try UploadSource(path: opened ?? path)
+    private static func may(
+        _ owner: UInt32, groups: [UInt32] = [], _ path: String, roots: [String]
+    ) throws -> Bool {
         do throws(TransferError) {
-            try UploadPermission(settings: settings(uploadRoots: roots), owner: owner).check(source, path: path)
+            let user = UserIdentity(uid: owner, groups: groups)
+            _ = try UploadPermission(settings: settings(uploadRoots: roots), user: user).open(path)
             return true
         } catch {
             #expect(error.code == .permissionDenied)
@@ -239,7 +241,7 @@ struct AdmissionTests {
 
     @Test("the daemon's own user and root may send any file, others what is theirs or everyone's beneath the roots")
     func uploads() throws {
-        let directory = try TemporaryDirectory()
+        let directory = try TemporaryDirectory(mode: 0o755)
         let root = try directory.makeDirectory("out")
         try directory.makeDirectory("outside")
         let inside = try directory.write("a", to: "out/inside")
@@ -267,7 +269,7 @@ struct AdmissionTests {
 
     @Test("a link leads out of the roots for nobody, and a root may be a link itself")
     func links() throws {
-        let directory = try TemporaryDirectory()
+        let directory = try TemporaryDirectory(mode: 0o755)
         let root = try directory.makeDirectory("out")
         let inside = try directory.write("a", to: "out/inside")
         let outside = try directory.write("a", to: "outside")
@@ -279,15 +281,39 @@ struct AdmissionTests {
         #expect(try Self.may(4_000, inside, roots: [directory.file("alias")]))
     }
 
-    @Test("a path that leads elsewhere since the file was opened does not vouch for it")
-    func swapped() throws {
-        let directory = try TemporaryDirectory()
+    @Test(
+        "a file is anyone's to send only as far as the kernel would let them read it",
+        .enabled(if: getuid() == 0, "needs files of several users"),
+        arguments: [
+            // Of the file: its owner and group are 4000; of the directory above it: mode, or a closed one further up.
+            (0o604, 0o755, 4_001, [4_000], false), (0o604, 0o755, 4_001, [7], true),
+            (0o640, 0o755, 4_001, [7, 4_000], true),
+            (0o640, 0o755, 4_001, [], false), (0o044, 0o755, 4_000, [4_000], false), (0o644, 0o700, 4_001, [], false),
+            (0o644, 0o701, 4_001, [], true), (0o644, 0o750, 4_001, [4_000], true),
+            (0o644, 0o705, 4_001, [4_000], false),
+        ] as [(Int, Int, UInt32, [UInt32], Bool)])
+    func rights(file: Int, above: Int, uid: UInt32, groups: [UInt32], isAllowed: Bool) throws {
+        let directory = try TemporaryDirectory(mode: 0o755)
         let root = try directory.makeDirectory("out")
-        let inside = try directory.write("a", to: "out/inside")
-        let secret = try directory.write("a", to: "secret")
-        chmod(inside, 0o644)
-        chmod(secret, 0o644)
-        #expect(try Self.may(4_000, inside, roots: [root]))
-        #expect(try !Self.may(4_000, inside, roots: [root], opened: secret))
+        let inner = try directory.makeDirectory("out/inner/deep")
+        let path = try directory.write("a", to: "out/inner/deep/file")
+        for made in [root + "/inner", inner, path] { try #require(chown(made, 4_000, 4_000) == 0) }
+        try #require(chmod(root, 0o755) == 0 && chmod(inner, 0o755) == 0)
+        try #require(chmod(path, mode_t(file)) == 0 && chmod(root + "/inner", mode_t(above)) == 0)
+        #expect(try Self.may(uid, groups: groups, path, roots: [root]) == isAllowed)
+        // The kernel's own word.
+        let command =
+            ["setpriv", "--reuid", "\(uid)", "--regid", "\(groups.first ?? 9)"]
+            + (groups.isEmpty ? ["--clear-groups"] : ["--groups", groups.map(String.init).joined(separator: ",")])
+        #expect(try Self.reads(command, path) == isAllowed)
+    }
+
+    /// Whether a process that `command` starts may read a file.
+    private static func reads(_ command: [String], _ path: String) throws -> Bool {
+        let child = try ChildProcess(command + ["test", "-r", path])
+        while true {
+            if let status = child.poll() { return status == .exited(0) }
+            usleep(2_000)
+        }
     }
 }

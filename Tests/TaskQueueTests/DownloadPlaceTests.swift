@@ -23,26 +23,26 @@ struct DownloadPlaceTests {
             ("/home/me/dl/x", "/home/me/dl", "x", true), ("/srv/\u{301}a", "/srv", "\u{301}a", false),
         ])
     func place(directory: String?, root: String, subdirectory: String, makesRoot: Bool) throws {
-        let place = try DownloadPlace(directory: directory, settings: Self.settings())
+        let place = try DownloadPlace(directory: directory, owner: 1, settings: Self.settings())
         #expect((place.root, place.subdirectory, place.makesRoot) == (root, subdirectory, makesRoot))
         #expect(place.path(of: "f") == root + (subdirectory.isEmpty ? "" : "/") + subdirectory + "/f")
     }
 
     @Test("what lies beneath no root is refused", arguments: ["/", "/etc", "/srvx", "/home/me", "/home/me/dlx/a"])
     func refused(directory: String) {
-        #expect { try DownloadPlace(directory: directory, settings: Self.settings()) } throws: { error in
+        #expect { try DownloadPlace(directory: directory, owner: 1, settings: Self.settings()) } throws: { error in
             (error as? FieldError)?.field == "directory" && (error as? FieldError)?.code == .pathNotAllowed
         }
     }
 
     @Test("a root may be everything, or end with a slash")
     func slashes() throws {
-        let everything = try DownloadPlace(directory: "/etc/x", settings: Self.settings(roots: ["/"]))
+        let everything = try DownloadPlace(directory: "/etc/x", owner: 1, settings: Self.settings(roots: ["/"]))
         #expect((everything.root, everything.subdirectory) == ("/", "etc/x"))
         #expect(everything.path(of: "f") == "/etc/x/f")
-        let root = try DownloadPlace(directory: "/", settings: Self.settings(roots: ["/"]))
+        let root = try DownloadPlace(directory: "/", owner: 1, settings: Self.settings(roots: ["/"]))
         #expect(root.path(of: "f") == "/f")
-        let home = try DownloadPlace(directory: nil, settings: Self.settings(home: "/home/me/dl//"))
+        let home = try DownloadPlace(directory: nil, owner: 1, settings: Self.settings(home: "/home/me/dl//"))
         #expect(home.path(of: "f") == "/home/me/dl/f")
     }
 }

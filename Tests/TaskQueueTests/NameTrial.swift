@@ -135,7 +135,7 @@ final class NameTrial {
     func refuse() { refused += 1 }
 
     private func carryOut(_ task: TaskSpecification, _ item: Case, writes: Bool) async throws {
-        let place = try DownloadPlace(directory: task.directory, settings: settings)
+        let place = try DownloadPlace(directory: task.directory, owner: 0, settings: settings)
         guard [home, other].contains(place.root) else { throw Escape("\(task.directory ?? "") has another root") }
         let directory: Directory
         do throws(TransferError) {

@@ -300,7 +300,7 @@ struct UploadTaskTests {
         var settings = QueueFixture.settings(downloads: place.path)
         settings.uploadRoots = [root]
         settings.daemonUser = 4_001
-        let permission = UploadPermission(settings: settings, owner: 4_000)
+        let permission = UploadPermission(settings: settings, user: UserIdentity(uid: 4_000, groups: []))
         func refusal(_ path: String) -> TransferError? {
             do throws(TransferError) {
                 _ = try permission.open(path)

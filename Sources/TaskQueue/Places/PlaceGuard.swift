@@ -1,5 +1,6 @@
 import Synchronization
 import TaskModel
+import Transfer
 
 /// Judges places off the threads that serve clients.
 ///
@@ -13,8 +14,8 @@ final class PlaceGuard: Sendable {
     private let clock: QueueClock
     /// Milliseconds for which a place that could be used is not looked at again: many tasks come one by one.
     private static let memory: Milliseconds = 100
-    /// The place that was last found usable, and until when that counts, of a clock that no one sets.
-    private let usable = Mutex<(place: DownloadPlace, until: Milliseconds)?>(nil)
+    /// The place that was last found usable, by whom, and until when that counts, of a clock that no one sets.
+    private let usable = Mutex<(place: DownloadPlace, user: UserIdentity, until: Milliseconds)?>(nil)
     /// Looks that have not returned, and whether one of them takes longer than ``limit``.
     private let looks = Mutex((outstanding: 0, isHanging: false))
 
@@ -22,21 +23,40 @@ final class PlaceGuard: Sendable {
         self.clock = clock
     }
 
-    /// - Returns: the first place, in order, that cannot be used; `nil` also where that is not known in time.
-    func problem(
-        in places: [Admission.PlacedTask], _ inspector: PlaceInspector
-    ) async -> (index: Int, problem: PlaceProblem)? {
-        let only = places.count == 1 ? places.first?.place : nil
+    /// Why a task cannot go where it is to go.
+    struct Refusal: Sendable {
+        /// The task's position in its list.
+        var index: Int
+        var code: ErrorCode
+        var message: String
+    }
+
+    /// - Returns: of the first place, in order, that cannot be used; `nil` also where that is not known in time.
+    func refusal(of places: [Admission.PlacedTask], _ settings: QueueSettings) async -> Refusal? {
+        let only = places.count == 1 ? places.first : nil
         let now = clock.monotonic()
-        if let only, let known = usable.withLock({ $0 }), known.place == only, now < known.until { return nil }
-        let found = await judge { () -> (index: Int, problem: PlaceProblem)? in
+        if let only, let known = usable.withLock({ $0 }), known.place == only.place, known.user == only.user,
+            now < known.until
+        {
+            return nil
+        }
+        let found = await judge { () -> Refusal? in
             for placed in places {
-                if let problem = placed.place.problem(inspector) { return (placed.index, problem) }
+                // First what she may know at all.
+                if let error = placed.place.refusal(for: placed.user, settings: settings) {
+                    let code = ErrorCode(rawValue: error.code.rawValue)
+                    return Refusal(index: placed.index, code: code, message: error.message)
+                }
+                if let problem = placed.place.problem(settings.inspector) {
+                    return Refusal(index: placed.index, code: problem.code, message: problem.description)
+                }
             }
             return nil
         }
         guard let found else { return nil }
-        usable.withLock { usable in usable = found == nil ? only.map { ($0, now + Self.memory) } : nil }
+        usable.withLock { usable in
+            usable = found == nil ? only.map { ($0.place, $0.user, now + Self.memory) } : nil
+        }
         return found
     }
 

@@ -52,18 +52,7 @@ package struct PlaceInspector: Sendable, Equatable {
 
     package init(unit: String? = nil, uid: UInt32) {
         self.unit = unit
-        user = Self.name(of: uid)
-    }
-
-    /// A number where the system's accounts have no name for it.
-    private static func name(of uid: UInt32) -> String {
-        var account = passwd()
-        var found: UnsafeMutablePointer<passwd>?
-        var space = [CChar](repeating: 0, count: 16 * 1024)
-        guard getpwuid_r(uid, &account, &space, space.count, &found) == 0, let name = found?.pointee.pw_name else {
-            return "\(uid)"
-        }
-        return String(cString: name)
+        user = AccountNames.name(of: uid) ?? "\(uid)"
     }
 
     /// - Parameter path: absolute.

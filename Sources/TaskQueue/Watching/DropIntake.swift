@@ -57,7 +57,7 @@ struct DropIntake: Sendable {
         do throws(QueueError) {
             let applied = try await queue.applyOnce(
                 content.entries.map(\.specification), batch: content.batch, receipt: receipt,
-                by: Caller(uid: file.owner, isAdministrator: rules.isAdministrator(file.owner)))
+                by: Caller(account: file.owner, isAdministrator: rules.isAdministrator(file.owner)))
             logger.info(
                 "a dropped file was queued",
                 metadata: [

@@ -83,6 +83,13 @@ struct Add: DaemonCommand {
     @Flag(help: "Leave the file's time at the moment of its arrival.")
     var noMtime = false
 
+    @Flag(
+        help: """
+            Put it into the directory that all users share, and not into your own one there. It does not replace a \
+            file of another user.
+            """)
+    var shared = false
+
     @OptionGroup var transfer: TransferOptions
     @OptionGroup var global: GlobalOptions
     @ParentCommand var root: Dlctl
@@ -154,6 +161,7 @@ struct Add: DaemonCommand {
         task.maxSize = maxSize?.bytes
         task.onConflict = onConflict
         task.noMtime = noMtime
+        task.shared = shared
         return task
     }
 

@@ -53,7 +53,7 @@ struct Show: DaemonCommand {
         var facts: [(name: String, value: String?)] = [
             ("state", Describe.state(task, now: now, namesState: true)),
             ("url", task.url),
-            (task.kind == .upload ? "source" : "path", task.path),
+            (task.kind == .upload ? "source" : "path", task.path.map { $0 + whereabouts(task) }),
             ("progress", progress(task)),
             ("rate", task.state == .active ? task.rate.map { Describe.rate($0) } : nil),
             ("time left", task.state == .active ? task.eta.map { Describe.span(milliseconds: $0 * 1000) } : nil),
@@ -77,6 +77,15 @@ struct Show: DaemonCommand {
         let width = facts.reduce(0) { max($0, $1.name.count) }
         return ["\(task.kind.rawValue) \(task.id)  \(Describe.name(task))"]
             + facts.map { "  " + DisplayWidth.pad($0.name, width) + "  " + Escape.visible($0.value ?? "") }
+    }
+
+    /// What became of a finished file, where it is not what the task left.
+    private static func whereabouts(_ task: TaskStatus) -> String {
+        switch task.fileState {
+        case .missing: " (no longer there: moved or removed since)"
+        case .replaced: " (another file by now: replaced or changed since)"
+        case .present, nil: ""
+        }
     }
 
     private static func progress(_ task: TaskStatus) -> String {

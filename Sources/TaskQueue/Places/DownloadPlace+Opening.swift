@@ -1,0 +1,105 @@
+import Glibc
+import TaskModel
+import Transfer
+
+/// Opening and making the directory of a download, as far as the task's owner may.
+extension DownloadPlace {
+    /// Opens the directory; makes what is missing.
+    ///
+    /// - Parameter user: the task's owner.
+    /// - Throws: `permissionDenied`, without a system's error, where the user may not put files there.
+    func make(for user: UserIdentity, settings: QueueSettings) throws(TransferError) -> Directory {
+        if let own {
+            let home = try Directory.open(root: root, makesRoot: makesRoot)
+            _ = try home.makePrivate(own.name, for: own.user)
+            _ = try home.letThrough(UserIdentity(uid: own.user, groups: AccountNames.groups(of: own.user)))
+        }
+        let judge = PlaceJudge(place: self, user: user, settings: settings)
+        if let found = try existing() {
+            try judge.check(found)
+            return found
+        }
+        try judge.check(try nearest(), makes: true)
+        let made = try Directory.open(root: root, subdirectory: subdirectory, makesRoot: makesRoot)
+        try judge.check(made)
+        return made
+    }
+
+    /// Opens the directory where it is.
+    ///
+    /// - Returns: `nil` where there is none.
+    func existing() throws(TransferError) -> Directory? { try existing(subdirectory) }
+
+    private func existing(_ subdirectory: String) throws(TransferError) -> Directory? {
+        do throws(TransferError) {
+            return try Directory.open(existing: root, subdirectory: subdirectory)
+        } catch {
+            if error.systemError == ENOENT || error.systemError == ENOTDIR { return nil }
+            throw error
+        }
+    }
+
+    /// Why the user may put nothing there, as far as that can be told before anything is made; `nil` where she may, and
+    /// where something else is wrong.
+    func refusal(for user: UserIdentity, settings: QueueSettings) -> TransferError? {
+        let judge = PlaceJudge(place: self, user: user, settings: settings)
+        do throws(TransferError) {
+            if let found = try existing() {
+                try judge.check(found)
+            } else {
+                try judge.check(try nearest(), makes: true)
+            }
+            return nil
+        } catch {
+            return error.systemError == nil ? error : nil
+        }
+    }
+
+    /// The directory on the way to this one that is there and nearest to it: the root in the end.
+    private func nearest() throws(TransferError) -> Directory {
+        var names = subdirectory.utf8.split(separator: UInt8(ascii: "/")).map { String(Substring($0)) }
+        while names.popLast() != nil {
+            if let found = try existing(names.joined(separator: "/")) { return found }
+        }
+        return try Directory.open(root: root, makesRoot: makesRoot)
+    }
+}
+
+/// Judges whether a user may put files into a directory beneath a root.
+///
+/// No directory of the daemon itself takes any. What the administrator named, and what the daemon made, may be used by
+/// everyone who can come there; elsewhere the user needs the rights that the kernel would ask of her.
+struct PlaceJudge {
+    let place: DownloadPlace
+    let user: UserIdentity
+    let settings: QueueSettings
+
+    /// - Parameter makes: directories are to be made in it, and not only files.
+    func check(_ directory: Directory, makes: Bool = false) throws(TransferError) {
+        let steps = try directory.steps(upTo: try Directory.open(root: place.root).inode)
+        let protected = settings.protectedPlaces.inodes
+        guard !steps.contains(where: { protected.contains($0.inode) }) else {
+            throw TransferError(
+                .pathNotAllowed, "\(place.path) lies in a directory of the daemon itself; name another one")
+        }
+        guard place.own == nil, !settings.isTrusted(user.uid) else { return }
+        for (index, step) in steps.enumerated() {
+            let isDaemons = step.status.st_uid == settings.daemonUser
+            if isDaemons, index == steps.count - 1 { return }
+            guard step.may(index == 0 && !isDaemons ? [.write, .search] : .search, user) else { throw refusal }
+        }
+        // The root is someone else's: whoever cannot come to it has no business in it.
+        do throws(PathWalk.Stop) {
+            _ = try PathWalk.follow(place.root, as: user)
+        } catch {
+            throw refusal
+        }
+    }
+
+    /// The same words whatever there is.
+    private var refusal: TransferError {
+        TransferError(
+            .permissionDenied,
+            "the user \(AccountNames.name(of: user.uid) ?? "\(user.uid)") may not write to \(place.path)")
+    }
+}

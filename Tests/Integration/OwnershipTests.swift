@@ -1,0 +1,204 @@
+import FoundationEssentials
+import Glibc
+import TestSupport
+import Testing
+
+/// Whose files a shared daemon reads and writes, seen by users with uids of their own.
+@Suite(
+    "Files of several users", .timeLimit(.minutes(5)), .enabled(if: getuid() == 0, "needs processes of several users"))
+struct OwnershipTests {
+    private static let (alice, bob, service): (uid_t, uid_t, uid_t) = (61_001, 61_002, 61_000)
+
+    /// A daemon that everyone may use, with `srv` as a root of downloads and `out` as one of uploads.
+    private final class Fixture {
+        let daemon: DaemonProcess
+        let server: ScriptedServer
+        let resource = Resource(size: 10_000)
+        let srv: String
+        let out: String
+
+        /// - Parameter user: that the daemon runs as.
+        init(as user: uid_t, _ configuration: String = "") async throws {
+            server = try ScriptedServer(["/file": [.serve(resource)]])
+            let prefix =
+                user == 0
+                ? [] : ["setpriv", "--reuid", "\(user)", "--regid", "\(user)", "--clear-groups", "--"]
+            daemon = try DaemonProcess(
+                configuration: """
+                    control: {mode: 0666}
+                    downloads: {roots: ['@DIR@/srv'], layout: per-user}
+                    uploads: {roots: ['@DIR@/out']}
+                    \(configuration)
+                    """,
+                prefix: prefix, mode: 0o755)
+            srv = try daemon.directory.makeDirectory("srv")
+            out = try daemon.directory.makeDirectory("out")
+            for path in [daemon.downloads, daemon.stateDirectory, srv, daemon.directory.path] {
+                try #require(chown(path, user, user) == 0)
+            }
+            try #require(chmod(srv, 0o755) == 0 && chmod(out, 0o755) == 0 && chmod(daemon.downloads, 0o750) == 0)
+            try await daemon.start()
+        }
+
+        var url: String { server.url("/file") }
+
+        private func command(_ uid: uid_t, _ groups: [uid_t]) -> [String] {
+            let all =
+                groups.isEmpty ? ["--clear-groups"] : ["--groups", groups.map(String.init).joined(separator: ",")]
+            return ["setpriv", "--reuid", "\(uid)", "--regid", "\(uid)"] + all
+        }
+
+        /// Runs `dlctl` as a user.
+        func dlctl(_ uid: uid_t, groups: [uid_t] = [], _ arguments: String...) async throws -> Outcome {
+            try await run(
+                command(uid, groups) + [DaemonProcess.program("dlctl"), "--socket", daemon.socket] + arguments)
+        }
+
+        /// Whether a command of the user's succeeds.
+        func may(_ uid: uid_t, _ arguments: String...) async throws -> Bool {
+            try await run(command(uid, []) + arguments).succeeded
+        }
+    }
+
+    @Test(
+        "each user's downloads lie in a directory that nobody else may read or change",
+        arguments: [0, service])
+    func ownDirectories(daemonUser: uid_t) async throws {
+        let fixture = try await Fixture(as: daemonUser)
+        let daemon = fixture.daemon
+        for user in [Self.alice, Self.bob] {
+            let added = try await fixture.dlctl(user, "add", "--wait", "-d", "isos", fixture.url)
+            #expect(added.succeeded, "\(added.error)")
+            #expect(fixture.resource.difference(fromFileAt: daemon.path("\(user)/isos/file")) == nil)
+        }
+        let (file, place) = (daemon.path("\(Self.alice)/isos/file"), daemon.path("\(Self.alice)"))
+        #expect(try await !fixture.may(Self.bob, "cat", file))
+        #expect(try await !fixture.may(Self.bob, "ls", place))
+        #expect(try await !fixture.may(Self.bob, "touch", place + "/new"))
+        #expect(try await fixture.may(Self.alice, "grep", "-c", "", file))
+        #expect(try await fixture.may(Self.alice, "sh", "-c", "echo more >> \(file)"))
+        #expect(try await fixture.may(Self.alice, "mv", file, place + "/mine"))
+        #expect(try await fixture.dlctl(Self.alice, "show", "1").output.contains("no longer there"))
+        #expect(try await fixture.may(Self.alice, "rm", "-r", place + "/mine", place + "/isos"))
+        for arguments in [["--shared", "-d", "\(Self.alice)"], ["-d", place], ["-d", place + "/isos"]] {
+            let refused = try await fixture.dlctl(Self.bob, "add", arguments[0], arguments[1], fixture.url)
+            #expect(refused.status == .exited(arguments[0] == "--shared" ? 64 : 77), "\(arguments) \(refused)")
+        }
+        // What the daemon's own user asks for lies in the common directory.
+        #expect(try await fixture.dlctl(daemonUser, "add", "--wait", fixture.url).succeeded)
+        #expect(fixture.resource.difference(fromFileAt: daemon.path("file")) == nil)
+    }
+
+    @Test(
+        "nobody replaces another user's file in the common directory, and everybody her own", arguments: [0, service])
+    func overwriting(daemonUser: uid_t) async throws {
+        let fixture = try await Fixture(as: daemonUser)
+        let path = fixture.daemon.path("file")
+        func overwrite(_ user: uid_t) async throws -> Outcome {
+            try await fixture.dlctl(user, "add", "--wait", "--shared", "--on-conflict", "overwrite", fixture.url)
+        }
+        func inode() -> UInt64 {
+            var information = stat()
+            return stat(path, &information) == 0 ? UInt64(information.st_ino) : 0
+        }
+        #expect(try await overwrite(Self.alice).succeeded)
+        let first = inode()
+        let refused = try await overwrite(Self.bob)
+        #expect(refused.status == .exited(1) && refused.error.contains("permission-denied"), "\(refused.error)")
+        #expect(inode() == first)
+        #expect(try await overwrite(Self.alice).succeeded)
+        #expect(inode() != first)
+        #expect(try await fixture.dlctl(Self.alice, "show", "1").output.contains("replaced or changed since"))
+        // The administrator's word counts.
+        #expect(try await overwrite(0).succeeded)
+    }
+
+    @Test("a directory beneath a root takes the files of those whom the kernel would let write there")
+    func roots() async throws {
+        let fixture = try await Fixture(as: 0)
+        let secret = try fixture.daemon.directory.makeDirectory("srv/secret")
+        let theirs = try fixture.daemon.directory.makeDirectory("srv/theirs")
+        let open = try fixture.daemon.directory.makeDirectory("srv/open")
+        try fixture.daemon.directory.write("old", to: "srv/open/file")
+        try #require(chmod(secret, 0o700) == 0 && chmod(open, 0o777) == 0)
+        try #require(chmod(theirs, 0o770) == 0 && chown(theirs, Self.bob, 7) == 0)
+        for place in [secret, secret + "/none", theirs] {
+            let refused = try await fixture.dlctl(Self.alice, "add", "-d", place, fixture.url)
+            #expect(refused.status == .exited(77) && refused.error.contains("may not write to \(place)"))
+        }
+        let overwritten = try await fixture.dlctl(
+            Self.alice, "add", "--wait", "-d", open, "--on-conflict", "overwrite", fixture.url)
+        #expect(overwritten.status == .exited(1))
+        #expect(try String(contentsOfFile: open + "/file", encoding: .utf8) == "old")
+        // The group counts, also when the daemon has forgotten who asked.
+        let added = try await fixture.dlctl(Self.alice, groups: [7], "add", "--paused", "-d", theirs, fixture.url)
+        #expect(added.succeeded, "\(added.error)")
+        let id = added.lines.first ?? ""
+        try await fixture.daemon.kill()
+        try await fixture.daemon.start()
+        #expect(try await fixture.dlctl(Self.alice, "resume", id).succeeded)
+        #expect(try await fixture.dlctl(Self.alice, "wait", id).succeeded)
+        #expect(fixture.resource.difference(fromFileAt: theirs + "/file") == nil)
+        #expect(try await fixture.dlctl(Self.bob, "add", "--wait", "-d", theirs, fixture.url).succeeded)
+    }
+
+    @Test(
+        "A6: no root reaches the daemon's own directories, nor hidden ones", arguments: [0, service])
+    func ownState(daemonUser: uid_t) async throws {
+        let fixture = try await Fixture(as: daemonUser, "")
+        let daemon = fixture.daemon
+        let base = daemon.directory.path
+        try daemon.configure(
+            "control: {mode: 0666}\ndownloads: {roots: ['@DIR@']}\nuploads: {roots: ['@DIR@']}\n")
+        #expect(try await fixture.dlctl(0, "reload").succeeded)
+        #expect(chmod(daemon.stateDirectory, 0o777) == 0)
+        for user in [Self.alice, daemonUser] {
+            let refused = try await fixture.dlctl(user, "add", "-d", daemon.stateDirectory, fixture.url)
+            #expect(refused.error.contains("directory of the daemon itself"), "\(user) \(refused)")
+            for hidden in [".ssh", ".config/autostart", "x/.git/hooks"] {
+                let refused = try await fixture.dlctl(user, "add", "-d", "\(base)/\(hidden)", fixture.url)
+                #expect(refused.status == .exited(64) && refused.error.contains("hidden"), "\(refused)")
+            }
+        }
+        let database = daemon.stateDirectory + "/dld.db"
+        #expect(chmod(database, 0o644) == 0)
+        let sent = try await fixture.dlctl(Self.alice, "upload", database, fixture.url)
+        #expect(sent.status == .exited(77), "\(sent)")
+    }
+
+    @Test("an upload reads what the kernel would let its user read, and says of the rest nothing")
+    func uploads() async throws {
+        let fixture = try await Fixture(as: 0)
+        let directory = fixture.daemon.directory
+        let closed = try directory.makeDirectory("out/closed")
+        try directory.write("secret", to: "out/closed/file")
+        let denied = try directory.write("secret", to: "out/denied")
+        let grouped = try directory.write("for the group", to: "out/grouped")
+        try #require(chmod(closed, 0o700) == 0 && chmod(closed + "/file", 0o644) == 0)
+        try #require(chown(denied, 0, 7) == 0 && chmod(denied, 0o604) == 0)
+        try #require(chown(grouped, 0, 7) == 0 && chmod(grouped, 0o640) == 0)
+        let target = fixture.server.url("/in")
+        var texts: Set<String> = []
+        for path in [closed + "/file", closed + "/none", denied, grouped, "/etc/shadow", "/etc/none"] {
+            let groups = path == denied ? [uid_t(7)] : []
+            // By itself dlctl would look first.
+            let task = #"{"tasks":[{"kind":"upload","file":"\#(path)","url":"\#(target)"}]}"#
+            let refused = try await fixture.dlctl(Self.alice, groups: groups, "rpc", "task.add", task)
+            #expect(refused.error.contains("permission-denied"), "\(path) \(refused)")
+            texts.insert(refused.error.replacing(path, with: "PATH"))
+        }
+        #expect(texts.count == 1, "\(texts)")
+        let missing = try await fixture.dlctl(
+            Self.alice, "rpc", "task.add",
+            #"{"tasks":[{"kind":"upload","file":"\#(fixture.out)/none","url":"\#(target)"}]}"#)
+        #expect(missing.error.contains("there is no file"), "\(missing)")
+        #expect(fixture.server.requests().isEmpty)
+        // The group's right lasts over a restart of the daemon.
+        let added = try await fixture.dlctl(Self.alice, groups: [7], "upload", "--paused", grouped, target)
+        #expect(added.succeeded, "\(added.error)")
+        try await fixture.daemon.kill()
+        try await fixture.daemon.start()
+        #expect(try await fixture.dlctl(Self.alice, "resume", added.lines.first ?? "").succeeded)
+        try await eventually(that: "the file is sent") { fixture.server.requests().contains { $0.path == "/in" } }
+    }
+}
