@@ -102,11 +102,12 @@ package actor EventHub {
         }
 
         private func gap(before first: TaskEvent?) -> TaskEvent? {
-            // A journal that was emptied goes on behind its last number.
-            guard let oldest = try? store.oldestEvent() ?? store.lastEvent() + 1, oldest > sequence + 1 else {
+            // The newest event that is gone. A journal that was emptied goes on behind its last number. `sequence` is
+            // a client's and may be any number: nothing is reckoned with it.
+            guard let gone = try? store.oldestEvent().map({ $0 &- 1 }) ?? store.lastEvent(), gone > sequence else {
                 return nil
             }
-            return TaskEvent(sequence: oldest - 1, at: first?.at ?? 0, type: .gap)
+            return TaskEvent(sequence: gone, at: first?.at ?? 0, type: .gap)
         }
     }
 }

@@ -83,7 +83,7 @@ extension TaskStore {
         events.reserveCapacity(rows.count)
         for (last, count) in rows {
             var event = last
-            guard (1...last.sequence).contains(count) else { throw .corrupt("an event has numbers that there are not") }
+            guard count >= 1, count <= last.sequence else { throw .corrupt("an event has numbers that there are not") }
             let before = last.sequence - count
             // The row may begin before what was asked for.
             let wanted = max(before, sequence)

@@ -71,6 +71,20 @@ struct EventHubTests {
         #expect(after.first?.type != .gap)
     }
 
+    @Test(
+        "a place that no journal has reached brings no gap and no end, however large or small its number",
+        .timeLimit(.minutes(1)), arguments: [Int64.max, .max - 1, .min, -1])
+    func extremePlace(sequence: Int64) async throws {
+        let fixture = try await Self.fixture()
+        let (last, pages) = try fixture.queue.events(after: sequence, for: QueueFixture.administrator)
+        #expect(last == 6)
+        let listener = Task { await Self.take(sequence < 0 ? 6 : 1, of: pages) }
+        // One that is ahead of the journal reads before it waits.
+        for _ in 0..<20 { _ = try await fixture.add("http://127.0.0.1:9/a") { $0.paused = true } }
+        if sequence > 0 { listener.cancel() }
+        #expect(await listener.value.first?.sequence == (sequence < 0 ? 1 : nil))
+    }
+
     @Test("of another user's tasks nothing is told")
     func owners() async throws {
         let fixture = try await Self.fixture()
