@@ -82,8 +82,8 @@ actor Housekeeper {
         // What is kept for seconds is not kept for a minute.
         let least = min(Self.interval.lowerBound, max(1_000, min(settings.historyAge, settings.eventAge)))
         let next = [
-            ((try? store.firstEnd()) ?? nil).map { $0 + settings.historyAge - now },
-            ((try? store.firstEventTime()) ?? nil).map { $0 + settings.eventAge - now },
+            ((try? store.firstEnd()) ?? nil).map { $0.addingClamped(settings.historyAge).subtractingClamped(now) },
+            ((try? store.firstEventTime()) ?? nil).map { $0.addingClamped(settings.eventAge).subtractingClamped(now) },
         ].compactMap(\.self).min().map { min(max($0, least), Self.interval.upperBound) }
         let soonest = [next, later].compactMap(\.self).min()
         if let soonest { look(after: soonest) }

@@ -19,6 +19,6 @@ struct RateMeter {
     /// `nil` until there are two counts.
     func rate(_ bytes: Int64, at: Milliseconds) -> Int64? {
         guard let first = samples.first, at - first.at >= Self.spacing else { return nil }
-        return max(0, bytes - first.bytes) * 1000 / (at - first.at)
+        return max(0, bytes.subtractingClamped(first.bytes)).multipliedClamped(by: 1000) / (at - first.at)
     }
 }

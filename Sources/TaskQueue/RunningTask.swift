@@ -89,7 +89,8 @@ final class RunningTask {
         status.bytesFetched = bytesFetched
         status.rate = meter.rate(progress.transferredBytes, at: monotonic) ?? 0
         if let rate = status.rate, rate > 0, let total = progress.totalBytes {
-            status.eta = max(0, (total - progress.completedBytes + rate - 1) / rate)
+            let left = max(0, total.subtractingClamped(progress.completedBytes))
+            status.eta = left / rate + (left % rate == 0 ? 0 : 1)
         }
         status.connections = holdsSlot ? max(1, progress.connections) : 0
         status.attempts = record.attempts + (request?.retryCount ?? 0) + 1

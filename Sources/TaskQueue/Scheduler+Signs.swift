@@ -11,14 +11,14 @@ extension Scheduler {
         let monotonic = clock.monotonic()
         // Also of a host that has opened since: it was closed when tasks were looked for.
         let others = [chooser.gate.nextOpening(now: lastChoice), asksAgainAt].compactMap(\.self)
-            .map { self.clock.now() + $0 - monotonic }
+            .map { self.clock.now().addingClamped($0.subtractingClamped(monotonic)) }
         guard !isStopping, let next = (others + [wake].compactMap(\.self)).min() else {
             alarm?.task.cancel()
             alarm = nil
             return
         }
         // Two clocks were read for it, each to the millisecond.
-        if let alarm, abs(alarm.at - next) <= 2 { return }
+        if let alarm, alarm.at.subtractingClamped(next).magnitude <= 2 { return }
         alarm?.task.cancel()
         let clock = clock
         let task = Task { [weak self] in

@@ -35,7 +35,7 @@ extension Scheduler {
             guard closedHosts.contains(mark) else { return status }
             status.reason = .hostLimit
             let hold = chooser.gate.hold(of: mark, now: now)
-            if hold > 0 { status.notBefore = clock.now() + hold }
+            if hold > 0 { status.notBefore = clock.now().addingClamped(hold) }
         }
         return status
     }

@@ -60,12 +60,12 @@ struct HostGate {
     /// - Parameter offset: what the wall clock is ahead of the one that no one sets.
     mutating func takeRequests(offset: Milliseconds) -> [HostHold] {
         defer { requests.removeAll() }
-        return requests.map { HostHold(mark: $0.key, host: $0.value.host, until: $0.value.until + offset) }
+        return requests.map { HostHold(mark: $0.key, host: $0.value.host, until: $0.value.until.addingClamped(offset)) }
     }
 
     /// A host asked for it when another daemon ran, or this one did.
     mutating func restore(_ hold: HostHold, offset: Milliseconds, now: Milliseconds) {
-        standings.hold(hold.host, milliseconds: hold.until - offset - now, now: now)
+        standings.hold(hold.host, milliseconds: hold.until.subtractingClamped(offset).subtractingClamped(now), now: now)
         if standings.knows(hold.host) { names[hold.mark] = hold.host }
     }
 
@@ -101,7 +101,7 @@ struct HostGate {
 
     /// When the first of the closed hosts opens by itself.
     func nextOpening(now: Milliseconds) -> Milliseconds? {
-        (names.values.map { standings.wait(of: $0, now: now) + now } + Array(unreachable.values))
+        (names.values.map { standings.wait(of: $0, now: now).addingClamped(now) } + Array(unreachable.values))
             .filter { $0 > now }.min()
     }
 }

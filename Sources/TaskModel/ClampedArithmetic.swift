@@ -1,0 +1,18 @@
+/// Sums of numbers that a client, a server, a clock or a file gave, which may be any: what lies beyond the last number
+/// there is counts as that one.
+extension FixedWidthInteger {
+    package func addingClamped(_ other: Self) -> Self {
+        let (sum, overflows) = addingReportingOverflow(other)
+        return overflows ? (other < 0 ? .min : .max) : sum
+    }
+
+    package func subtractingClamped(_ other: Self) -> Self {
+        let (difference, overflows) = subtractingReportingOverflow(other)
+        return overflows ? (other < 0 ? .max : .min) : difference
+    }
+
+    package func multipliedClamped(by other: Self) -> Self {
+        let (product, overflows) = multipliedReportingOverflow(by: other)
+        return overflows ? ((self < 0) == (other < 0) ? .max : .min) : product
+    }
+}
