@@ -61,7 +61,7 @@ extension TaskStore {
     package func trimEvents(_ kept: KeptHistory) async throws(StoreError) -> Bool {
         let newest = try lastEvent()
         guard let first = try oldestEvent(), let time = try firstEventTime(),
-            time < kept.since || newest - first >= Int64(kept.count)
+            time < kept.since || newest.subtractingClamped(first) >= Int64(kept.count)
         else { return false }
         let last = try read { database -> Int64? in
             // In the order of their numbers, which is that of their times but for a clock that was set.
@@ -78,8 +78,8 @@ extension TaskStore {
                     [Self.rowsInCommit]
                 ) { try $0.integerOrNil(0) } ?? nil
             guard let end else { return nil }
-            let old = young.map { $0 - 1 } ?? end
-            return min(end, max(old, newest - Int64(kept.count)))
+            let old = young.map { $0.subtractingClamped(1) } ?? end
+            return min(end, max(old, newest.subtractingClamped(Int64(kept.count))))
         }
         guard let last else { return false }
         return try await writes.perform(weight: Self.rowsInCommit) { database in

@@ -66,7 +66,7 @@ extension Database {
     /// Before everything that is or was in any flow.
     fileprivate func firstPosition() throws -> Int64 {
         let last = try meta("first-position") ?? 0
-        let position = last - (1 << Position.shift)
+        let position = last.subtractingClamped(1 << Position.shift)
         try setMeta("first-position", to: position)
         return position
     }
@@ -74,7 +74,7 @@ extension Database {
     /// Behind everything that is in any flow, and before what is added later.
     fileprivate func lastPosition() throws -> Int64 {
         let newest = try newestNumber(in: "task")
-        let position = max(Position.ofNew(newest), try meta("last-position") ?? 0) + 1
+        let position = max(Position.ofNew(newest), try meta("last-position") ?? 0).addingClamped(1)
         if position >= Position.ofNew(newest + 1) - 1 {
             // A million moves since the last task was added: a number is left out.
             try run("UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'task'")
@@ -104,9 +104,9 @@ extension Database {
     /// A position between `next` and what comes before it in its flow; `nil` where there is none left.
     private func room(before next: Place, leavingOut id: TaskID) throws -> Int64? {
         guard let previous = try positions(before: next, leavingOut: id, limit: 1).first else {
-            return next.position - (1 << Position.shift)
+            return next.position.subtractingClamped(1 << Position.shift)
         }
-        let middle = previous.position + (next.position - previous.position) / 2
+        let middle = previous.position.addingClamped(next.position.subtractingClamped(previous.position) / 2)
         return middle > previous.position && middle < next.position ? middle : nil
     }
 
@@ -128,12 +128,14 @@ extension Database {
         let crowd = try positions(before: next, leavingOut: id, limit: limit)
         guard let farthest = crowd.last, crowd.count > 1 else { return }
         let end =
-            crowd.count == limit ? farthest.position : next.position - Int64(crowd.count) << Position.shift
-        let step = (next.position - end) / Int64(crowd.count)
+            crowd.count == limit
+            ? farthest.position : next.position.subtractingClamped(Int64(crowd.count) << Position.shift)
+        let step = next.position.subtractingClamped(end) / Int64(crowd.count)
         guard step > 1 else { return }
         for (index, entry) in crowd.enumerated() {
             try run(
-                "UPDATE task SET position = ? WHERE id = ?", [next.position - Int64(index + 1) * step, entry.id])
+                "UPDATE task SET position = ? WHERE id = ?",
+                [next.position.subtractingClamped(Int64(index + 1).multipliedClamped(by: step)), entry.id])
         }
     }
 

@@ -196,11 +196,11 @@ extension Database {
     /// - Parameter batch: the set's, which is that of each entry.
     fileprivate func stage(_ tasks: ArraySlice<FreshTask>, set: Int64, batch: String?) throws {
         let newest = try firstRow("SELECT max(id) FROM staged_entry") { try $0.integerOrNil(0) } ?? nil
-        let first = (newest ?? 0) + 1
+        let first = (newest ?? 0).addingClamped(1)
         try insert(tasks.indices, Self.staging, columns: 18) { index, row in
             var entry = tasks[index].entry
             if let batch { entry.setBatch(batch) }
-            row.bind(first + Int64(index - tasks.startIndex))
+            row.bind(first.addingClamped(Int64(index - tasks.startIndex)))
             row.bind(entry)
             row.bind(entry.batch)
             row.bind(tasks[index].path)
@@ -209,7 +209,8 @@ extension Database {
             row.bind(set)
         }
         for (index, task) in tasks.enumerated() {
-            if let hashes = task.pieceHashes { try stagePieceHashes(ofEntry: first + Int64(index), hashes) }
+            guard let hashes = task.pieceHashes else { continue }
+            try stagePieceHashes(ofEntry: first.addingClamped(Int64(index)), hashes)
         }
     }
 
@@ -243,7 +244,7 @@ extension Database {
             "SELECT first, last FROM staged_range WHERE set_id = ? ORDER BY first LIMIT 1", [set]
         ) { (first: try $0.integer(0), last: try $0.integer(1)) }
         if let range {
-            let end = min(range.last, range.first + Int64(limit) - 1)
+            let end = min(range.last, range.first.addingClamped(Int64(limit) - 1))
             try run("DELETE FROM task WHERE id BETWEEN ? AND ?", [range.first, end])
             try run("DELETE FROM staged_range WHERE set_id = ? AND first = ?", [set, range.first])
             if end < range.last {

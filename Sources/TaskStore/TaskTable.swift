@@ -55,7 +55,13 @@ struct TaskHead {
 extension Database {
     /// The newest number that was ever given in `table`; 0 before the first.
     func newestNumber(in table: String) throws -> Int64 {
-        try firstRow("SELECT seq FROM sqlite_sequence WHERE name = ?", [table]) { try $0.integer(0) } ?? 0
+        let newest =
+            try firstRow("SELECT seq FROM sqlite_sequence WHERE name = ?", [table]) { try $0.integer(0) } ?? 0
+        // Numbers are reckoned with from here on; 2^43 of them have positions.
+        guard newest >= 0, newest < 1 << 43 else {
+            throw StoreError.corrupt("it has no numbers left for a new \(table)")
+        }
+        return newest
     }
 
     /// - Parameter owner: `nil` finds a task of anyone.
