@@ -70,6 +70,17 @@ struct MirrorTests {
         #expect(restarts.all.isEmpty)
     }
 
+    @Test("a server that asks to be left alone for longer than anyone can count is left, and a mirror brings the file")
+    func endlessRest() async throws {
+        let resource = Resource(size: 1 << 20)
+        let busy = try ScriptedServer([
+            "/f": [.status(503, headers: ["Retry-After: 99999999999999999999"])]
+        ])
+        let mirror = try ScriptedServer(["/f": [.serve(resource)]])
+        _ = try await fetch(resource, [busy, mirror], digest: sha256(of: resource))
+        #expect(!busy.requests().isEmpty)
+    }
+
     @Test("without a digest bytes of two servers are never joined; one takes over where the other has nothing")
     func alone() async throws {
         let resource = Resource(size: 6 << 20)

@@ -399,7 +399,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         guard wasRefused || isConditionUseless, !hasAskedLater, let status = error.httpStatus,
             [403, 429, 503].contains(status)
         else { return false }
-        let wait = max(Self.secondThought, Int64(error.retryAfter ?? 0) * 1000)
+        let wait = max(Self.secondThought, RetryPolicy.hold(retryAfter: error.retryAfter ?? 0))
         guard wait <= Self.longestThought else { return false }
         askLater(worker, after: wait)
         return true
@@ -507,7 +507,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         let hasProgressed = worker.start > worker.haveBefore
         if hasProgressed, !isGivenUp, error.code != .httpStatus { return again(worker) }
         let now = core.now.milliseconds
-        let rest = Int64(error.retryAfter ?? 0) * 1000
+        let rest = RetryPolicy.hold(retryAfter: error.retryAfter ?? 0)
         let isLast = !workers.contains { $0 !== worker && $0.source === worker.source }
         dismiss(worker)
         if isLast, sources.all.count > 1 {
@@ -526,7 +526,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     private func turn(from worker: SegmentWorker, _ error: TransferError) -> Bool {
         guard sources.all.count > 1, error.code != .cancelled else { return false }
         let now = core.now.milliseconds
-        worker.source.fail(at: now, rest: Int64(error.retryAfter ?? 0) * 1000)
+        worker.source.fail(at: now, rest: RetryPolicy.hold(retryAfter: error.retryAfter ?? 0))
         firstFailure = firstFailure ?? error
         guard (try? worker.writer.flush()) != nil else { return false }
         guard file.isLeft(after: error),
