@@ -57,7 +57,7 @@ public struct PieceHashes: Sendable, Hashable {
 }
 
 extension PieceHashes: Codable {
-    private enum Field: String, CodingKey, CaseIterable {
+    package enum Field: String, CodingKey, CaseIterable {
         case algorithm, length, hashes
     }
 

@@ -24,7 +24,7 @@ public struct TaskFilter: Codable, Sendable, Equatable {
         self.until = until
     }
 
-    private enum CodingKeys: String, CodingKey, CaseIterable {
+    package enum CodingKeys: String, CodingKey, CaseIterable {
         case states, batch, search, owner, since, until
     }
 

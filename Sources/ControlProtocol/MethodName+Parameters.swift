@@ -1,0 +1,21 @@
+extension MethodName {
+    /// The names of the parameters that the method takes.
+    public var parameters: [String] {
+        switch self {
+        case .taskAdd: TaskAddParameters.keys
+        case .taskGet: TaskGetParameters.keys
+        case .taskList: TaskListParameters.keys
+        case .taskCount: TaskCountParameters.keys
+        case .taskPause, .taskResume, .taskCancel, .taskRemove, .taskRetry: TaskSelectionParameters.keys
+        case .taskUpdate: TaskUpdateParameters.keys
+        case .taskMove: TaskMoveParameters.keys
+        case .queueBegin: QueueBeginParameters.keys
+        case .queuePut: QueuePutParameters.keys
+        case .queueCommit: QueueCommitParameters.keys
+        case .queueAbort: QueueAbortParameters.keys
+        case .daemonLimits: DaemonLimitsParameters.keys
+        case .eventsSubscribe: EventsSubscribeParameters.keys
+        case .queueList, .daemonStatus, .daemonReload, .daemonShutdown: NoParameters.keys
+        }
+    }
+}
