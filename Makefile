@@ -92,6 +92,7 @@ test-asan: setup
 
 fuzz: setup
 	@Tests/Fuzz/fuzz.sh '$(FUZZ_SECONDS)'
+	@Tests/Fuzz/fuzz.sh '$(FUZZ_SECONDS)' control
 
 # A dozen of each is in `make test`. Another seed makes other moments: DLD_TORTURE_SEED=7 make torture
 torture: setup debug

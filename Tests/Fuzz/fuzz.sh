@@ -4,6 +4,9 @@
 #   fuzz.sh [SECONDS] [TARGET…]    each target for so long (5); 0 tries the seeds alone
 #   fuzz.sh keep [TARGET…]         adds to the seeds what earlier runs found, as few inputs as reach the same code
 #
+# The target `control` sends requests with extreme values to a daemon that runs with AddressSanitizer. It is not among
+# those that are tried without a name: the daemon has to be built for it.
+#
 # Ends with 1 if an input crashes, hangs or eats memory; the input is kept, and the last line says how to try it again.
 set -euo pipefail
 
@@ -22,6 +25,17 @@ if [ "$seconds" != keep ] && ! [[ $seconds =~ ^[0-9]+$ ]]; then
     exit 64
 fi
 targets=("$@")
+if [ "${targets[*]}" = control ]; then
+    # Every method with every field of its own at its edges, and then at random for so long.
+    build=(swift build --package-path "$root" --scratch-path "$root/.build-asan" --sanitize address)
+    "${build[@]}" --product dld
+    swift build --package-path "$root" --build-tests
+    # What a daemon leaves behind when it is killed is no leak.
+    ASAN_OPTIONS="detect_leaks=0 suppressions=$root/Tests/address-sanitizer.supp" DLD_FUZZ_SECONDS=$seconds \
+        DLD_BIN_DIR=$("${build[@]}" --show-bin-path) \
+        swift test --package-path "$root" --skip-build --filter '^Integration\.ExtremeRequestTests'
+    exit
+fi
 if [ ${#targets[@]} = 0 ]; then
     for directory in "$here"/Corpus/*/; do targets+=("$(basename "$directory")"); done
 fi
