@@ -10,6 +10,7 @@ public struct JSONScan {
         case notJSON(offset: Int)
         case notText(offset: Int)
         case tooDeep
+        case tooManyValues
         /// - Parameter key: without its escapes.
         case duplicateKey(String)
 
@@ -18,13 +19,14 @@ public struct JSONScan {
             case .notJSON(let offset): "is not JSON (byte \(offset + 1))"
             case .notText(let offset): "is not UTF-8 text (byte \(offset + 1))"
             case .tooDeep: "holds arrays and objects that nest deeper than \(MessageLimits.nesting)"
+            case .tooManyValues: "holds more than \(MessageLimits.values) values and keys"
             case .duplicateKey(let key): "gives the key \(printable(key)) twice in one object"
             }
         }
     }
 
     /// - Returns: what is wrong with `text`, or `nil` where it is one JSON text in UTF-8 that nests no deeper than
-    ///   ``MessageLimits/nesting`` and gives no key of an object twice.
+    ///   ``MessageLimits/nesting``, holds no more than ``MessageLimits/values`` values, and gives no key of an object twice.
     public static func fault(in text: some Collection<UInt8>) -> Fault? {
         func judge(_ bytes: UnsafeBufferPointer<UInt8>) -> Fault? {
             var scan = JSONScan()
@@ -54,6 +56,8 @@ public struct JSONScan {
     }
 
     private var index = 0
+    /// Values and keys that have begun.
+    private var values = 0
     private var open: [Container] = []
     /// Whether the innermost of `open` is an object.
     private var isInObject = false
@@ -74,6 +78,10 @@ public struct JSONScan {
                 return
             }
             let byte = text[index]
+            if expected != .commaOrEnd {
+                values += 1
+                guard values <= MessageLimits.values else { throw .tooManyValues }
+            }
             switch (expected, byte) {
             case (.value, UInt8(ascii: "{")), (.valueOrEnd, UInt8(ascii: "{")):
                 try enter(isObject: true)

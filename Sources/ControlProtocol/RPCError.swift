@@ -55,7 +55,7 @@ public struct RPCError: Error, Codable, Sendable, Equatable, CustomStringConvert
     public init(_ fault: JSONScan.Fault) {
         switch fault {
         case .notJSON, .notText: self = .parse("the line \(fault)")
-        case .tooDeep, .duplicateKey: self = .invalidRequest("the line \(fault)")
+        case .tooDeep, .tooManyValues, .duplicateKey: self = .invalidRequest("the line \(fault)")
         }
     }
 

@@ -2,6 +2,9 @@ import TaskModel
 
 /// Tasks in an array: objects, or URLs alone as texts, as in a queue file. Lists of a million URLs come this way.
 enum SpecificationList {
+    /// Tasks in one list: a line of the shortest would be a hundred times as large in memory.
+    static let maximumCount = 10_000
+
     /// - Throws: ``FieldError`` beneath `key`.
     static func decode<Key: CodingKey>(
         from container: KeyedDecodingContainer<Key>, _ key: Key
@@ -10,7 +13,12 @@ enum SpecificationList {
             throw FieldError(field: key.stringValue, message: "must be an array of tasks")
         }
         var tasks: [TaskSpecification] = []
-        tasks.reserveCapacity(list.count ?? 0)
+        if let count = list.count {
+            guard count <= maximumCount else {
+                throw FieldError(field: key.stringValue, message: "are more than \(maximumCount) in one call")
+            }
+            tasks.reserveCapacity(count)
+        }
         // An attempt that fails costs more than one that does not: most lists are of one form.
         var isText = true
         while !list.isAtEnd {

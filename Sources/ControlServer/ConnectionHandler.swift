@@ -1,37 +1,54 @@
 import ControlProtocol
 import NIOCore
+import TaskQueue
 
 /// One client's connection: its lines are carried out one after the other, and its events go out between the
 /// answers. Belongs to the event loop.
 ///
 /// It takes no more from the client than it can serve: with a line waiting, a request under way or answers unread,
-/// it soon stops reading, and the client's own socket fills up.
+/// it soon stops reading, and the client's own socket fills up. What it holds besides is asked of the ``Workload``.
 final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// Bytes that may wait behind a complete line before reading pauses.
-    private static let readAhead = 65_536
+    /// Reads in a row while a long line comes.
+    private static let longLineReads: UInt = 32
 
     private enum Step {
         case line(ByteBuffer)
-        case decoding(Task<Result<RequestProcessor.Message, RPCError>, Never>)
+        case decoding(Task<Result<RequestProcessor.Message, RPCError>, Never>, Workload.Ticket)
         case tooLong
     }
 
+    private enum Phase {
+        case idle
+        /// A line waits for its turn.
+        case waiting(lineLength: Int)
+        /// A request is being carried out.
+        case running
+    }
+
+    private enum LongLine {
+        case none, asked, granted
+    }
+
     let peer: Peer
+    private let server: ServerParts
     private let processor: RequestProcessor
-    private let table: ConnectionTable
-    private let limits: ConnectionLimits
+    private var limits: ConnectionLimits { server.limits }
+    private var workload: Workload { server.workload }
 
     private var context: ChannelHandlerContext?
     private var decoder = LineDecoder()
     private var lastActivity: NIODeadline
-    /// A request is being carried out.
-    private var isBusy = false
+    private var phase = Phase.idle
     /// What comes after it, taken already.
     private var ahead: Step?
+    /// Whether the client may send more than a short line.
+    private var longLine = LongLine.none
+    /// What more of its bytes wait here than it may send.
+    private var surplus = 0
     /// The client will send nothing more; it may still read.
     private var isInputClosed = false
     /// No further line is taken; it ends with the request under way.
@@ -40,23 +57,27 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
     private var isEnding = false
     /// A read that was held back.
     private var isReadHeld = false
-    /// Writes that the kernel has not taken yet.
-    private var writesUnderWay = 0
+    private var unread = UnreadWrites()
     private var halfLineDeadline: Scheduled<Void>?
     /// Which line that deadline is about.
     private var lineOfDeadline: Int?
     private var stallDeadline: Scheduled<Void>?
     private var pump: Task<Void, Never>?
-    /// The pump waits for this while the client leaves things unread.
-    private var roomForEvents: EventLoopPromise<Void>?
+    /// Of the page of events that is being read.
+    private var pageTicket: Workload.Ticket?
+    /// The pump waits for this until the page's turn comes.
+    private var pageTurn: EventLoopPromise<Void>?
 
-    init(peer: Peer, handler: any ControlHandler, table: ConnectionTable, limits: ConnectionLimits) {
+    init(peer: Peer, server: ServerParts) {
         self.peer = peer
-        self.table = table
-        self.limits = limits
-        processor = RequestProcessor(handler: handler, peer: peer)
+        self.server = server
+        processor = RequestProcessor(handler: server.handler, peer: peer)
         lastActivity = .now()
     }
+
+    private var isBusy: Bool { if case .idle = phase { false } else { true } }
+    private var isRunning: Bool { if case .running = phase { true } else { false } }
+    private var owner: ObjectIdentifier { ObjectIdentifier(self) }
 
     // MARK: - As the table knows it
 
@@ -86,7 +107,23 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         guard !isEnding, !isDraining else { return }
         lastActivity = .now()
         decoder.append(unwrapInboundIn(data))
+        guard payForSurplus() else { return }
         advance()
+    }
+
+    /// When the client closes its end, NIO reads all that it has sent, whether it may be read or not.
+    ///
+    /// - Returns: `false` where there is no room for it: the connection is closed.
+    private func payForSurplus() -> Bool {
+        let isSurplus = longLine != .granted && decoder.count > 2 * limits.shortLine && !isEnding
+        let bytes = isSurplus ? decoder.capacity : 0
+        guard bytes != surplus else { return true }
+        if workload.changeSurplus(from: surplus, to: bytes, user: peer.uid) {
+            surplus = bytes
+            return true
+        }
+        close()
+        return false
     }
 
     func read(context: ChannelHandlerContext) {
@@ -98,7 +135,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
     }
 
     private var mayRead: Bool {
-        !isEnding && !isDraining && (!decoder.hasItem || decoder.count < Self.readAhead)
+        !isEnding && !isDraining && !decoder.hasItem && (decoder.count <= limits.shortLine || longLine == .granted)
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -119,9 +156,51 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         halfLineDeadline?.cancel()
         stallDeadline?.cancel()
         pump?.cancel()
-        roomForEvents?.fail(ChannelError.ioOnClosedChannel)
-        roomForEvents = nil
+        workload.forget(user: peer.uid, owner: owner)
+        if case .waiting = phase { phase = .idle }
+        decoder = LineDecoder()
+        if case .decoding(_, let ticket) = ahead { workload.release(ticket) }
+        ahead = nil
+        askForLongLine()
+        _ = payForSurplus()  // there is none any more
+        failPage()
         context.fireChannelInactive()
+    }
+
+    /// More than a short line is received only in turn: its end may be long in coming.
+    private func askForLongLine() {
+        let isLong = decoder.count > limits.shortLine
+        var isHeld = isLong
+        if case .waiting(let length) = phase, length > limits.shortLine { isHeld = true }
+        switch longLine {
+        case .none where isLong && !decoder.hasItem && !isEnding && !isDraining:
+            longLine = .asked
+            workload.requestLongLine(user: peer.uid, owner: owner) { [self] in
+                longLine = .granted
+                setReads(Self.longLineReads)
+                readOn()
+            }
+        case .granted where !isHeld:
+            longLine = .none
+            setReads(1)
+            workload.releaseLongLine(user: peer.uid)
+        case .asked where isEnding: longLine = .none
+        default: break
+        }
+    }
+
+    private func setReads(_ count: UInt) {
+        // Where the channel is closed it reads no more.
+        try? context?.channel.syncOptions?.setOption(.maxMessagesPerRead, value: count)
+    }
+
+    private func readOn() {
+        guard let context else { return }
+        watchHalfLine(context)
+        if isReadHeld, mayRead {
+            isReadHeld = false
+            context.read()
+        }
     }
 
     // MARK: - Carrying out
@@ -132,66 +211,108 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         while !isBusy, !isEnding, !isDraining, context.channel.isWritable, let step = ahead ?? nextStep() {
             ahead = nil
             switch step {
-            case .line(let line): begin(context) { [processor] in processor.read(line) }
-            case .decoding(let message): begin(context) { await message.value }
+            case .line(let line): ask(line)
+            case .decoding(let message, let ticket): run(ticket, .heavy) { await message.value }
             case .tooLong:
                 let error = RPCError.invalidRequest("a line is longer than \(MessageLimits.lineLength) bytes")
-                send(RequestProcessor.errorLine(error), context)
+                send(RequestProcessor.errorLine(error), nil)
                 end()
             }
         }
         decodeAhead()
-        watchHalfLine(context)
-        if isReadHeld, mayRead {
-            isReadHeld = false
-            context.read()
-        }
-        if isInputClosed, !isBusy, !decoder.hasItem, pump == nil { end() }
+        askForLongLine()
+        if surplus > 0, !payForSurplus() { return }
+        readOn()
+        if isInputClosed, !isBusy, ahead == nil, !decoder.hasItem, pump == nil { end() }
     }
 
     private func nextStep() -> Step? {
         while let item = decoder.next() {
             switch item {
             case .line(let line):
-                let blank = Array(" \t\r".utf8)
-                if !line.readableBytesView.allSatisfy(blank.contains) { return .line(line) }
+                if line.readableBytes > limits.shortLine || !RequestProcessor.isBlank(line) { return .line(line) }
             case .tooLong: return .tooLong
             }
         }
         return nil
     }
 
-    /// While one line is carried out the next is read; it is carried out after it all the same.
+    /// While one line is carried out the next long one is read; it is carried out after it all the same.
     private func decodeAhead() {
-        guard isBusy, ahead == nil, !isEnding, !isDraining, let step = nextStep() else { return }
-        if case .line(let line) = step {
-            ahead = .decoding(Task { [processor] in processor.read(line) })
+        guard isRunning, ahead == nil, !isEnding, !isDraining, decoder.lineLength > limits.shortLine,
+            let ticket = workload.requestNow(
+                .heavy, bytes: RequestCost.longLine(decoder.lineLength, isBatch: false), user: peer.uid)
+        else { return }
+        if case .line(let line) = decoder.next() {
+            let message = Task(executorPreference: server.heavyThreads) { [processor] in processor.read(line) }
+            ahead = .decoding(message, ticket)
         } else {
-            ahead = step
+            workload.release(ticket)
         }
     }
 
-    private func begin(
-        _ context: ChannelHandlerContext,
+    /// Has `line` carried out when its turn comes.
+    private func ask(_ line: ByteBuffer) {
+        let length = line.readableBytes
+        if length <= limits.shortLine {
+            ask(line, .quick, RequestCost.quick)
+        } else {
+            ask(line, .heavy, RequestCost.longLine(length, isBatch: RequestProcessor.isBatch(line)))
+        }
+    }
+
+    private func ask(_ line: ByteBuffer, _ lane: Workload.Lane, _ bytes: Int) {
+        phase = .waiting(lineLength: line.readableBytes)
+        workload.request(lane, bytes: bytes, user: peer.uid, owner: owner) { [self, processor] ticket in
+            guard !isEnding else { return workload.release(ticket) }
+            // The decoding, too, happens away from the event loop: a line of 1 MiB must delay nobody else.
+            run(ticket, lane, line) { processor.read(line) }
+        }
+    }
+
+    /// - Parameter line: given again where it turns out that more is asked for than of a quick request.
+    private func run(
+        _ ticket: Workload.Ticket, _ lane: Workload.Lane, _ line: ByteBuffer? = nil,
         decoding: @escaping @Sendable () async -> Result<RequestProcessor.Message, RPCError>
     ) {
-        isBusy = true
-        table.taskBegan()
-        let eventLoop = context.eventLoop
+        guard let eventLoop = context?.eventLoop else {
+            phase = .idle
+            return workload.release(ticket)
+        }
+        phase = .running
+        server.table.taskBegan()
         let connection = NIOLoopBound(self, eventLoop: eventLoop)
-        // The decoding, too, happens away from the event loop: a line of 1 MiB must delay nobody else.
-        Task { [processor, isSubscribed = pump != nil] in
-            let reply = await processor.reply(to: await decoding(), isSubscribed: isSubscribed)
-            eventLoop.execute { connection.value.finish(reply) }
+        let heavyThreads = lane == .quick ? nil : server.heavyThreads
+        Task(executorPreference: heavyThreads) { [processor, isSubscribed = pump != nil] in
+            let message = await decoding()
+            if lane == .quick, let line, case .success(let message) = message, let cost = RequestCost.heavy(message) {
+                eventLoop.execute { connection.value.postpone(line, cost, ticket) }
+                return
+            }
+            let reply = await processor.reply(to: message, isSubscribed: isSubscribed)
+            eventLoop.execute { connection.value.finish(reply, ticket) }
         }
     }
 
-    private func finish(_ reply: RequestProcessor.Reply) {
-        defer { table.taskEnded() }
-        isBusy = false
+    private func postpone(_ line: ByteBuffer, _ cost: Int, _ ticket: Workload.Ticket) {
+        defer { server.table.taskEnded() }
+        phase = .idle
+        if !isEnding { ask(line, .heavy, cost) }
+        workload.release(ticket)
+    }
+
+    private func finish(_ reply: RequestProcessor.Reply, _ ticket: Workload.Ticket) {
+        defer { server.table.taskEnded() }
+        phase = .idle
         lastActivity = .now()
-        guard let context, !isEnding else { return }
-        if let answer = reply.answer { send(answer, context) }
+        var ticket = ticket
+        guard let context, !isEnding else { return workload.release(ticket) }
+        if let answer = reply.answer {
+            workload.workEnded(&ticket, leaving: answer.storageCapacity)
+            send(answer, ticket)
+        } else {
+            workload.release(ticket)
+        }
         if isDraining {
             end()
             return
@@ -202,7 +323,9 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
 
     /// The deadline stands only while half a line waits, so that an idle connection wakes nobody.
     private func watchHalfLine(_ context: ChannelHandlerContext) {
-        let line = isEnding || isInputClosed || ahead != nil ? nil : decoder.growingLine
+        // A client that may not send on is not late.
+        let isStopped = isEnding || isInputClosed || ahead != nil || longLine == .asked
+        let line = isStopped ? nil : decoder.growingLine
         guard line != lineOfDeadline else { return }
         lineOfDeadline = line
         halfLineDeadline?.cancel()
@@ -216,60 +339,70 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
 
     // MARK: - Writing
 
-    private func send(_ line: ByteBuffer, _ context: ChannelHandlerContext) {
-        writesUnderWay += 1
+    /// - Parameter ticket: what `line` holds until the client has taken it.
+    @discardableResult
+    private func send(_ line: ByteBuffer, _ ticket: Workload.Ticket?) -> EventLoopFuture<Void>? {
+        guard let context else {
+            if let ticket { workload.release(ticket) }
+            return nil
+        }
+        unread.began()
         let promise = context.eventLoop.makePromise(of: Void.self)
-        promise.futureResult.assumeIsolated().whenComplete { _ in self.written() }
+        promise.futureResult.assumeIsolated().whenComplete { _ in
+            if let ticket { self.workload.release(ticket) }
+            self.written()
+        }
         context.writeAndFlush(wrapOutboundOut(line), promise: promise)
+        watchStall()
+        return promise.futureResult
     }
 
     private func written() {
-        writesUnderWay -= 1
-        if isEnding, writesUnderWay == 0 { close() }
+        unread.ended()
+        guard unread.isEmpty else { return }
+        stallDeadline?.cancel()
+        stallDeadline = nil
+        if isEnding { close() }
     }
 
     /// Closes once the client has taken what was written, or has left it unread for too long.
     private func end() {
         guard !isEnding else { return }
         isEnding = true
-        guard writesUnderWay > 0 else {
-            close()
-            return
-        }
-        watchStall()
+        failPage()
+        if unread.isEmpty { close() }
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        if context.channel.isWritable {
-            if !isEnding {
-                stallDeadline?.cancel()
-                stallDeadline = nil
-            }
-            roomForEvents?.succeed()
-            roomForEvents = nil
-            advance()
-        } else {
-            watchStall()
-        }
+        if context.channel.isWritable { advance() }
         context.fireChannelWritabilityChanged()
     }
 
+    /// Nobody is waited for who leaves unread for so long what was sent to him. Each time the deadline is about what was
+    /// unread when it was set, so that a client that reads slowly and steadily is not given up.
     private func watchStall() {
-        guard let context, stallDeadline == nil else { return }
-        stallDeadline = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(limits.stalled)) { self.close() }
+        guard let context, stallDeadline == nil, !unread.isEmpty else { return }
+        unread.mark()
+        stallDeadline = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(limits.stalled)) {
+            self.stallDeadline = nil
+            if self.unread.isMarkTaken { self.watchStall() } else { self.close() }
+        }
     }
 
     // MARK: - Events
 
     private func serve(_ subscription: EventSubscription, _ context: ChannelHandlerContext) {
-        table.taskBegan()
+        server.table.taskBegan()
         let eventLoop = context.eventLoop
         let connection = NIOLoopBound(self, eventLoop: eventLoop)
-        pump = Task {
-            for await page in subscription.pages {
+        let room = EventRoom(
+            take: { (try? await eventLoop.flatSubmit { connection.value.takePage(on: eventLoop) }.get()) != nil },
+            giveBack: { eventLoop.execute { connection.value.releasePage() } })
+        pump = Task(executorPreference: server.heavyThreads) {
+            for await page in subscription.pages(room) {
                 let lines = RequestProcessor.lines(page)
-                let room = eventLoop.flatSubmit { connection.value.sendEvents(lines, on: eventLoop) }
-                if (try? await room.get()) == nil {
+                let taken = eventLoop.flatSubmit { connection.value.sendEvents(lines, on: eventLoop) }
+                if (try? await taken.get()) == nil {
                     // The stream is asked once more, as a cancelled task: only so does its maker hear of the end.
                     withUnsafeCurrentTask { $0?.cancel() }
                 }
@@ -278,21 +411,50 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         }
     }
 
-    /// - Returns: succeeds when there is room for another; fails when the connection is ending.
-    private func sendEvents(_ lines: ByteBuffer, on eventLoop: any EventLoop) -> EventLoopFuture<Void> {
-        guard let context, !isEnding, !isDraining else {
+    /// - Returns: succeeds when a page of events may be read; fails when the connection is ending.
+    private func takePage(on eventLoop: any EventLoop) -> EventLoopFuture<Void> {
+        guard context != nil, !isEnding, !isDraining, pageTicket == nil, pageTurn == nil else {
             return eventLoop.makeFailedFuture(ChannelError.ioOnClosedChannel)
         }
-        send(lines, context)
-        guard !context.channel.isWritable else { return eventLoop.makeSucceededVoidFuture() }
         let promise = eventLoop.makePromise(of: Void.self)
-        roomForEvents = promise
+        pageTurn = promise
+        workload.request(.events, bytes: RequestCost.eventPage, user: peer.uid, owner: owner) { [self] ticket in
+            guard let turn = pageTurn else { return workload.release(ticket) }
+            pageTurn = nil
+            pageTicket = ticket
+            turn.succeed()
+        }
         return promise.futureResult
     }
 
+    private func releasePage() {
+        guard let ticket = pageTicket else { return }
+        pageTicket = nil
+        workload.release(ticket)
+    }
+
+    private func failPage() {
+        pageTurn?.fail(ChannelError.ioOnClosedChannel)
+        pageTurn = nil
+        releasePage()
+    }
+
+    /// - Returns: succeeds when the client has taken them; fails when the connection is ending.
+    private func sendEvents(_ lines: ByteBuffer, on eventLoop: any EventLoop) -> EventLoopFuture<Void> {
+        guard context != nil, !isEnding, !isDraining else {
+            releasePage()
+            return eventLoop.makeFailedFuture(ChannelError.ioOnClosedChannel)
+        }
+        var ticket = pageTicket ?? workload.charge(0, user: peer.uid)
+        pageTicket = nil
+        workload.workEnded(&ticket, leaving: lines.storageCapacity)
+        return send(lines, ticket) ?? eventLoop.makeFailedFuture(ChannelError.ioOnClosedChannel)
+    }
+
     private func pumpEnded() {
-        defer { table.taskEnded() }
+        defer { server.table.taskEnded() }
         pump = nil
+        failPage()
         if !isBusy { end() } else { isDraining = true }
     }
 }

@@ -21,8 +21,12 @@ final class ConnectionTable {
     private var isDraining = false
     private var quiet: EventLoopPromise<Bool>?
 
-    init(limits: ConnectionLimits) {
+    private let countChanged: (Int) -> Void
+
+    /// - Parameter countChanged: is told how many connections there are.
+    init(limits: ConnectionLimits, countChanged: @escaping (Int) -> Void = { _ in }) {
         self.limits = limits
+        self.countChanged = countChanged
     }
 
     var count: Int { connections.count }
@@ -36,10 +40,11 @@ final class ConnectionTable {
         if countByUser[uid, default: 0] >= limits.perUser {
             guard evict(where: { $0.peer.uid == uid }) else { return false }
         } else if connections.count >= limits.total {
-            guard evict(where: { _ in true }) else { return false }
+            guard evict(where: { _ in true }) || evictFromLargest(for: uid) else { return false }
         }
         connections[ObjectIdentifier(connection)] = connection
         countByUser[uid, default: 0] += 1
+        countChanged(connections.count)
         return true
     }
 
@@ -49,6 +54,7 @@ final class ConnectionTable {
         let uid = connection.peer.uid
         let left = countByUser[uid, default: 1] - 1
         countByUser[uid] = left > 0 ? left : nil
+        countChanged(connections.count)
         tellIfQuiet()
     }
 
@@ -61,6 +67,18 @@ final class ConnectionTable {
         guard let longest else { return false }
         remove(longest.connection)
         longest.connection.close()
+        return true
+    }
+
+    /// Where none is idle, the user with the most connections makes room for one who has far fewer: several users must
+    /// not keep another one out together.
+    private func evictFromLargest(for uid: UInt32) -> Bool {
+        guard let largest = countByUser.max(by: { $0.value < $1.value }),
+            largest.value / 2 > countByUser[uid, default: 0],
+            let connection = connections.values.first(where: { $0.peer.uid == largest.key })
+        else { return false }
+        remove(connection)
+        connection.close()
         return true
     }
 

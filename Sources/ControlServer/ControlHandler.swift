@@ -1,5 +1,6 @@
 import ControlProtocol
 import TaskModel
+import TaskQueue
 
 /// Carries out what clients ask.
 package protocol ControlHandler: Sendable {
@@ -38,10 +39,13 @@ package struct EventSubscription: Sendable {
     /// otherwise take silence for peace; it can come back with the last number that it saw. The server pulls from
     /// it no faster than the subscriber reads, and cancels the pulling task when the subscriber is gone.
     ///
-    /// In pages, none empty: events that come together go out together.
-    package let pages: any AsyncSequence<[TaskEvent], Never> & Sendable
+    /// In pages, none empty: events that come together go out together. A page is read when the room that is passed in
+    /// has been taken, and holds it until it is sent.
+    package let pages: @Sendable (EventRoom) -> any AsyncSequence<[TaskEvent], Never> & Sendable
 
-    package init(last: Int64, pages: any AsyncSequence<[TaskEvent], Never> & Sendable) {
+    package init(
+        last: Int64, pages: @escaping @Sendable (EventRoom) -> any AsyncSequence<[TaskEvent], Never> & Sendable
+    ) {
         self.last = last
         self.pages = pages
     }

@@ -3,6 +3,7 @@ import Glibc
 import Logging
 import NIOCore
 import NIOPosix
+import TaskQueue
 
 /// JSON-RPC 2.0, one JSON text a line, over Unix stream sockets.
 ///
@@ -32,7 +33,8 @@ package actor ControlServer {
 
     private struct Running {
         let group: MultiThreadedEventLoopGroup
-        let table: NIOLoopBound<ConnectionTable>
+        let parts: NIOLoopBound<ServerParts>
+        let heavyThreads: HeavyThreads
         var sockets: [ListeningSocket] = []
         var channels: [any Channel] = []
     }
@@ -57,13 +59,20 @@ package actor ControlServer {
         wasStarted = true
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let eventLoop = group.next()
-        let limits = configuration.limits
-        let table = try await eventLoop.submit {
-            NIOLoopBound(ConnectionTable(limits: limits), eventLoop: eventLoop)
+        let heavyThreads = HeavyThreads()
+        let parts = try await eventLoop.submit { [configuration, handler] in
+            let relief = HeapRelief(eventLoop: eventLoop) {
+                Task(executorPreference: heavyThreads) { Heap.giveBack() }
+            }
+            let limits = configuration.limits
+            let parts = ServerParts(
+                handler: handler, table: ConnectionTable(limits: limits) { relief.note(connections: $0) },
+                workload: Workload(limits: limits, relief: relief), heavyThreads: heavyThreads, limits: limits)
+            return NIOLoopBound(parts, eventLoop: eventLoop)
         }.get()
-        running = Running(group: group, table: table)
+        running = Running(group: group, parts: parts, heavyThreads: heavyThreads)
         do {
-            let bootstrap = bootstrap(group, table)
+            let bootstrap = bootstrap(group, parts)
             for socket in configuration.sockets {
                 let listening =
                     switch socket {
@@ -89,19 +98,23 @@ package actor ControlServer {
         for socket in running.sockets { socket.unlinkIfMade() }
         for channel in running.channels { try? await channel.close() }
         let eventLoop = running.group.next()
-        let isQuiet = try? await eventLoop.flatSubmit { running.table.value.drain(on: eventLoop) }.get()
+        let isQuiet = try? await eventLoop.flatSubmit { running.parts.value.table.drain(on: eventLoop) }.get()
         guard isQuiet == true else {
             // Their reports would come to an event loop that is no more. The process is about to end anyhow.
             logger.warning("requests were still being carried out when the control server ended")
             return
         }
         try? await running.group.shutdownGracefully()
+        await running.heavyThreads.shutdown()
     }
 
     // MARK: - Connections
 
+    /// Bytes of one read from a connection.
+    private static let readSize = 1_024
+
     private nonisolated func bootstrap(
-        _ group: MultiThreadedEventLoopGroup, _ table: NIOLoopBound<ConnectionTable>
+        _ group: MultiThreadedEventLoopGroup, _ parts: NIOLoopBound<ServerParts>
     ) -> ServerBootstrap {
         let reserve = NIOLoopBoundBox.makeBoxSendingValue(DescriptorReserve(), eventLoop: group.next())
         return ServerBootstrap(group: group)
@@ -116,7 +129,10 @@ package actor ControlServer {
                 }
             }
             .childChannelOption(.allowRemoteHalfClosure, value: true)
-            .childChannelInitializer { [configuration, handler, logger] channel in
+            // A connection keeps the buffer of its last read; thousands of them must not keep large ones.
+            .childChannelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: Self.readSize))
+            .childChannelOption(.maxMessagesPerRead, value: 1)
+            .childChannelInitializer { [configuration, logger] channel in
                 channel.eventLoop.makeCompletedFuture {
                     let pipeline = channel.pipeline.syncOperations
                     let peer = try pipeline.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { descriptor in
@@ -129,14 +145,14 @@ package actor ControlServer {
                         try pipeline.addHandler(RefusalHandler(.peerNotPermitted))
                         return
                     }
-                    let connection = ConnectionHandler(
-                        peer: peer, handler: handler, table: table.value, limits: configuration.limits)
-                    guard table.value.admit(connection) else {
+                    let table = parts.value.table
+                    let connection = ConnectionHandler(peer: peer, server: parts.value)
+                    guard table.admit(connection) else {
                         logger.info("too many connections", metadata: Self.metadata(peer))
                         try pipeline.addHandler(RefusalHandler(.tooManyConnections))
                         return
                     }
-                    channel.closeFuture.assumeIsolated().whenComplete { _ in table.value.remove(connection) }
+                    channel.closeFuture.assumeIsolated().whenComplete { _ in table.remove(connection) }
                     try pipeline.addHandler(connection)
                 }
             }

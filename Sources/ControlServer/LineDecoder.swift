@@ -1,4 +1,5 @@
 import ControlProtocol
+import Glibc
 import NIOCore
 
 /// Cuts a connection's bytes into lines: bytes go in as they arrive, lines come out when they are wanted.
@@ -33,21 +34,19 @@ struct LineDecoder {
     /// Bytes of storage held for them.
     var capacity: Int { buffer.storageCapacity }
 
+    /// Bytes of the first whole line, without its LF; 0 where there is none.
+    var lineLength: Int { lineEnd ?? 0 }
+
     /// Whether ``next()`` has something to give.
     var hasItem: Bool { lineEnd != nil || scanned > limit }
 
     /// The number of the line, where what waits is the beginning of one and no more.
     var growingLine: Int? { !hasItem && scanned > 0 ? linesTaken : nil }
 
+    /// - Parameter bytes: are copied: their storage is as large as the largest read.
     mutating func append(_ bytes: ByteBuffer) {
         guard !isOver else { return }
-        if buffer.readableBytes == 0 {
-            buffer = bytes
-        } else {
-            // Lines that were given out keep their storage; what they no longer need must not be carried along.
-            if buffer.readerIndex > buffer.readableBytes { buffer.discardReadBytes() }
-            buffer.writeImmutableBuffer(bytes)
-        }
+        buffer.writeImmutableBuffer(bytes)
         scan()
     }
 
@@ -65,7 +64,13 @@ struct LineDecoder {
         linesTaken += 1
         lineEnd = nil
         scanned = 0
-        if buffer.readableBytes == 0 { buffer = ByteBuffer() }
+        // Neither the line nor what comes after it keeps the other's storage.
+        if buffer.readableBytes <= end {
+            buffer = ByteBuffer(bytes: buffer.readableBytesView)
+        } else {
+            line = ByteBuffer(bytes: line.readableBytesView)
+            if buffer.readerIndex > buffer.readableBytes { buffer.discardReadBytes() }
+        }
         scan()
         if line.readableBytesView.last == UInt8(ascii: "\r") {
             line.moveWriterIndex(to: line.writerIndex - 1)
@@ -75,11 +80,12 @@ struct LineDecoder {
 
     private mutating func scan() {
         guard lineEnd == nil else { return }
-        let view = buffer.readableBytesView.dropFirst(scanned)
-        if let index = view.firstIndex(of: UInt8(ascii: "\n")) {
-            lineEnd = index - buffer.readerIndex
-        } else {
-            scanned = buffer.readableBytes
+        lineEnd = buffer.withUnsafeReadableBytes { [scanned] bytes in
+            guard let base = bytes.baseAddress, bytes.count > scanned,
+                let end = memchr(base + scanned, Int32(UInt8(ascii: "\n")), bytes.count - scanned)
+            else { return nil }
+            return UnsafeRawPointer(end) - base
         }
+        if lineEnd == nil { scanned = buffer.readableBytes }
     }
 }

@@ -44,8 +44,12 @@ package struct QueueHandler: ControlHandler {
     }
 
     /// Tasks in a page, and about how many bytes of JSON they may come to.
-    private static let pageLimit = 500
+    static let pageLimit = 500
     private static let pageBytes = 900_000
+    /// Tasks that are read at a time: where they are long, most of a page would be read for nothing.
+    private static let readAtOnce = 100
+    /// Ids in one call: each may bring an error.
+    private static let maximumIDs = 10_000
 
     package init(
         queue: TaskQueue, isAdministrator: @escaping @Sendable (Peer) -> Bool,
@@ -111,7 +115,7 @@ package struct QueueHandler: ControlHandler {
         _ parameters: EventsSubscribeParameters, for peer: Peer
     ) async -> Result<EventSubscription, RPCError> {
         do throws(QueueError) {
-            let (last, pages) = try queue.events(
+            let (last, pages) = try queue.eventPages(
                 after: parameters.after, types: parameters.types.map(Set.init), for: caller(peer))
             return .success(EventSubscription(last: last, pages: pages))
         } catch {
@@ -194,20 +198,23 @@ package struct QueueHandler: ControlHandler {
             throw RPCError(FieldError(field: "newest", message: "must be at least 1"))
         }
         let limit = min(parameters.limit ?? Self.pageLimit, Self.pageLimit)
-        var tasks = try await queue.page(
-            parameters.filter ?? TaskFilter(), after: parameters.after, limit: limit + 1, newest: parameters.newest,
-            for: caller)
-        var isCut = tasks.count > limit
-        if isCut { tasks.removeLast(tasks.count - limit) }
+        var tasks: [TaskStatus] = []
         var bytes = 0
-        if let end = tasks.firstIndex(where: { task in
-            bytes += Self.size(of: task)
-            return bytes > Self.pageBytes
-        }), end > 0 {
-            tasks.removeSubrange(end...)
-            isCut = true
+        while true {
+            let wanted = min(limit + 1 - tasks.count, Self.readAtOnce)
+            // Where the newest begin, the first part has said.
+            let part = try await queue.page(
+                parameters.filter ?? TaskFilter(), after: tasks.last?.id ?? parameters.after, limit: wanted,
+                newest: tasks.isEmpty ? parameters.newest : nil, for: caller)
+            for task in part {
+                bytes += Self.size(of: task)
+                if tasks.count == limit || (bytes > Self.pageBytes && !tasks.isEmpty) {
+                    return TaskListResult(tasks: tasks, next: tasks.last?.id)
+                }
+                tasks.append(task)
+            }
+            if part.count < wanted { return TaskListResult(tasks: tasks, next: nil) }
         }
-        return TaskListResult(tasks: tasks, next: isCut ? tasks.last?.id : nil)
     }
 
     /// About what a task comes to in JSON: names and numbers, and twice its texts, for what has to be escaped.
@@ -240,7 +247,7 @@ package struct QueueHandler: ControlHandler {
             }
             return status
         case .tasks(let ids):
-            return Self.result(try await queue.update(Self.distinct(ids), by: parameters.changes, for: caller))
+            return Self.result(try await queue.update(try Self.distinct(ids), by: parameters.changes, for: caller))
         case .matching(let filter):
             return Self.result(try await queue.update(matching: filter, by: parameters.changes, for: caller))
         }
@@ -262,14 +269,17 @@ package struct QueueHandler: ControlHandler {
 
     private static func selected(_ selection: TaskSelectionParameters) throws -> Selected {
         switch (selection.ids, selection.filter) {
-        case (let ids?, nil): return .ids(distinct(ids))
+        case (let ids?, nil): return .ids(try distinct(ids))
         case (nil, let filter?): return .filter(filter)
         default: throw RPCError(FieldError(field: "ids", message: "give either ids or a filter"))
         }
     }
 
     /// An id that stands twice is meant once.
-    private static func distinct(_ ids: [TaskID]) -> [TaskID] {
+    private static func distinct(_ ids: [TaskID]) throws -> [TaskID] {
+        guard ids.count <= maximumIDs else {
+            throw RPCError(FieldError(field: "ids", message: "are more than \(maximumIDs) in one call"))
+        }
         var seen: Set<TaskID> = []
         return ids.filter { seen.insert($0).inserted }
     }

@@ -77,11 +77,9 @@ struct RequestProcessor: Sendable {
     func read(_ line: ByteBuffer) -> Result<Message, RPCError> {
         let bytes = line.readableBytesView
         if let fault = JSONScan.fault(in: bytes) { return .failure(RPCError(fault)) }
-        let blank = Array(" \t\r".utf8)
-        let isBatch = bytes.first { !blank.contains($0) } == UInt8(ascii: "[")
         do {
             let data = Data(bytes)
-            guard isBatch else {
+            guard Self.isBatch(line) else {
                 let request = try JSONDecoder().decode(IncomingRequest.self, from: data)
                 return .success(.single(request, prepare(request)))
             }
@@ -93,6 +91,16 @@ struct RequestProcessor: Sendable {
             return .success(.batch(requests))
         } catch {
             return .failure(.parse("the line is not JSON"))
+        }
+    }
+
+    static func isBlank(_ line: ByteBuffer) -> Bool { firstByte(line) == nil }
+
+    static func isBatch(_ line: ByteBuffer) -> Bool { firstByte(line) == UInt8(ascii: "[") }
+
+    private static func firstByte(_ line: ByteBuffer) -> UInt8? {
+        line.withUnsafeReadableBytes { bytes in
+            bytes.first { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\t") && $0 != UInt8(ascii: "\r") }
         }
     }
 

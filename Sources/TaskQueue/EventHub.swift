@@ -1,6 +1,21 @@
 import TaskModel
 import TaskStore
 
+/// Memory for one page of events, which a subscriber asks for before it reads one: thousands may read at once.
+package struct EventRoom: Sendable {
+    /// Returns when there is room; `false`: nobody reads any more.
+    let take: @Sendable () async -> Bool
+    /// The page was empty.
+    let giveBack: @Sendable () -> Void
+
+    package init(take: @escaping @Sendable () async -> Bool, giveBack: @escaping @Sendable () -> Void) {
+        self.take = take
+        self.giveBack = giveBack
+    }
+
+    package static let unlimited = EventRoom(take: { true }, giveBack: {})
+}
+
 /// Tells subscribers what the journal says: each has a place in it and reads on from there, so that replay and live
 /// events are one thing, in order, with nothing lost or doubled, however slow the subscriber.
 package actor EventHub {
@@ -30,10 +45,16 @@ package actor EventHub {
     ///   - owner: whose tasks it may see; `nil`: everyone's.
     package nonisolated func subscribe(
         after sequence: Int64?, types: Set<TaskEvent.Kind>? = nil, owner: UInt32?
-    ) throws(StoreError) -> (last: Int64, pages: AsyncStream<[TaskEvent]>) {
+    ) throws(StoreError) -> (last: Int64, pages: @Sendable (EventRoom) -> AsyncStream<[TaskEvent]>) {
         let last = try store.lastEvent()
-        let reader = EventReader(hub: self, store: store, after: sequence ?? last, types: types, owner: owner)
-        return (last, AsyncStream { await reader.next() })
+        return (
+            last,
+            { [self, store] room in
+                let reader = EventReader(
+                    hub: self, store: store, after: sequence ?? last, types: types, owner: owner, room: room)
+                return AsyncStream { await reader.next() }
+            }
+        )
     }
 
     /// Returns when the journal has grown since `seen`, or the Swift task is cancelled.
@@ -67,44 +88,56 @@ package actor EventHub {
         private let store: TaskStore
         private let types: Set<TaskEvent.Kind>?
         private let owner: UInt32?
+        private let room: EventRoom
         private var sequence: Int64
         private var hasLookedForGap = false
 
         init(
-            hub: EventHub, store: TaskStore, after sequence: Int64, types: Set<TaskEvent.Kind>?, owner: UInt32?
+            hub: EventHub, store: TaskStore, after sequence: Int64, types: Set<TaskEvent.Kind>?, owner: UInt32?,
+            room: EventRoom
         ) {
             self.hub = hub
             self.store = store
             self.sequence = sequence
             self.types = types
             self.owner = owner
+            self.room = room
         }
 
         func next() async -> [TaskEvent]? {
             while !Task.isCancelled {
                 let generation = await hub.currentGeneration
-                guard let newest = try? store.lastEvent(),
-                    var page = try? store.events(after: sequence, limit: EventHub.page, types: types, owner: owner)
-                else { return nil }
-                if !hasLookedForGap {
-                    hasLookedForGap = true
-                    if let gap = gap(before: page.first) { page.insert(gap, at: 0) }
+                guard let newest = try? store.lastEvent() else { return nil }
+                if newest > sequence {
+                    guard await room.take() else { return nil }
+                    guard let page = try? page() else { return nil }
+                    if let last = page.last {
+                        sequence = last.sequence
+                        return page
+                    }
+                    room.giveBack()
+                    // None of these is this one's to hear; the next reading begins behind them.
+                    sequence = max(sequence, newest)
                 }
-                if let last = page.last {
-                    sequence = last.sequence
-                    return page
-                }
-                // None of these is this one's to hear; the next reading begins behind them.
-                sequence = max(sequence, newest)
                 _ = await hub.changed(since: generation)
             }
             return nil
         }
 
+        private func page() throws -> [TaskEvent] {
+            var page = try store.events(after: sequence, limit: EventHub.page, types: types, owner: owner)
+            if !hasLookedForGap {
+                hasLookedForGap = true
+                if let gap = gap(before: page.first) { page.insert(gap, at: 0) }
+            }
+            return page
+        }
+
         private func gap(before first: TaskEvent?) -> TaskEvent? {
             // The newest event that is gone. A journal that was emptied goes on behind its last number. `sequence` is
             // a client's and may be any number: nothing is reckoned with it.
-            guard let gone = try? store.oldestEvent().map({ $0 &- 1 }) ?? store.lastEvent(), gone > sequence else {
+            guard let gone = try? store.oldestEvent().map({ $0 &- 1 }) ?? store.lastEvent(), gone > max(0, sequence)
+            else {
                 return nil
             }
             return TaskEvent(sequence: gone, at: first?.at ?? 0, type: .gap)

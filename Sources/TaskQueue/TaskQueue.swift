@@ -267,6 +267,14 @@ package final class TaskQueue: Sendable {
     package func events(
         after sequence: Int64?, types: Set<TaskEvent.Kind>? = nil, for caller: Caller
     ) throws(QueueError) -> (last: Int64, pages: AsyncStream<[TaskEvent]>) {
+        let (last, pages) = try eventPages(after: sequence, types: types, for: caller)
+        return (last, pages(.unlimited))
+    }
+
+    /// As ``events(after:types:for:)`` for one of many listeners, which reads a page when there is room for it.
+    package func eventPages(
+        after sequence: Int64?, types: Set<TaskEvent.Kind>? = nil, for caller: Caller
+    ) throws(QueueError) -> (last: Int64, pages: @Sendable (EventRoom) -> AsyncStream<[TaskEvent]>) {
         try stored { () throws(StoreError) in try hub.subscribe(after: sequence, types: types, owner: caller.scope) }
     }
 

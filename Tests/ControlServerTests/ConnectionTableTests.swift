@@ -70,6 +70,17 @@ struct ConnectionTableTests {
         #expect(!young.isClosed)
     }
 
+    @Test("where none is idle, whoever has the most connections makes room for one who has few")
+    func fewAndMany() {
+        let table = table(perUser: 8, total: 8)
+        let many = (0..<6).map { _ in Fake(uid: 1) }
+        #expect((many + [Fake(uid: 2), Fake(uid: 2)]).allSatisfy { table.admit($0) })
+        #expect(!table.admit(Fake(uid: 1)))
+        #expect(table.admit(Fake(uid: 3)))
+        #expect(many.count { $0.isClosed } == 1)
+        #expect(table.count == 8)
+    }
+
     @Test("one that has gone is counted no more, and only once")
     func remove() {
         let table = table(perUser: 1)

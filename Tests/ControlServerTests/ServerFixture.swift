@@ -95,6 +95,6 @@ func acknowledgement(_ id: Int) -> String { #"{"id":\#(id),"jsonrpc":"2.0","resu
 extension EventSubscription {
     /// Events one by one.
     init(last: Int64, events: AsyncStream<TaskEvent>) {
-        self.init(last: last, pages: events.map { [$0] })
+        self.init(last: last) { _ in events.map { [$0] } }
     }
 }

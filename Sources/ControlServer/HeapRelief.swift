@@ -1,0 +1,51 @@
+import NIOCore
+
+/// Gives memory back to the system soon after much of it was freed: the allocator would keep it for the next time.
+/// Belongs to the event loop; nothing is scheduled while nothing was freed.
+final class HeapRelief {
+    /// What a long line that is being received is reckoned with.
+    static let longLine = 1 << 20
+    /// What a connection is reckoned with.
+    static let connection = 8 << 10
+    /// Less than this is not worth the look.
+    private static let least = 4 << 20
+    /// From the moment that much is free: more is freed along with it.
+    private static let delay = TimeAmount.milliseconds(500)
+
+    private let eventLoop: any EventLoop
+    private let giveBack: @Sendable () -> Void
+    private var requests = 0
+    private var connections = 0
+    private var peak = 0
+    private var isScheduled = false
+
+    /// - Parameter giveBack: called on the event loop: it must not block.
+    init(eventLoop: any EventLoop, giveBack: @escaping @Sendable () -> Void) {
+        self.eventLoop = eventLoop
+        self.giveBack = giveBack
+    }
+
+    private var level: Int { requests + connections }
+
+    /// - Parameter bytes: what requests, their answers and long lines hold now.
+    func note(_ bytes: Int) {
+        requests = bytes
+        look()
+    }
+
+    func note(connections count: Int) {
+        connections = count * Self.connection
+        look()
+    }
+
+    private func look() {
+        peak = max(peak, level)
+        guard !isScheduled, peak >= Self.least, level <= peak / 2 else { return }
+        isScheduled = true
+        eventLoop.assumeIsolated().scheduleTask(in: Self.delay) {
+            self.isScheduled = false
+            self.peak = self.level
+            self.giveBack()
+        }
+    }
+}

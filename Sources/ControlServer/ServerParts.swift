@@ -1,0 +1,8 @@
+/// What the connections of one server share. Belongs to the event loop.
+struct ServerParts {
+    let handler: any ControlHandler
+    let table: ConnectionTable
+    let workload: Workload
+    let heavyThreads: HeavyThreads
+    let limits: ConnectionLimits
+}

@@ -1,0 +1,187 @@
+/// What all connections together have under way, in bytes and in requests, and who is next. Belongs to the event loop.
+///
+/// Every request holds, from its beginning until the client has taken the answer, the memory that it is reckoned to
+/// need. No more is begun than there is memory for, for each user and for all, and no more at once than a user may.
+final class Workload {
+    enum Lane: Int, CaseIterable {
+        /// A short line that asks for little.
+        case quick
+        /// All other requests.
+        case heavy
+        /// A page of events for a subscriber.
+        case events
+    }
+
+    /// Memory that is held, and the place in the lane while the work is being done.
+    struct Ticket: Sendable {
+        let user: UInt32
+        fileprivate var lane: Lane?
+        fileprivate(set) var bytes: Int
+    }
+
+    private let limits: ConnectionLimits
+    private let relief: HeapRelief
+    private var memory: Shares
+    private var longLines: Shares
+    private var surplus: Shares
+    /// Requests at once.
+    private var running: [[UInt32: Int]] = Lane.allCases.map { _ in [:] }
+    private var waiting: [FairQueue<(Ticket) -> Void>] = Lane.allCases.map { _ in FairQueue() }
+    private var waitingLines = FairQueue<() -> Void>()
+    private var isServing = false
+    private var mustServeAgain = false
+
+    init(limits: ConnectionLimits, relief: HeapRelief) {
+        self.limits = limits
+        self.relief = relief
+        memory = Shares(
+            perUser: limits.memoryPerUser, total: limits.memory, reserve: limits.memoryReserve,
+            little: limits.littleMemory, small: limits.quickMemory)
+        surplus = Shares(
+            perUser: limits.surplusPerUser, total: limits.surplus, reserve: limits.surplus / 4, little: 64 << 10)
+        longLines = Shares(
+            perUser: limits.longLinesPerUser, total: limits.longLines, reserve: limits.longLineReserve, little: 1)
+    }
+
+    /// Bytes that requests and answers hold.
+    var memoryUsed: Int { memory.used }
+
+    // MARK: - Requests
+
+    /// Calls `begin` when the work may begin: at once, or later.
+    func request(
+        _ lane: Lane, bytes: Int, user: UInt32, owner: ObjectIdentifier, _ begin: @escaping (Ticket) -> Void
+    ) {
+        let bytes = min(bytes, limits.memoryPerUser)
+        if let ticket = take(lane, bytes, user) {
+            begin(ticket)
+        } else {
+            waiting[lane.rawValue].append(begin, amount: bytes, user: user, owner: owner)
+        }
+    }
+
+    /// As ``request(_:bytes:user:owner:_:)`` where the work may as well be done later.
+    func requestNow(_ lane: Lane, bytes: Int, user: UInt32) -> Ticket? {
+        take(lane, min(bytes, limits.memoryPerUser), user)
+    }
+
+    private func take(_ lane: Lane, _ bytes: Int, _ user: UInt32) -> Ticket? {
+        guard !waiting[lane.rawValue].isWaiting(user), verdict(lane, bytes, user) == .yes else { return nil }
+        return taken(lane, bytes, user)
+    }
+
+    private func taken(_ lane: Lane, _ bytes: Int, _ user: UInt32) -> Ticket {
+        running[lane.rawValue][user, default: 0] += 1
+        memory.take(bytes, user)
+        note()
+        return Ticket(user: user, lane: lane, bytes: bytes)
+    }
+
+    private func verdict(_ lane: Lane, _ bytes: Int, _ user: UInt32) -> Shares.Verdict {
+        if running[lane.rawValue][user, default: 0] >= limits.atOnce { return .userHasTooMuch }
+        return memory.mayTake(bytes, user)
+    }
+
+    /// Memory that is there already and was not asked for.
+    func charge(_ bytes: Int, user: UInt32) -> Ticket {
+        memory.take(bytes, user)
+        note()
+        return Ticket(user: user, lane: nil, bytes: bytes)
+    }
+
+    /// The work is done; what is left of it are so many bytes.
+    func workEnded(_ ticket: inout Ticket, leaving bytes: Int) {
+        leaveLane(&ticket)
+        memory.give(ticket.bytes, ticket.user)
+        memory.take(bytes, ticket.user)
+        ticket.bytes = bytes
+        note()
+        serve()
+    }
+
+    /// Nothing is held any more.
+    func release(_ ticket: Ticket) {
+        var ticket = ticket
+        workEnded(&ticket, leaving: 0)
+    }
+
+    private func leaveLane(_ ticket: inout Ticket) {
+        guard let lane = ticket.lane else { return }
+        ticket.lane = nil
+        let left = running[lane.rawValue][ticket.user, default: 1] - 1
+        running[lane.rawValue][ticket.user] = left > 0 ? left : nil
+    }
+
+    // MARK: - Long lines
+
+    /// Calls `begin` when the user may send a line that is longer than ``ConnectionLimits/shortLine``.
+    func requestLongLine(user: UInt32, owner: ObjectIdentifier, _ begin: @escaping () -> Void) {
+        if !waitingLines.isWaiting(user), longLines.mayTake(1, user) == .yes {
+            longLines.take(1, user)
+            note()
+            begin()
+        } else {
+            waitingLines.append(begin, amount: 1, user: user, owner: owner)
+        }
+    }
+
+    func releaseLongLine(user: UInt32) {
+        longLines.give(1, user)
+        note()
+        serve()
+    }
+
+    // MARK: - Surplus
+
+    /// Input that came although it might not. No request waits for its memory: it is given up only when a request of the
+    /// same connection has been carried out.
+    ///
+    /// - Returns: whether there is room; nothing has changed where there is none.
+    func changeSurplus(from before: Int, to bytes: Int, user: UInt32) -> Bool {
+        surplus.give(before, user)
+        guard bytes == 0 || surplus.mayTake(bytes, user) == .yes else {
+            surplus.take(before, user)
+            return false
+        }
+        surplus.take(bytes, user)
+        note()
+        return true
+    }
+
+    // MARK: - Those who wait
+
+    /// Forgets what a connection waits for.
+    func forget(user: UInt32, owner: ObjectIdentifier) {
+        for lane in Lane.allCases { waiting[lane.rawValue].remove(user: user, owner: owner) }
+        waitingLines.remove(user: user, owner: owner)
+    }
+
+    private func serve() {
+        // What begins here may end here too.
+        guard !isServing else {
+            mustServeAgain = true
+            return
+        }
+        isServing = true
+        defer { isServing = false }
+        repeat {
+            mustServeAgain = false
+            for lane in Lane.allCases { serve(lane) }
+            while let begin = waitingLines.next({ longLines.mayTake($0, $1) }, take: { longLines.take($0, $1) }) {
+                begin()
+            }
+        } while mustServeAgain
+    }
+
+    private func serve(_ lane: Lane) {
+        var ticket: Ticket?
+        while let begin = waiting[lane.rawValue].next({ verdict(lane, $0, $1) }, take: { ticket = taken(lane, $0, $1) })
+        {
+            if let ticket { begin(ticket) }
+        }
+    }
+
+    private func note() {
+        relief.note(memory.used + surplus.used + longLines.used * HeapRelief.longLine)
+    }
+}
