@@ -156,6 +156,14 @@ int linux_openat_beneath(int dirfd, const char *path, int flags, mode_t mode) {
     return (int)fd;
 }
 
+int linux_locked(int dirfd, const char *path) {
+    struct statx information;
+    int flags = AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH | AT_NO_AUTOMOUNT;
+    if (statx(dirfd, path, flags, STATX_MODE, &information) != 0) return 0;
+    if (information.stx_attributes & STATX_ATTR_IMMUTABLE) return 1;
+    return information.stx_attributes & STATX_ATTR_APPEND ? 2 : 0;
+}
+
 int linux_rename_noreplace(int olddir, const char *oldpath, int newdir, const char *newpath) {
     return renameat2(olddir, oldpath, newdir, newpath, RENAME_NOREPLACE);
 }

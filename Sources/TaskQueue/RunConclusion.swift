@@ -129,7 +129,10 @@ struct RunConclusion {
         }
         let failures = min(failures(after: report), max(0, policy.attempts - 1))
         let delay = policy.delay(failures: failures, using: &generator)
-        return conclusion(.park(.disk, until: now + delay), report, error: error, failures: failures)
+        // What is forbidden, read-only or taken off its place shows before a server is asked again.
+        let isRefusal = error.code != .io || error.systemError == EROFS
+        return conclusion(
+            .park(.disk, until: now + delay), report, error: error, failures: failures, burns: !isRefusal)
     }
 
     /// Whether a host that has no room for another connection may answer so.

@@ -98,18 +98,38 @@ struct DiskRoomTests {
 
     @Test("F15: a file that cannot fit is refused before a byte of it is taken", .needsLoopDevices)
     func early() async throws {
-        let resource = Resource(size: 64 * mebibyte)
+        let resource = Resource(size: 12 * mebibyte)
         let server = try ScriptedServer(["/file": [.serve(resource)]])
         let daemon = try await DaemonProcess.started(Self.retries)
         let small = try daemon.directory.makeDirectory("downloads/small")
         let image = daemon.directory.file("image")
         try await Mount.makeExt4(image: image, bytes: 16 * mebibyte)
         let disk = try await Mount.ext4(image: image, at: small)
+        // The file would fit if this were not there.
+        try Resource(size: 8 * mebibyte).write(to: "\(small)/ballast")
         let id = try await daemon.add("--directory", "small", server.url("/file"))
         let task = try await parked(id, daemon)
         #expect(task.bytesFetched == 0)
         #expect(daemon.partFiles == [])
         try await expectQuiet(daemon, server)
+        try await expectOthersRun(daemon)
+        #expect(unlink("\(small)/ballast") == 0)
+        #expect(try await daemon.settled(id).state == .completed)
+        try await daemon.terminate()
+        try await disk.unmount()
+    }
+
+    @Test("F15: a file that is larger than its disk fails at once, and others go on", .needsLoopDevices)
+    func neverFits() async throws {
+        let server = try ScriptedServer(["/file": [.serve(Resource(size: 64 * mebibyte))]])
+        let daemon = try await DaemonProcess.started(Self.retries)
+        let small = try daemon.directory.makeDirectory("downloads/small")
+        let image = daemon.directory.file("image")
+        try await Mount.makeExt4(image: image, bytes: 16 * mebibyte)
+        let disk = try await Mount.ext4(image: image, at: small)
+        let task = try await daemon.settled(try await daemon.add("--directory", "small", server.url("/file")))
+        #expect(task.state == .failed && task.error?.code == .tooLarge && task.bytesFetched == 0)
+        #expect(daemon.partFiles == [])
         try await expectOthersRun(daemon)
         try await daemon.terminate()
         try await disk.unmount()
@@ -136,7 +156,8 @@ struct DiskRoomTests {
 
     @Test("F17: a file past the process's limit is the end of its task and not of the daemon")
     func fileSize() async throws {
-        let server = try ScriptedServer(["/file": [.serve(Resource(size: 8 * mebibyte))]])
+        // Its length is not told.
+        let server = try ScriptedServer(["/file": [.chunked(Resource(size: 8 * mebibyte))]])
         let daemon = try await DaemonProcess.started(
             Self.retries, prefix: ["prlimit", "--fsize=\(4 * mebibyte)"])
         let id = try await daemon.add(server.url("/file"))

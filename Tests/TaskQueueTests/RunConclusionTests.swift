@@ -108,6 +108,9 @@ struct RunConclusionTests {
         (TransferError(.io, "m", systemError: ENOENT), .waiting, .disk, "io", false),
         (TransferError(.io, "m", systemError: EROFS), .waiting, .disk, "io", false),
         (TransferError(.io, "m", systemError: EIO), .waiting, .disk, "io", false),
+        (TransferError(.permissionDenied, "m", systemError: EPERM), .waiting, .disk, "permission-denied", false),
+        (TransferError(.pathNotAllowed, "m", systemError: ENAMETOOLONG), .failed, nil, "path-not-allowed", true),
+        (TransferError(.tooLarge, "m", systemError: EFBIG), .failed, nil, "too-large", true),
         (TransferError(.pathNotAllowed, "m", systemError: EPERM), .waiting, .disk, "path-not-allowed", false),
         (TransferError(.pathNotAllowed, "m", systemError: ELOOP), .failed, nil, "path-not-allowed", true),
         (TransferError(.volumeDetached, "m"), .waiting, .disk, "io", false),
@@ -261,6 +264,18 @@ struct RunConclusionTests {
         #expect(worn.standing.reason == .disk && worn.failures == 9)
         let once = try #require(Self.conclude(error, record: Self.record(failures: 0), transferred: 50, bytesDone: 150))
         #expect(once.standing.notBefore.map { $0 <= Self.now + 1_000 } == true && once.failures == 1)
+    }
+
+    @Test(
+        "a place that became forbidden or read-only while bytes came burns no attempt",
+        arguments: [
+            TransferError(.permissionDenied, "m", systemError: EPERM), TransferError(.io, "m", systemError: EROFS),
+        ])
+    func forbidden(error: TransferError) throws {
+        let record = Self.record(attempts: 4, failures: 0)
+        let outcome = try #require(Self.conclude(error, record: record, transferred: 50, bytesDone: 150))
+        #expect(outcome.standing.reason == .disk && outcome.attempts == 4)
+        #expect(outcome.standing.notBefore.map { $0 <= Self.now + 1_000 } == true)
     }
 
     @Test("the rights to the source of an upload are not the disk's trouble")

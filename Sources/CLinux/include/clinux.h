@@ -58,6 +58,10 @@ int linux_openat_beneath(int dirfd, const char *path, int flags, mode_t mode);
 // The same without openat2: what linux_openat_beneath falls back to.
 int linux_openat_stepwise(int dirfd, const char *path, int flags, mode_t mode);
 
+// What keeps even root from changing the entry `path` of a directory, or the directory itself where `path` is empty:
+// 1 where it is immutable (chattr +i), 2 where it is append-only (chattr +a), 0 otherwise and where it cannot be told.
+int linux_locked(int dirfd, const char *path);
+
 // renameat2 with RENAME_NOREPLACE.
 int linux_rename_noreplace(int olddir, const char *oldpath, int newdir, const char *newpath);
 

@@ -47,7 +47,7 @@ public final class Directory: Sendable {
                 // The new entry must outlive a power cut as surely as the file that will lie in it.
                 try synchronize(owner.raw, path)
             } else if errno != EEXIST {
-                throw .file(errno, doing: "make the directory \(path)")
+                throw .naming(errno, doing: "make the directory \(path)")
             }
             let next = linux_openat_beneath(owner.raw, name, O_RDONLY | O_DIRECTORY, 0)
             guard next >= 0 else { throw .file(errno, doing: "open the directory \(path)") }
@@ -160,7 +160,7 @@ public final class Directory: Sendable {
     /// - Returns: whether it was there.
     public func removeIfPresent(_ name: String) throws(TransferError) -> Bool {
         if unlinkat(descriptor.raw, name, 0) == 0 { return true }
-        guard errno == ENOENT else { throw .file(errno, doing: "remove \(name)") }
+        guard errno == ENOENT else { throw refusal(errno, doing: "remove \(path(of: name))", of: name) }
         return false
     }
 
@@ -226,24 +226,10 @@ public final class Directory: Sendable {
         PartFile.isPublished(name, in: self, by: owner)
     }
 
-    /// Bytes to leave free here: `wanted`, but no more than a twentieth of the file system.
-    public func reserve(_ wanted: Int64) -> Int64 {
-        var information = statvfs()
-        guard fstatvfs(descriptor.raw, &information) == 0 else { return 0 }
-        return min(wanted, Int64(clamping: UInt64(information.f_blocks) &* UInt64(information.f_frsize) / 20))
-    }
-
     /// Bytes on the disk that a file takes up; 0 where there is none of this name.
     func allocatedSpace(of name: String) -> Int64 {
         guard let information = status(of: name), information.st_mode & S_IFMT == S_IFREG, information.st_nlink == 1
         else { return 0 }
         return Int64(information.st_blocks) * 512
-    }
-
-    /// Bytes that a user without privileges may still write here.
-    public func freeSpace() -> Int64? {
-        var information = statvfs()
-        guard fstatvfs(descriptor.raw, &information) == 0 else { return nil }
-        return Int64(clamping: UInt64(information.f_bavail) &* UInt64(information.f_frsize))
     }
 }

@@ -35,11 +35,13 @@ extension PartFile {
     /// Takes the note away; from here on the part changes.
     ///
     /// - Returns: whether the part is as it was left; also where nothing stands on it, as after a crash.
-    static func takeUp(_ descriptor: Int32, _ information: stat) throws(TransferError) -> Bool {
+    static func takeUp(
+        _ descriptor: Int32, _ information: stat, _ name: String, in directory: Directory
+    ) throws(TransferError) -> Bool {
         guard let left = attribute(leaving, of: descriptor) else { return true }
         guard left == state(information) else { return false }
         guard linux_fremovexattr(descriptor, leaving) == 0 else {
-            throw .file(errno, doing: "take up the part file")
+            throw directory.refusal(errno, doing: "take up the part file", of: name)
         }
         return true
     }
@@ -63,6 +65,21 @@ extension PartFile {
             attribute(mark, of: descriptor.raw)?.hasPrefix(owner + "-") ?? false
         else { return nil }
         return Int64(status.st_size)
+    }
+
+    /// Who published the finished file `name`; `nil` where nothing stands on it.
+    static func publisher(of name: String, in directory: Directory) -> String? {
+        guard let (descriptor, status) = directory.open(reading: name), status.st_mode & S_IFMT == S_IFREG else {
+            return nil
+        }
+        return owner(of: descriptor)
+    }
+
+    /// Who owns a part, or published a finished file; `nil` where nothing stands on it.
+    static func owner(of descriptor: FileDescriptorOwner) -> String? {
+        guard let mark = attribute(mark, of: descriptor.raw) else { return nil }
+        // What follows the owner is the generation's own.
+        return mark.utf8.lastIndex(of: UInt8(ascii: "-")).map { String(mark[..<$0]) } ?? mark
     }
 
     /// Whether the finished file `name` is the one that `owner` published; where the file system keeps no marks, its

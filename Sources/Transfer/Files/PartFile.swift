@@ -91,7 +91,9 @@ public final class PartFile: Sendable {
             try directory.remove(name)
             descriptor = create(name, in: directory)
         }
-        guard descriptor >= 0 else { throw .file(errno, doing: "make the part file in \(directory.path)") }
+        guard descriptor >= 0 else {
+            throw directory.refusal(errno, doing: "make the part file in \(directory.path)", of: name)
+        }
         let owned = FileDescriptorOwner(descriptor)
         let generation = mark(descriptor, owner + "-" + String(UInt64.random(in: 0...UInt64.max), radix: 16))
         return PartFile(
@@ -107,22 +109,25 @@ public final class PartFile: Sendable {
     ///
     /// - Returns: `nil` where there is none, or where it is not the one: shorter, another generation, no file, or
     ///   changed since it was left.
-    /// - Throws: where that cannot be told now: a file system that is read-only or fails, no descriptor left.
+    /// - Throws: where that cannot be told now: a file system that is read-only or fails, no descriptor left, a flag that
+    ///   lets nobody write to the part (chattr(1)).
     static func reopen(
         in directory: Directory, name: String, resumeData: ResumeData
     ) throws(TransferError) -> PartFile? {
         let raw = linux_openat_beneath(directory.descriptor.raw, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK, 0)
         guard raw >= 0 else {
-            let gone = [ENOENT, ELOOP, EXDEV, ENOTDIR, EISDIR, ENXIO, EACCES, EPERM]
-            if gone.contains(errno) { return nil }
-            throw .file(errno, doing: "open the part file")
+            let error = errno
+            if [ENOENT, ELOOP, EXDEV, ENOTDIR, EISDIR, ENXIO, EACCES].contains(error) { return nil }
+            throw directory.refusal(error, doing: "open the part file", of: name)
         }
         let descriptor = FileDescriptorOwner(raw)
         let information = try descriptor.status()
         guard information.st_mode & S_IFMT == S_IFREG, information.st_nlink == 1,
             let end = resumeData.ranges.ranges.last?.upperBound, information.st_size >= end
         else { return nil }
-        guard isMarked(raw, resumeData.generation), try takeUp(raw, information) else { return nil }
+        guard isMarked(raw, resumeData.generation),
+            try takeUp(raw, information, name, in: directory)
+        else { return nil }
         return PartFile(
             descriptor: descriptor, information, directory: directory, name: name,
             generation: resumeData.generation, ranges: resumeData.ranges)
@@ -137,8 +142,9 @@ public final class PartFile: Sendable {
             try checkName()
             let (from, to) = (self.directory.descriptor.raw, directory.descriptor.raw)
             guard renameat(from, self.name, to, name) == 0 else {
-                if errno == EXDEV { return nil }
-                throw .file(errno, doing: "move the part file to \(directory.path)")
+                let error = errno
+                if error == EXDEV { return nil }
+                throw self.directory.refusal(error, doing: "move the part file to \(directory.path)", of: self.name)
             }
         }
         return PartFile(
@@ -213,7 +219,11 @@ public final class PartFile: Sendable {
     ///   - run: one of this part's; its writer is one thread.
     func write(_ bytes: UnsafeRawBufferPointer, to run: WriteRun) throws(TransferError) {
         let offset = run.end
-        try descriptor.write(bytes, at: offset)
+        do throws(TransferError) {
+            try descriptor.write(bytes, at: offset)
+        } catch {
+            throw directory.refusal(error.systemError ?? EIO, doing: "write the part file", of: name)
+        }
         run.move(to: offset + Int64(bytes.count))
         noteChange()
     }
@@ -308,7 +318,21 @@ public final class PartFile: Sendable {
 
     /// Cuts off what lies behind `length`: bytes of an attempt that went further than the file is long.
     func truncate(to length: Int64) throws(TransferError) {
-        guard ftruncate(descriptor.raw, off_t(length)) == 0 else { throw .file(errno, doing: "cut the part file") }
+        guard ftruncate(descriptor.raw, off_t(length)) == 0 else {
+            throw directory.refusal(errno, doing: "cut the part file", of: name)
+        }
         noteChange()
+    }
+
+    /// Makes sure that the file system takes a file of `size` bytes: FAT, for one, ends at 4 GiB.
+    ///
+    /// The place in the file that this moves is nobody's: all reading and writing names its own.
+    ///
+    /// - Throws: `tooLarge`.
+    func check(canHold size: Int64) throws(TransferError) {
+        guard lseek(descriptor.raw, off_t(size), SEEK_SET) < 0, errno == EINVAL || errno == EFBIG else { return }
+        throw TransferError(
+            .tooLarge, "the file has \(size) bytes, more than the file system of \(directory.path) takes in one file",
+            systemError: EFBIG)
     }
 }

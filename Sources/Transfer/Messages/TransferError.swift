@@ -145,7 +145,7 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
             case ENOSPC, EDQUOT: .diskFull
             case EACCES, EPERM: .permissionDenied
             case EFBIG: .tooLarge
-            case ELOOP, EXDEV, ENOTDIR: .pathNotAllowed
+            case ELOOP, EXDEV, ENOTDIR, ENAMETOOLONG, EILSEQ: .pathNotAllowed
             case EISDIR: .nameConflict
             default: .io
             }

@@ -11,6 +11,8 @@ extension DownloadFile {
     {
         let known = target
         let target = if let known { known } else { try decide(metadata, total: total) }
+        // Told first: a file that can never fit would wait for room for ever.
+        if let total { try target.directory.check(canHold: total) }
         try checkSpace(in: target, for: total.map { $0 - count })
         let destination = try target.destination(metadata)
         if case .skip = destination.conflict, target.directory.contains(destination.name),

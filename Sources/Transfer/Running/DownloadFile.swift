@@ -70,7 +70,9 @@ final class DownloadFile {
             let found = try task.reopenPart(resumeData)
         else {
             session.delegate.downloadTask(task, didRestartBecause: "what was here of the file is not as it was left")
-            return startOver()
+            startOver()
+            if target != nil, task.originalRequest.provesPlace { _ = try partForWriting() }
+            return
         }
         part = found
         version = resumeData.version
@@ -334,6 +336,13 @@ final class DownloadFile {
         if let part { return part }
         guard let target else { throw TransferError(.internal, "bytes without a place") }
         let made = try PartFile.make(in: target.directory, name: target.partName, owner: target.owner)
+        do throws(TransferError) {
+            if let total = version.total { try made.check(canHold: total) }
+        } catch {
+            // It is empty; one that stays goes with its task.
+            try? target.directory.remove(target.partName)
+            throw error
+        }
         part = made
         task.setPart(made, version)
         verify()
