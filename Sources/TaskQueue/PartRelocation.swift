@@ -92,6 +92,7 @@ struct PartRelocation {
     /// - Parameter field: what the refusal is about.
     func finished(_ ids: [TaskID], field: String) throws(StoreError) -> [TaskID: FieldError] {
         var places = Places(settings: settings, detachedPlaces: detachedPlaces)
+        let earlierNames = EarlierNames()
         var refused: [TaskID: FieldError] = [:]
         for id in ids {
             guard let record = try store.record(id, owner: nil), record.specification.kind == .download,
@@ -102,7 +103,7 @@ struct PartRelocation {
                 let directory = (try? places.existing(record.specification.directory, of: record.owner)) ?? nil,
                 let file = RequestMaker.published(
                     [name], by: RequestMaker.owner(of: record, identity: store.identity), in: directory,
-                    record.specification.onConflict ?? settings.onConflict)
+                    record.specification.onConflict ?? settings.onConflict, earlierNames)
             else { continue }
             refused[id] = FieldError(
                 field: field,

@@ -11,6 +11,7 @@ struct RequestMaker {
     let settings: QueueSettings
     private let store: TaskStore
     private let detachedPlaces: DetachedPlaces
+    private let earlierNames: EarlierNames
     /// So many attempts before the last one a source that fails is left for a mirror, whatever it brought.
     private static let lastAttempts = 3
     /// The store's, in the names of part files.
@@ -30,12 +31,14 @@ struct RequestMaker {
     }
 
     init(
-        manager: SessionManager, settings: QueueSettings, store: TaskStore, detachedPlaces: DetachedPlaces = .init()
+        manager: SessionManager, settings: QueueSettings, store: TaskStore, detachedPlaces: DetachedPlaces = .init(),
+        earlierNames: EarlierNames = .init()
     ) {
         self.manager = manager
         self.settings = settings
         self.store = store
         self.detachedPlaces = detachedPlaces
+        self.earlierNames = earlierNames
         identity = store.identity
         newestOfEarlierLives = store.newestTaskAtOpening
     }
@@ -120,7 +123,7 @@ struct RequestMaker {
         if hasPast {
             let suggested = resumeData?.suggestedFileName.flatMap(FileName.makeSafe)
             let names = (specification.output == nil ? [likely, suggested, described] : [likely]).compactMap(\.self)
-            if let (name, size) = Self.published(names, by: owner, in: directory, policy) {
+            if let (name, size) = Self.published(names, by: owner, in: directory, policy, earlierNames) {
                 // Whether that life lived to bring the name to the disk, nobody knows.
                 if !synchronized.contains(asked) {
                     try directory.synchronize()
@@ -182,16 +185,16 @@ struct RequestMaker {
         }
     }
 
-    /// Looks for a finished file of `owner`, also under the names that are tried where one is taken.
+    /// Looks for a finished file of `owner`, also under the numbered names that it may have got in an earlier life.
     static func published(
-        _ names: [String], by owner: String, in directory: Directory, _ policy: ConflictPolicy
+        _ names: [String], by owner: String, in directory: Directory, _ policy: ConflictPolicy,
+        _ earlierNames: EarlierNames
     ) -> (name: String, size: Int64)? {
         for wanted in names {
-            var name = wanted
-            for number in 1...100 {
-                if let size = directory.publishedSize(of: name, by: owner) { return (name, size) }
-                guard policy == .rename, directory.contains(name) else { break }
-                name = FileName.numbered(wanted, number)
+            if let size = directory.publishedSize(of: wanted, by: owner) { return (wanted, size) }
+            guard policy == .rename, directory.contains(wanted) else { continue }
+            if let found = earlierNames.find(owner, wanting: wanted, in: directory, numbering: FileName.numbered) {
+                return found
             }
         }
         return nil

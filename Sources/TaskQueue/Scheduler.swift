@@ -25,6 +25,7 @@ package actor Scheduler {
     /// Tasks that a command is about: not to be started under its hands.
     var held: [TaskID: Int] = [:]
     let detachedPlaces = DetachedPlaces()
+    private let earlierNames = EarlierNames()
     var isStopping = false
     var networkWatch: Task<Void, Never>?
     /// Something waits for the network, and nothing has completed since.
@@ -169,7 +170,9 @@ package actor Scheduler {
     }
 
     func makeRequests() -> RequestMaker {
-        RequestMaker(manager: manager, settings: settings, store: store, detachedPlaces: detachedPlaces)
+        RequestMaker(
+            manager: manager, settings: settings, store: store, detachedPlaces: detachedPlaces,
+            earlierNames: earlierNames)
     }
 
     private func choose() -> [(work: TaskWork, place: TaskChooser.Place)] {

@@ -150,6 +150,30 @@ struct PublisherTests {
         #expect(try place.content(of: "f") == Array("old".utf8))
     }
 
+    @Test("rename: the names have no end")
+    func manyNames() async throws {
+        defer { publisher.stop() }
+        for number in 0...10_050 { try place.temporary.write("", to: number == 0 ? "f" : "f.\(number)") }
+        let destination = FileDestination(name: "f", conflict: Self.numbered)
+        let paths = try await [
+            publish("1", owner: "test-1", as: destination).get().path,
+            publish("2", owner: "test-2", as: destination).get().path,
+        ]
+        #expect(paths == [place.temporary.file("f.10051"), place.temporary.file("f.10052")])
+        // Known again, though it is one of many.
+        #expect(try await publish("1", owner: "test-1", as: destination).get().path == paths[0])
+        let next = try Publisher()
+        defer { next.stop() }
+        let part = try part("2", owner: "test-2")
+        let result = await withCheckedContinuation { continuation in
+            next.publish(
+                Publisher.Item(part: part, destination: destination, owner: "test-2", size: 1) {
+                    continuation.resume(returning: $0)
+                }, isUrgent: true)
+        }
+        #expect(try result.get().path == paths[1])
+    }
+
     @Test("a link in the name's place is not followed, even where it leads nowhere")
     func link() async throws {
         defer { publisher.stop() }

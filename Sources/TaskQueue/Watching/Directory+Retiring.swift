@@ -2,8 +2,8 @@ import TaskModel
 import Transfer
 
 extension Directory {
-    /// Names that are tried, and bytes that are left for a number and the note's suffix.
-    private static let attempts = 1_000
+    /// Names that others may take first, and bytes that are left for a number and the note's suffix.
+    private static let attempts = 100
     private static let namesLength = FileName.maximumLength - 24
 
     /// Moves the file `name` into a directory in this one, by that name or one with a number behind it, and writes
@@ -25,9 +25,14 @@ extension Directory {
         defer { try? place.remove(draft) }
         var base = name
         while base.utf8.count > Self.namesLength { base.removeLast() }
-        for number in 0..<Self.attempts {
-            let newName = number == 0 ? base : FileName.numbered(base, number)
+        let names = NumberedNames(directory: place, wanted: base, numbering: FileName.numbered)
+        var number = 0
+        for _ in 0..<Self.attempts {
+            let newName = number == 0 ? base : names.name(number)
             let noteName = newName + ".note.txt"
+            // Should this name be of no use, then the next one.
+            guard let next = names.free(above: number) else { break }
+            number = next
             guard !place.contains(newName) else { continue }
             // A kill may have come between the note and the move.
             guard try place.move(draft, to: place, as: noteName) || place.holds(note, in: noteName) else { continue }

@@ -35,7 +35,11 @@ final class Publisher: Sendable {
     /// From so many files on one `syncfs` costs less than a sync for each.
     private static let sharedSyncThreshold = 8
 
+    /// How often somebody else may be quicker with a name.
+    private static let raceLimit = 100
+
     private let inbox = Mutex(Inbox())
+    private let earlierNames = EarlierNames()
     private let wakeUp: WakeUp
     /// Of the process.
     private let umask: mode_t
@@ -166,37 +170,79 @@ final class Publisher: Sendable {
                 if errno == EISDIR {
                     throw TransferError(.nameConflict, "\(directory.path(of: wanted)) is a directory")
                 }
-                throw .file(errno, doing: "give the file its name \(wanted)")
+                throw Self.refusal(errno, part, wanted)
             }
             return published(wanted)
         }
-        var name = wanted
-        for number in 1...10_000 {
-            let error = Self.renameWithoutReplacing(part.name, to: name, in: directory)
-            if error == 0 { return published(name) }
-            guard error == EEXIST else { throw .file(error, doing: "give the file its name \(name)") }
-            if PartFile.isPublished(name, in: directory, by: item.owner) == item.size {
-                // Published in an earlier life, fetched again in this one.
-                try directory.remove(part.name)
-                return published(name)
-            }
-            switch item.destination.conflict {
-            case .rename(let next): name = next(wanted, number)
-            case .skip: throw .taken(item.destination, in: directory)
-            case .fail, .overwrite:
-                throw .taken(wanted, in: directory)
-            }
+        if try Self.give(wanted, to: part) { return published(wanted) }
+        if PartFile.isPublished(wanted, in: directory, by: item.owner) == item.size {
+            // Published in an earlier life, fetched again in this one.
+            try directory.remove(part.name)
+            return published(wanted)
         }
-        throw TransferError(.nameConflict, "there are too many files like \(directory.path(of: wanted))")
+        switch item.destination.conflict {
+        case .rename(let numbering): return published(try number(item, numbering))
+        case .skip: throw .taken(item.destination, in: directory)
+        case .fail, .overwrite: throw .taken(wanted, in: directory)
+        }
+    }
+
+    /// Gives the part a numbered name.
+    private func number(
+        _ item: Item, _ numbering: @escaping @Sendable (String, Int) -> String
+    ) throws(TransferError) -> String {
+        let (part, wanted) = (item.part, item.destination.name)
+        let directory = part.directory
+        if let earlier = earlierNames.find(item.owner, wanting: wanted, in: directory, numbering: numbering),
+            earlier.size == item.size
+        {
+            try directory.remove(part.name)
+            return earlier.name
+        }
+        let names = NumberedNames(directory: directory, wanted: wanted, numbering: numbering)
+        var lost = 0
+        for _ in 0..<Self.raceLimit {
+            guard let free = names.free(above: lost) else { break }
+            let name = names.name(free)
+            if try Self.give(name, to: part) { return name }
+            // Somebody was quicker.
+            lost = free
+        }
+        // A trouble of the directory's that may pass.
+        throw TransferError(
+            .io, "others take every name like \(directory.path(of: wanted))", systemError: EEXIST)
+    }
+
+    /// Gives the part a name that is free.
+    ///
+    /// - Returns: `false` where the name is taken.
+    private static func give(_ name: String, to part: PartFile) throws(TransferError) -> Bool {
+        let error = renameWithoutReplacing(part.name, to: name, in: part.directory)
+        if error == 0 { return true }
+        guard error == EEXIST else { throw refusal(error, part, name) }
+        return false
+    }
+
+    private static func refusal(_ error: Int32, _ part: PartFile, _ name: String) -> TransferError {
+        let deed = "give the file its name \(name)"
+        guard error == EINVAL else { return part.directory.refusal(error, doing: deed, of: part.name, name) }
+        return .naming(error, doing: deed)
     }
 
     /// - Returns: 0 or the `errno`.
     private static func renameWithoutReplacing(_ old: String, to new: String, in directory: Directory) -> Int32 {
         let descriptor = directory.descriptor.raw
         if linux_rename_noreplace(descriptor, old, descriptor, new) == 0 { return 0 }
-        guard errno == EINVAL || errno == ENOSYS else { return errno }
+        let error = errno
+        guard error == EINVAL || error == ENOSYS else { return error }
         // Some file systems cannot; a second name and the removal of the first come to the same.
-        if linkat(descriptor, old, descriptor, new, 0) != 0 { return errno }
+        guard linkat(descriptor, old, descriptor, new, 0) == 0 else {
+            let refusal = errno
+            let isLocked = linux_locked(descriptor, old) != 0 || linux_locked(descriptor, "") != 0
+            // One without links means by its first answer that it takes no such name (FAT: a colon, a question mark).
+            let hasNoLinks = [EPERM, EOPNOTSUPP, ENOSYS].contains(refusal) && !isLocked
+            return hasNoLinks ? error : refusal
+        }
         return unlinkat(descriptor, old, 0) == 0 ? 0 : errno
     }
 
