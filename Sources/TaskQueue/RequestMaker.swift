@@ -129,6 +129,7 @@ struct RequestMaker {
                     try directory.synchronize()
                     synchronized.insert(asked)
                 }
+                removePart(of: record, from: directory)
                 // It was verified before it got this name.
                 return .done(path: directory.path(of: name), size: size, isVerified: isVerified)
             }
@@ -138,6 +139,8 @@ struct RequestMaker {
             // What it is to be held against is asked of it later, off this thread.
             case .skip where !isVerified:
                 if let size = directory.sizeOfFile(output) {
+                    // An earlier run may have begun the file that somebody else has brought since.
+                    removePart(of: record, from: directory)
                     return .done(path: directory.path(of: output), size: size, isVerified: false)
                 }
             case .fail where directory.contains(output):
@@ -198,6 +201,13 @@ struct RequestMaker {
             }
         }
         return nil
+    }
+
+    /// The task is done without its part.
+    private func removePart(of record: TaskRecord, from directory: Directory) {
+        let owner = Self.owner(of: record, identity: identity)
+        // What stays for now is looked for when the task has ended.
+        _ = try? directory.removePart(Self.partName(record.id, identity: identity), of: owner)
     }
 
     private mutating func directory(_ asked: AskedPlace) throws(TransferError) -> Directory {

@@ -19,6 +19,8 @@ package actor Scheduler {
     let logger: Logger
     /// Called when the store has new events.
     private let eventsWritten: @Sendable () -> Void
+    /// Called with the directories of downloads that no longer run.
+    private let downloadsEnded: @Sendable (Set<PartPlace>) -> Void
 
     var chooser: TaskChooser
     var running: [TaskID: RunningTask] = [:]
@@ -82,7 +84,8 @@ package actor Scheduler {
 
     package init(
         store: TaskStore, manager: SessionManager, settings: QueueSettings, clock: QueueClock = .system,
-        logger: Logger, eventsWritten: @escaping @Sendable () -> Void
+        logger: Logger, eventsWritten: @escaping @Sendable () -> Void,
+        downloadsEnded: @escaping @Sendable (Set<PartPlace>) -> Void = { _ in }
     ) {
         clockOffset = clock.now() - clock.monotonic()
         self.store = store
@@ -91,6 +94,7 @@ package actor Scheduler {
         self.clock = clock
         self.logger = logger
         self.eventsWritten = eventsWritten
+        self.downloadsEnded = downloadsEnded
         chooser = TaskChooser(store: store, settings: settings)
     }
 
@@ -354,13 +358,16 @@ package actor Scheduler {
         let holds = chooser.takeHolds(offset: clock.now() - clock.monotonic())
         await write(changes, holds: holds, of: ids)
         var becomesReady = await settleDependencies()
+        var places: Set<PartPlace> = []
         for id in ids {
             guard let task = running.removeValue(forKey: id) else { continue }
+            if task.record.specification.kind == .download { places.insert(PartPlace(task.record)) }
             if task.order == .release { becomesReady = true }
             for waiter in task.waiters { waiter.resume() }
         }
         heap.note(running.count)
         eventsWritten()
+        if !places.isEmpty { downloadsEnded(places) }
         if becomesReady { chooser.invalidate() }
         fill()
         setAlarm()

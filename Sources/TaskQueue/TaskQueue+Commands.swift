@@ -178,21 +178,37 @@ extension TaskQueue {
             // begins anew.
             for id in ids {
                 guard let record = try store.record(id, owner: caller.scope) else { continue }
-                if record.standing.state != .completed {
-                    Self.removePart(
-                        of: id, record.specification, owner: record.owner, settings, store.identity, &touched)
-                }
+                Self.removePart(of: record, settings: settings, store.identity, &touched)
                 guard deletesFiles,
                     let path = Self.removeFile(of: record, settings: settings, store.identity, &touched)
                 else { continue }
                 foreign.append(.init(id: id, reason: .foreignFile(path: path)))
             }
             touched.synchronize()
-            return .success(
-                (try await store.remove(ids, owner: caller.scope, keepsEntries: keepsEntries, now: now), foreign))
+            let removed = try await store.remove(ids, owner: caller.scope, keepsEntries: keepsEntries, now: now)
+            let downloads = removed.lazy.filter { $0.specification.kind == .download }
+            await leftoverParts.note(Set(downloads.map { PartPlace($0) }))
+            return .success((removed, foreign))
         } catch {
             return .failure(error)
         }
+    }
+
+    /// A completed task may have left a part, if its disk would not let go of it then.
+    private static func removePart(
+        of record: TaskRecord, settings: QueueSettings, _ identity: String, _ touched: inout TouchedDirectories
+    ) {
+        guard record.standing.state == .completed else {
+            return removePart(
+                of: record.id, record.specification, owner: record.owner, settings, identity, &touched)
+        }
+        guard record.specification.kind == .download,
+            let directory = directory(of: record.specification, owner: record.owner, settings: settings)
+        else { return }
+        let name = RequestMaker.partName(record.id, identity: identity)
+        let isRemoved =
+            (try? directory.removePart(name, of: RequestMaker.owner(of: record, identity: identity))) ?? false
+        if isRemoved { touched.insert(directory) }
     }
 
     /// - Parameter specification: what it was when the part was made.

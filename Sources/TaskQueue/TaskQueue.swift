@@ -15,6 +15,9 @@ package final class TaskQueue: Sendable {
     private let sessions: SessionMaker
     private let rateKeeper: RateKeeper
     private let housekeeper: Housekeeper
+    let leftoverParts: LeftoverParts
+    /// Before any task of this life was added.
+    private let beginning: Milliseconds
     let placeGuard: PlaceGuard
     private let clockWatch = Mutex<Task<Void, Never>?>(nil)
     /// What sets have left is being deleted.
@@ -33,12 +36,15 @@ package final class TaskQueue: Sendable {
         self.logger = logger
         currentSettings = Mutex(settings)
         self.clock = clock
+        beginning = clock.now()
         sessions = SessionMaker(session, agent: agent, logger: logger)
         let hub = EventHub(store: store)
         self.hub = hub
         placeGuard = PlaceGuard(clock: clock)
         let housekeeper = Housekeeper(store: store, settings: settings, clock: clock, logger: logger)
         self.housekeeper = housekeeper
+        let leftoverParts = LeftoverParts(store: store, settings: settings, clock: clock, logger: logger)
+        self.leftoverParts = leftoverParts
         let scheduler = Scheduler(
             store: store, manager: try sessions.make(settings), settings: settings, clock: clock, logger: logger,
             eventsWritten: {
@@ -46,7 +52,8 @@ package final class TaskQueue: Sendable {
                     await hub.notify()
                     await housekeeper.notify()
                 }
-            })
+            },
+            downloadsEnded: { places in Task { await leftoverParts.note(places) } })
         self.scheduler = scheduler
         rateKeeper = RateKeeper(
             store: store, settings: settings, clock: clock, limiters: sessions.limiters,
@@ -70,6 +77,7 @@ package final class TaskQueue: Sendable {
         await scheduler.apply(settings, manager: manager)
         await rateKeeper.apply(settings)
         await housekeeper.apply(settings)
+        await leftoverParts.apply(settings)
         await changed()
     }
 
@@ -79,6 +87,11 @@ package final class TaskQueue: Sendable {
     /// Begins to carry out tasks.
     package func start() async {
         sweep()
+        do throws(StoreError) {
+            try await store.beginLife(at: beginning)
+        } catch {
+            logger.error("cannot note that the daemon began", metadata: ["error": "\(error)"])
+        }
         let watch = Task { [clock, weak scheduler, weak rateKeeper] in
             for await _ in clock.settings() {
                 await scheduler?.clockWasSet()
@@ -101,6 +114,7 @@ package final class TaskQueue: Sendable {
         await housekeeper.start { [weak self] ids in
             try await self?.letGo(of: ids)
         }
+        await leftoverParts.start()
     }
 
     /// Ends what runs with its progress written down. Burns no attempt.
@@ -108,6 +122,7 @@ package final class TaskQueue: Sendable {
         clockWatch.withLock { $0?.cancel() }
         await rateKeeper.stop()
         await housekeeper.stop()
+        await leftoverParts.stop()
         await scheduler.stop()
     }
 

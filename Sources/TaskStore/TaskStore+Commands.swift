@@ -62,6 +62,7 @@ extension TaskStore {
                 try database.journal(.removed, of: head, at: now)
                 removed.append(record)
             }
+            try Self.notePlaces(of: removed, in: database)
             return removed
         }
     }
