@@ -30,6 +30,8 @@ public struct ErrorCode: RawRepresentable, Hashable, Codable, Sendable, CustomSt
     public static let diskFull = ErrorCode(rawValue: "disk-full")
     public static let permissionDenied = ErrorCode(rawValue: "permission-denied")
     public static let io = ErrorCode(rawValue: "io")
+    /// Another process is at work on the download's part file.
+    public static let partInUse = ErrorCode(rawValue: "part-in-use")
     public static let sourceChanged = ErrorCode(rawValue: "source-changed")
     public static let tooLarge = ErrorCode(rawValue: "too-large")
     public static let quota = ErrorCode(rawValue: "quota")
@@ -39,6 +41,8 @@ public struct ErrorCode: RawRepresentable, Hashable, Codable, Sendable, CustomSt
     public static let cannotStart = ErrorCode(rawValue: "cannot-start")
 
     // Answers to a request, never the error of a task.
+    /// The daemon's database was taken away under it: nothing that it wrote down now would last.
+    public static let databaseLost = ErrorCode(rawValue: "database-lost")
     /// The command line was used wrongly.
     public static let usage = ErrorCode(rawValue: "usage")
     /// No task has the id, or none that the caller may see.

@@ -444,13 +444,17 @@ package actor Scheduler {
     /// Writes until it is written: what a task came to is not forgotten because a disk is full for a while.
     private func write(_ changes: [TaskChange], holds: [HostHold], of ids: [TaskID]) async {
         guard !changes.isEmpty else { return }
+        var known: StoreError?
         while true {
             do throws(StoreError) {
                 _ = try await store.write(changes, holds: holds, now: clock.now())
                 return
             } catch {
                 if error == .closed { return }
-                logger.error("cannot write down what tasks came to; trying again", metadata: ["error": "\(error)"])
+                if error != known {
+                    logger.error("cannot write down what tasks came to; trying again", metadata: ["error": "\(error)"])
+                }
+                known = error
                 // Whoever waits for it is told by his own write that the store takes nothing now.
                 for id in ids { releaseWaiters(of: id) }
                 await clock.sleep(Self.pauseAfterFailure)

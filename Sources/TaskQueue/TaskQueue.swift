@@ -269,6 +269,9 @@ package final class TaskQueue: Sendable {
     /// Bytes a second of all that runs.
     package func rates() async -> (download: Int64, upload: Int64) { await scheduler.rates() }
 
+    /// Why no task is taken now, and what a person should know of how the database was opened.
+    package var storeProblems: [String] { (store.problem.map { [$0] } ?? []) + store.notes }
+
     /// Transfers that stood still although there was work for them, and that were kicked, since the start.
     package var internalFaults: Int { sessions.internalFaults.load(ordering: .relaxed) }
 
@@ -327,6 +330,7 @@ package enum QueueError: Error, Sendable, Equatable {
         case .refused(let code, let message): (code, message)
         case .store(.full): (.diskFull, "\(StoreError.full)")
         case .store(.io(let message)): (.io, "\(StoreError.io(message))")
+        case .store(.displaced(let message)): (.databaseLost, message)
         case .store(let error): (.internal, "\(error)")
         }
     }

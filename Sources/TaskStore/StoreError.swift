@@ -20,6 +20,11 @@ package enum StoreError: Error, Sendable, Equatable {
     case quota(String)
     /// A task would wait for itself; the text says by which way.
     case cycle(String)
+    /// The names of the database no longer lead to what is open: nothing that would be written would last. The text says
+    /// what happened and what to do.
+    case displaced(String)
+    /// The database is not there, and something else shows that there was one; nothing was touched.
+    case missing(String)
     /// The store was closed.
     case closed
     case other(String)
@@ -43,7 +48,7 @@ extension StoreError: CustomStringConvertible {
             "the database cannot be read or written (\(message)); check the disk and the state directory's permissions"
         case .unknownSet(let set):
             "there is no queue \(set) to be committed; begin a new one"
-        case .quota(let message), .cycle(let message): message
+        case .quota(let message), .cycle(let message), .displaced(let message), .missing(let message): message
         case .closed:
             "the store is closed because the daemon ends; try again when it runs"
         case .other(let message):

@@ -26,16 +26,23 @@ package final class TaskStore: Sendable {
     package let identity: String
     /// The newest task that there was when the store was opened: later ones have known no other life of the daemon.
     package let newestTaskAtOpening: TaskID
+    /// What a person should know of how it was opened.
+    package let notes: [String]
 
+    private let watch: StoreWatch
     let pool: DatabasePool
     let writes: WriteQueue
 
     /// Opens the database in `directory`, or makes it there (0600), and brings its schema up to date.
     ///
+    /// - Parameter report: told why nothing is taken any more, once the database has lost its name.
     /// - Throws: ``StoreError/newer(path:schema:)`` and ``StoreError/notADatabase(path:)`` for a file that is left
     ///   as it was.
-    package init(directory: String) throws(StoreError) {
+    package init(
+        directory: String, report: @escaping @Sendable (String) -> Void = { _ in }
+    ) throws(StoreError) {
         self.directory = directory
+        notes = try RescuedStore.takeUp(in: directory)
         let file = StoreFile(directory: directory)
         try file.prepare()
         do {
@@ -61,10 +68,27 @@ package final class TaskStore: Sendable {
                 }
                 return (identity, TaskID(try database.newestNumber(in: "task")))
             }
+            try Self.markOpening(of: pool)
+            watch = StoreWatch(directory: directory, names: try StoreNames(path: file.path), report: report)
         } catch {
             throw StoreError(error, path: file.path)
         }
-        writes = WriteQueue(pool: pool)
+        writes = WriteQueue(pool: pool, watch: watch)
+    }
+
+    /// Notes, in the database itself and not in its log alone, that it was opened once more: a copy that was saved of what
+    /// a daemon held is known to be newer where nobody opened the database after that one.
+    ///
+    /// A disk without room does not keep the store from being opened.
+    private static func markOpening(of pool: DatabasePool) throws {
+        do {
+            try pool.writeWithoutTransaction { database in
+                try database.setMeta("opening", to: .random(in: 1...Int64.max))
+                _ = try database.checkpoint(.passive)
+            }
+        } catch {
+            guard StoreError(error) == .full else { throw error }
+        }
     }
 
     private static var configuration: Configuration {
@@ -85,6 +109,10 @@ package final class TaskStore: Sendable {
     /// A second call does nothing.
     package func close() throws(StoreError) {
         guard writes.close() else { return }
+        // Whoever looked last may have done so before the names were lost.
+        _ = pool.writeWithoutTransaction { watch.refusal($0) }
+        // Somebody else's log has that name: SQLite would remove it. The end of the process closes the files too.
+        guard watch.mayCheckpoint else { return _ = Unmanaged.passRetained(pool) }
         // Readers first: the writer, as the last one, then removes the log.
         pool.releaseMemory()
         do {
@@ -105,7 +133,17 @@ package final class TaskStore: Sendable {
         guard UInt64(information.f_bavail) * unit >= reserved else { throw .full }
     }
 
+    /// What keeps the store from taking anything, and what helps; `nil` where nothing does.
+    package var problem: String? { watch.problem }
+
     func read<Value>(_ body: (Database) throws -> Value) throws(StoreError) -> Value {
-        try translated { try pool.read(body) }
+        guard watch.isDisplaced else { return try translated { try pool.read(body) } }
+        // A reader that was opened now would find another database, or none.
+        return try translated {
+            try pool.writeWithoutTransaction { database in
+                _ = watch.refusal(database)  // what it makes sure of is that there is a copy
+                return try body(database)
+            }
+        }
     }
 }

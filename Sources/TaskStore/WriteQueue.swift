@@ -4,7 +4,8 @@ import Synchronization
 /// Group commit: whoever wants to write while a commit is being made durable shares the next one.
 ///
 /// All writing is done by the pool's one writer connection, on its own dispatch queue, so that no thread of
-/// Swift's concurrency waits for the disk. Each caller's part stands in a savepoint of its own.
+/// Swift's concurrency waits for the disk. Each caller's part stands in a savepoint of its own. Nothing is acknowledged
+/// while the names of the database do not lead to what is open.
 final class WriteQueue: Sendable {
     /// One caller's part. `run` may be called twice, of which one call at most is committed.
     private struct Job: Sendable {
@@ -22,12 +23,14 @@ final class WriteQueue: Sendable {
     }
 
     private let pool: DatabasePool
+    private let watch: StoreWatch
     private let state = Mutex(State())
     /// Whether the writer connection syncs each commit. Only its own queue looks.
     private let syncs = Mutex(true)
 
-    init(pool: DatabasePool) {
+    init(pool: DatabasePool, watch: StoreWatch) {
         self.pool = pool
+        self.watch = watch
     }
 
     /// Callers whose part has not been taken up yet.
@@ -64,7 +67,10 @@ final class WriteQueue: Sendable {
             // Under the lock: once the queue is closed, nothing comes after the last write.
             state.withLock { state in
                 guard !state.isClosed else { return continuation.resume(returning: .failure(.closed)) }
-                pool.asyncWriteWithoutTransaction { database in
+                pool.asyncWriteWithoutTransaction { [watch] database in
+                    if let refusal = watch.refusal(database) {
+                        return continuation.resume(returning: .failure(refusal))
+                    }
                     continuation.resume(returning: Result { try body(database) }.mapError { StoreError($0) })
                 }
             }
@@ -126,21 +132,28 @@ final class WriteQueue: Sendable {
         do {
             // A transaction that a failing disk left open.
             if database.isInsideTransaction { try database.rollback() }
+            if let refusal = watch.refusal(database) { return refuse(batch, refusal) }
             try setSync(batch.contains(where: \.isLasting), in: database)
             try database.beginTransaction(.immediate)
             var answers: [@Sendable () -> Void] = []
             answers.reserveCapacity(batch.count)
             for job in batch { answers.append(try Self.answer(to: job, in: database)) }
             try database.commit()
+            // Only now is it certain that what was committed has a name.
+            if let refusal = watch.refusal(database) { return refuse(batch, refusal) }
             for answer in answers { answer() }
         } catch {
             try? database.rollback()
             if batch.count > 1 {
                 for index in batch.indices { commit(batch[index...index], in: database) }
             } else {
-                for job in batch { job.refuse(StoreError(error)) }
+                refuse(batch, StoreError(error))
             }
         }
+    }
+
+    private func refuse(_ batch: ArraySlice<Job>, _ reason: StoreError) {
+        for job in batch { job.refuse(reason) }
     }
 
     /// In WAL mode NORMAL leaves out the sync of each commit and no other: the database stays whole.

@@ -101,7 +101,7 @@ struct Daemon: Service {
         self.plan = plan
         self.logger = logger
         stopRequest = StopRequest()
-        store = try TaskStore(directory: plan.stateDirectory)
+        store = try TaskStore(directory: plan.stateDirectory) { logger.critical("\($0)") }
         queue = try TaskQueue(
             store: store, settings: plan.queueSettings, session: plan.session, agent: plan.session.userAgent,
             logger: logger)
@@ -110,7 +110,7 @@ struct Daemon: Service {
     }
 
     func run() async throws {
-        let warnings = plan.warnings + (await queue.layoutWarnings(plan.queueSettings))
+        let warnings = plan.warnings + store.notes + (await queue.layoutWarnings(plan.queueSettings))
         for warning in warnings { logger.warning("\(warning)") }
         let unusable = await PlannedPlaces(plan).problems(on: queue, plan.queueSettings.inspector)
         for (place, problem) in unusable { logger.warning("\(place.text(problem.description))") }

@@ -87,7 +87,8 @@ actor Reloader {
     /// What is wrong around the daemon at this moment, a line for each.
     func problems() async -> [String] {
         let places = await PlannedPlaces(plan).problems(on: queue, plan.queueSettings.inspector)
-        return (refusal.map { ["the configuration was refused, and the one before it counts: \($0)"] } ?? [])
+        return queue.storeProblems
+            + (refusal.map { ["the configuration was refused, and the one before it counts: \($0)"] } ?? [])
             + plan.warnings + (await queue.layoutWarnings(plan.queueSettings)) + queueFileProblems
             + places.map { $0.place.text($0.problem.description) }
             + (watcher?.problems ?? [])

@@ -32,7 +32,7 @@ struct StartupFailure: Error {
         self.exit =
             switch error {
             case StateLock.Failure.held: Exit.busy
-            case StoreError.corrupt, StoreError.newer, StoreError.notADatabase: Exit.data
+            case StoreError.corrupt, StoreError.newer, StoreError.notADatabase, StoreError.missing: Exit.data
             default: exit
             }
     }

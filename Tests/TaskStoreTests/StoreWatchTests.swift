@@ -1,0 +1,168 @@
+import GRDB
+import Glibc
+import Synchronization
+import TaskModel
+import TestSupport
+import Testing
+
+@testable import TaskStore
+
+@Suite("A database that loses its name")
+struct StoreWatchTests {
+    private let directory: TemporaryDirectory
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    private var names: [String] { TemporaryDirectory.names(beneath: directory.path) }
+    private var copies: [String] { names.filter { $0.contains("rescued") } }
+
+    private func expectDisplaced(_ store: TaskStore, sourceLocation: SourceLocation = #_sourceLocation) async {
+        await #expect(sourceLocation: sourceLocation) {
+            _ = try await store.add([.sample("https://example.org/refused")], now: 1)
+        } throws: { error in
+            guard case .displaced(let text) = error as? StoreError else { return false }
+            return text.contains(directory.path) && text.contains("restart")
+        }
+    }
+
+    private func urls(_ store: TaskStore) throws -> [String] {
+        try store.page(PageQuery(limit: 10)).map(\.specification.url)
+    }
+
+    @Test(
+        "nothing is acknowledged any more, all that was is saved once, and the next opening goes on with that",
+        arguments: [["dld.db"], ["dld.db-wal"], ["dld.db", "dld.db-wal", "dld.db-shm"]], [true, false])
+    func removed(lost: [String], isClosed: Bool) async throws {
+        let reports = Mutex<[String]>([])
+        let store = try TaskStore(directory: directory.path) { text in reports.withLock { $0.append(text) } }
+        let id = try #require(try await store.add([.sample("https://example.org/kept")], now: 1).first?.id)
+        #expect(store.problem == nil)
+        for name in lost { try #require(unlink(directory.file(name)) == 0) }
+        for _ in 0..<3 { await expectDisplaced(store) }
+        await #expect(throws: StoreError.self) { _ = try await store.emptyLog() }
+        #expect(copies.count == 1 && store.problem?.contains(copies.first ?? "-") == true)
+        #expect(reports.withLock { $0 } == [store.problem ?? ""])
+        #expect(try urls(store) == ["https://example.org/kept"], "what it holds can be read")
+        if isClosed { try store.close() }
+
+        let next = try TaskStore(directory: directory.path)
+        #expect(try urls(next) == ["https://example.org/kept"] && next.identity == store.identity)
+        #expect(next.notes.count == 1 && copies.isEmpty)
+        #expect(try await next.add([.sample()], now: 2).first?.id == TaskID(id.rawValue + 1))
+        try next.close()
+        let last = try TaskStore(directory: directory.path)
+        #expect(last.notes == [])
+        #expect(try urls(last).count == 2)
+        try last.close()
+    }
+
+    @Test("a look is enough for what is held to be saved")
+    func reading() async throws {
+        let store = try TaskStore(directory: directory.path)
+        _ = try await store.add([.sample()], now: 1)
+        try #require(unlink(directory.file("dld.db")) == 0)
+        _ = try store.counts(owner: nil)
+        #expect(copies.count == 1)
+        try store.close()
+    }
+
+    @Test("what nobody had noticed until the end is saved then")
+    func closing() async throws {
+        let store = try TaskStore(directory: directory.path)
+        _ = try await store.add([.sample()], now: 1)
+        for name in ["dld.db", "dld.db-wal", "dld.db-shm"] { try #require(unlink(directory.file(name)) == 0) }
+        try store.close()
+        #expect(names == copies && copies.count == 1)
+    }
+
+    @Test("a file that was put in the database's place stays as it is, also when the store is closed")
+    func replaced() async throws {
+        let store = try TaskStore(directory: directory.path)
+        _ = try await store.add([.sample("https://example.org/kept")], now: 1)
+        for name in ["dld.db", "dld.db-wal"] {
+            try #require(unlink(directory.file(name)) == 0)
+            try directory.write("another's", to: name)
+        }
+        await expectDisplaced(store)
+        try store.close()
+        for name in ["dld.db", "dld.db-wal"] {
+            #expect(try StoreFixture.bytes(of: directory.file(name)) == Array("another's".utf8))
+        }
+    }
+
+    @Test("what is put back goes on as if nothing had been")
+    func putBack() async throws {
+        let store = try TaskStore(directory: directory.path)
+        _ = try await store.add([.sample()], now: 1)
+        try #require(rename(directory.file("dld.db"), directory.file("elsewhere")) == 0)
+        await expectDisplaced(store)
+        try #require(rename(directory.file("elsewhere"), directory.file("dld.db")) == 0)
+        _ = try await store.add([.sample()], now: 1)
+        #expect(store.problem == nil)
+        try store.close()
+    }
+
+    @Test("a copy that cannot be made is told of, and the daemon is not to be ended")
+    func noCopy() async throws {
+        let store = try TaskStore(directory: directory.path)
+        _ = try await store.add([.sample()], now: 1)
+        // A directory has the draft's name, and holds something.
+        try directory.makeDirectory("dld.db.rescuing-\(getpid())")
+        try directory.write("", to: "dld.db.rescuing-\(getpid())/x")
+        try #require(unlink(directory.file("dld.db")) == 0)
+        await #expect(throws: StoreError.self) { _ = try await store.add([.sample()], now: 1) }
+        #expect(store.problem?.contains("could not be saved") == true && copies.isEmpty)
+        try store.close()
+    }
+
+    @Test("a copy of a database that somebody opened since stays beside it, and is told of")
+    func foreignCopy() async throws {
+        let first = try TaskStore(directory: directory.path)
+        _ = try await first.add([.sample("https://example.org/1")], now: 1)
+        try first.close()
+        let kept = try TemporaryDirectory()
+        let bytes = try StoreFixture.bytes(of: directory.file("dld.db"))
+        let second = try TaskStore(directory: directory.path)
+        try #require(unlink(directory.file("dld.db")) == 0)
+        await expectDisplaced(second)
+        try second.close()
+        // The administrator puts an older backup in its place.
+        let descriptor = open(directory.file("dld.db"), O_WRONLY | O_CREAT | O_EXCL, 0o600)
+        try #require(write(descriptor, bytes, bytes.count) == bytes.count)
+        close(descriptor)
+        _ = unlink(directory.file("dld.db-wal"))
+        let third = try TaskStore(directory: directory.path)
+        #expect(third.notes.count == 1 && copies.count == 1, "\(third.notes)")
+        #expect(try urls(third) == ["https://example.org/1"])
+        try third.close()
+        withExtendedLifetime(kept) {}
+    }
+
+    @Test("of several copies without a database, a person chooses")
+    func several() async throws {
+        let store = try TaskStore(directory: directory.path)
+        try store.close()
+        try #require(rename(directory.file("dld.db"), directory.file("dld.db.rescued-1")) == 0)
+        try #require(link(directory.file("dld.db.rescued-1"), directory.file("dld.db.rescued-2")) == 0)
+        #expect { _ = try TaskStore(directory: directory.path) } throws: { error in
+            if case .missing(let text) = error as? StoreError { text.contains("dld.db.rescued-2") } else { false }
+        }
+        #expect(copies.count == 2 && !names.contains("dld.db"))
+    }
+
+    @Test("a log without its database is not thrown away")
+    func logAlone() async throws {
+        let store = try TaskStore(directory: directory.path)
+        _ = try await store.add([.sample()], now: 1)
+        let place = try TemporaryDirectory()
+        let log = try StoreFixture.bytes(of: directory.file("dld.db-wal"))
+        let descriptor = open(place.file("dld.db-wal"), O_WRONLY | O_CREAT, 0o600)
+        try #require(write(descriptor, log, log.count) == log.count)
+        close(descriptor)
+        #expect { _ = try TaskStore(directory: place.path) } throws: { error in
+            if case .missing(let text) = error as? StoreError { text.contains("dld.db-wal") } else { false }
+        }
+        #expect(try StoreFixture.bytes(of: place.file("dld.db-wal")) == log)
+        try store.close()
+    }
+}
