@@ -42,6 +42,8 @@ struct RunConclusion {
     private static let unknownNameLimit = 6
     /// How often a task that waits for room looks for it, in milliseconds.
     static let diskProbe: Milliseconds = 5_000
+    /// How often a task whose part another process has looks whether it is free, in milliseconds.
+    static let partProbe: Milliseconds = 10_000
     /// The longest that a task waits for a sign of the network, in milliseconds.
     static let networkProbe: Milliseconds = 30_000
 
@@ -65,6 +67,10 @@ struct RunConclusion {
         case .cancel, .remove: return conclusion(.cancel, report, error: error)
         case .release: return nil
         case nil: break
+        }
+        if error.code == .partInUse {
+            let until = now + min(Self.partProbe, policy.maximumDelay)
+            return conclusion(.park(.retry, until: until), report, error: error, burns: false)
         }
         if isOfDisk(error) { return waitingForDisk(report, error, using: &generator) }
         switch RetryClass(error) {

@@ -219,7 +219,7 @@ extension TaskQueue {
         guard specification.kind == .download,
             let directory = directory(of: specification, owner: owner, settings: settings)
         else { return }
-        let isRemoved = (try? directory.removeIfPresent(RequestMaker.partName(id, identity: identity))) ?? false
+        let isRemoved = (try? directory.removePart(RequestMaker.partName(id, identity: identity))) ?? false
         if isRemoved { touched.insert(directory) }
     }
 

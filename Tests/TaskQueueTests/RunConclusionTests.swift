@@ -34,6 +34,14 @@ struct RunConclusionTests {
             .conclude(report, order: order, using: &generator)
     }
 
+    @Test("a part that another process has is waited for, and burns nothing")
+    func partInUse() throws {
+        let outcome = try #require(Self.conclude(TransferError(.partInUse, "process 7 is at work on it")))
+        #expect(outcome.standing.reason == .retry && outcome.standing.notBefore == Self.now + 10_000)
+        #expect(outcome.attempts == 4 && outcome.failures == 2)
+        #expect(outcome.error?.code == .partInUse && outcome.error?.message == "process 7 is at work on it")
+    }
+
     @Test("what a server asks for is waited for once, also where it has been asked for by another task's answer")
     func held() throws {
         var error = TransferError(.httpStatus, "m")

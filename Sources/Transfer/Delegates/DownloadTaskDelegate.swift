@@ -81,7 +81,7 @@ public final class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
         error.resumeData = error.resumeData ?? resumeData
         guard leavesNothing else { return error }
         _ = try? error.resumeData?.discard()
-        if case .fixed(let target) = placement { try? target.directory.remove(target.partName) }
+        if case .fixed(let target) = placement { _ = try? target.directory.removePart(target.partName) }
         error.resumeData = nil
         return error
     }

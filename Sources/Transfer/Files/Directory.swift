@@ -172,6 +172,14 @@ public final class Directory: Sendable {
         return isOwn && status(of: name).map { Int64($0.st_size) } == size
     }
 
+    /// As ``removeIfPresent(_:)`` for a download's part.
+    ///
+    /// - Throws: also `partInUse`, where another process is at work on it.
+    public func removePart(_ name: String) throws(TransferError) -> Bool {
+        try PartLock.checkFree(name, in: self)
+        return try removeIfPresent(name)
+    }
+
     /// Removes the finished file `name`, if it is the one that the download called `owner` brought, `size` bytes long.
     ///
     /// - Returns: `false` where something else has that name by now: that stays.

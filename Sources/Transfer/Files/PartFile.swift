@@ -5,7 +5,7 @@ import Synchronization
 /// A download's file while it is not whole: beside its destination, under a name of its own, open to its owner
 /// alone.
 ///
-/// Written by the loop's thread, synced by others.
+/// Written by the loop's thread, synced by others. No other process has it meanwhile: see ``PartLock``.
 public final class PartFile: Sendable {
     let descriptor: FileDescriptorOwner
     /// Holds the part, and will hold the finished file.
@@ -15,6 +15,8 @@ public final class PartFile: Sendable {
     /// Also stands in an extended attribute of the file, where there are any.
     let generation: String
     private let inode: UInt64
+    /// `nil` where the file system knows no locks.
+    private let lock: PartLock?
 
     /// One writer's blocks in order, from `start` to wherever it stands.
     ///
@@ -53,8 +55,9 @@ public final class PartFile: Sendable {
 
     private init(
         descriptor: FileDescriptorOwner, _ information: stat, directory: Directory, name: String, generation: String,
-        ranges: ByteRangeSet
+        ranges: ByteRangeSet, lock: PartLock?
     ) {
+        self.lock = lock
         inode = UInt64(information.st_ino)
         self.descriptor = descriptor
         self.directory = directory
@@ -85,9 +88,11 @@ public final class PartFile: Sendable {
     /// Makes an empty part; an older one of this name is of a version that no longer counts.
     ///
     /// - Parameter owner: names the task; with a random tail it becomes the generation.
+    /// - Throws: `partInUse` where another process is at work on the older one.
     static func make(in directory: Directory, name: String, owner: String) throws(TransferError) -> PartFile {
         var descriptor = create(name, in: directory)
         if descriptor < 0, errno == EEXIST {
+            try PartLock.checkFree(name, in: directory)
             try directory.remove(name)
             descriptor = create(name, in: directory)
         }
@@ -95,10 +100,11 @@ public final class PartFile: Sendable {
             throw directory.refusal(errno, doing: "make the part file in \(directory.path)", of: name)
         }
         let owned = FileDescriptorOwner(descriptor)
+        let lock = try PartLock.take(owned, Inode(try owned.status()), path: directory.path(of: name))
         let generation = mark(descriptor, owner + "-" + String(UInt64.random(in: 0...UInt64.max), radix: 16))
         return PartFile(
             descriptor: owned, try owned.status(), directory: directory, name: name,
-            generation: generation, ranges: ByteRangeSet())
+            generation: generation, ranges: ByteRangeSet(), lock: lock)
     }
 
     private static func create(_ name: String, in directory: Directory) -> Int32 {
@@ -110,7 +116,7 @@ public final class PartFile: Sendable {
     /// - Returns: `nil` where there is none, or where it is not the one: shorter, another generation, no file, or
     ///   changed since it was left.
     /// - Throws: where that cannot be told now: a file system that is read-only or fails, no descriptor left, a flag that
-    ///   lets nobody write to the part (chattr(1)).
+    ///   lets nobody write to the part (chattr(1)); and `partInUse` where another process is at work on it.
     static func reopen(
         in directory: Directory, name: String, resumeData: ResumeData
     ) throws(TransferError) -> PartFile? {
@@ -125,12 +131,13 @@ public final class PartFile: Sendable {
         guard information.st_mode & S_IFMT == S_IFREG, information.st_nlink == 1,
             let end = resumeData.ranges.ranges.last?.upperBound, information.st_size >= end
         else { return nil }
+        let lock = try PartLock.take(descriptor, Inode(information), path: directory.path(of: name))
         guard isMarked(raw, resumeData.generation),
             try takeUp(raw, information, name, in: directory)
         else { return nil }
         return PartFile(
             descriptor: descriptor, information, directory: directory, name: name,
-            generation: resumeData.generation, ranges: resumeData.ranges)
+            generation: resumeData.generation, ranges: resumeData.ranges, lock: lock)
     }
 
     /// The same part under another name, possibly in another directory.
@@ -149,7 +156,7 @@ public final class PartFile: Sendable {
         }
         return PartFile(
             descriptor: descriptor, try descriptor.status(), directory: directory, name: name, generation: generation,
-            ranges: durable)
+            ranges: durable, lock: lock)
     }
 
     /// Makes sure that nobody has cut the part short since its first `count` bytes were written: what is written

@@ -1,10 +1,13 @@
 import Glibc
 
-/// What the kernel says of this process.
+/// What the kernel says of this process, and of the machine.
 enum ProcessFile {
     /// - Returns: the text of `/proc/self/NAME`; `nil` where it cannot be read.
-    static func read(_ name: String) -> String? {
-        let descriptor = open("/proc/self/\(name)", O_RDONLY | O_CLOEXEC)
+    static func read(_ name: String) -> String? { read(path: "/proc/self/\(name)") }
+
+    /// - Returns: the text of a file of the kernel's; `nil` where it cannot be read.
+    static func read(path: String) -> String? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         let owner = FileDescriptorOwner(descriptor)
         var text: [UInt8] = []

@@ -50,7 +50,8 @@ public enum RetryClass: Sendable, Equatable {
     case whenNetworkChanges
     /// It helps once there is room on the file system.
     case whenDiskHasRoom
-    /// It helps once this system works again: its disk fails, or it has no memory or descriptors to give.
+    /// It helps once this system works again: its disk fails, it has no memory or descriptors to give, or another process
+    /// is at work on the part.
     case whenSystemRecovers
     /// It helps once a person did something: new access, a new URL.
     case whenAuthorised
@@ -66,7 +67,7 @@ public enum RetryClass: Sendable, Equatable {
             case .cannotConnect, .unknownHost, .timedOut, .stalled, .truncated, .remoteChanged: .soon
             case .resolverUnavailable, .unreachable: .whenNetworkChanges
             case .diskFull: .whenDiskHasRoom
-            case .io, .volumeDetached: .whenSystemRecovers
+            case .io, .volumeDetached, .partInUse: .whenSystemRecovers
             case .sourceChanged: .whenSourceIsRight
             case .loginRefused, .authenticationFailed: .whenAuthorised
             case .httpStatus: Self.status(error.httpStatus ?? 0)

@@ -71,6 +71,8 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
         /// The file system that a download's directory is on was taken off its place: a case of ``io`` with a word of its
         /// own; ``TransferError/underlying`` is a ``DetachedVolume``. What came is kept there.
         public static let volumeDetached = Code(rawValue: "volume-detached")
+        /// Another process is at work on the download's part file.
+        public static let partInUse = Code(rawValue: "part-in-use")
         /// The file to upload is not the one it was, or is gone.
         public static let sourceChanged = Code(rawValue: "source-changed")
         /// More bytes than the request, the session or the file system allows.

@@ -34,7 +34,6 @@ extension ResumeData {
             return false
         }
         guard PartFile.isPart(decision.partName, in: directory, generation: generation) else { return false }
-        try directory.remove(decision.partName)
-        return true
+        return try directory.removePart(decision.partName)
     }
 }

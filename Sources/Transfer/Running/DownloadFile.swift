@@ -63,6 +63,8 @@ final class DownloadFile {
             if let target, target.directory.isDirectory(target.partName) {
                 throw .file(EISDIR, doing: "make the part file \(target.directory.path(of: target.partName))")
             }
+            // Before a server is asked for what could not be kept.
+            if let target { try PartLock.checkFree(target.partName, in: target.directory) }
             if target != nil, task.originalRequest.provesPlace { _ = try partForWriting() }
             return
         }

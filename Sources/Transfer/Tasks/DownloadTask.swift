@@ -246,7 +246,7 @@ public final class DownloadTask: LoopTask {
 
     /// Removes the part, wherever it is.
     func removePart() {
-        if let target { try? target.directory.remove(target.partName) }
+        if let target { _ = try? target.directory.removePart(target.partName) }
         _ = try? resumeData?.discard()
     }
 }
