@@ -53,7 +53,7 @@ public enum TaskKind: String, Codable, Sendable, CaseIterable {
 /// Which ready task goes first; within one priority the older goes first, unless it was moved.
 public enum TaskPriority: String, Codable, Sendable, CaseIterable {
     case low, normal, high
-    /// Before all others, and where all slots are taken beside them, in as many again.
+    /// Before all others, and where all slots are taken beside them: a few tasks of each owner at a time.
     case now
 
     /// Larger goes first.

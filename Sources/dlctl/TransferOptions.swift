@@ -39,7 +39,11 @@ struct TransferOptions: ParsableArguments {
     @Option(help: "Which ready task goes first.")
     var priority: TaskPriority = .normal
 
-    @Flag(help: "Start before all others, and beside them where all slots are taken; short for --priority now.")
+    @Flag(
+        help: """
+            Start before all others, and beside them where all slots are taken, a few of yours at a time; short for \
+            --priority now.
+            """)
     var now = false
 
     @Option(help: ArgumentHelp("Bytes a second at most: 500K, 2M, 1.5G.", valueName: "rate"))

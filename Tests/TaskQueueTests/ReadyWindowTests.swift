@@ -16,7 +16,8 @@ struct ReadyWindowTests {
 
     /// Takes everything, as it would be taken while nothing ends.
     private func order(
-        _ flows: [(Flow, [ReadyTask])], credit: Int = 0, running: [(UInt32, Int)] = [], mayStart: Set<Int64>? = nil
+        _ flows: [(Flow, [ReadyTask])], credit: Int = 0, running: [(UInt32, Int)] = [], mayStart: Set<Int64>? = nil,
+        urgentLimit: Int = .max
     ) -> [Int64] {
         var window = ReadyWindow()
         window.set(flows.map(\.0))
@@ -25,10 +26,16 @@ struct ReadyWindowTests {
         var groups = FairShare<ReadyWindow.Group>(credit: credit)
         for (owner, count) in running { for _ in 0..<count { owners.start(owner) } }
         var taken: [Int64] = []
+        var urgent: [UInt32: Int] = [:]
         while let choice = window.take(
-            owners: owners, groups: groups, { mayStart?.contains($0.id.rawValue) ?? true })
+            owners: owners, groups: groups,
+            isUrgent: { task, flow in
+                task.priority == TaskPriority.now.rank && urgent[flow.owner, default: 0] < urgentLimit
+            },
+            { task, _ in mayStart?.contains(task.id.rawValue) ?? true })
         {
             taken.append(choice.task.id.rawValue)
+            if choice.task.priority == TaskPriority.now.rank { urgent[choice.flow.owner, default: 0] += 1 }
             owners.start(choice.flow.owner)
             groups.start(.init(choice.flow))
         }
@@ -70,6 +77,17 @@ struct ReadyWindowTests {
         #expect(order(flows, running: [(2, 9)]) == [3, 1, 2, 4])
     }
 
+    @Test("owners take turns within what is to start now, and past what each may have of it with everybody else")
+    func nowOfSeveral() {
+        let flows = [
+            (flow(1, owner: 1), (1...6).map { task($0, .now) }), (flow(2, owner: 2), [task(7, .now)]),
+            (flow(3, owner: 3), [task(8), task(9)]),
+        ]
+        #expect(order(flows) == [1, 7, 2, 3, 4, 5, 6, 8, 9])
+        #expect(order(flows, running: [(1, 5)]) == [7, 1, 2, 3, 4, 5, 6, 8, 9])
+        #expect(order(flows, urgentLimit: 2) == [1, 7, 2, 8, 9, 3, 4, 5, 6])
+    }
+
     @Test("what may not start stays where it is")
     func passedOver() {
         let flows = [(flow(1), (1...4).map { task($0) })]
@@ -82,7 +100,8 @@ struct ReadyWindowTests {
         window.set([flow(1), flow(2)])
         let none: Set<Int64> = []
         func lacking(_ closed: Set<Int64> = none, isUrgentOnly: Bool = false) -> [Int64] {
-            window.lacking(closed: closed, isUrgentOnly: isUrgentOnly) { !closed.contains($0.hostMark) }.map(\.id)
+            window.lacking(closed: closed, isUrgentOnly: isUrgentOnly) { task, _ in !closed.contains(task.hostMark) }
+                .map(\.id)
         }
         #expect(lacking() == [1, 2])
         window.add([task(1), task(2)], to: 1, limit: 2, excludingHosts: [])
@@ -96,7 +115,7 @@ struct ReadyWindowTests {
         #expect(lacking([1, 2]) == [])
         #expect(window.ids(of: 1) == [TaskID(1), TaskID(2)])
         var (owners, groups) = (FairShare<UInt32>(credit: 0), FairShare<ReadyWindow.Group>(credit: 0))
-        for _ in 0..<3 { _ = window.take(owners: owners, groups: groups) { _ in true } }
+        for _ in 0..<3 { _ = window.take(owners: owners, groups: groups, isUrgent: { _, _ in false }) { _, _ in true } }
         owners.start(1)
         groups.start(.init(flow(1)))
         // Host 1 was left out when flow 1 was read last.
@@ -112,6 +131,6 @@ struct ReadyWindowTests {
         window.add([task(3), task(99_999)], to: 1, limit: 9_999, excludingHosts: [])
         let ids = window.ids(of: 1)
         #expect(ids.count == ReadyWindow.tasksKept && ids[1] == TaskID(3) && !ids.contains(TaskID(99_999)))
-        #expect(window.lacking(closed: [1], isUrgentOnly: false) { _ in false }.map(\.id) == [1])
+        #expect(window.lacking(closed: [1], isUrgentOnly: false) { _, _ in false }.map(\.id) == [1])
     }
 }

@@ -94,16 +94,26 @@ struct SlotTableTests {
         #expect(slots.hasRoom)
     }
 
-    @Test("what waits for no slot takes none; as many again as there are slots")
+    @Test("what waits for no slot takes none; as many again as there are slots, and of each owner one in any case")
     func beyond() {
         var slots = slots(2)
         for _ in 0..<2 { slots.start(1) }
-        #expect(!slots.hasRoom && slots.hasRoomBeyond)
-        for host in Int64(2)...3 { slots.start(host, beyond: true) }
-        #expect(!slots.hasRoomBeyond)
+        #expect(!slots.hasRoom && slots.hasRoomBeyond(of: 5))
+        for (host, owner) in [(Int64(2), UInt32(5)), (3, 6)] { slots.start(host, beyond: true, urgentOf: owner) }
+        #expect(!slots.hasRoomBeyond(of: 5) && !slots.hasRoomBeyond(of: 6) && slots.hasRoomBeyond(of: 7))
         slots.end(1, wasSilent: false)
         #expect(slots.hasRoom, "the one that ended had a slot")
-        slots.end(2, wasSilent: false, beyond: true)
-        #expect(slots.hasRoomBeyond)
+        slots.end(2, wasSilent: false, beyond: true, urgentOf: 5)
+        #expect(slots.hasRoomBeyond(of: 5) && !slots.hasRoomBeyond(of: 6))
+    }
+
+    @Test("each owner has a quarter of the slots for what is urgent, and one at least")
+    func urgent() {
+        var slots = slots(8)
+        #expect(slots.urgentPerOwner == 2 && SlotTable(activeTasks: 3).urgentPerOwner == 1)
+        for host in Int64(1)...2 { slots.start(host, urgentOf: 5) }
+        #expect(!slots.mayBeUrgent(of: 5) && slots.mayBeUrgent(of: 6) && !slots.hasRoomBeyond(of: 5))
+        slots.end(1, wasSilent: false, urgentOf: 5)
+        #expect(slots.mayBeUrgent(of: 5))
     }
 }

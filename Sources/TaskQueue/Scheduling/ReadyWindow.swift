@@ -4,7 +4,8 @@ import TaskStore
 /// The first ready tasks of each flow, and which of them is next. A value without I/O: the scheduler reads what it lacks.
 ///
 /// Owners come in turns, whatever their tasks are; of one owner the higher priority goes first, and batches of the same
-/// priority come in turns. A task of the priority `now` goes before all of everybody's.
+/// priority come in turns. An urgent task, as far as its owner may have one more, goes before all that are not, and the
+/// owners of urgent ones come in turns too.
 struct ReadyWindow {
     /// What tasks of one owner are grouped by.
     struct Group: Hashable {
@@ -47,11 +48,11 @@ struct ReadyWindow {
     ///
     /// - Parameter isUrgentOnly: what is not urgent may not start anyhow. The urgent come first in a flow, and whoever
     ///   read anything of it has those.
-    func lacking(closed: Set<Int64>, isUrgentOnly: Bool, _ mayStart: (ReadyTask) -> Bool) -> [Flow] {
+    func lacking(closed: Set<Int64>, isUrgentOnly: Bool, _ mayStart: (ReadyTask, Flow) -> Bool) -> [Flow] {
         queues.filter { queue in
             if isUrgentOnly, !queue.tasks.isEmpty { return false }
             if let left = queue.exhaustedBut, left.isSubset(of: closed) { return false }
-            return !queue.tasks.contains(where: mayStart)
+            return !queue.tasks.contains { mayStart($0, queue.flow) }
         }.map(\.flow)
     }
 
@@ -86,20 +87,26 @@ struct ReadyWindow {
     }
 
     /// Takes out the task that is next.
+    ///
+    /// - Parameter isUrgent: whether a task may go before those that are not urgent.
     mutating func take(
-        owners: FairShare<UInt32>, groups: FairShare<Group>, _ mayStart: (ReadyTask) -> Bool
+        owners: FairShare<UInt32>, groups: FairShare<Group>, isUrgent: (ReadyTask, Flow) -> Bool,
+        _ mayStart: (ReadyTask, Flow) -> Bool
     ) -> Choice? {
-        var best: (queue: Int, task: Int)?
+        var best: (queue: Int, task: Int, isUrgent: Bool)?
         for (index, queue) in queues.enumerated() {
-            guard let first = queue.tasks.firstIndex(where: mayStart) else { continue }
-            guard let chosen = best else {
-                best = (index, first)
-                continue
+            guard let first = queue.tasks.firstIndex(where: { mayStart($0, queue.flow) }) else { continue }
+            let task = queue.tasks[first]
+            let urgent = isUrgent(task, queue.flow)
+            if let best {
+                let other = queues[best.queue]
+                guard
+                    urgent == best.isUrgent
+                        ? Self.precedes((queue.flow, task), (other.flow, other.tasks[best.task]), owners, groups)
+                        : urgent
+                else { continue }
             }
-            let other = queues[chosen.queue]
-            if Self.precedes((queue.flow, queue.tasks[first]), (other.flow, other.tasks[chosen.task]), owners, groups) {
-                best = (index, first)
-            }
+            best = (index, first, urgent)
         }
         guard let best else { return nil }
         return Choice(task: queues[best.queue].tasks.remove(at: best.task), flow: queues[best.queue].flow)
@@ -109,8 +116,6 @@ struct ReadyWindow {
         _ one: (flow: Flow, task: ReadyTask), _ other: (flow: Flow, task: ReadyTask), _ owners: FairShare<UInt32>,
         _ groups: FairShare<Group>
     ) -> Bool {
-        let now = TaskPriority.now.rank
-        if (one.task.priority == now) != (other.task.priority == now) { return one.task.priority == now }
         if one.flow.owner != other.flow.owner {
             let (left, right) = (owners.claim(of: one.flow.owner), owners.claim(of: other.flow.owner))
             if left != right { return left < right }

@@ -1,16 +1,21 @@
 import TaskModel
 import Transfer
 
-/// Who may start: counts what runs by host, without knowing tasks or engine. Hosts go by their marks
+/// Who may start: counts what runs by host, and what is urgent by owner, without knowing tasks or engine. Hosts go by their marks
 /// (``TaskStore/ReadyTask/hostMark``).
 ///
 /// A slot is for a task that receives or sends. One that no byte has come from or gone to for a while lends its slot
 /// to tasks of other hosts, so that a host that accepts and never answers holds up nobody else; it goes on waiting all
 /// the same. Nor has a host that never answered yet more than half of the slots.
+///
+/// Urgent tasks go before everybody's and wait for no slot, but no more than a few of each owner: were it any number,
+/// whoever calls all her tasks urgent would hold up everybody else's.
 struct SlotTable {
     var activeTasks: Int
     /// Silent tasks are many at most: so many times the slots may run in all.
     static let lendingFactor = 16
+    /// One in so many slots may be each owner's for what is urgent.
+    static let urgentPart = 4
     /// Hosts that are remembered as having answered.
     static let answeringLimit = 4_096
 
@@ -28,6 +33,8 @@ struct SlotTable {
     private var silent = 0
     /// Those of them that did not wait for a slot.
     private var beyond = 0
+    /// Urgent tasks that run, by owner.
+    private var urgent: [UInt32: Int] = [:]
 
     init(activeTasks: Int) {
         self.activeTasks = activeTasks
@@ -42,8 +49,20 @@ struct SlotTable {
     /// Whether a task of some host may start.
     var hasRoom: Bool { running - silent - beyond < activeTasks && isBounded }
 
-    /// Whether a task may start that waits for no slot: as many again as there are slots.
-    var hasRoomBeyond: Bool { beyond < activeTasks && isBounded }
+    /// Urgent tasks of one owner that may run at a time.
+    var urgentPerOwner: Int { max(1, activeTasks / Self.urgentPart) }
+
+    /// Whether another task of an owner may go before everybody else's.
+    func mayBeUrgent(of owner: UInt32) -> Bool { urgent[owner, default: 0] < urgentPerOwner }
+
+    /// Whether an urgent task may start that waits for no slot: as many again as there are slots, and one of each owner
+    /// in any case.
+    func hasRoomBeyond(of owner: UInt32) -> Bool {
+        isBounded && (beyond < activeTasks ? mayBeUrgent(of: owner) : urgent[owner] == nil)
+    }
+
+    /// Whether that may be so of some owner.
+    var hasRoomBeyond: Bool { isBounded }
 
     private var isBounded: Bool { running < activeTasks * Self.lendingFactor }
 
@@ -65,9 +84,12 @@ struct SlotTable {
         return entry.running >= min(entry.limit ?? 1, unproven)
     }
 
-    /// - Parameter beyond: it waits for no slot.
-    mutating func start(_ host: Int64, beyond isBeyond: Bool = false) {
+    /// - Parameters:
+    ///   - isBeyond: it waits for no slot.
+    ///   - owner: of an urgent task.
+    mutating func start(_ host: Int64, beyond isBeyond: Bool = false, urgentOf owner: UInt32? = nil) {
         running += 1
+        if let owner { urgent[owner, default: 0] += 1 }
         if isBeyond { beyond += 1 }
         hosts[host, default: Host()].running += 1
     }
@@ -97,7 +119,8 @@ struct SlotTable {
         hosts[host, default: Host()].silent += isSilent ? 1 : -1
     }
 
-    mutating func end(_ host: Int64, wasSilent: Bool, beyond wasBeyond: Bool = false) {
+    mutating func end(_ host: Int64, wasSilent: Bool, beyond wasBeyond: Bool = false, urgentOf owner: UInt32? = nil) {
+        if let owner, let count = urgent[owner] { urgent[owner] = count > 1 ? count - 1 : nil }
         if wasSilent { setSilent(false, host) }
         running -= 1
         if wasBeyond { beyond -= 1 }

@@ -11,6 +11,8 @@ struct TaskChooser {
         var hostMark: Int64
         /// It did not wait for a slot.
         var isBeyond: Bool
+        /// It went before everybody else's.
+        var isUrgent = false
     }
 
     /// Tasks that run or are not to be started, though they are stored as ready.
@@ -96,7 +98,8 @@ struct TaskChooser {
         while chosen.count < min(limit, Self.recordsTogether), slots.hasRoom || slots.hasRoomBeyond {
             guard let choice = try next(busy: busy, chosen: chosen.map(\.task.id), now: now) else { break }
             let place = Place(
-                group: .init(choice.flow), hostMark: choice.task.hostMark, isBeyond: !slots.hasRoom)
+                group: .init(choice.flow), hostMark: choice.task.hostMark, isBeyond: !slots.hasRoom,
+                isUrgent: Self.isUrgent(choice.task, choice.flow, slots))
             take(place, now: now)
             chosen.append((choice.task, place))
         }
@@ -122,6 +125,10 @@ struct TaskChooser {
         return started.isEmpty ? try choose(limit: limit, busy: busy, now: now) : started
     }
 
+    private static func isUrgent(_ task: ReadyTask, _ flow: Flow, _ slots: SlotTable) -> Bool {
+        task.priority == TaskPriority.now.rank && slots.mayBeUrgent(of: flow.owner)
+    }
+
     private mutating func next(
         busy: Busy, chosen: [TaskID], now: Milliseconds
     ) throws(StoreError) -> ReadyWindow.Choice? {
@@ -132,14 +139,14 @@ struct TaskChooser {
                 try readFlows()
             }
             let (slots, gate, unreadable, hasRoom) = (slots, gate, unreadable, slots.hasRoom)
-            let urgent = TaskPriority.now.rank
-            let mayStart = { (task: ReadyTask) in
-                (hasRoom || task.priority == urgent) && !busy.contains(task.id)
+            let isUrgent = { (task: ReadyTask, flow: Flow) in Self.isUrgent(task, flow, slots) }
+            let mayStart = { (task: ReadyTask, flow: Flow) in
+                (hasRoom || (isUrgent(task, flow) && slots.hasRoomBeyond(of: flow.owner))) && !busy.contains(task.id)
                     && !unreadable.contains(task.id) && slots.mayStart(task.hostMark)
                     && !gate.isClosed(task.hostMark, now: now)
             }
             try readTasks(excluding: { busy.all.union(chosen) }, now: now, mayStart)
-            if let choice = window.take(owners: owners, groups: groups, mayStart) { return choice }
+            if let choice = window.take(owners: owners, groups: groups, isUrgent: isUrgent, mayStart) { return choice }
             if !hasRoom { return nil }
         }
         return nil
@@ -174,7 +181,7 @@ struct TaskChooser {
     }
 
     private mutating func readTasks(
-        excluding: () -> Set<TaskID>, now: Milliseconds, _ mayStart: (ReadyTask) -> Bool
+        excluding: () -> Set<TaskID>, now: Milliseconds, _ mayStart: (ReadyTask, Flow) -> Bool
     ) throws(StoreError) {
         let closed = closedHosts(now: now)
         let lacking = window.lacking(closed: closed, isUrgentOnly: !slots.hasRoom, mayStart)
@@ -220,14 +227,16 @@ struct TaskChooser {
     }
 
     mutating func take(_ place: Place, now: Milliseconds) {
-        slots.start(place.hostMark, beyond: place.isBeyond)
+        slots.start(place.hostMark, beyond: place.isBeyond, urgentOf: place.isUrgent ? place.group.owner : nil)
         owners.start(place.group.owner)
         groups.start(place.group)
         gate.enter(place.hostMark, now: now)
     }
 
     mutating func give(back place: Place, wasSilent: Bool = false) {
-        slots.end(place.hostMark, wasSilent: wasSilent, beyond: place.isBeyond)
+        slots.end(
+            place.hostMark, wasSilent: wasSilent, beyond: place.isBeyond,
+            urgentOf: place.isUrgent ? place.group.owner : nil)
         owners.end(place.group.owner)
         groups.end(place.group)
     }
