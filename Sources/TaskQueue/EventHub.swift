@@ -133,14 +133,15 @@ package actor EventHub {
             return page
         }
 
+        /// - Returns: what says that some of what this one may see was let go of before it could be told; its number is
+        ///   before the next one that is told.
         private func gap(before first: TaskEvent?) -> TaskEvent? {
-            // The newest event that is gone. A journal that was emptied goes on behind its last number. `sequence` is
-            // a client's and may be any number: nothing is reckoned with it.
-            guard let gone = try? store.oldestEvent().map({ $0 &- 1 }) ?? store.lastEvent(), gone > max(0, sequence)
-            else {
+            // `sequence` is a client's and may be any number: nothing is reckoned with it.
+            guard let trimmed = try? store.lastTrimmedEvent(owner: owner), trimmed > max(0, sequence) else {
                 return nil
             }
-            return TaskEvent(sequence: gone, at: first?.at ?? 0, type: .gap)
+            let number = first.map { min(trimmed, $0.sequence.subtractingClamped(1)) } ?? trimmed
+            return TaskEvent(sequence: max(number, sequence), at: first?.at ?? 0, type: .gap)
         }
     }
 }

@@ -64,7 +64,8 @@ extension TaskStore {
             try database.rows(
                 """
                 SELECT sequence, at, type, task_id, state, reason, error_code, error_message, http_status, count
-                FROM event WHERE sequence > ?1 AND (?2 IS NULL OR owner = ?2)
+                FROM event \(owner == nil ? "NOT INDEXED" : "INDEXED BY event_owner")
+                WHERE sequence > ?1 AND \(owner == nil ? "?2 IS NULL" : "owner = ?2")
                     AND (?3 IS NULL OR type IN (SELECT value FROM json_each(?3)))
                 ORDER BY sequence LIMIT ?4
                 """, [sequence, owner, types, limit]

@@ -2,9 +2,9 @@ import GRDB
 import TaskModel
 
 /// Entries of queue files that were completed, and whose tasks are no longer kept.
-enum PastEntries {
-    /// As many are known at most; the oldest go first.
-    static let maximumCount = 1_000_000
+package enum PastEntries {
+    /// As many are known of each owner at most, and four times as many of all together; the oldest go first.
+    package static let maximumCount = 1_000_000
 }
 
 extension TaskStore {
@@ -31,8 +31,6 @@ extension Database {
             SELECT task.owner, batch, key, entry_mark, kind, url, url_mark, output FROM \(FlowSQL.tasks)
             WHERE task.id = ? AND state = 'completed' AND batch IS NOT NULL
             """, [id.rawValue])
-        guard changesCount > 0 else { return }
-        try run("DELETE FROM past_entry WHERE id <= ?", [lastInsertedRowID - Int64(PastEntries.maximumCount)])
     }
 
     func hasPastEntries(owner: UInt32) throws -> Bool {

@@ -17,6 +17,7 @@ enum Schema {
         migrator.registerMigration("v5", foreignKeyChecks: .immediate, migrate: createPastEntries)
         migrator.registerMigration("v6", foreignKeyChecks: .immediate, migrate: createHoldsAndErasures)
         migrator.registerMigration("v7", foreignKeyChecks: .immediate, migrate: createFoundChecksums)
+        migrator.registerMigration("v8", foreignKeyChecks: .immediate, migrate: createOwnerTotals)
         return migrator
     }
 

@@ -5,7 +5,8 @@ import TaskModel
 package struct KeptHistory: Sendable, Equatable {
     /// Older than this moment, it goes.
     package var since: Milliseconds
-    /// As much is kept at most; the oldest goes first.
+    /// As much is kept of each owner at most, and four times as much of all together; the oldest goes first, and of all
+    /// together that of those who have the most.
     package var count: Int
 
     package init(since: Milliseconds, count: Int) {
@@ -14,37 +15,62 @@ package struct KeptHistory: Sendable, Equatable {
     }
 }
 
+/// The statements that look for what is to go. Each names its index.
+enum HistorySQL {
+    static let endedByOwner = """
+        SELECT owner, sum(\(TaskState.stored.filter(\.isEnded).map(\.rawValue).joined(separator: " + "))) AS ended
+        FROM flow GROUP BY owner HAVING ended > 0
+        """
+    static let firstEnd = """
+        SELECT min(finished_at) FROM task INDEXED BY task_ended WHERE owner = ? AND finished_at IS NOT NULL
+        """
+    static let ended = """
+        SELECT id, finished_at FROM task INDEXED BY task_ended WHERE owner = ? AND finished_at IS NOT NULL
+        ORDER BY finished_at, id LIMIT ?
+        """
+    static let events = """
+        SELECT sequence, count FROM event INDEXED BY event_owner WHERE owner = ? ORDER BY sequence LIMIT ?
+        """
+    static let dropEvents = "DELETE FROM event INDEXED BY event_owner WHERE owner = ? AND sequence <= ?"
+    static let dropPastEntries = """
+        DELETE FROM past_entry WHERE id IN (
+            SELECT id FROM past_entry INDEXED BY past_entry_owner WHERE owner = ? ORDER BY id LIMIT ?)
+        """
+}
+
 extension TaskStore {
-    /// The tasks that ended too long ago, or that are too many, the oldest end first.
+    /// The tasks that ended too long ago, or that are too many of one owner, of each the oldest end first. Of several
+    /// owners there are as many each, so that what cannot be removed of one does not stand in the way of the others'.
     ///
-    /// - Parameter limit: at most so many.
+    /// - Parameter limit: at most so many, but one of each owner.
     package func expired(_ kept: KeptHistory, limit: Int) throws(StoreError) -> [TaskID] {
         try read { database in
-            let states = TaskState.stored.filter(\.isEnded).map(\.rawValue).joined(separator: " + ")
-            let ended = try database.firstRow("SELECT coalesce(sum(\(states)), 0) FROM flow") { try $0.int(0) } ?? 0
-            let surplus = min(limit, max(0, ended - kept.count))
-            let tooMany = try database.rows(
-                """
-                SELECT id FROM task INDEXED BY task_finished WHERE finished_at IS NOT NULL
-                ORDER BY finished_at, id LIMIT ?
-                """, [surplus]
-            ) { try $0.id(0) }
-            let tooOld = try database.rows(
-                """
-                SELECT id FROM task INDEXED BY task_finished WHERE finished_at IS NOT NULL AND finished_at < ?
-                ORDER BY finished_at, id LIMIT ?
-                """, [kept.since, limit]
-            ) { try $0.id(0) }
-            return tooMany.count > tooOld.count ? tooMany : tooOld
+            let owners = try database.endedByOwner()
+            let level = OwnerShares.level(of: owners.lazy.map(\.ended), limit: kept.count)
+            let due = try owners.filter { owner, ended in
+                if ended > level { return true }
+                return try database.firstEnd(of: owner).map { $0 < kept.since } ?? false
+            }
+            let share = max(1, limit / max(1, due.count))
+            var found: [TaskID] = []
+            for (owner, ended) in due {
+                let surplus = ended - level
+                let first = try database.rows(HistorySQL.ended, [owner, share]) { row in
+                    (id: try row.id(0), at: try row.integer(1) as Milliseconds)
+                }
+                for (index, task) in first.enumerated() {
+                    guard index < surplus || task.at < kept.since else { break }
+                    found.append(task.id)
+                }
+            }
+            return found
         }
     }
 
     /// When the first of the tasks that have ended did so.
     package func firstEnd() throws(StoreError) -> Milliseconds? {
         try read { database in
-            try database.firstRow(
-                "SELECT min(finished_at) FROM task INDEXED BY task_finished WHERE finished_at IS NOT NULL"
-            ) { try $0.integerOrNil(0) } ?? nil
+            try database.endedByOwner().compactMap { try database.firstEnd(of: $0.owner) }.min()
         }
     }
 
@@ -55,40 +81,95 @@ extension TaskStore {
         }
     }
 
-    /// Deletes events that happened too long ago, or are too many; what is told of many tasks at once goes as a whole.
+    /// Deletes events that happened too long ago, or are too many of one owner's; what is told of many tasks at once goes
+    /// as a whole.
     ///
     /// - Returns: whether there may be more to delete.
     package func trimEvents(_ kept: KeptHistory) async throws(StoreError) -> Bool {
-        let newest = try lastEvent()
-        guard let first = try oldestEvent(), let time = try firstEventTime(),
-            time < kept.since || newest.subtractingClamped(first) >= Int64(kept.count)
-        else { return false }
-        let last = try read { database -> Int64? in
-            // In the order of their numbers, which is that of their times but for a clock that was set.
-            let young =
-                try database.firstRow(
-                    """
-                    SELECT min(sequence) FROM (
-                        SELECT sequence, at FROM event ORDER BY sequence LIMIT ?) WHERE at >= ?
-                    """, [Self.rowsInCommit, kept.since]
-                ) { try $0.integerOrNil(0) } ?? nil
-            let end =
-                try database.firstRow(
-                    "SELECT max(sequence) FROM (SELECT sequence FROM event ORDER BY sequence LIMIT ?)",
-                    [Self.rowsInCommit]
-                ) { try $0.integerOrNil(0) } ?? nil
-            guard let end else { return nil }
-            let old = young.map { $0.subtractingClamped(1) } ?? end
-            return min(end, max(old, newest.subtractingClamped(Int64(kept.count))))
+        if let time = try firstEventTime(), time < kept.since, let last = try lastOld(kept.since) {
+            return try await writes.perform(weight: Self.rowsInCommit) { database in
+                try database.run("DELETE FROM event WHERE sequence <= ?", [last])
+                return database.changesCount > 0
+            }
         }
-        guard let last else { return false }
+        guard let (owner, last) = try surplusEvents(kept.count) else { return false }
         return try await writes.perform(weight: Self.rowsInCommit) { database in
-            try database.run(
-                """
-                DELETE FROM event WHERE sequence IN (
-                    SELECT sequence FROM event WHERE sequence <= ? ORDER BY sequence LIMIT ?)
-                """, [last, Self.rowsInCommit])
+            try database.run(HistorySQL.dropEvents, [owner, last])
             return database.changesCount > 0
         }
+    }
+
+    /// The last of the events at the journal's beginning that are too old; as many as fit into a commit.
+    private func lastOld(_ since: Milliseconds) throws(StoreError) -> Int64? {
+        try read { database in
+            // In the order of their numbers, which is that of their times but for a clock that was set.
+            let rows = try database.rows(
+                "SELECT sequence, at FROM event ORDER BY sequence LIMIT ?", [Self.rowsInCommit]
+            ) { row in (sequence: try row.integer(0) as Int64, at: try row.integer(1) as Milliseconds) }
+            return rows.prefix { $0.at < since }.last?.sequence
+        }
+    }
+
+    /// An owner with too many events, and the last of those that go in one commit.
+    private func surplusEvents(_ limit: Int) throws(StoreError) -> (owner: UInt32, last: Int64)? {
+        try read { database in
+            let totals = try database.rows("SELECT owner, events FROM owner_total WHERE events > 0") { row in
+                (owner: try row.owner(0), count: try row.int(1))
+            }
+            let level = OwnerShares.level(of: totals.lazy.map(\.count), limit: limit)
+            for (owner, count) in totals where count > level {
+                let rows = try database.rows(HistorySQL.events, [owner, Self.rowsInCommit]) { row in
+                    (sequence: try row.integer(0) as Int64, count: try row.int(1))
+                }
+                var (left, last) = (count, nil as Int64?)
+                for row in rows {
+                    guard row.count > 0, row.count <= left, left - row.count >= level else { break }
+                    left -= row.count
+                    last = row.sequence
+                }
+                if let last { return (owner, last) }
+            }
+            return nil
+        }
+    }
+
+    /// The largest number of an event that was let go of; 0 where none was.
+    ///
+    /// - Parameter owner: only of this user's; `nil`: anyone's.
+    package func lastTrimmedEvent(owner: UInt32?) throws(StoreError) -> Int64 {
+        try read { database in
+            let sql = "SELECT max(events_gone) FROM owner_total WHERE ?1 IS NULL OR owner IN (?1, -1)"
+            return try database.firstRow(sql, [owner]) { try $0.integerOrNil(0) ?? 0 } ?? 0
+        }
+    }
+
+    /// Forgets the oldest of the entries of queue files that were completed, where one owner has too many of them.
+    ///
+    /// - Parameter limit: as many are kept of each owner.
+    /// - Returns: whether there may be more to forget.
+    package func trimPastEntries(limit: Int = PastEntries.maximumCount) async throws(StoreError) -> Bool {
+        let surplus: (owner: UInt32, count: Int)? = try read { database in
+            let totals = try database.rows("SELECT owner, past_entries FROM owner_total WHERE past_entries > 0") {
+                row in
+                (owner: try row.owner(0), count: try row.int(1))
+            }
+            let level = OwnerShares.level(of: totals.lazy.map(\.count), limit: limit)
+            return totals.first { $0.count > level }.map { ($0.owner, $0.count - level) }
+        }
+        guard let surplus else { return false }
+        return try await writes.perform(weight: Self.rowsInCommit) { database in
+            try database.run(HistorySQL.dropPastEntries, [surplus.owner, min(surplus.count, Self.rowsInCommit)])
+            return database.changesCount > 0
+        }
+    }
+}
+
+extension Database {
+    fileprivate func endedByOwner() throws -> [(owner: UInt32, ended: Int)] {
+        try rows(HistorySQL.endedByOwner) { (try $0.owner(0), try $0.int(1)) }
+    }
+
+    fileprivate func firstEnd(of owner: UInt32) throws -> Milliseconds? {
+        try firstRow(HistorySQL.firstEnd, [owner]) { try $0.integerOrNil(0) } ?? nil
     }
 }

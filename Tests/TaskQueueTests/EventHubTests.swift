@@ -85,6 +85,22 @@ struct EventHubTests {
         #expect(await listener.value.first?.sequence == (sequence < 0 ? 1 : nil))
     }
 
+    @Test(
+        "what was let go of another user's is no gap in one's own, and one that sees all hears of it",
+        .timeLimit(.minutes(1)))
+    func gapOfOwners() async throws {
+        let fixture = try await Self.fixture()
+        let other = Caller(uid: 1001, isAdministrator: false)
+        let id = try await fixture.add("http://127.0.0.1:9/a", by: other) { $0.paused = true }
+        try await fixture.store.writes.perform { try $0.run("DELETE FROM event WHERE sequence BETWEEN 2 AND 6") }
+        let own = await Self.take(1, of: try fixture.queue.events(after: 1, for: other).pages)
+        #expect(own.map(\.id) == [id] && own.first?.type != .gap)
+        let all = await Self.take(2, of: try fixture.queue.events(after: 1, for: QueueFixture.administrator).pages)
+        #expect(all.map(\.sequence) == [6, 7] && all.first?.type == .gap)
+        let first = await Self.take(3, of: try fixture.queue.events(after: 0, for: QueueFixture.administrator).pages)
+        #expect(first.map(\.sequence) == [0, 1, 7] && first.first?.type == .gap, "numbers only grow")
+    }
+
     @Test("of another user's tasks nothing is told")
     func owners() async throws {
         let fixture = try await Self.fixture()

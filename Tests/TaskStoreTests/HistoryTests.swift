@@ -1,3 +1,4 @@
+import GRDB
 import TaskModel
 import TestSupport
 import Testing
@@ -7,10 +8,12 @@ import Testing
 @Suite("What is kept of the past")
 struct HistoryTests {
     /// Tasks that ended at these times, in this order.
-    private func add(_ fixture: StoreFixture, endedAt times: [Milliseconds]) async throws -> [TaskID] {
+    private func add(
+        _ fixture: StoreFixture, owner: UInt32 = 1000, endedAt times: [Milliseconds]
+    ) async throws -> [TaskID] {
         var ids: [TaskID] = []
         for time in times {
-            let id = try await fixture.add("https://example.org/a")
+            let id = try #require(try await fixture.add(.sample(owner: owner)).first)
             let conclusion = TaskConclusion(
                 standing: try .inState(.completed), attempts: 1, failures: 0, finishedAt: time)
             _ = try await fixture.store.write(
@@ -79,6 +82,88 @@ struct HistoryTests {
         #expect(try fixture.store.oldestEvent() == 51)
         try await trim(fixture, KeptHistory(since: 301, count: 1_000))
         #expect(try fixture.store.oldestEvent() == nil)
+    }
+
+    @Test("one owner's many take nothing from another's few, and what stands in one's way is not in the other's")
+    func owners() async throws {
+        let fixture = try StoreFixture()
+        let many = try await add(fixture, owner: 1, endedAt: [100, 200, 300, 400, 500, 600])
+        let few = try await add(fixture, owner: 2, endedAt: [10, 20])
+        func expired(since: Milliseconds = 0, count: Int, limit: Int = 10) throws -> [TaskID] {
+            try fixture.store.expired(KeptHistory(since: since, count: count), limit: limit)
+        }
+        #expect(try expired(count: 2) == Array(many[..<4]))
+        #expect(try expired(count: 1) == Array(many[..<5]) + [few[0]])
+        #expect(try expired(count: 1, limit: 2) == [many[0], few[0]])
+        #expect(try expired(since: 250, count: 5) == [many[0], many[1], few[0], few[1]])
+        #expect(try fixture.store.firstEnd() == 10)
+    }
+
+    @Test("all owners together have four times what one may, and whoever has little keeps it")
+    func together() async throws {
+        let fixture = try StoreFixture()
+        for owner in UInt32(1)...5 { _ = try await add(fixture, owner: owner, endedAt: [100, 200, 300]) }
+        let own = try await add(fixture, owner: 6, endedAt: [1])
+        let ids = try fixture.store.expired(KeptHistory(since: 0, count: 3), limit: 100)
+        // 12 for all: one of the last, and two of each of the others.
+        #expect(ids.count == 5 && !ids.contains(own[0]))
+    }
+
+    @Test("one owner's events push out no other's, and whoever listens hears of a gap in what is his alone")
+    func eventsOfOwners() async throws {
+        let fixture = try StoreFixture()
+        let store = fixture.store
+        _ = try await fixture.add(.sample(owner: 2))
+        for _ in 0..<5 { _ = try await fixture.add(.sample(owner: 1)) }
+        _ = try await store.add(Array(repeating: .sample(owner: 3), count: 50), now: 1_000)
+        _ = try await fixture.add(.sample(owner: 2))
+        try await trim(fixture, KeptHistory(since: 0, count: 3))
+        #expect(try store.events(after: 0, limit: 100, owner: 1).map(\.sequence) == [4, 5, 6])
+        #expect(try store.events(after: 0, limit: 100, owner: 2).map(\.sequence) == [1, 57])
+        #expect(try store.events(after: 0, limit: 100, owner: 3).count == 50, "what is told at once goes as a whole")
+        #expect(try store.lastTrimmedEvent(owner: 1) == 3)
+        #expect(try store.lastTrimmedEvent(owner: 2) == 0 && store.lastTrimmedEvent(owner: nil) == 3)
+        try await trim(fixture, KeptHistory(since: 1_001, count: 3))
+        #expect(try store.oldestEvent() == nil && store.lastTrimmedEvent(owner: 2) == 57)
+    }
+
+    @Test("the entries of queue files that one owner completed push out no other's")
+    func pastEntries() async throws {
+        let fixture = try StoreFixture()
+        for (owner, count) in [(UInt32(1), 5), (2, 1)] {
+            for number in 0..<count {
+                let id = try #require(
+                    try await fixture.add(.sample("https://example.org/\(number)", owner: owner, batch: "b")).first)
+                try await fixture.conclude(id, .inState(.completed))
+                _ = try await fixture.store.remove([id], owner: nil, keepsEntries: true, now: 1)
+            }
+        }
+        while try await fixture.store.trimPastEntries(limit: 3) {}
+        let kept = try fixture.store.read { database in
+            try database.rows("SELECT owner, url FROM past_entry ORDER BY id") { row in
+                "\(try row.owner(0)) \(try row.text(1))"
+            }
+        }
+        let urls = (2...4).map { "1 https://example.org/\($0)" }
+        #expect(kept == urls + ["2 https://example.org/0"])
+    }
+
+    @Test("nothing of it goes through a whole table or sorts")
+    func plans() throws {
+        let fixture = try StoreFixture()
+        for (sql, arguments, index) in [
+            (HistorySQL.endedByOwner, [], "flow USING INDEX flow_owner"),
+            (HistorySQL.firstEnd, [1], "COVERING INDEX task_ended (owner=?"),
+            (HistorySQL.ended, [1, 2], "COVERING INDEX task_ended (owner=?"),
+            (HistorySQL.events, [1, 2], "INDEX event_owner (owner=?)"),
+            (HistorySQL.dropEvents, [1, 2], "INDEX event_owner (owner=? AND sequence<?)"),
+            (HistorySQL.dropPastEntries, [1, 2], "COVERING INDEX past_entry_owner (owner=?)"),
+        ] as [(String, StatementArguments, String)] {
+            let plan = try fixture.store.read { database in
+                try database.rows("EXPLAIN QUERY PLAN " + sql, arguments) { try $0.text(3) }.joined(separator: "\n")
+            }
+            #expect(plan.contains(index) && !plan.contains("TEMP B-TREE"), "\(plan)")
+        }
     }
 
     @Test("a filter finds tasks by the time of their end, or of their coming where they have none")

@@ -61,4 +61,39 @@ struct SchemaTests {
         let outcome = try await store.commitSet(set, owner: 1000, prune: true, dryRun: true, now: 9)
         #expect(outcome.added == 0 && outcome.pruned == 0)
     }
+
+    @Test("of the seventh schema, what there is of the past is counted for each owner, and what is gone stays known")
+    func fromSeventh() async throws {
+        let directory = try TemporaryDirectory()
+        let pool = try DatabasePool(path: directory.file("dld.db"))
+        try Schema.migrator.migrate(pool, upTo: "v7")
+        try await pool.write { database in
+            try database.execute(
+                sql: """
+                    INSERT INTO flow (id, owner, completed) VALUES (1, 1000, 1), (2, 1001, 1);
+                    INSERT INTO task (kind, url, priority, path, state, owner, created_at, finished_at, flow) VALUES
+                    ('download', 'https://a.example/1', 1, '/d/1', 'completed', 1000, 1, 5, 1),
+                    ('download', 'https://a.example/2', 1, '/d/2', 'completed', 1001, 1, 6, 2);
+                    INSERT INTO event (sequence, at, type, task_id, owner, state, count) VALUES
+                    (30, 1, 'added', 1, 1000, 'queued', 10), (31, 2, 'completed', 1, 1000, 'completed', 1),
+                    (32, 2, 'completed', 2, 1001, 'completed', 1);
+                    INSERT INTO past_entry (owner, batch, kind, url) VALUES
+                    (1000, 'b', 'download', 'https://a.example/0'), (1002, 'b', 'download', 'https://a.example/0');
+                    """)
+        }
+        try pool.close()
+
+        let fixture = try StoreFixture(in: directory)
+        let store = fixture.store
+        let totals = try store.read { database in
+            try database.rows("SELECT owner, events, events_gone, past_entries FROM owner_total ORDER BY owner") {
+                row in
+                try (0...3).map { try row.integer($0) as Int64 }
+            }
+        }
+        #expect(totals == [[-1, 0, 20, 0], [1000, 11, 0, 1], [1001, 1, 0, 0], [1002, 0, 0, 1]])
+        #expect(try store.lastTrimmedEvent(owner: 1003) == 20 && store.firstEnd() == 5)
+        #expect(try store.expired(KeptHistory(since: 6, count: 9), limit: 9) == [TaskID(1)])
+        #expect(try store.events(after: 0, limit: 99, owner: 1001).map(\.sequence) == [32])
+    }
 }

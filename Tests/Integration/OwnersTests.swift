@@ -1,0 +1,71 @@
+import FoundationEssentials
+import Glibc
+import TaskModel
+import TestSupport
+import Testing
+
+/// Users of one daemon, each a real one, who have much and little.
+@Suite("Owners beside each other", .serialized, .timeLimit(.minutes(3)), .enabled(if: isRoot))
+struct OwnersTests {
+    private static let (one, other) = (UInt32(64_101), UInt32(64_102))
+    private static let shared = "control: {mode: 0666}\n"
+
+    private func dlctl(_ uid: UInt32, _ daemon: DaemonProcess, _ arguments: String...) async throws -> Outcome {
+        let client = try DaemonProcess.program("dlctl")
+        let user = ["setpriv", "--reuid", "\(uid)", "--regid", "\(uid)", "--clear-groups"]
+        return try await run(user + [client, "--socket", daemon.socket] + arguments, within: .seconds(60))
+    }
+
+    private func daemon(_ configuration: String) async throws -> DaemonProcess {
+        let daemon = try DaemonProcess(configuration: configuration + Self.shared, mode: 0o755)
+        try await daemon.start()
+        return daemon
+    }
+
+    @Test("80 tasks of one that are to start now hold up neither another's nor take all places beside the slots")
+    func urgent() async throws {
+        let slow = Resource(size: 4 * mebibyte, seed: 3)
+        let server = try ScriptedServer([
+            "/slow": [.drip(slow, bytesPerSecond: 20_000)], "/warm": [.serve(Resource(size: 10))],
+            "/quick": [.serve(Resource(size: 1_000))],
+        ])
+        let daemon = try await daemon("limits: {active-tasks: 4, connections-per-host: 64, connections-per-task: 1}\n")
+        #expect(try await daemon.dlctl("add", "--wait", server.url("/warm")).succeeded)
+        let input = try daemon.directory.write(
+            String(repeating: server.url("/slow") + "\n", count: 80), to: "list.txt")
+        #expect(chmod(input, 0o644) == 0)
+        let added = try await dlctl(Self.one, daemon, "add", "--now", "--input", input)
+        #expect(added.succeeded, "\(added)")
+        try await eventually(that: "its tasks run") { try daemon.tasks().filter { ($0.rate ?? 0) > 0 }.count >= 4 }
+        let done = try await dlctl(Self.other, daemon, "add", "--now", "--wait", server.url("/quick"))
+        #expect(done.succeeded, "\(done)")
+        let running = try daemon.tasks().filter { $0.state == .active && $0.owner == Self.one }
+        #expect(running.count == 4, "as many as there are slots: its share of what is urgent is among them")
+    }
+
+    @Test("the history and the events of one are his own, however much another has")
+    func history() async throws {
+        let server = try ScriptedServer(["/f": [.serve(Resource(size: 10))]])
+        let daemon = try await daemon("history: {count: 5}\nevents: {count: 12}\n")
+        let own = try await dlctl(Self.other, daemon, "add", "--wait", server.url("/f"), server.url("/f"))
+        #expect(own.succeeded, "\(own)")
+        let input = try daemon.directory.write(String(repeating: server.url("/f") + "\n", count: 40), to: "list.txt")
+        #expect(chmod(input, 0o644) == 0)
+        #expect(try await dlctl(Self.one, daemon, "add", "--wait", "--input", input).succeeded)
+        func count(_ owner: UInt32) throws -> Int { try daemon.tasks().filter { $0.owner == owner }.count }
+        try await eventually(that: "the other's history is as long as it may be") { try count(Self.one) == 5 }
+        #expect(try count(Self.other) == 2)
+        try await eventually(that: "its events are as many as they may be") {
+            try await events(daemon)["\(Self.one)"] == 12
+        }
+        #expect(try await events(daemon)["\(Self.other)"] == 4)
+    }
+
+    /// The number of events in the journal, by owner.
+    private func events(_ daemon: DaemonProcess) async throws -> [String: Int] {
+        let sql = "SELECT owner || ' ' || sum(count) FROM event GROUP BY owner"
+        let found = try await run(["sqlite3", "-readonly", "\(daemon.stateDirectory)/dld.db", sql])
+        let pairs = found.lines.map { $0.split(separator: " ").map { String($0) } }.filter { $0.count == 2 }
+        return Dictionary(uniqueKeysWithValues: pairs.map { ($0[0], Int($0[1]) ?? 0) })
+    }
+}
