@@ -116,6 +116,8 @@ extension TaskQueue {
     private func apply(
         _ event: TaskStanding.Event, to ids: [TaskID], by caller: Caller
     ) async throws(QueueError) -> ChangeOutcome {
+        // Nothing is stopped for what is refused.
+        try stored { () throws(StoreError) in try self.store.checkTakes() }
         let (store, now) = (store, clock.now())
         let write: @Sendable () async -> Result<CommandOutcome, StoreError> = {
             do throws(StoreError) {
@@ -153,6 +155,8 @@ extension TaskQueue {
     private func remove(
         part ids: [TaskID], deletesFiles: Bool, by caller: Caller, keepsEntries: Bool = false
     ) async throws(QueueError) -> (removed: Set<TaskID>, foreign: [ChangeOutcome.Refusal]) {
+        // No part goes whose task would stay.
+        try stored { () throws(StoreError) in try self.store.checkTakes() }
         let result: Result<Removed, StoreError> = await scheduler.withStopped(
             ids, order: .remove, owner: caller.scope
         ) { [self] _ in

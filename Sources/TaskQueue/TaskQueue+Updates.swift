@@ -75,6 +75,8 @@ extension TaskQueue {
                 return .failure(error)
             }
         }
+        // Nothing is stopped for what is refused.
+        try stored { () throws(StoreError) in try self.store.checkTakes() }
         let result: Result<[TaskID: UpdateOutcome], StoreError>
         if changes.areTakenUpAtOnce {
             result = await write(changing)

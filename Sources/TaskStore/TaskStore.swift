@@ -136,6 +136,14 @@ package final class TaskStore: Sendable {
     /// What keeps the store from taking anything, and what helps; `nil` where nothing does.
     package var problem: String? { watch.problem }
 
+    /// For whoever stops or removes something before the store is told of it.
+    ///
+    /// - Throws: ``StoreError/displaced(_:)`` where the store takes nothing now.
+    package func checkTakes() throws(StoreError) {
+        guard watch.isDisplaced else { return }
+        if let refusal = pool.writeWithoutTransaction({ watch.refusal($0) }) { throw refusal }
+    }
+
     func read<Value>(_ body: (Database) throws -> Value) throws(StoreError) -> Value {
         guard watch.isDisplaced else { return try translated { try pool.read(body) } }
         // A reader that was opened now would find another database, or none.

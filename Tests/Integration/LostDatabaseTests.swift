@@ -29,9 +29,12 @@ struct LostDatabaseTests {
         #expect(refused.status == .exited(1))
         #expect((refused.output + refused.error).contains("\"database-lost\""), "\(refused)")
         #expect((refused.output + refused.error).contains("restart it, and it goes on with that"), "\(refused)")
-        for command in [["pause", running.description], ["remove", paused.description]] {
-            #expect(try await daemon.dlctl(command).succeeded == false, "\(command)")
+        for command in [["pause"], ["cancel"], ["remove"], ["set", "--url", server.url("/g")]] {
+            #expect(try await daemon.dlctl(command + [running.description]).succeeded == false, "\(command)")
         }
+        #expect(daemon.partFiles.count == 1)
+        let before = try daemon.task(running).bytesFetched
+        try await daemon.state(of: running, "to go on all the same") { $0.bytesFetched > before }
         #expect(try await daemon.dlctl("status").output.contains("/\(name) was removed"))
         #expect(daemon.log.contains("critical"), "\(daemon.log.suffix(2000))")
         let copies = TemporaryDirectory.names(beneath: daemon.stateDirectory).filter { $0.contains("rescued") }
