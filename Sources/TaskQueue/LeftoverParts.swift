@@ -227,7 +227,7 @@ struct PartSweep: Sendable {
             guard let traces = directory.traces(ofPart: name), judge.isLeft(id, tasks[id], newest: newest, traces)
             else { continue }
             do throws(TransferError) {
-                if try directory.removeIfPresent(name) { outcome.removed += 1 }
+                if try directory.removePart(name) { outcome.removed += 1 }
             } catch {
                 outcome.failure = outcome.failure ?? error
             }

@@ -52,7 +52,7 @@ extension Directory {
         let changed = Int64(status.st_mtim.tv_sec).multipliedReportingOverflow(by: 1_000)
         return PartTraces(
             owner: PartFile.owner(of: descriptor),
-            changed: changed.overflow ? 0 : changed.partialValue + Int64(status.st_mtim.tv_nsec) / 1_000_000)
+            changed: changed.overflow ? 0 : changed.partialValue &+ Int64(status.st_mtim.tv_nsec) / 1_000_000)
     }
 
     /// Removes a part that bears the mark of `owner` or none.
@@ -60,6 +60,6 @@ extension Directory {
     /// - Returns: whether there was one.
     package func removePart(_ name: String, of owner: String) throws(TransferError) -> Bool {
         guard let traces = traces(ofPart: name), (traces.owner ?? owner) == owner else { return false }
-        return try removeIfPresent(name)
+        return try removePart(name)
     }
 }
