@@ -211,6 +211,74 @@ struct AdmissionTests {
         #expect(code("https://other/a", by: 8) == .permissionDenied && code("https://other/a", by: 7) == nil)
     }
 
+    @Test("an administrator does not redirect an upload whose file she could not send herself; root and its owner may")
+    func contentOfAnother() throws {
+        let directory = try TemporaryDirectory(mode: 0o755)
+        var before = TaskSpecification(kind: .upload, url: "https://h/a")
+        before.file = try directory.write("a", to: "file")
+        let path = before.file ?? ""
+        func fault(_ uid: UInt32, _ change: (inout TaskSpecification) -> Void) -> FieldError? {
+            var asked = before
+            change(&asked)
+            var admission = Admission(
+                settings: Self.settings(uploadRoots: [directory.path]),
+                caller: Caller(uid: uid, isAdministrator: true), now: 5)
+            do throws(FieldError) {
+                _ = try admission.readmit(asked, after: before, names: false, owner: 7)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        let changes: [(String, (inout TaskSpecification) -> Void)] = [
+            ("url", { $0.url = "https://h/other" }), ("url", { $0.url = "https://other/a" }),
+            ("user", { $0.user = "me" }), ("headers", { $0.headers = ["Host: other"] }),
+        ]
+        #expect(chmod(path, 0o600) == 0)
+        for (field, change) in changes {
+            #expect(fault(8, change)?.field == field && fault(8, change)?.code == .permissionDenied)
+            for uid: UInt32 in [0, 7, 500] { #expect(fault(uid, change) == nil) }
+        }
+        #expect(fault(8) { $0.priority = .high } == nil)
+        // What she may read she could have sent there herself.
+        #expect(chmod(path, 0o644) == 0)
+        for (_, change) in changes { #expect(fault(8, change) == nil) }
+    }
+
+    @Test("an administrator sends, and lays, nothing elsewhere that another user's cookies, proxy or rights bring")
+    func secretsThatStay() throws {
+        func fault(
+            _ owner: UInt32, _ prepare: (inout TaskSpecification) -> Void, _ change: (inout TaskSpecification) -> Void
+        )
+            -> FieldError?
+        {
+            var before = TaskSpecification(url: "https://h/a")
+            prepare(&before)
+            var asked = before
+            change(&asked)
+            var admission = Admission(
+                settings: Self.settings(), caller: Caller(uid: 8, isAdministrator: true), now: 5)
+            do throws(FieldError) {
+                _ = try admission.readmit(asked, after: before, names: true, owner: owner)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        let secrets: [(inout TaskSpecification) -> Void] = [
+            { $0.cookies = "h\tFALSE\t/\tFALSE\t0\ta\tb" }, { $0.proxy = "http://u:p@proxy:3128" },
+            { $0.headers = ["Authorization: secret"] }, { $0.user = "me" },
+        ]
+        for secret in secrets {
+            #expect(fault(7, secret) { $0.url = "https://other/a" }?.field == "url")
+            #expect(fault(7, secret) { $0.directory = "/srv/elsewhere" }?.field == "directory")
+            #expect(fault(7, secret) { $0.limit = 5 } == nil)
+        }
+        #expect(fault(7, { _ in }) { $0.url = "https://other/a" } == nil)
+        #expect(fault(7, { _ in }) { $0.directory = "/srv/elsewhere" } == nil)
+        #expect(fault(0, { _ in }) { $0.directory = "/srv/elsewhere" }?.field == "directory", "root's rights bring it")
+    }
+
     @Test("a file that is not there, or none, is no source")
     func missingSource() throws {
         let directory = try TemporaryDirectory()
