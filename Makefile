@@ -60,7 +60,7 @@ demo: setup release
 	@DLD_BIN_DIR='$(RELEASE_DIR)' Tests/Demo/demo.sh
 
 # Those that have to meet a moment, or that load the machine by themselves.
-ALONE := ^Integration\.(ReorderedWrites|CrashLoop|TransferLoad|Interruption)
+ALONE := ^Integration\.(ReorderedWrites|CrashLoop|TransferLoad|Interruption|UnreadAnswers|ExtremeRequest|SameName)
 
 # One test at a time: side by side, some hundred servers and clients on two cores wait for each other until their
 # patience ends.

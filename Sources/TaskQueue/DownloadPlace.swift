@@ -60,7 +60,7 @@ struct DownloadPlace: Hashable {
     ///
     /// - Parameters:
     ///   - directory: as it was asked for.
-    ///   - isShared: a relative one is beneath the common directory, whatever the layout.
+    ///   - isShared: a relative one is beneath the common directory, whatever the layout; an absolute one is what it is.
     static func settled(
         _ directory: String?, isShared: Bool, owner: UInt32, settings: QueueSettings
     ) throws(FieldError) -> String? {
@@ -68,9 +68,23 @@ struct DownloadPlace: Hashable {
         guard !(isShared && isOwn) else {
             throw FieldError(field: "directory", message: "is beneath your own directory, which is not a shared one")
         }
-        if isShared || isOwn || directory?.utf8.first == UInt8(ascii: "/") { return directory }
-        guard settings.layout == .perUser, owner != settings.daemonUser else { return directory }
-        return ([ownMark] + components(directory ?? "")).joined(separator: "/")
+        guard settings.layout == .perUser, owner != settings.daemonUser, !isOwn else { return directory }
+        let names = components(directory ?? "")
+        guard isShared || directory?.utf8.first == UInt8(ascii: "/") else {
+            return ([ownMark] + names).joined(separator: "/")
+        }
+        // Users' directories lie beside what all of them share.
+        let isRelative = directory?.utf8.first != UInt8(ascii: "/")
+        let home = isRelative ? [] : components(settings.downloadDirectory)
+        guard names.starts(with: home), let first = names.dropFirst(home.count).first, !settings.isTrusted(owner),
+            AccountNames.isDirectoryName(first)
+        else { return directory }
+        guard first == AccountNames.directoryName(of: owner) else {
+            throw FieldError(
+                field: "directory", code: .permissionDenied,
+                message: "is that of another user: \(first) beneath \(settings.downloadDirectory)")
+        }
+        return ([ownMark] + names.dropFirst(home.count + 1)).joined(separator: "/")
     }
 
     /// Whether a task's directory is its owner's own, or lies in it.

@@ -155,6 +155,7 @@ struct RequestMaker {
         naming.described = described
         let isOwnPlace = DownloadPlace.isOwn(specification.directory)
         naming.user = isOwnPlace || settings.isTrusted(record.owner) ? nil : record.owner
+        naming.holdsOwnDirectories = settings.layout == .perUser && directory.path == settings.downloadDirectory
         if case .checksum(let checksum) = found { naming.checksum = checksum }
         naming.pieces = Self.digests(work.hasPieceHashes ? try pieces(of: record.id) : specification.pieceHashes)
         request.segments = specification.connections.map(QueueSettings.segments) ?? settings.segments
@@ -259,6 +260,8 @@ struct DownloadNaming: Sendable {
     var described: String?
     /// The task's owner, where others have files in the directory too.
     var user: UInt32?
+    /// Users' own directories lie in the directory.
+    var holdsOwnDirectories = false
 
     init(specification: TaskSpecification, settings: QueueSettings) {
         self.specification = specification
@@ -272,9 +275,11 @@ struct DownloadNaming: Sendable {
         _ resource: ResourceMetadata, in directory: Directory, known: String?
     ) throws(TransferError) -> FileDestination {
         let suggested = resource.suggestedFileName.flatMap(FileName.makeSafe)
-        let name =
+        var name =
             specification.output ?? suggested ?? described ?? (resource.head == nil ? known : nil)
             ?? FileName.fromURL(specification.url)
+        // It would be in the way of a user who has no directory yet.
+        if user != nil, holdsOwnDirectories, AccountNames.isDirectoryName(name) { name = FileName.numbered(name, 1) }
         let conflict: FileDestination.Conflict =
             switch policy {
             case .rename: .rename { FileName.numbered($0, $1) }

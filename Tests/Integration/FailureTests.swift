@@ -146,7 +146,9 @@ struct FailureTests {
         let server = try ScriptedServer(["/file": [lengthIsKnown ? .serve(resource) : .chunked(resource)]])
         let daemon = try await DaemonProcess.started(quickRetries + "disk: {min-free: 0}\n")
         let small = try daemon.directory.makeDirectory("downloads/small")
-        let disk = try await Mount.tmpfs(at: small, bytes: 8 * mebibyte)
+        let disk = try await Mount.tmpfs(at: small, bytes: (lengthIsKnown ? 40 : 8) * mebibyte)
+        // It would fit if it were alone: what never fits does not wait.
+        if lengthIsKnown { try Resource(size: 32 * mebibyte).write(to: "\(small)/ballast") }
         let id = try await daemon.add("--directory", "small", server.url("/file"))
         let waiting = try await daemon.state(of: id, "to wait") { $0.state == .waiting && $0.reason == .diskFull }
         #expect(waiting.error?.code == .diskFull)
@@ -154,7 +156,7 @@ struct FailureTests {
         try await expectOthersRun(daemon)
         #expect(try daemon.task(id).state != .failed)
         // It looks again by itself, at most max-delay later.
-        try await disk.resize(bytes: 64 * mebibyte)
+        try await disk.resize(bytes: 96 * mebibyte)
         #expect(try await daemon.settled(id).state == .completed)
         #expect(resource.difference(fromFileAt: "\(small)/file") == nil)
         daemon.expectTidy()

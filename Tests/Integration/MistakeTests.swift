@@ -135,7 +135,8 @@ struct MistakeTests {
     func fullDisk() async throws {
         let server = try ScriptedServer(["/a": [.serve(Resource(size: 4 * mebibyte))]])
         let daemon = try DaemonProcess(configuration: quickRetries + "disk: {min-free: 0}\n")
-        let disk = try await Mount.tmpfs(at: daemon.downloads, bytes: mebibyte)
+        let disk = try await Mount.tmpfs(at: daemon.downloads, bytes: 5 * mebibyte)
+        try Resource(size: 3 * mebibyte).write(to: daemon.downloads + "/ballast")
         try await daemon.start()
         let id = try await daemon.add(server.url("/a"))
         try await daemon.state(of: id, "to wait") { $0.reason == .diskFull }

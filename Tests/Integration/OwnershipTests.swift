@@ -54,6 +54,13 @@ struct OwnershipTests {
                 command(uid, groups) + [DaemonProcess.program("dlctl"), "--socket", daemon.socket] + arguments)
         }
 
+        /// A busy machine may not look in time at once.
+        func expectShown(_ words: String, to user: uid_t) async throws {
+            try await eventually(that: "task 1 is shown with: \(words)") {
+                try await dlctl(user, "show", "1").output.contains(words)
+            }
+        }
+
         /// Whether a command of the user's succeeds.
         func may(_ uid: uid_t, _ arguments: String...) async throws -> Bool {
             try await run(command(uid, []) + arguments).succeeded
@@ -78,15 +85,32 @@ struct OwnershipTests {
         #expect(try await fixture.may(Self.alice, "grep", "-c", "", file))
         #expect(try await fixture.may(Self.alice, "sh", "-c", "echo more >> \(file)"))
         #expect(try await fixture.may(Self.alice, "mv", file, place + "/mine"))
-        #expect(try await fixture.dlctl(Self.alice, "show", "1").output.contains("no longer there"))
+        try await fixture.expectShown("no longer there", to: Self.alice)
         #expect(try await fixture.may(Self.alice, "rm", "-r", place + "/mine", place + "/isos"))
-        for arguments in [["--shared", "-d", "\(Self.alice)"], ["-d", place], ["-d", place + "/isos"]] {
-            let refused = try await fixture.dlctl(Self.bob, "add", arguments[0], arguments[1], fixture.url)
-            #expect(refused.status == .exited(arguments[0] == "--shared" ? 64 : 77), "\(arguments) \(refused)")
+        for directory in ["\(Self.alice)", place, place + "/isos"] {
+            let refused = try await fixture.dlctl(Self.bob, "add", "--shared", "-d", directory, fixture.url)
+            #expect(refused.status == .exited(77), "\(directory) \(refused)")
         }
+        #expect(try await fixture.dlctl(Self.alice, "add", "--wait", "-d", place + "/named", fixture.url).succeeded)
+        #expect(fixture.resource.difference(fromFileAt: place + "/named/file") == nil)
         // What the daemon's own user asks for lies in the common directory.
         #expect(try await fixture.dlctl(daemonUser, "add", "--wait", fixture.url).succeeded)
         #expect(fixture.resource.difference(fromFileAt: daemon.path("file")) == nil)
+    }
+
+    @Test("what others put into the common directory is not in the way of a user who has no directory yet")
+    func reservedNames() async throws {
+        let fixture = try await Fixture(as: Self.service)
+        let carol: uid_t = 61_003
+        let inTheWay = try await fixture.dlctl(
+            Self.bob, "add", "--wait", "--shared", "-o", "\(carol)", "--on-conflict", "overwrite", fixture.url)
+        #expect(inTheWay.succeeded, "\(inTheWay.error)")
+        let refused = try await fixture.dlctl(Self.bob, "add", "--shared", "-d", "\(carol)", fixture.url)
+        #expect(refused.status == .exited(77), "\(refused)")
+        let added = try await fixture.dlctl(carol, "add", "--wait", fixture.url)
+        #expect(added.succeeded, "\(added.error)")
+        #expect(fixture.resource.difference(fromFileAt: fixture.daemon.path("\(carol)/file")) == nil)
+        #expect(fixture.resource.difference(fromFileAt: fixture.daemon.path("\(carol) (1)")) == nil)
     }
 
     @Test(
@@ -108,7 +132,7 @@ struct OwnershipTests {
         #expect(inode() == first)
         #expect(try await overwrite(Self.alice).succeeded)
         #expect(inode() != first)
-        #expect(try await fixture.dlctl(Self.alice, "show", "1").output.contains("replaced or changed since"))
+        try await fixture.expectShown("replaced or changed since", to: Self.alice)
         // The administrator's word counts.
         #expect(try await overwrite(0).succeeded)
     }

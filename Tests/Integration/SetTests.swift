@@ -122,7 +122,7 @@ struct SetTests {
         let id = try await daemon.add("--paused", "--limit", "2M", server.url("/file")).description
         let set = try await daemon.dlctl("set", id, "--output", "renamed", "--connections", "3", "--json")
         let shown = try await daemon.dlctl("show", id, "--json")
-        #expect(set.succeeded && set.output == shown.output && set.output.contains("renamed"))
+        #expect(set.succeeded && set.output == shown.output && set.output.contains("renamed"), "\(set) \(shown)")
         let scheduled = try await daemon.dlctl("set", id, "--start-at", "+2h", "--limit", "none", "--header", "none")
         #expect(scheduled.succeeded && scheduled.output.contains("paused"), "\(scheduled.output)")
 

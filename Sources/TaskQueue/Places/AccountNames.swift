@@ -29,6 +29,33 @@ enum AccountNames {
         return name
     }
 
+    /// Whether a name is one that a user's directory has: an account's, or a number.
+    static func isDirectoryName(_ name: String) -> Bool {
+        let bytes = name.utf8
+        guard (1...256).contains(bytes.count) else { return false }
+        if bytes.allSatisfy({ (0x30...0x39).contains($0) }) { return UInt32(name) != nil }
+        // Few files have such a name, and the answer may come from another machine.
+        guard !bytes.contains(UInt8(ascii: " ")), !bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
+            return false
+        }
+        if let isKnown = accounts.withLock({ $0[name] }) { return isKnown }
+        let isAccount = exists(name)
+        accounts.withLock { accounts in
+            if accounts.count >= limit { accounts.removeAll() }
+            accounts[name] = isAccount
+        }
+        return isAccount
+    }
+
+    private static let accounts = Mutex<[String: Bool]>([:])
+
+    private static func exists(_ name: String) -> Bool {
+        var account = passwd()
+        var found: UnsafeMutablePointer<passwd>?
+        var space = [CChar](repeating: 0, count: 16 * 1024)
+        return getpwnam_r(name, &account, &space, space.count, &found) == 0 && found != nil
+    }
+
     /// The groups that the account is in, its primary one first (getgrouplist(3)).
     static func groups(of uid: UInt32) -> [UInt32] {
         guard let account = account(of: uid) else { return [] }

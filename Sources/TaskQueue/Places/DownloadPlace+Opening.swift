@@ -15,9 +15,15 @@ extension DownloadPlace {
             _ = try home.letThrough(UserIdentity(uid: own.user, groups: AccountNames.groups(of: own.user)))
         }
         let judge = PlaceJudge(place: self, user: user, settings: settings)
-        if let found = try existing() {
-            try judge.check(found)
-            return found
+        do throws(TransferError) {
+            if let found = try existing() {
+                try judge.check(found)
+                return found
+            }
+        } catch {
+            // What stands in the way there is told to those alone who may look.
+            if error.systemError != nil { try judge.check(try nearest(), makes: true) }
+            throw error
         }
         try judge.check(try nearest(), makes: true)
         let made = try Directory.open(root: root, subdirectory: subdirectory, makesRoot: makesRoot)
@@ -44,7 +50,7 @@ extension DownloadPlace {
     func refusal(for user: UserIdentity, settings: QueueSettings) -> TransferError? {
         let judge = PlaceJudge(place: self, user: user, settings: settings)
         do throws(TransferError) {
-            if let found = try existing() {
+            if let found = (try? existing()) ?? nil {
                 try judge.check(found)
             } else {
                 try judge.check(try nearest(), makes: true)
@@ -55,11 +61,11 @@ extension DownloadPlace {
         }
     }
 
-    /// The directory on the way to this one that is there and nearest to it: the root in the end.
+    /// The directory on the way to this one that can be opened and is nearest to it: the root in the end.
     private func nearest() throws(TransferError) -> Directory {
         var names = subdirectory.utf8.split(separator: UInt8(ascii: "/")).map { String(Substring($0)) }
         while names.popLast() != nil {
-            if let found = try existing(names.joined(separator: "/")) { return found }
+            if let found = (try? existing(names.joined(separator: "/"))) ?? nil { return found }
         }
         return try Directory.open(root: root, makesRoot: makesRoot)
     }

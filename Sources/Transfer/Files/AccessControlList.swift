@@ -58,6 +58,11 @@ package struct AccessControlList: Sendable, Equatable {
         return list
     }
 
+    /// The list with nothing beyond `permissions` in any entry.
+    func limited(to permissions: UInt16) -> AccessControlList {
+        AccessControlList(entries.map { Entry($0.tag, $0.permissions & permissions, id: $0.id) })
+    }
+
     /// Which of a file's two lists is meant.
     package enum Kind: String, Sendable {
         /// Who may use it.

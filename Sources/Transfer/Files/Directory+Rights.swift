@@ -89,11 +89,15 @@ extension Directory {
         return try list.granting(UserIdentity.Access.search.rawValue, to: user.uid).write(.access, to: descriptor.raw)
     }
 
-    /// The permissions of a new file here for which 0666 was asked: what the directory's default access control list
-    /// grants, or without one what the umask leaves (acl(5), "OBJECT CREATION AND DEFAULT ACLS").
-    func permissions(umask: mode_t) -> mode_t {
+    /// Gives a file the rights of a new one here for which 0666 was asked: what the directory's default access control
+    /// list grants, or without one what the umask leaves (acl(5), "OBJECT CREATION AND DEFAULT ACLS"). So a file that came
+    /// from another directory has them too.
+    ///
+    /// A file system without modes, such as FAT, may refuse it; elsewhere the file stays its owner's alone.
+    func setPermissions(of file: FileDescriptorOwner, umask: mode_t) {
         let defaults = (try? AccessControlList.read(.defaults, of: descriptor.raw)) ?? nil
-        return 0o666 & (defaults?.mode ?? ~umask)
+        if let defaults, (try? defaults.limited(to: 6).write(.access, to: file.raw)) == true { return }
+        _ = fchmod(file.raw, 0o666 & (defaults?.mode ?? ~umask))  // see above
     }
 
     /// Whether `user` may replace what is called `name`: her own, or what this process fetched for her. In a directory of

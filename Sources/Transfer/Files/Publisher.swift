@@ -154,8 +154,7 @@ final class Publisher: Sendable {
             throw TransferError(.remoteChanged, "someone changed the part file")
         }
         let path = try part.checkPlace()
-        // A file system without modes, such as FAT, may refuse it; elsewhere the file stays its owner's alone.
-        if !item.destination.isPrivate { _ = fchmod(part.descriptor.raw, directory.permissions(umask: umask)) }
+        if !item.destination.isPrivate { directory.setPermissions(of: part.descriptor, umask: umask) }
         if let user = item.destination.user { part.note(user: user) }
         if let time = item.destination.modificationTime {
             _ = linux_set_modification_time(part.descriptor.raw, time)  // a wrong time is no reason to lose the file
