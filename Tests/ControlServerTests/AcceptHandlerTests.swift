@@ -46,7 +46,7 @@ struct AcceptHandlerTests {
         }
     }
 
-    @Test("as long as there is a reserve accepting does not pause")
+    @Test("A19: as long as there is a reserve accepting does not pause")
     func usesReserve() async throws {
         try await withListener(reserve: 2) { channel, _ in
             fail(channel, EMFILE)

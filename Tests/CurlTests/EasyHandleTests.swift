@@ -13,7 +13,7 @@ struct EasyHandleTests {
     }
 
     @Test(
-        "a header line with a NUL or a line end is refused: it would be another line than we mean",
+        "A7: a header line with a NUL or a line end is refused: it would be another line than we mean",
         arguments: ["A: b\0c", "A: b\r\nC: d", "A: b\nC: d", "A: b\rc", "A\0: b"])
     func controlCharactersInHeader(line: String) throws {
         var list = HeaderList()

@@ -64,7 +64,7 @@ struct ResolverTests {
         #expect(names.count("a.example") == 1)
     }
 
-    @Test("a look-up that hangs holds up no other name")
+    @Test("F35: a look-up that hangs holds up no other name")
     func hungLookup() async throws {
         let gate = try WakeUp(counting: true)
         let names = Names(["b.example": .success(["192.0.2.2"])], gates: ["hung.example": gate])

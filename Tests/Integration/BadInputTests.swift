@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Bad input", .serialized, .timeLimit(.minutes(2)))
 struct BadInputTests {
-    @Test("a URL, a name or a header that cannot be taken is refused with a message, and nothing is queued")
+    @Test("A7: a URL, a name or a header that cannot be taken is refused with a message, and nothing is queued")
     func rejectedArguments() async throws {
         let daemon = try await DaemonProcess.started()
         let good = "http://127.0.0.1:1/a"

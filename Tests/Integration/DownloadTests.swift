@@ -105,7 +105,7 @@ struct DownloadTests {
         #expect(!exists(daemon.path("bad")))
     }
 
-    @Test("a name that is taken is not overwritten: the newcomer gets a number")
+    @Test("A5: a name that is taken is not overwritten: the newcomer gets a number")
     func conflict() async throws {
         let resource = Resource(size: 500)
         let server = try ScriptedServer(["/file.txt": [.serve(resource)]])

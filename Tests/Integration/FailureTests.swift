@@ -93,7 +93,7 @@ struct FailureTests {
         daemon.expectTidy()
     }
 
-    @Test("a name that does not exist fails with dns")
+    @Test("F35: a name that does not exist fails with dns")
     func unresolvable() async throws {
         let place = try TemporaryDirectory()
         let daemon = try await DaemonProcess.started(quickRetries, prefix: hostsFileAlone(in: place))

@@ -61,7 +61,7 @@ struct InterruptionTests {
         daemon.expectTidy()
     }
 
-    @Test("SIGTERM ends the daemon with 0 and with all progress written down")
+    @Test("F63: SIGTERM ends the daemon with 0 and with all progress written down")
     func terminated() async throws {
         let nginx = try await Nginx([.limited("/slow/", bytesPerSecond: Int(8 * mebibyte))])
         let resource = Resource(size: 40 * mebibyte)

@@ -10,7 +10,7 @@ struct LostDatabaseTests {
     private static let resource = Resource(size: 4 * mebibyte, seed: 9)
 
     @Test(
-        "no id is given out into a file without a name; killed or ended, the daemon goes on with all that it had",
+        "F66: no id is given out into a file without a name; killed or ended, the daemon goes on with all that it had",
         arguments: ["dld.db", "dld.db-wal"], [true, false])
     func lost(name: String, isKilled: Bool) async throws {
         let server = try ScriptedServer([

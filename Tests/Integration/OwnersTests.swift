@@ -22,7 +22,7 @@ struct OwnersTests {
         return daemon
     }
 
-    @Test("80 tasks of one that are to start now hold up neither another's nor take all places beside the slots")
+    @Test("A31: 80 tasks of one that are to start now hold up neither another's nor take all places beside the slots")
     func urgent() async throws {
         let slow = Resource(size: 4 * mebibyte, seed: 3)
         let server = try ScriptedServer([
@@ -43,7 +43,7 @@ struct OwnersTests {
         #expect(running.count == 4, "as many as there are slots: its share of what is urgent is among them")
     }
 
-    @Test("the history and the events of one are his own, however much another has")
+    @Test("A31: the history and the events of one are his own, however much another has")
     func history() async throws {
         let server = try ScriptedServer(["/f": [.serve(Resource(size: 10))]])
         let daemon = try await daemon("history: {count: 5}\nevents: {count: 12}\n")

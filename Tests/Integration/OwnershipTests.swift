@@ -190,7 +190,7 @@ struct OwnershipTests {
         #expect(sent.status == .exited(77), "\(sent)")
     }
 
-    @Test("an upload reads what the kernel would let its user read, and says of the rest nothing")
+    @Test("A37: an upload reads what the kernel would let its user read, and says of the rest nothing")
     func uploads() async throws {
         let fixture = try await Fixture(as: 0)
         let directory = fixture.daemon.directory
@@ -224,5 +224,46 @@ struct OwnershipTests {
         try await fixture.daemon.start()
         #expect(try await fixture.dlctl(Self.alice, "resume", added.lines.first ?? "").succeeded)
         try await eventually(that: "the file is sent") { fixture.server.requests().contains { $0.path == "/in" } }
+    }
+
+    @Test("A37: a refusal tells nobody which of another user's files, directories and tasks there are")
+    func oracle() async throws {
+        let fixture = try await Fixture(as: 0)
+        let daemon = fixture.daemon
+        let secret = try daemon.directory.makeDirectory("srv/secret")
+        try daemon.directory.write("hers", to: "srv/secret/file")
+        try #require(chown(secret, Self.alice, Self.alice) == 0 && chmod(secret, 0o700) == 0)
+        let added = try await fixture.dlctl(
+            Self.alice, "add", "--wait", "--key", "night", "-d", "isos", fixture.url)
+        #expect(added.succeeded, "\(added.error)")
+        let hers = added.lines.first ?? ""
+        /// What a user is told, without the name that she asked for.
+        func answers(_ names: [String], _ ask: (String) async throws -> Outcome) async throws -> Set<String> {
+            var texts: Set<String> = []
+            for name in names {
+                let outcome = try await ask(name)
+                texts.insert("\(outcome.status) \((outcome.output + outcome.error).replacing(name, with: "NAME"))")
+            }
+            return texts
+        }
+        let own = daemon.path("\(Self.alice)")
+        let places = [own + "/isos", own + "/none", own + "/isos/file", own + "/a/b"]
+        let hidden = [secret + "/file", secret + "/none", secret + "/file/x"]
+        for places in [places, hidden] {
+            for conflict in ["rename", "overwrite", "skip", "fail"] {
+                let told = try await answers(places) {
+                    try await fixture.dlctl(Self.bob, "add", "-d", $0, "--on-conflict", conflict, fixture.url)
+                }
+                #expect(told.count == 1 && told.first?.hasPrefix("\(ExitStatus.exited(77))") == true, "\(told)")
+            }
+        }
+        for command in ["show", "pause", "resume", "cancel", "retry", "remove", "wait"] {
+            let told = try await answers([hers, "424242"]) { try await fixture.dlctl(Self.bob, command, $0) }
+            #expect(told.count == 1, "\(command): \(told)")
+        }
+        // Her key is no name of his.
+        let his = try await fixture.dlctl(Self.bob, "add", "--wait", "--key", "night", "-d", "isos", fixture.url)
+        #expect(his.succeeded && his.lines.first != hers, "\(his)")
+        #expect(fixture.resource.difference(fromFileAt: daemon.path("\(Self.bob)/isos/file")) == nil)
     }
 }

@@ -7,7 +7,7 @@ import Testing
 /// The daemon's manners towards those who start it.
 @Suite("The service", .serialized, .timeLimit(.minutes(1)))
 struct ServiceTests {
-    @Test("a second daemon on one state directory is refused with 75 and told who is first")
+    @Test("F24: a second daemon on one state directory is refused with 75 and told who is first")
     func second() async throws {
         let daemon = try await DaemonProcess.started()
         let other = try DaemonProcess(stateDirectory: daemon.stateDirectory)
@@ -97,7 +97,7 @@ struct ServiceTests {
         #expect(mode(daemon.socket).map { $0 & 0o007 } == 0)
     }
 
-    @Test("the daemon serves the socket that systemd hands over, and leaves it there")
+    @Test("F65: the daemon serves the socket that systemd hands over, and leaves it there")
     func socketActivation() async throws {
         let resource = Resource(size: 1000)
         let server = try ScriptedServer(["/file": [.serve(resource)]])

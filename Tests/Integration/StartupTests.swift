@@ -38,7 +38,7 @@ struct StartupTests {
         #expect(try await unit.stop() == [.exited(78)])
     }
 
-    @Test("a database that is none is named to each client, and is left as it was")
+    @Test("F66: a database that is none is named to each client, and is left as it was")
     func database() async throws {
         let daemon = try DaemonProcess()
         let path = try daemon.directory.write("not a database, but long enough to be looked at", to: "state/dld.db")

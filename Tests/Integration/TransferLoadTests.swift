@@ -18,7 +18,7 @@ struct TransferLoadTests {
             }, uniquingKeysWith: { $1 })
     }
 
-    @Test("after 20,000 small requests memory is within 10 % of what it was after 1,000, and nothing is left")
+    @Test("F70: after 20,000 small requests memory is within 10 % of what it was after 1,000, and nothing is left")
     func small() async throws {
         let nginx = try await Nginx([.custom("/small", "return 200 'hello';")])
         let figures = try await figures("small", nginx.url("/small"), 20_000)

@@ -89,7 +89,7 @@ struct UploadSourceTests {
         #expect(server.requests().count == 1)
     }
 
-    @Test("no secret is told by a list, by what is shown, or by the log at its most talkative")
+    @Test("A23: no secret is told by a list, by what is shown, or by the log at its most talkative")
     func secrets() async throws {
         let server = try ScriptedServer(["/in": [.status(500)], "/a": [.status(403, body: "s3cret-answer")]])
         let daemon = try await DaemonProcess.started()

@@ -224,7 +224,7 @@ struct MetalinkTests {
     }
 
     @Test(
-        "a name that leads out of its directory is refused",
+        "A28: a name that leads out of its directory is refused",
         arguments: [
             "", "/etc/passwd", "../a", "a/../../b", "a/..", "..", "a/", "\\\\server\\share", "C:\\a", "c:/a",
             "a\\..\\b",

@@ -98,7 +98,7 @@ struct XMLReaderTests {
         #expect(throws: fault(line, column, message)) { try Self.outline(text) }
     }
 
-    @Test("there is no document type definition: neither other files nor entities of entities")
+    @Test("A28: there is no document type definition: neither other files nor entities of entities")
     func noDefinition() {
         let message = "is a document type definition, which dld does not take; remove it"
         let external = "<?xml version='1.0'?>\n<!DOCTYPE a [<!ENTITY x SYSTEM 'file:///etc/passwd'>]>\n<a>&x;</a>"
@@ -120,7 +120,7 @@ struct XMLReaderTests {
         }
     }
 
-    @Test("every length has its limit, and what is at the limit stands")
+    @Test("A28: every length has its limit, and what is at the limit stands")
     func limits() throws {
         func nested(_ depth: Int) -> String {
             String(repeating: "<a>", count: depth) + String(repeating: "</a>", count: depth)

@@ -26,7 +26,7 @@ struct FileNameTests {
         String(repeating: "漢", count: 60), ".dld-", "'", "\"", "$(x)", "|",
     ]
 
-    @Test("a hundred thousand random names come out safe, from a header and from a URL")
+    @Test("A1, A2: a hundred thousand random names come out safe, from a header and from a URL")
     func fuzz() {
         var generator = SeededGenerator(seed: 5)
         for _ in 0..<50_000 {
@@ -47,7 +47,7 @@ struct FileNameTests {
     }
 
     @Test(
-        "the last segment is what counts, without what trips",
+        "A2: the last segment is what counts, without what trips",
         arguments: [
             ("a.iso", "a.iso"), ("../../etc/passwd", "passwd"), ("c:\\x\\y.txt", "y.txt"), ("a/", nil), ("", nil),
             ("..", nil), (".bashrc", "bashrc"), ("-rf", "rf"), ("~root", "root"), ("a\r\nb", "ab"), ("a\u{0}.b", "a.b"),

@@ -40,7 +40,7 @@ struct TaskAddressTests {
     }
 
     @Test(
-        "an address that programs read in two ways is refused",
+        "A11: an address that programs read in two ways is refused",
         arguments: [
             // libcurl goes to the host behind the at sign, a browser to the one before the back-slash.
             "http://good\\@evil/", "http://good\\evil/", "http://u\\:p@h/", "http://h\\/a",
@@ -52,7 +52,7 @@ struct TaskAddressTests {
     }
 
     @Test(
-        "a protocol that is not ours is named, and so are those that are fetched by",
+        "A10: a protocol that is not ours is named, and so are those that are fetched by",
         arguments: ["file:///etc/passwd", "gopher://h/", "a+b-c://h"])
     func schemes(url: String) {
         #expect { try TaskAddress(parsing: url, field: "proxy") } throws: { error in

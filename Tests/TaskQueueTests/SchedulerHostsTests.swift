@@ -216,7 +216,7 @@ struct SchedulerSignsTests {
         return (fixture, id)
     }
 
-    @Test("what waits for the network goes on when the network says so, at once")
+    @Test("F34: what waits for the network goes on when the network says so, at once")
     func network() async throws {
         let manual = ManualClock()
         let server = try ScriptedServer(["/a": [.status(200, body: "x")]])
@@ -229,7 +229,8 @@ struct SchedulerSignsTests {
         _ = try await fixture.completed(id)
     }
 
-    @Test("a clock that is set a day back or ahead leaves a wait of fifty seconds one of fifty", arguments: [-1, 1])
+    @Test(
+        "F25: a clock that is set a day back or ahead leaves a wait of fifty seconds one of fifty", arguments: [-1, 1])
     func clockIsSet(days: Int64) async throws {
         let manual = ManualClock()
         let (settings, set) = AsyncStream.makeStream(of: Void.self)

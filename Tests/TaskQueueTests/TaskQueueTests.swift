@@ -146,7 +146,7 @@ struct TaskQueueTests {
         try await eventually(that: "they are closed") { try open() < before + 10 }
     }
 
-    @Test("an owner has no more tasks than allowed, and has room again once some are removed")
+    @Test("A31: an owner has no more tasks than allowed, and has room again once some are removed")
     func quota() async throws {
         let fixture = try await QueueFixture { $0.quota.tasksPerOwner = 2 }
         let tasks = Array(repeating: TaskSpecification(url: "http://127.0.0.1:9/a"), count: 2).map { task in
@@ -165,7 +165,7 @@ struct TaskQueueTests {
         _ = try await fixture.add("http://h/a") { $0.paused = true }
     }
 
-    @Test("another user's tasks are not there")
+    @Test("A14, A35: another user's tasks are not there")
     func owners() async throws {
         let server = try ScriptedServer(["/a": [.hang]])
         let fixture = try await QueueFixture()

@@ -54,7 +54,7 @@ struct TaskStoreSchedulingTests {
         #expect(try await fixture.store.release(waitingFor: .network) == 0)
     }
 
-    @Test("a clock that was set moves the ends of waits with it, not the hours that a person named")
+    @Test("F25: a clock that was set moves the ends of waits with it, not the hours that a person named")
     func shift() async throws {
         let fixture = try StoreFixture()
         let scheduled = try await fixture.add("https://example.org/a", standing: TaskStanding(startAt: 9_000, now: 1))

@@ -23,7 +23,7 @@ struct TaskStoreTests {
         #expect(mode == "wal")
     }
 
-    @Test("a deleted row's bytes are overwritten, and neither schema nor page is trusted")
+    @Test("A36: a deleted row's bytes are overwritten, and neither schema nor page is trusted")
     func guards() throws {
         let fixture = try StoreFixture()
         #expect(try integer("secure_delete", fixture.store) == 1)
@@ -107,7 +107,7 @@ struct TaskStoreTests {
         #expect(throws: StoreError.closed) { try fixture.store.record(id, owner: nil) }
     }
 
-    @Test("a database of a newer program is refused by name and not touched")
+    @Test("F66, A36: a database of a newer program is refused by name and not touched")
     func newerSchema() async throws {
         let fixture = try StoreFixture()
         try await fixture.execute("INSERT INTO grdb_migrations (identifier) VALUES ('v999')")

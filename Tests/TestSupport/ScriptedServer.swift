@@ -10,6 +10,8 @@ package final class ScriptedServer: Sendable {
         /// Names in lower case, in the order of arrival.
         package let headers: [(name: String, value: String)]
         package let body: [UInt8]
+        /// The number of the connection that it came on, from 1 on.
+        package fileprivate(set) var connection = 0
 
         package func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
     }
@@ -25,6 +27,7 @@ package final class ScriptedServer: Sendable {
         var bodyBytesSent: [String: Int64] = [:]
         var connections: Set<Int32> = []
         var accepted = 0
+        var conversations = 0
         var stopped = false
     }
 
@@ -114,15 +117,21 @@ package final class ScriptedServer: Sendable {
     private func converse(on connection: Int32) {
         var reader = RequestReader(descriptor: connection)
         let connected = line.map { NetworkLine.Connection($0) }
-        while let request = reader.next() {
+        let number = state.withLock { state in
+            state.conversations += 1
+            return state.conversations
+        }
+        while var request = reader.next() {
+            request.connection = number
             connected?.begin()
-            let answer = state.withLock { state in
+            let answer = state.withLock { [request] state in
                 let earlier = state.requests.count { $0.path == request.path }
                 state.requests.append(request)
                 let answers = script[request.path] ?? [.status(404)]
                 return earlier < answers.count ? answers[earlier] : (answers.last ?? .status(404))
             }
-            let writer = AnswerWriter(descriptor: connection, request: request, line: connected) { [self] count in
+            let writer = AnswerWriter(descriptor: connection, request: request, line: connected) {
+                [self, request] count in
                 state.withLock { $0.bodyBytesSent[request.path, default: 0] += count }
             }
             guard writer.write(answer) else { return }

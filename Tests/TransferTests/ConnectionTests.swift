@@ -328,7 +328,7 @@ struct ConnectionTests {
         #expect(manager.delegate.requestCount == 0)
     }
 
-    @Test("the environment exempts nobody from the proxy that was chosen", arguments: ["NO_PROXY", "no_proxy"])
+    @Test("A33: the environment exempts nobody from the proxy that was chosen", arguments: ["NO_PROXY", "no_proxy"])
     func noProxy(variable: String) async throws {
         let server = try ScriptedServer(["/f": [.status(200, body: "abc")]])
         let peer = try TalkingPeer { try $0.echo() }

@@ -89,7 +89,7 @@ struct DecodedDownloadTests {
         #expect(restarts.all.count == 1)
     }
 
-    @Test("F44: what grows past all measure is refused, and what grows a lot is not")
+    @Test("A21, F44: what grows past all measure is refused, and what grows a lot is not")
     func bomb() async throws {
         let bomb = try await zipped("head -c 400000000 /dev/zero")
         let liar = try Liar { _ in answer(bomb) }

@@ -69,7 +69,7 @@ struct DirectoryTests {
             code { () throws(TransferError) in try .open(existing: root, subdirectory: subdirectory) } != nil)
     }
 
-    @Test("a link beneath the root is refused, wherever it leads; one in the root's own path is followed")
+    @Test("A3: a link beneath the root is refused, wherever it leads; one in the root's own path is followed")
     func links() throws {
         let place = try TemporaryDirectory()
         let root = try place.makeDirectory("root")

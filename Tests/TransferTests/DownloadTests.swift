@@ -256,7 +256,7 @@ struct DownloadTests {
         withExtendedLifetime(manager) {}
     }
 
-    @Test("the address that the resolver gave is the one that is connected to")
+    @Test("A12: the address that the resolver gave is the one that is connected to")
     func pinnedAddress() async throws {
         let server = try ScriptedServer(["/f": [.status(200, body: "abc")]])
         let delegate = SessionDelegate()

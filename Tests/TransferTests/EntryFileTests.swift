@@ -10,7 +10,7 @@ struct EntryFileTests {
         if case .other = entry { true } else { false }
     }
 
-    @Test("a plain file is opened; links, directories, FIFOs and files of several names are not")
+    @Test("A4: a plain file is opened; links, directories, FIFOs and files of several names are not")
     func kinds() throws {
         let place = try TemporaryDirectory()
         let directory = try Directory.open(root: place.path)

@@ -194,7 +194,7 @@ struct FTPServerTests {
         withExtendedLifetime(mount) {}
     }
 
-    @Test("the data connection goes to the server's own address, wherever it points")
+    @Test("A27: the data connection goes to the server's own address, wherever it points")
     func passiveElsewhere() async throws {
         // 192.0.2.1 is nobody's (RFC 5737).
         let server = try ScriptedFTPServer(.init(files: ["file": [1, 2, 3]]))
@@ -207,7 +207,22 @@ struct FTPServerTests {
                 == "127.0.0.1")
     }
 
-    @Test("a server that refuses passive mode is not told to connect to us")
+    @Test(
+        "A27: a reply to PASV that names no place to go to ends the attempt, and nothing is asked for",
+        arguments: [
+            "227 come", "227 (1,2,3,4,5)", "227 (127,0,0,1,999,999)", "227 (300,0,0,1,4,5)", "227 (-1,0,0,1,4,5)",
+            "227 " + String(repeating: "9", count: 5_000), "227 (127,0,0,1,0,0)",
+        ])
+    func passiveGarbage(reply: String) async throws {
+        let server = try scripted {
+            $0.replies = ["EPSV": "500 what?", "PASV": reply]
+        }
+        #expect(await fixture.outcome(TransferRequest(url: server.url("/file"))).result.error != nil)
+        #expect(server.bytesSent == 0)
+        #expect(!server.commands.contains { $0.hasPrefix("PORT") || $0.hasPrefix("EPRT") })
+    }
+
+    @Test("A27: a server that refuses passive mode is not told to connect to us")
     func noPassive() async throws {
         let server = try scripted {
             $0.replies = ["EPSV": "500 no", "PASV": "500 no"]
@@ -362,7 +377,7 @@ struct FTPServerTests {
         #expect(ContinuousClock.now - begun > .milliseconds(300))
     }
 
-    @Test("no connection is used twice: who was let in is nobody else")
+    @Test("A25: no connection is used twice: who was let in is nobody else")
     func noReuse() async throws {
         let server = try scripted()
         for user in ["one", "two", "one"] {

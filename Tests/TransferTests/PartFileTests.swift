@@ -169,7 +169,7 @@ struct PartFileTests {
         #expect(try reopen(data) == nil)
     }
 
-    @Test("a file with a second name may be written elsewhere too: it is not trusted")
+    @Test("A4: a file with a second name may be written elsewhere too: it is not trusted")
     func hardLink() throws {
         let data = try resumeData(make())
         link(place.temporary.file(Place.partName), place.temporary.file("other"))
@@ -178,7 +178,7 @@ struct PartFileTests {
         #expect(try reopen(data) != nil)
     }
 
-    @Test("a link in a part's place is neither followed nor in the way")
+    @Test("A3: a link in a part's place is neither followed nor in the way")
     func symbolicLink() throws {
         let data = try resumeData(make())
         rename(place.temporary.file(Place.partName), place.temporary.file("victim"))
@@ -189,7 +189,7 @@ struct PartFileTests {
         #expect(try place.status(of: Place.partName).st_mode & S_IFMT == S_IFREG)
     }
 
-    @Test("a FIFO in a part's place holds nothing up and is replaced")
+    @Test("A4: a FIFO in a part's place holds nothing up and is replaced")
     func fifo() throws {
         let data = try resumeData(make())
         try place.directory.remove(Place.partName)

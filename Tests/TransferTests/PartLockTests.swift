@@ -36,7 +36,7 @@ struct PartLockTests {
             generation: part.generation, resource: "r", ranges: try part.synchronize(), version: ResourceVersion())
     }
 
-    @Test("such a part is neither opened, made anew nor removed, and the error names the process")
+    @Test("A32: such a part is neither opened, made anew nor removed, and the error names the process")
     func held() async throws {
         let data = try made()
         let process = try await holder()

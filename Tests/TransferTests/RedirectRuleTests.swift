@@ -29,7 +29,7 @@ struct RedirectRuleTests {
     }
 
     @Test(
-        "credentials, cookies and fields of one's own cross neither host nor port nor scheme",
+        "A8: credentials, cookies and fields of one's own cross neither host nor port nor scheme",
         arguments: [
             "https://example.com/c", "https://example.org:8443/c", "https://www.example.org/c", "//example.net/c",
         ])
@@ -47,7 +47,7 @@ struct RedirectRuleTests {
         #expect(next.headerFields[.authorization] == nil)
     }
 
-    @Test("the way down from https to http is refused unless it was allowed")
+    @Test("A9: the way down from https to http is refused unless it was allowed")
     func downgrade() throws {
         #expect { try follow("http://example.org/c") } throws: { ($0 as? TransferError)?.code == .protocolNotAllowed }
         let next = try follow("http://example.org/c", allowsDowngrade: true)
@@ -56,7 +56,7 @@ struct RedirectRuleTests {
     }
 
     @Test(
-        "other protocols, and what is no URL, are refused",
+        "A10: other protocols, and what is no URL, are refused",
         arguments: [
             "file:///etc/passwd", "gopher://example.org/", "ftp://example.org/", "dict://example.org/",
             "javascript:alert(1)",

@@ -150,7 +150,7 @@ struct SFTPTests {
 
     // MARK: Who the server is
 
-    @Test("a server that no file knows is refused, whatever keys it has, and the refusal names its key")
+    @Test("A26: a server that no file knows is refused, whatever keys it has, and the refusal names its key")
     func unknown() async throws {
         try server.publish(Resource(size: 10), as: "file")
         let strangers = try server.makeHome(knowing: [server.strangerKey]) + "/.ssh/known_hosts"
@@ -205,7 +205,7 @@ struct SFTPTests {
         }
     }
 
-    @Test("a server whose key is another than the known one, or revoked, is refused at once")
+    @Test("A26: a server whose key is another than the known one, or revoked, is refused at once")
     func changedKey() async throws {
         try server.publish(Resource(size: 10), as: "file")
         let host = "[127.0.0.1]:\(server.port)"
@@ -223,7 +223,7 @@ struct SFTPTests {
         #expect(!server.log.contains("Accepted"))
     }
 
-    @Test("who was trusted for one request is judged anew for the next")
+    @Test("A25: who was trusted for one request is judged anew for the next")
     func noReuse() async throws {
         try server.publish(Resource(size: 10), as: "file")
         #expect(try await manager.request(request("/file")).value.count == 10)
@@ -350,7 +350,7 @@ struct SFTPTests {
         return (error, (0...upload.retryCount).compactMap { number in all.first { $0.attempt == number }?.total })
     }
 
-    @Test("an upload that broke goes on behind what came, and is whole")
+    @Test("F61: an upload that broke goes on behind what came, and is whole")
     func goesOn() async throws {
         let resource = Resource(size: 12 << 20 | 1)
         let (error, beginnings) = try await upload(resource, cuts: 2)
@@ -362,7 +362,7 @@ struct SFTPTests {
         #expect(beginnings[0] == 0 && beginnings[1] >= 1 << 20 && beginnings[2] > beginnings[1], "\(beginnings)")
     }
 
-    @Test("a rest that is not the file's any more is written anew", arguments: 0..<3)
+    @Test("F61: a rest that is not the file's any more is written anew", arguments: 0..<3)
     func otherRest(harm: Int) async throws {
         let resource = Resource(size: 8 << 20)
         let (error, beginnings) = try await upload(resource, cuts: 1) { path in

@@ -57,7 +57,7 @@ struct ServerTrustTests {
         #expect(code == ([.server, .wrongHost, .revoked].contains(shown) ? nil : .tls))
     }
 
-    @Test("K23: an authority that nobody named is not trusted")
+    @Test("A24, K23: an authority that nobody named is not trusted")
     func unknownAuthority() async throws {
         #expect(try await code(.server, trustsAuthority: false) { _ in nil } == .tls)
     }

@@ -49,7 +49,7 @@ struct UploadTests {
         #expect(server.requests().first?.headers.filter { $0.name == "content-type" }.map(\.value) == ["text/plain"])
     }
 
-    @Test("a file that changes while it is sent never makes a complete request", arguments: 0..<3)
+    @Test("F55: a file that changes while it is sent never makes a complete request", arguments: 0..<3)
     func sourceChanges(harm: Int) async throws {
         let server = try ScriptedServer(["/in": [.status(201)]])
         let path = place.temporary.file("source")

@@ -4,7 +4,7 @@ import Testing
 @testable import dlctl
 
 @Suite struct EscapeTests {
-    @Test("control characters and marks that turn the direction of writing become visible")
+    @Test("A22: control characters and marks that turn the direction of writing become visible")
     func escapes() {
         #expect(Escape.visible("a\u{1B}[2Jb") == "a\\u{1B}[2Jb")
         #expect(Escape.visible("a\r\nb\tc") == "a\\r\\nb\\tc")

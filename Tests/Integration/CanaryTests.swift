@@ -1,0 +1,113 @@
+import FoundationEssentials
+import Glibc
+import TaskModel
+import TestSupport
+import Testing
+
+/// Words that nobody may find again but the server that they are for.
+@Suite("Secrets that are looked for everywhere", .serialized, .timeLimit(.minutes(3)))
+struct CanaryTests {
+    /// Every secret begins with it.
+    private static let canary = "c4nary"
+
+    private func processText(_ pid: pid_t) -> String {
+        ["cmdline", "environ"].map { textOfProcessFile("/proc/\(pid)/\($0)") }.joined()
+    }
+
+    /// Everything that can carry a secret, read from files: what stands on a command line everyone may see.
+    private func queue(_ server: ScriptedServer, _ name: String, in directory: TemporaryDirectory) throws -> String {
+        let word = Self.canary
+        let host = "127.0.0.1:\(server.port)"
+        try directory.write("\(word)-password\n", to: "password")
+        try directory.write("X-Api-Key: \(word)-header\nAuthorization: Bearer \(word)-bearer\n", to: "header")
+        try directory.write("127.0.0.1\tFALSE\t/\tFALSE\t0\ta\t\(word)-cookie\n", to: "jar")
+        try directory.write("content", to: "source")
+        return try directory.write(
+            """
+            downloads:
+            - {url: 'http://\(host)/\(name)?sig=\(word)-signature', output: \(name)1, header: ['@header']}
+            - {url: 'http://\(host)/\(name)', output: \(name)2, user: anna, password-file: password}
+            - {url: 'http://anna:\(word)-login@\(host)/\(name)', output: \(name)3, cookies: jar}
+            - {url: 'http://\(host)/\(name)', output: \(name)4, proxy: 'http://p:\(word)-proxy@\(host)'}
+            uploads:
+            - {file: source, url: 'http://\(host)/\(name)-in', form: {token: \(word)-field}}
+
+            """, to: "\(name).yaml")
+    }
+
+    private func expectSilence(_ daemon: DaemonProcess, _ ids: [TaskID]) async throws {
+        let all = ids.map(\.description)
+        var calls = [["list"], ["list", "--json"], ["show"] + all, ["show", "--json"] + all, ["queue", "list"]]
+        calls += [["events", "--after", "0"], ["events", "--json", "--after", "0"], ["status", "--json"]]
+        calls +=
+            all.map { ["rpc", "task.get", "{\"id\":\($0)}"] } + all.map { ["wait", $0] } + [["rpc", "task.list"]]
+        for arguments in calls {
+            let outcome = try await daemon.dlctl(arguments)
+            #expect(!(outcome.output + outcome.error).contains(Self.canary), "\(arguments) \(outcome)")
+        }
+        #expect(!daemon.log.contains(Self.canary))
+        #expect(!processText(try #require(daemon.pid)).contains(Self.canary))
+    }
+
+    /// The files of the state directory that hold a secret.
+    private func holders(_ daemon: DaemonProcess) async throws -> [String] {
+        try await run(["grep", "-rla", Self.canary, daemon.stateDirectory]).lines
+    }
+
+    private func run(_ name: String, _ daemon: DaemonProcess, _ server: ScriptedServer) async throws -> [TaskID] {
+        let before = try daemon.tasks().map(\.id)
+        let file = try queue(server, name, in: daemon.directory)
+        let client = try ChildProcess(
+            [DaemonProcess.program("dlctl"), "--socket", daemon.socket, "add", "--wait", "--input", file])
+        var looks = 0
+        while client.poll() == nil {
+            #expect(!processText(client.pid).contains(Self.canary))
+            looks += 1
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        #expect(looks > 0 && !(client.standardOutput + client.standardError).contains(Self.canary))
+        let ids = try daemon.tasks().map(\.id).filter { !before.contains($0) }
+        #expect(ids.count == 5, "\(client.standardError)")
+        for id in ids { _ = try await daemon.settled(id) }
+        return ids
+    }
+
+    private func run(_ arguments: [String]) async throws -> Outcome { try await TestSupport.run(arguments) }
+
+    @Test(
+        "A23: no secret is told by a list, an event, the log, an error or a process, and none is left once all is done")
+    func nowhere() async throws {
+        let resource = Resource(size: 1_000)
+        let proxied = "/good"
+        let server = try ScriptedServer([
+            "/good?sig=c4nary-signature": [.serve(resource)], proxied: [.serve(resource)],
+            "/good-in": [.status(201)],
+            "/bad?sig=c4nary-signature": [.status(404, body: "c4nary-answer")],
+            "/bad": [.status(403, body: "c4nary-answer")], "/bad-in": [.status(500, body: "c4nary-answer")],
+        ])
+        let daemon = try await DaemonProcess.started()
+        // The scripted server knows what a proxy is asked for (RFC 9112, section 3.2.2) by no path: that task fails.
+        let good = try await run("good", daemon, server)
+        let states = try good.map { try daemon.task($0).state }
+        #expect(states.filter { $0 == .completed }.count == 4, "\(states)")
+        try await expectSilence(daemon, good)
+        let bad = try await run("bad", daemon, server)
+        for id in bad { #expect(try daemon.task(id).state != .completed) }
+        try await expectSilence(daemon, bad)
+        let sent = server.requests()
+        let fields = sent.flatMap { request in request.headers.map(\.value) }
+        for word in ["c4nary-header", "Bearer c4nary-bearer", "a=c4nary-cookie"] {
+            #expect(fields.contains(word), "\(word) was sent")
+        }
+        #expect(sent.contains { String(decoding: $0.body, as: UTF8.self).contains("c4nary-field") })
+        #expect(sent.contains { $0.header("proxy-authorization") != nil })
+        // A task that failed may be tried again; what is removed, and what is done, needs its secrets no more.
+        #expect(try await daemon.dlctl("remove", "--all", "--state", "failed", "--yes").succeeded)
+        #expect(try await daemon.dlctl("remove", "--all", "--state", "paused", "--yes").succeeded)
+        try await eventually(that: "nothing holds a secret", within: .seconds(60), every: .milliseconds(200)) {
+            try await holders(daemon).isEmpty
+        }
+        #expect(try await daemon.terminate() == .exited(0))
+        #expect(try await holders(daemon) == [])
+    }
+}
