@@ -21,6 +21,8 @@ package final class LoopCore {
     /// When libcurl wants to be called though no socket is ready.
     private var curlDeadline: MonotonicTime?
     private var stallCheck: MonotonicTime?
+    /// When the wait of this turn is to end at the latest; `nil`: whenever something comes.
+    private var waitEnd: MonotonicTime?
     private var timers = TimerQueue()
 
     /// What epoll knows of a descriptor. The generation goes with each event, so that one that was already
@@ -150,6 +152,8 @@ package final class LoopCore {
             while !isStopped {
                 let count = poll.wait(into: events, timeout: timeout())
                 now = MonotonicTime.now()
+                // Late by much: the process was frozen, and what arrived meanwhile was not read yet.
+                if let waitEnd { forgive(waitEnd.milliseconds(until: now)) }
                 var isWoken = false
                 // Indices: an iterator of the slice takes memory from the heap where the optimiser does not see to it.
                 for index in 0..<count {
@@ -190,6 +194,7 @@ package final class LoopCore {
 
     /// Milliseconds for epoll, −1 where nothing is due: libcurl's deadline needs no timer of its own.
     private func timeout() -> Int32 {
+        waitEnd = nil
         if streams.areStirred { return 0 }
         var earliest = curlDeadline
         if let stallCheck { earliest = min(earliest ?? stallCheck, stallCheck) }
@@ -198,6 +203,7 @@ package final class LoopCore {
         guard let earliest else { return -1 }
         let end = MonotonicTime.now()
         forgive(now.milliseconds(until: end))
+        waitEnd = max(end, earliest)
         return Int32(clamping: end.milliseconds(until: earliest))
     }
 
