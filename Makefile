@@ -136,7 +136,7 @@ lint:
 	done
 	@python3 -B Tests/Lint/c_results_test.py --quiet
 	@python3 -B Tests/Lint/c_results.py Sources
-	@python3 -B Tests/Lint/named_tests.py SECURITY.md
+	@python3 -B Tests/Lint/named_tests.py SECURITY.md docs/failures.md
 
 install: release
 	install -D -s -m 0755 '$(RELEASE_DIR)/dld' '$(DESTDIR)$(PREFIX)/bin/dld'
