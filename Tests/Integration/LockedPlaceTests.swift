@@ -20,7 +20,7 @@ struct LockedPlaceTests {
 
         init() async throws {
             server = try ScriptedServer([
-                "/f": [.drip(resource, after: mebibyte, bytesPerSecond: 1 << 20), .serve(resource)]
+                "/f": [.drip(resource, after: mebibyte, bytesPerSecond: 1 << 19), .serve(resource)]
             ])
             daemon = try await DaemonProcess.started(configuration)
             path = try daemon.directory.makeDirectory("downloads/volume")

@@ -20,7 +20,7 @@ struct VanishingPlaceTests {
 
         init() async throws {
             server = try ScriptedServer([
-                "/f": [.drip(resource, after: 2 * mebibyte, bytesPerSecond: 1 << 20), .serve(resource)]
+                "/f": [.drip(resource, after: 2 * mebibyte, bytesPerSecond: 1 << 19), .serve(resource)]
             ])
             daemon = try await DaemonProcess.started(
                 oneConnection + "retry: {attempts: 4, base-delay: 100ms, max-delay: 300ms}\ndisk: {min-free: 0}\n")
