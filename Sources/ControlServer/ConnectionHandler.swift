@@ -47,7 +47,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
     private var ahead: Step?
     /// Whether the client may send more than a short line.
     private var longLine = LongLine.none
-    /// What more of its bytes wait here than it may send.
+    /// The number of bytes that wait here beyond those that the client may send.
     private var surplus = 0
     /// The client will send nothing more; it may still read.
     private var isInputClosed = false
@@ -63,7 +63,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
     private var lineOfDeadline: Int?
     private var stallDeadline: Scheduled<Void>?
     private var pump: Task<Void, Never>?
-    /// Of the page of events that is being read.
+    /// The ticket of the page of events that is being read.
     private var pageTicket: Workload.Ticket?
     /// The pump waits for this until the page's turn comes.
     private var pageTurn: EventLoopPromise<Void>?

@@ -11,7 +11,7 @@ package struct ConnectionLimits: Sendable {
     package var memoryPerUser = 10 << 20
     /// Bytes that the requests and answers of all may hold.
     package var memory = 24 << 20
-    /// What of ``memory`` is left to uids that hold no more than ``littleMemory``.
+    /// The part of ``memory`` that is kept for uids that hold no more than ``littleMemory``.
     package var memoryReserve = 4 << 20
     package var littleMemory = 256 << 10
     /// Requests that are reckoned with no more than this may go beyond ``memoryPerUser``, by ``littleMemory`` in all.
@@ -25,13 +25,13 @@ package struct ConnectionLimits: Sendable {
     /// Bytes of whole lines that one uid's clients may have sent, and that wait, when they close their end: these are read
     /// whether they may come or not. Past that the connection is closed.
     package var surplusPerUser = 1 << 20
-    /// Such bytes of all.
+    /// The same bytes, of all users together.
     package var surplus = 4 << 20
-    /// What of ``longLines`` is left to uids of which none is received.
+    /// The part of ``longLines`` that is kept for uids of which none is being received.
     package var longLineReserve = 3
     /// How long the rest of a line may take to come.
     package var halfLine = Duration.seconds(30)
-    /// How long a client may leave unread what was sent to it, once it is more than the socket takes.
+    /// The time that a client may leave unread what was sent to it, once that is more than the socket takes.
     package var stalled = Duration.seconds(30)
     /// How long answers under way may take to go out when the server shuts down.
     package var grace = Duration.seconds(2)

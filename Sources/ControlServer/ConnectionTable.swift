@@ -70,8 +70,8 @@ final class ConnectionTable {
         return true
     }
 
-    /// Where none is idle, the user with the most connections makes room for one who has far fewer: several users must
-    /// not keep another one out together.
+    /// Closes a connection of the user who has the most, for one who has far fewer, where none is idle: several users
+    /// must not keep another one out together.
     private func evictFromLargest(for uid: UInt32) -> Bool {
         guard let largest = countByUser.max(by: { $0.value < $1.value }),
             largest.value / 2 > countByUser[uid, default: 0],

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// Those who wait for a share: each user's in the order in which they came, the users one after the other.
+/// The requests that wait for a share: each user's in order of arrival, the users in turns.
 ///
 /// A value without I/O.
 struct FairQueue<Waiter> {
@@ -31,7 +31,7 @@ struct FairQueue<Waiter> {
 
     /// The first that is allowed, taken out; its user's next one comes after the other users'.
     ///
-    /// Where all hold too much, nobody passes the one whose turn it is: a large share would never be free.
+    /// Nobody passes the one whose turn it is where all hold too much: a large share would never be free.
     ///
     /// - Parameter take: takes the share.
     mutating func next(

@@ -3,9 +3,9 @@ import NIOCore
 /// Gives memory back to the system soon after much of it was freed: the allocator would keep it for the next time.
 /// Belongs to the event loop; nothing is scheduled while nothing was freed.
 final class HeapRelief {
-    /// What a long line that is being received is reckoned with.
+    /// The bytes that a long line counts for while it is being received.
     static let longLine = 1 << 20
-    /// What a connection is reckoned with.
+    /// The bytes that a connection counts for.
     static let connection = 8 << 10
     /// Less than this is not worth the look.
     private static let least = 4 << 20

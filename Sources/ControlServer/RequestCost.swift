@@ -1,6 +1,6 @@
 import ControlProtocol
 
-/// What a request is reckoned to need in memory, from its decoding until its answer is written.
+/// The estimated memory of a request, from its decoding until its answer is written.
 enum RequestCost {
     /// A request that asks for little.
     static let quick = 16 << 10
