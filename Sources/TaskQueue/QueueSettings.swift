@@ -90,7 +90,7 @@ package struct QueueSettings: Sendable, Equatable {
         maximumSize = configuration.disk.maxSize
         self.daemonUser = daemonUser
         inspector = PlaceInspector(unit: unit, uid: daemonUser)
-        sshKeys = TaskLogin.keys(beneath: TaskLogin.home(of: daemonUser))
+        sshKeys = TaskLogin.keys(beneath: AccountNames.home(of: daemonUser))
     }
 
     /// Whether a user may do whatever the daemon can: root, and the daemon's own user.

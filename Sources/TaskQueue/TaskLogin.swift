@@ -33,15 +33,4 @@ struct TaskLogin {
         guard let home else { return [] }
         return ["id_ecdsa", "id_ed25519"].map { "\(home)/.ssh/\($0)" }
     }
-
-    /// As the system's accounts have it: `HOME` is the caller's to say.
-    static func home(of user: UInt32) -> String? {
-        var account = passwd()
-        var found: UnsafeMutablePointer<passwd>?
-        var space = [CChar](repeating: 0, count: 16 * 1024)
-        guard getpwuid_r(user, &account, &space, space.count, &found) == 0, let directory = found?.pointee.pw_dir else {
-            return nil
-        }
-        return String(cString: directory)
-    }
 }

@@ -51,6 +51,6 @@ struct TaskLoginTests {
     @Test("a home without keys has none to try")
     func noKey() throws {
         #expect(TaskLogin.keys(beneath: nil).isEmpty)
-        #expect(TaskLogin.home(of: 0) != nil && TaskLogin.home(of: 4_294_967_290) == nil)
+        #expect(AccountNames.home(of: 0) != nil && AccountNames.home(of: 4_294_967_290) == nil)
     }
 }

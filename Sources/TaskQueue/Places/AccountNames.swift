@@ -2,8 +2,8 @@ import Glibc
 import Synchronization
 import TaskModel
 
-/// Names of the system's accounts (getpwuid(3)), each looked up once in the daemon's life: the answer may come from
-/// another machine.
+/// The system's accounts (getpwuid(3)). Names are looked up once in the daemon's life: the answer may come from another
+/// machine.
 enum AccountNames {
     /// Names that are remembered.
     private static let limit = 4_096
@@ -12,7 +12,7 @@ enum AccountNames {
     /// - Returns: `nil` where the system has no account of this number.
     static func name(of uid: UInt32) -> String? {
         if let name = known.withLock({ $0[uid] }) { return name }
-        let name = look(up: uid)
+        let name = account(of: uid)?.name
         known.withLock { known in
             if known.count >= limit { known.removeAll() }
             known[uid] = .some(name)
@@ -71,15 +71,16 @@ enum AccountNames {
         return [account.gid]
     }
 
-    private static func look(up uid: UInt32) -> String? { account(of: uid)?.name }
+    /// The account's home directory; `HOME` is the caller's to say.
+    static func home(of uid: UInt32) -> String? { account(of: uid)?.home }
 
-    private static func account(of uid: UInt32) -> (name: String, gid: gid_t)? {
+    private static func account(of uid: UInt32) -> (name: String, gid: gid_t, home: String?)? {
         var account = passwd()
         var found: UnsafeMutablePointer<passwd>?
         var space = [CChar](repeating: 0, count: 16 * 1024)
         guard getpwuid_r(uid, &account, &space, space.count, &found) == 0, let entry = found?.pointee,
             let name = entry.pw_name
         else { return nil }
-        return (String(cString: name), entry.pw_gid)
+        return (String(cString: name), entry.pw_gid, entry.pw_dir.map { String(cString: $0) })
     }
 }

@@ -19,31 +19,8 @@ extension Directory {
     ///
     /// - Parameter limit: names at most.
     package func names(beginning: String, ending: String, limit: Int) throws(TransferError) -> [String] {
-        let raw = openat(descriptor.raw, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard raw >= 0 else { throw .file(errno, doing: "read the directory \(path)") }
-        guard let stream = fdopendir(raw) else {
-            let error = errno
-            _ = close(raw)  // nothing was written to it
-            throw .file(error, doing: "read the directory \(path)")
-        }
-        defer { _ = closedir(stream) }  // nothing was written to it
         let (beginning, ending) = (Array(beginning.utf8), Array(ending.utf8))
-        var names: [String] = []
-        while names.count < limit {
-            errno = 0
-            guard let entry = readdir(stream) else {
-                guard errno == 0 else { throw .file(errno, doing: "read the directory \(path)") }
-                break
-            }
-            withUnsafeBytes(of: &entry.pointee.d_name) { space in
-                // Most entries are others' files: nothing is made of their names.
-                guard space.starts(with: beginning) else { return }
-                let name = space.prefix { $0 != 0 }
-                guard name.suffix(ending.count).elementsEqual(ending) else { return }
-                if let name = String(validating: name, as: UTF8.self) { names.append(name) }
-            }
-        }
-        return names
+        return try names(atMost: limit) { $0.starts(with: beginning) && $0.suffix(ending.count).elementsEqual(ending) }
     }
 
     /// - Returns: `nil` where `name` is no regular file, a link among others, or cannot be read.

@@ -11,7 +11,7 @@ extension Directory {
 
         /// Whether the kernel would let the user do this with the directory.
         package func may(_ access: UserIdentity.Access, _ user: UserIdentity) -> Bool {
-            (try? user.may(access, descriptor: descriptor.raw, status)) ?? false
+            user.may(access, descriptor: descriptor.raw, status)
         }
     }
 

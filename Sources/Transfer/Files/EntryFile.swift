@@ -101,6 +101,18 @@ extension Directory {
 
     /// The names of its entries in their bytes' order, those left out that are no UTF-8.
     package func names() throws(TransferError) -> [String] {
+        let names = try names(atMost: Self.maximumNames) { name in
+            !name.elementsEqual(".".utf8) && !name.elementsEqual("..".utf8)
+        }
+        return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    }
+
+    /// The names of the entries that are wanted, in no order; those that are no UTF-8 are left out.
+    ///
+    /// - Parameter isWanted: gets a name's bytes; nothing is made of those that it does not want.
+    func names(
+        atMost limit: Int, where isWanted: (Slice<UnsafeRawBufferPointer>) -> Bool
+    ) throws(TransferError) -> [String] {
         let raw = openat(descriptor.raw, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard raw >= 0 else { throw .file(errno, doing: "read the directory \(path)") }
         guard let stream = fdopendir(raw) else {
@@ -110,16 +122,18 @@ extension Directory {
         }
         defer { _ = closedir(stream) }  // nothing was written to it
         var names: [String] = []
-        while names.count < Self.maximumNames {
+        while names.count < limit {
             errno = 0
             guard let entry = readdir(stream) else {
                 guard errno == 0 else { throw .file(errno, doing: "read the directory \(path)") }
                 break
             }
-            let bytes = withUnsafeBytes(of: &entry.pointee.d_name) { Array($0.prefix { $0 != 0 }) }
-            if let name = String(validating: bytes, as: UTF8.self), name != ".", name != ".." { names.append(name) }
+            withUnsafeBytes(of: &entry.pointee.d_name) { space in
+                let bytes = space.prefix { $0 != 0 }
+                if isWanted(bytes), let name = String(validating: bytes, as: UTF8.self) { names.append(name) }
+            }
         }
-        return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+        return names
     }
 
     /// The directory `name` in this one, made where it is missing; a link is refused.

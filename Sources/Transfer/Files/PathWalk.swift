@@ -25,7 +25,7 @@ package struct PathWalk {
         package let parents: [Inode]
 
         package func may(_ access: UserIdentity.Access, _ user: UserIdentity) -> Bool {
-            (try? user.may(access, descriptor: descriptor.raw, status)) ?? false
+            user.may(access, descriptor: descriptor.raw, status)
         }
 
         /// Whether its modes need not be what counts: the file system is another machine's, or a program's.
@@ -113,7 +113,7 @@ package struct PathWalk {
 
     private mutating func enter(_ descriptor: FileDescriptorOwner, _ status: stat) throws(Refusal) {
         stack.append((descriptor, Inode(status)))
-        guard (try? user.may(.search, descriptor: descriptor.raw, status)) == true else { throw .denied }
+        guard user.may(.search, descriptor: descriptor.raw, status) else { throw .denied }
     }
 
     private mutating func follow(_ link: FileDescriptorOwner) throws(Refusal) {

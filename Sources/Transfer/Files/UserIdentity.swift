@@ -52,9 +52,13 @@ package struct UserIdentity: Sendable, Hashable {
         return UInt16(truncatingIfNeeded: status.st_mode >> shift) & wanted.rawValue == wanted.rawValue
     }
 
-    /// As ``may(_:_:_:)``, of what a descriptor leads to.
-    package func may(_ wanted: Access, descriptor: Int32, _ status: stat) throws(TransferError) -> Bool {
+    /// As ``may(_:_:_:)``, of what a descriptor leads to; `false` where its access control list cannot be read.
+    func may(_ wanted: Access, descriptor: Int32, _ status: stat) -> Bool {
         if uid == 0 { return true }
-        return may(wanted, status, try AccessControlList.read(.access, of: descriptor))
+        do throws(TransferError) {
+            return may(wanted, status, try AccessControlList.read(.access, of: descriptor))
+        } catch {
+            return false
+        }
     }
 }
