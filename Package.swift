@@ -75,7 +75,7 @@ let package = Package(
             name: "ControlServer",
             dependencies: ["ControlProtocol", "TaskModel", "TaskQueue", .nioCore, .nioPosix, .logging],
             swiftSettings: strict),
-        .target(name: "ControlClient", dependencies: ["ControlProtocol"], swiftSettings: strict),
+        .target(name: "ControlClient", dependencies: ["ControlProtocol", "CLinux"], swiftSettings: strict),
 
         // The programs.
         .executableTarget(

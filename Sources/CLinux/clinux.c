@@ -194,6 +194,55 @@ int linux_peer_groups(int fd, uint32_t *groups, int capacity) {
     return (int)(length / sizeof(gid_t));
 }
 
+_Static_assert(LINUX_O_PATH == O_PATH, "see open(2)");
+
+union descriptor_space {
+    char bytes[CMSG_SPACE(LINUX_MOST_DESCRIPTORS * sizeof(int))];
+    struct cmsghdr alignment;
+};
+
+ssize_t linux_send_descriptors(int socket, char byte, const int *descriptors, int count) {
+    if (count < 1 || count > LINUX_MOST_DESCRIPTORS) {
+        errno = EINVAL;
+        return -1;
+    }
+    size_t size = (size_t)count * sizeof(int);
+    union descriptor_space space = {{0}};
+    struct iovec data = {.iov_base = &byte, .iov_len = 1};
+    struct msghdr message = {
+        .msg_iov = &data, .msg_iovlen = 1, .msg_control = space.bytes, .msg_controllen = CMSG_SPACE(size)};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(size);
+    memcpy(CMSG_DATA(header), descriptors, size);
+    return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+ssize_t linux_receive_descriptors(int socket, char *byte, int *descriptors, int *count) {
+    *count = 0;
+    union descriptor_space space;
+    struct iovec data = {.iov_base = byte, .iov_len = 1};
+    struct msghdr message = {
+        .msg_iov = &data, .msg_iovlen = 1, .msg_control = space.bytes, .msg_controllen = sizeof space.bytes};
+    ssize_t received = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (received < 0) return received;
+    int total = 0;
+    for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
+        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+        int here = (int)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+        memcpy(descriptors + total, CMSG_DATA(header), (size_t)here * sizeof(int));
+        total += here;
+    }
+    if (message.msg_flags & MSG_CTRUNC) {
+        for (int i = 0; i < total; i++) (void)close(descriptors[i]); // nothing was written to them
+        errno = EMFILE;
+        return -1;
+    }
+    *count = total;
+    return received;
+}
+
 int linux_fremovexattr(int fd, const char *name) {
     return fremovexattr(fd, name);
 }

@@ -151,6 +151,20 @@ extension ControlClient {
         try call(.queueList, NoParameters())
     }
 
+    /// `source.receive`: passes open files, which ``TaskSpecification/descriptor`` and ``attach(_:descriptor:)`` then name
+    /// by their position.
+    ///
+    /// - Parameter descriptors: open for reading, from 1 to ``SourceReceiveParameters/maximum``; they stay the caller's.
+    public func pass(_ descriptors: [Int32]) throws(ClientError) {
+        let _: Acknowledgement = try call(.sourceReceive, SourceReceiveParameters(count: descriptors.count))
+        try send(descriptors: descriptors)
+    }
+
+    /// `source.attach`: passes the source of an upload anew.
+    public func attach(_ id: TaskID, descriptor: Int) throws(ClientError) {
+        let _: Acknowledgement = try call(.sourceAttach, SourceAttachParameters(id: id, descriptor: descriptor))
+    }
+
     /// `daemon.status`
     public func status() throws(ClientError) -> DaemonStatus {
         try call(.daemonStatus, NoParameters())

@@ -109,6 +109,10 @@ public final class ControlClient {
         return PendingCall(id: lastID, isUnlimited: unlimited)
     }
 
+    func send(descriptors: [Int32]) throws(ClientError) {
+        try channel.send(descriptors: descriptors, until: limit(isUnlimited: false))
+    }
+
     /// The latest moment to wait for from now.
     private func limit(isUnlimited: Bool) -> Deadline {
         isUnlimited ? deadline : min(deadline, .after(seconds: answerTimeout))

@@ -1,3 +1,4 @@
+import CLinux
 import ControlProtocol
 import Glibc
 
@@ -70,6 +71,22 @@ final class LineChannel {
             } else if errno != EINTR {
                 // The daemon may have said why before it closed; the answer is still to be read.
                 return
+            }
+        }
+    }
+
+    /// Sends an LF together with open files (SCM_RIGHTS, unix(7)).
+    ///
+    /// - Parameter descriptors: from 1 to ``SourceReceiveParameters/maximum``; they stay the caller's.
+    func send(descriptors: [Int32], until deadline: Deadline) throws(ClientError) {
+        while linux_send_descriptors(descriptor, CChar(UInt8(ascii: "\n")), descriptors, Int32(descriptors.count)) < 0 {
+            switch errno {
+            case EINTR: continue
+            case EAGAIN: try wait(for: Int16(POLLOUT), until: deadline)
+            // Others of this user's are on their way.
+            case ETOOMANYREFS: throw .timedOut
+            // The daemon may have said why before it closed; the answer is still to be read.
+            default: return
             }
         }
     }

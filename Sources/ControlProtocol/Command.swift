@@ -18,6 +18,8 @@ public enum MethodName: String, CaseIterable, Sendable {
     case queueCommit = "queue.commit"
     case queueAbort = "queue.abort"
     case queueList = "queue.list"
+    case sourceReceive = "source.receive"
+    case sourceAttach = "source.attach"
     case daemonStatus = "daemon.status"
     case daemonLimits = "daemon.limits"
     case daemonReload = "daemon.reload"
@@ -43,6 +45,8 @@ public enum Command: Sendable {
     case queueCommit(QueueCommitParameters)
     case queueAbort(QueueAbortParameters)
     case queueList
+    case sourceReceive(SourceReceiveParameters)
+    case sourceAttach(SourceAttachParameters)
     case daemonStatus
     case daemonLimits(DaemonLimitsParameters)
     case daemonReload

@@ -94,6 +94,8 @@ public struct IncomingRequest: Decodable, Sendable {
         case .queueList:
             _ = try parameters(or: NoParameters())
             return .queueList
+        case .sourceReceive: return .sourceReceive(try parameters())
+        case .sourceAttach: return .sourceAttach(try parameters())
         case .daemonStatus:
             _ = try parameters(or: NoParameters())
             return .daemonStatus

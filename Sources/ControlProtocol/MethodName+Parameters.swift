@@ -13,6 +13,8 @@ extension MethodName {
         case .queuePut: QueuePutParameters.keys
         case .queueCommit: QueueCommitParameters.keys
         case .queueAbort: QueueAbortParameters.keys
+        case .sourceReceive: SourceReceiveParameters.keys
+        case .sourceAttach: SourceAttachParameters.keys
         case .daemonLimits: DaemonLimitsParameters.keys
         case .eventsSubscribe: EventsSubscribeParameters.keys
         case .queueList, .daemonStatus, .daemonReload, .daemonShutdown: NoParameters.keys

@@ -305,6 +305,34 @@ public struct EventsSubscribeParameters: MethodParameters {
     }
 }
 
+/// `source.receive`: the client passes open files (`SCM_RIGHTS`, unix(7)) for uploads of files to which the daemon has no
+/// way of its own.
+///
+/// After the answer, and not before, it sends one LF with the descriptors of all of them in one message. The files are
+/// numbered from 0 on, and `task.add` and `source.attach` on the same connection may name them, until the next
+/// `source.receive`.
+public struct SourceReceiveParameters: MethodParameters {
+    public static let keys = ["count"]
+    /// Files that one message may bring.
+    public static let maximum = 250
+    public var count: Int
+
+    public init(count: Int) { self.count = count }
+}
+
+/// `source.attach`: passes the source of an upload anew (`source-lost`).
+public struct SourceAttachParameters: MethodParameters {
+    public static let keys = ["id", "descriptor"]
+    public var id: TaskID
+    /// Which file of the last `source.receive`.
+    public var descriptor: Int
+
+    public init(id: TaskID, descriptor: Int) {
+        self.id = id
+        self.descriptor = descriptor
+    }
+}
+
 /// Methods that take none.
 public struct NoParameters: MethodParameters {
     public static let keys: [String] = []

@@ -27,6 +27,8 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         case waiting(lineLength: Int)
         /// A request is being carried out.
         case running
+        /// Open files are to come.
+        case receiving(DescriptorReceiver)
     }
 
     private enum LongLine {
@@ -90,6 +92,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
     func drain() {
         isDraining = true
         pump?.cancel()
+        stopReceiving()
         if !isBusy { end() }
     }
 
@@ -135,7 +138,9 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
     }
 
     private var mayRead: Bool {
-        !isEnding && !isDraining && !decoder.hasItem && (decoder.count <= limits.shortLine || longLine == .granted)
+        if case .receiving = phase { return false }
+        return !isEnding && !isDraining && !decoder.hasItem
+            && (decoder.count <= limits.shortLine || longLine == .granted)
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -158,6 +163,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         pump?.cancel()
         workload.forget(user: peer.uid, owner: owner)
         if case .waiting = phase { phase = .idle }
+        stopReceiving()
         decoder = LineDecoder()
         if case .decoding(_, let ticket) = ahead { workload.release(ticket) }
         ahead = nil
@@ -307,6 +313,12 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         lastActivity = .now()
         var ticket = ticket
         guard let context, !isEnding else { return workload.release(ticket) }
+        if let room = reply.room, !isDraining, !receive(room, context) {
+            workload.release(ticket)
+            let rule = "nothing may follow source.receive until it is answered"
+            send(RequestProcessor.errorLine(.invalidRequest(rule)), nil)
+            return end()
+        }
         if let answer = reply.answer {
             workload.workEnded(&ticket, leaving: answer.storageCapacity)
             send(answer, ticket)
@@ -319,6 +331,48 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         }
         if let subscription = reply.subscription { serve(subscription, context) }
         advance()
+    }
+
+    // MARK: - Open files
+
+    /// Waits for the message that brings `room.count` open files: NIO reads nothing until then, since it would take the
+    /// message's byte and drop the files.
+    ///
+    /// - Returns: `false` where the client has sent something else already.
+    private func receive(_ room: DescriptorShares.Reservation, _ context: ChannelHandlerContext) -> Bool {
+        guard ahead == nil, decoder.count == 0, !isInputClosed else { return false }
+        let receiver = try? context.channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
+            of: NIOBSDSocket.Handle.self
+        ) { socket in
+            try context.channel.syncOptions?.setOption(.autoRead, value: false)
+            return DescriptorReceiver(
+                socket: socket, room: room, limit: limits.halfLine, eventLoop: context.eventLoop
+            ) { [weak self] in self?.received($0) }
+        }
+        guard case .some(.some(let receiver)) = receiver else { return false }
+        phase = .receiving(receiver)
+        return true
+    }
+
+    private func received(_ outcome: DescriptorReceiver.Outcome) {
+        phase = .idle
+        lastActivity = .now()
+        switch outcome {
+        case .files(let files):
+            peer.files.replace(with: files)
+            // Where the channel is closed it reads no more.
+            try? context?.channel.syncOptions?.setOption(.autoRead, value: true)
+            advance()
+        case .failed(let reason):
+            send(RequestProcessor.errorLine(.invalidRequest(reason)), nil)
+            end()
+        }
+    }
+
+    private func stopReceiving() {
+        guard case .receiving(let receiver) = phase else { return }
+        receiver.cancel()
+        phase = .idle
     }
 
     /// The deadline stands only while half a line waits, so that an idle connection wakes nobody.

@@ -4,7 +4,7 @@ import TaskQueue
 
 /// Carries out what clients ask.
 package protocol ControlHandler: Sendable {
-    /// Every command save `events.subscribe`. A connection's commands come one after the other; those of several
+    /// Every command save `events.subscribe` and `source.receive`. A connection's commands come one after the other; those of several
     /// connections come at once. A client's leaving does not cancel a command that has begun.
     ///
     /// - Returns: a result, which is encoded as it is and keeps to ``MessageLimits/lineLength``, or what went wrong.
@@ -13,6 +13,11 @@ package protocol ControlHandler: Sendable {
     /// As ``handle(_:from:)``, in two steps: what can be done of it before the connection's commands before it have been
     /// carried out, and the rest, which is called once these have.
     func prepare(_ command: Command, from peer: Peer) -> PreparedCommand
+
+    /// `source.receive`: makes room for open files.
+    func receive(
+        _ parameters: SourceReceiveParameters, from peer: Peer
+    ) -> Result<DescriptorShares.Reservation, RPCError>
 
     /// `events.subscribe`: begins a stream for one subscriber.
     ///
@@ -25,6 +30,12 @@ package protocol ControlHandler: Sendable {
 package typealias PreparedCommand = @Sendable () async -> Result<any Encodable & Sendable, RPCError>
 
 extension ControlHandler {
+    package func receive(
+        _ parameters: SourceReceiveParameters, from peer: Peer
+    ) -> Result<DescriptorShares.Reservation, RPCError> {
+        .failure(.invalidRequest("no files are received here"))
+    }
+
     package func prepare(_ command: Command, from peer: Peer) -> PreparedCommand {
         { await handle(command, from: peer) }
     }

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import TaskQueue
 
 /// Who is at the other end of a connection, as the kernel says it (SO_PEERCRED, unix(7)): the credentials of the
 /// process at the moment that it connected, whatever it has become since.
@@ -10,6 +11,8 @@ package struct Peer: Sendable, Hashable {
     package let pid: Int32
     /// The primary group, and the supplementary ones where the kernel tells them.
     package let groups: [UInt32]
+    /// The open files that it passed on this connection.
+    package let files = ReceivedFiles()
 
     package init(uid: UInt32, gid: UInt32, pid: Int32, supplementaryGroups: [UInt32] = []) {
         self.uid = uid
@@ -30,6 +33,17 @@ package struct Peer: Sendable, Hashable {
         self.init(
             uid: words[1], gid: words[2], pid: Int32(bitPattern: words[0]),
             supplementaryGroups: Self.supplementaryGroups(ofSocket: descriptor))
+    }
+
+    package static func == (one: Peer, other: Peer) -> Bool {
+        one.uid == other.uid && one.gid == other.gid && one.pid == other.pid && one.groups == other.groups
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(uid)
+        hasher.combine(gid)
+        hasher.combine(pid)
+        hasher.combine(groups)
     }
 
     /// A process is in no more (credentials(7), NGROUPS_MAX).

@@ -5,6 +5,7 @@ import TaskQueue
 /// Carries out what clients ask on the queue: commands in, results in the contract's words out.
 package struct QueueHandler: ControlHandler {
     private let queue: TaskQueue
+    private let descriptors: DescriptorShares
     private let isAdministrator: @Sendable (Peer) -> Bool
     private let about: @Sendable () -> About
     private let problems: @Sendable () async -> [String]
@@ -52,13 +53,14 @@ package struct QueueHandler: ControlHandler {
     private static let maximumIDs = 10_000
 
     package init(
-        queue: TaskQueue, isAdministrator: @escaping @Sendable (Peer) -> Bool,
+        queue: TaskQueue, descriptors: DescriptorShares = .init(), isAdministrator: @escaping @Sendable (Peer) -> Bool,
         about: @escaping @Sendable () -> About,
         problems: @escaping @Sendable () async -> [String] = { [] },
         reload: @escaping @Sendable () async -> Result<[String], ReloadRefusal>,
         shutDown: @escaping @Sendable () -> Void
     ) {
         self.queue = queue
+        self.descriptors = descriptors
         self.isAdministrator = isAdministrator
         self.about = about
         self.problems = problems
@@ -67,7 +69,7 @@ package struct QueueHandler: ControlHandler {
     }
 
     private func caller(_ peer: Peer) -> Caller {
-        Caller(uid: peer.uid, groups: peer.groups, isAdministrator: isAdministrator(peer))
+        Caller(uid: peer.uid, groups: peer.groups, isAdministrator: isAdministrator(peer), files: peer.files)
     }
 
     package func handle(_ command: Command, from peer: Peer) async -> Result<any Encodable & Sendable, RPCError> {
@@ -76,6 +78,25 @@ package struct QueueHandler: ControlHandler {
         } catch {
             return .failure(Self.rpcError(error))
         }
+    }
+
+    package func receive(
+        _ parameters: SourceReceiveParameters, from peer: Peer
+    ) -> Result<DescriptorShares.Reservation, RPCError> {
+        let most = SourceReceiveParameters.maximum
+        guard 1...most ~= parameters.count else {
+            return .failure(RPCError(FieldError(field: "count", message: "must be from 1 to \(most)")))
+        }
+        // Those of the message before make room.
+        peer.files.replace(with: [])
+        guard let room = descriptors.reserve(parameters.count, for: peer.uid) else {
+            return .failure(
+                .refused(
+                    .quota,
+                    "the daemon holds as many files open for uploads as it may (\(DescriptorShares.perUser) of one user); "
+                        + "try again when some have been sent, or ask the administrator for uploads.roots"))
+        }
+        return .success(room)
     }
 
     /// The entries of a long list are judged while those before them are being written.
@@ -171,6 +192,11 @@ package struct QueueHandler: ControlHandler {
                         batch: totals.batch, tasks: Self.byName(totals.counts), bytesDone: totals.bytesDone,
                         bytesTotal: totals.bytesTotal, outcome: totals.outcome)
                 })
+        case .sourceAttach(let parameters):
+            try await queue.attach(parameters.descriptor, to: parameters.id, by: caller)
+            return Acknowledgement()
+        case .sourceReceive:
+            throw RPCError.invalidRequest("files need a connection of their own")
         case .daemonStatus: return try await status(caller)
         case .daemonLimits(let parameters): return try await limits(parameters, caller)
         case .daemonReload:

@@ -41,8 +41,8 @@ enum RequestCost {
             case .matching: return changing(nil)
             }
         case .taskCount, .queueList, .queueCommit: return 1 << 20
-        case .taskAdd, .taskGet, .taskMove, .queueBegin, .queuePut, .queueAbort, .daemonStatus, .daemonLimits,
-            .daemonReload, .daemonShutdown, .eventsSubscribe:
+        case .taskAdd, .taskGet, .taskMove, .queueBegin, .queuePut, .queueAbort, .sourceReceive,
+            .sourceAttach, .daemonStatus, .daemonLimits, .daemonReload, .daemonShutdown, .eventsSubscribe:
             return nil
         }
     }

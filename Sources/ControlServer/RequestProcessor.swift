@@ -2,6 +2,7 @@ import ControlProtocol
 import FoundationEssentials
 import NIOCore
 import TaskModel
+import TaskQueue
 
 /// Turns one line into one answer.
 struct RequestProcessor: Sendable {
@@ -14,6 +15,8 @@ struct RequestProcessor: Sendable {
         var answer: ByteBuffer?
         /// A subscription to serve once the answer is on its way.
         var subscription: EventSubscription?
+        /// Room for the open files that the client sends once it has the answer.
+        var room: DescriptorShares.Reservation?
     }
 
     /// - Parameter isSubscribed: the connection has its stream of events already.
@@ -23,7 +26,8 @@ struct RequestProcessor: Sendable {
         case .failure(let error):
             reply.answer = Self.errorLine(error)
         case .success(.single(let request, let prepared)):
-            let text = await carryOut(request, prepared, isSubscribed: isSubscribed, into: &reply)
+            let text = await carryOut(
+                request, prepared, isAlone: true, isSubscribed: isSubscribed, into: &reply)
             reply.answer = text.map { Self.line([$0], isBatch: false) }
         case .success(.batch(let requests)):
             var texts: [Data] = []
@@ -106,7 +110,7 @@ struct RequestProcessor: Sendable {
 
     private func prepare(_ request: IncomingRequest) -> PreparedCommand? {
         switch request.command {
-        case .success(.eventsSubscribe), .failure: nil
+        case .success(.eventsSubscribe), .success(.sourceReceive), .failure: nil
         case .success(let command): handler.prepare(command, from: peer)
         }
     }
@@ -115,7 +119,8 @@ struct RequestProcessor: Sendable {
 
     /// - Returns: the answer, or `nil` for a notification.
     private func carryOut(
-        _ request: IncomingRequest, _ prepared: PreparedCommand? = nil, isSubscribed: Bool, into reply: inout Reply
+        _ request: IncomingRequest, _ prepared: PreparedCommand? = nil, isAlone: Bool = false, isSubscribed: Bool,
+        into reply: inout Reply
     ) async -> Data? {
         switch request.command {
         case .failure(let error):
@@ -128,6 +133,17 @@ struct RequestProcessor: Sendable {
             case .success(let subscription):
                 reply.subscription = subscription
                 return Self.success(request.id, EventsSubscribeResult(last: subscription.last))
+            case .failure(let error):
+                return Self.failure(request.id, error)
+            }
+        case .success(.sourceReceive(let parameters)):
+            guard isAlone, request.id != nil else {
+                return Self.failure(request.id, .invalidRequest("source.receive needs a line and an id of its own"))
+            }
+            switch handler.receive(parameters, from: peer) {
+            case .success(let room):
+                reply.room = room
+                return Self.success(request.id, Acknowledgement())
             case .failure(let error):
                 return Self.failure(request.id, error)
             }

@@ -1,5 +1,6 @@
 import ControlProtocol
 import TaskModel
+import TaskQueue
 
 /// Answers every command with the same error: for a daemon that cannot start and is asked all the same.
 package struct UnavailableHandler: ControlHandler {
@@ -11,6 +12,12 @@ package struct UnavailableHandler: ControlHandler {
     }
 
     package func handle(_ command: Command, from peer: Peer) async -> Result<any Encodable & Sendable, RPCError> {
+        .failure(error())
+    }
+
+    package func receive(
+        _ parameters: SourceReceiveParameters, from peer: Peer
+    ) -> Result<DescriptorShares.Reservation, RPCError> {
         .failure(error())
     }
 

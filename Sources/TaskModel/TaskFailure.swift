@@ -33,6 +33,8 @@ public struct ErrorCode: RawRepresentable, Hashable, Codable, Sendable, CustomSt
     /// Another process is at work on the download's part file.
     public static let partInUse = ErrorCode(rawValue: "part-in-use")
     public static let sourceChanged = ErrorCode(rawValue: "source-changed")
+    /// The open file that was passed for an upload was closed before it was sent.
+    public static let sourceLost = ErrorCode(rawValue: "source-lost")
     public static let tooLarge = ErrorCode(rawValue: "too-large")
     public static let quota = ErrorCode(rawValue: "quota")
     public static let invalid = ErrorCode(rawValue: "invalid")

@@ -18,12 +18,15 @@ public struct TaskSecrets: Codable, Sendable, Equatable {
     public var form: [String]?
     /// The groups of whoever asked: no secret, but of no use to anyone else.
     package var groups: [UInt32]?
+    /// The name of the open file that was passed for an upload.
+    package var passedSource: String?
 
     public var isEmpty: Bool { url == nil && isOfURLAlone }
 
     var isOfURLAlone: Bool {
         mirrors == nil && checksumURL == nil && headers == nil && user == nil && password == nil && proxy == nil
             && referer == nil && cookies == nil && form == nil && groups == nil
+            && passedSource == nil
     }
 
     public init() {}
@@ -64,6 +67,7 @@ extension TaskSpecification {
             groups = []
         }
         change { details in
+            swap(&secrets.passedSource, &details.passedSource)
             swap(&secrets.user, &details.user)
             swap(&secrets.password, &details.password)
             swap(&secrets.proxy, &details.proxy)
@@ -87,6 +91,7 @@ extension TaskSpecification {
         if let kept = secrets.headers { headers = kept }
         if let kept = secrets.form { form = kept }
         if let kept = secrets.groups { groups = kept }
+        if let kept = secrets.passedSource { passedSource = kept }
         user = secrets.user
         password = secrets.password
         proxy = secrets.proxy

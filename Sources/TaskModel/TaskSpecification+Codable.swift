@@ -4,7 +4,7 @@ extension TaskSpecification: Codable {
         case checksum, checksumURL, size
         case pieceHashes, connections, limit, headers, user, password, cookies
         case userAgent, referer, proxy, caCertificates, priority, maxSize, startAt, startAtText, afterTask
-        case onConflict, noMtime, shared
+        case onConflict, noMtime, shared, descriptor
         case batch, key, paused
         /// Read only: another way to write the priority of that name.
         case now
@@ -74,6 +74,7 @@ extension TaskSpecification: Codable {
             case .onConflict: details.onConflict = try word(key)
             case .noMtime: details.noMtime = try value(key, "true or false") ?? false
             case .shared: details.shared = try value(key, "true or false") ?? false
+            case .descriptor: details.descriptor = try value(key, "the number of a file of the last source.receive")
             case .batch: batch = try value(key, "a string")
             case .key: self.key = try value(key, "a string")
             case .paused: details.paused = try value(key, "true or false") ?? false
@@ -128,6 +129,7 @@ extension TaskSpecification: Codable {
         try container.encodeIfPresent(onConflict, forKey: .onConflict)
         if noMtime { try container.encode(noMtime, forKey: .noMtime) }
         if shared { try container.encode(shared, forKey: .shared) }
+        try container.encodeIfPresent(descriptor, forKey: .descriptor)
         if paused { try container.encode(paused, forKey: .paused) }
     }
 }

@@ -63,6 +63,8 @@ struct DetailValues: Sendable, Equatable {
     var paused: Bool = false
     var shared: Bool = false
     var groups: [UInt32] = []
+    var descriptor: Int?
+    var passedSource: String?
 }
 
 /// Shared by the copies of a specification.
@@ -227,6 +229,18 @@ extension TaskSpecification {
         get { details?.values.groups ?? [] }
         set { change { $0.groups = newValue } }
     }
+    /// Upload, in `task.add` alone: which of the open files of the last `source.receive` is ``file``, from 0 on. The
+    /// daemon takes it where the user's rights to the path are not enough, or not known.
+    public var descriptor: Int? {
+        get { details?.values.descriptor }
+        set { change { $0.descriptor = newValue } }
+    }
+    /// Upload: the name under which the daemon keeps the open file that was passed to it. Kept with the secrets, and no
+    /// field of the JSON.
+    package var passedSource: String? {
+        get { details?.values.passedSource }
+        set { change { $0.passedSource = newValue } }
+    }
     /// Leave the file's time at the moment of its arrival.
     public var noMtime: Bool {
         get { details?.values.noMtime ?? false }
@@ -292,6 +306,7 @@ extension TaskSpecification {
             try Self.refuse(contentType, "contentType", "belongs to uploads")
             try Self.refuse(form.first, "form", "belongs to uploads")
             try Self.refuse(fileField, "fileField", "belongs to uploads")
+            try Self.refuse(descriptor, "descriptor", "belongs to uploads")
         case .upload:
             try Self.refuse(output, "output", "belongs to downloads")
             try Self.refuse(directory, "directory", "belongs to downloads")

@@ -1,3 +1,4 @@
+import Glibc
 import TaskModel
 import TaskStore
 import Transfer
@@ -9,11 +10,14 @@ package struct Caller: Sendable, Equatable {
     package var groups: [UInt32]
     /// Sees and changes everyone's tasks.
     package var isAdministrator: Bool
+    /// The open files that it passed.
+    package var files: ReceivedFiles?
 
-    package init(uid: UInt32, groups: [UInt32] = [], isAdministrator: Bool) {
+    package init(uid: UInt32, groups: [UInt32] = [], isAdministrator: Bool, files: ReceivedFiles? = nil) {
         self.uid = uid
         self.groups = groups
         self.isAdministrator = isAdministrator
+        self.files = files
     }
 
     /// Of an account as the system knows it, for what asks without a process of its own.
@@ -38,6 +42,16 @@ struct Admission {
     private(set) var places: [PlacedTask] = []
     private var known: Set<DownloadPlace> = []
     private var admitted = 0
+    /// The open files that tasks admitted so far are to be sent from.
+    private(set) var passed: [PassedTask] = []
+
+    /// A task with the open file that is its source.
+    struct PassedTask: Sendable {
+        var name: String
+        var file: PassedFile
+        /// The position of the task.
+        var index: Int
+    }
 
     struct PlacedTask: Sendable {
         var place: DownloadPlace
@@ -72,7 +86,7 @@ struct Admission {
             path = try destination(specification, owner: caller.uid)
         case .upload:
             path = specification.file ?? ""
-            try checkSource(path)
+            try settleSource(&specification)
             noteGroups(&specification)
         }
         if let id = specification.afterTask, !knows(id) {
@@ -225,13 +239,49 @@ struct Admission {
         return place
     }
 
-    private func checkSource(_ path: String) throws(FieldError) {
+    /// From here on the path alone tells what is sent, or an open file does where the path is not enough.
+    private mutating func settleSource(_ specification: inout TaskSpecification) throws(FieldError) {
+        let descriptor = specification.descriptor
+        specification.descriptor = nil
         do throws(TransferError) {
-            _ = try UploadPermission(settings: settings, user: caller.identity).open(path)
+            _ = try UploadPermission(settings: settings, user: caller.identity).open(specification.file ?? "")
         } catch {
+            guard let descriptor else {
+                throw FieldError(
+                    field: "file", code: error.code == .permissionDenied ? .permissionDenied : .invalid,
+                    message: error.message)
+            }
+            let name = PassedSources.makeName()
+            passed.append(PassedTask(name: name, file: try passedFile(at: descriptor), index: admitted))
+            specification.passedSource = name
+        }
+    }
+
+    /// The open file that the caller passed under a number.
+    func passedFile(at index: Int) throws(FieldError) -> PassedFile {
+        guard let file = caller.files?.file(at: index) else {
+            throw FieldError(field: "descriptor", message: "is none of the files of the last source.receive")
+        }
+        let isTrusted = settings.isTrusted(caller.uid)
+        guard isTrusted || file.parent.map({ !settings.protectedPlaces.inodes.contains($0) }) ?? true else {
             throw FieldError(
-                field: "file", code: error.code == .permissionDenied ? .permissionDenied : .invalid,
-                message: error.message)
+                field: "descriptor", code: .permissionDenied, message: "lies in a directory of the daemon itself")
+        }
+        do throws(PassedFile.Unfitness) {
+            try file.check(isTrusted: isTrusted)
+        } catch {
+            throw FieldError(field: "descriptor", message: Self.message(error))
+        }
+        return file
+    }
+
+    private static func message(_ unfitness: PassedFile.Unfitness) -> String {
+        switch unfitness {
+        case .notRegular: "is not a regular file"
+        case .notReadable: "is not open for reading"
+        case .onAnotherMachine:
+            "is on a network file system or FUSE, which could keep the daemon waiting: upload a copy on a local disk"
+        case .system(let errno): "cannot be used: \(String(cString: strerror(errno)))"
         }
     }
 }

@@ -12,6 +12,7 @@ struct RequestMaker {
     private let store: TaskStore
     private let detachedPlaces: DetachedPlaces
     private let earlierNames: EarlierNames
+    private let passedSources: PassedSources
     /// So many attempts before the last one a source that fails is left for a mirror, whatever it brought.
     private static let lastAttempts = 3
     /// The store's, in the names of part files.
@@ -32,13 +33,14 @@ struct RequestMaker {
 
     init(
         manager: SessionManager, settings: QueueSettings, store: TaskStore, detachedPlaces: DetachedPlaces = .init(),
-        earlierNames: EarlierNames = .init()
+        earlierNames: EarlierNames = .init(), passedSources: PassedSources = .init()
     ) {
         self.manager = manager
         self.settings = settings
         self.store = store
         self.detachedPlaces = detachedPlaces
         self.earlierNames = earlierNames
+        self.passedSources = passedSources
         identity = store.identity
         newestOfEarlierLives = store.newestTaskAtOpening
     }
@@ -65,7 +67,8 @@ struct RequestMaker {
         case .upload:
             // One name for all attempts: what a cut one left on a file server makes way for the next.
             request.uploadName = "\(store.identity)-\(work.record.id)"
-            return .upload(try UploadMaker(manager: manager, settings: settings).make(request, specification, work))
+            let maker = UploadMaker(manager: manager, settings: settings, passedSources: passedSources)
+            return .upload(try maker.make(request, specification, work))
         case .download: return try download(request, specification, work, found)
         }
     }

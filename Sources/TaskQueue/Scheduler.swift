@@ -28,6 +28,7 @@ package actor Scheduler {
     var held: [TaskID: Int] = [:]
     let detachedPlaces = DetachedPlaces()
     private let earlierNames = EarlierNames()
+    private let passedSources: PassedSources
     var isStopping = false
     var networkWatch: Task<Void, Never>?
     /// Something waits for the network, and nothing has completed since.
@@ -84,7 +85,7 @@ package actor Scheduler {
 
     package init(
         store: TaskStore, manager: SessionManager, settings: QueueSettings, clock: QueueClock = .system,
-        logger: Logger, eventsWritten: @escaping @Sendable () -> Void,
+        logger: Logger, passedSources: PassedSources, eventsWritten: @escaping @Sendable () -> Void,
         downloadsEnded: @escaping @Sendable (Set<PartPlace>) -> Void = { _ in }
     ) {
         clockOffset = clock.now() - clock.monotonic()
@@ -93,6 +94,7 @@ package actor Scheduler {
         self.settings = settings
         self.clock = clock
         self.logger = logger
+        self.passedSources = passedSources
         self.eventsWritten = eventsWritten
         self.downloadsEnded = downloadsEnded
         chooser = TaskChooser(store: store, settings: settings)
@@ -176,7 +178,7 @@ package actor Scheduler {
     func makeRequests() -> RequestMaker {
         RequestMaker(
             manager: manager, settings: settings, store: store, detachedPlaces: detachedPlaces,
-            earlierNames: earlierNames)
+            earlierNames: earlierNames, passedSources: passedSources)
     }
 
     private func choose() -> [(work: TaskWork, place: TaskChooser.Place)] {

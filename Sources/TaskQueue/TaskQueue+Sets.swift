@@ -67,9 +67,13 @@ extension TaskQueue {
 
     package func prepare(_ entries: [TaskSpecification], by caller: Caller) throws(QueueError) -> PreparedEntries {
         let now = clock.now()
-        let (tasks, places) = try admit(entries, by: caller, list: "entries", now: now)
+        var caller = caller
+        // Which entries become tasks is not known yet.
+        caller.files = nil
+        let (tasks, admission) = try admit(entries, by: caller, list: "entries", now: now)
         return PreparedEntries(
-            tasks: try stored { () throws(StoreError) in try store.prepare(tasks) }, now: now, places: places)
+            tasks: try stored { () throws(StoreError) in try store.prepare(tasks) }, now: now,
+            places: admission.places)
     }
 
     /// - Returns: the entries in the set so far.

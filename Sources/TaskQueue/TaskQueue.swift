@@ -19,6 +19,7 @@ package final class TaskQueue: Sendable {
     /// Before any task of this life was added.
     private let beginning: Milliseconds
     let placeGuard: PlaceGuard
+    let passedSources: PassedSources
     private let clockWatch = Mutex<Task<Void, Never>?>(nil)
     /// What sets have left is being deleted.
     let isSweeping = Mutex(false)
@@ -27,10 +28,14 @@ package final class TaskQueue: Sendable {
     /// When something was last heard of each set that is being put together, of a clock that no one sets.
     let openSets = Mutex<[Int64: Milliseconds]>([:])
 
-    /// - Parameter agent: the `User-Agent` of tasks that name none.
+    /// - Parameters:
+    ///   - agent: the `User-Agent` of tasks that name none.
+    ///   - descriptors: limits on the open files that are passed for uploads.
+    ///   - keeper: keeps them open from one life of the daemon to the next.
     package init(
         store: TaskStore, settings: QueueSettings, session: SessionConfiguration, agent: String,
-        clock: QueueClock = .system, logger: Logger
+        clock: QueueClock = .system, logger: Logger, descriptors: DescriptorShares = .init(),
+        keeper: (any DescriptorKeeper)? = nil
     ) throws(TransferError) {
         self.store = store
         self.logger = logger
@@ -41,13 +46,17 @@ package final class TaskQueue: Sendable {
         let hub = EventHub(store: store)
         self.hub = hub
         placeGuard = PlaceGuard(clock: clock)
+        let passedSources = PassedSources(shares: descriptors, keeper: keeper ?? NoDescriptorKeeper())
+        self.passedSources = passedSources
         let housekeeper = Housekeeper(store: store, settings: settings, clock: clock, logger: logger)
         self.housekeeper = housekeeper
         let leftoverParts = LeftoverParts(store: store, settings: settings, clock: clock, logger: logger)
         self.leftoverParts = leftoverParts
         let scheduler = Scheduler(
             store: store, manager: try sessions.make(settings), settings: settings, clock: clock, logger: logger,
+            passedSources: passedSources,
             eventsWritten: {
+                passedSources.removeEnded(in: store, logger)
                 Task {
                     await hub.notify()
                     await housekeeper.notify()
@@ -155,11 +164,26 @@ package final class TaskQueue: Sendable {
         _ specifications: [TaskSpecification], by caller: Caller
     ) async throws(QueueError) -> (ids: [TaskID], found: [TaskID]) {
         let now = clock.now()
-        let (tasks, places) = try admit(specifications, by: caller, list: "tasks", now: now)
-        try await judge(places, list: "tasks")
+        let (tasks, admission) = try admit(specifications, by: caller, list: "tasks", now: now)
+        try await judge(admission.places, list: "tasks")
         let quota = settings.quota
-        let outcomes = try await stored { () async throws(StoreError) in
-            try await store.add(tasks, quota: quota, now: now)
+        // A task may begin as soon as it is written down.
+        for task in admission.passed { passedSources.insert(task.file, named: task.name, owner: caller.uid) }
+        let outcomes: [AddOutcome]
+        do throws(QueueError) {
+            outcomes = try await stored { () async throws(StoreError) in
+                try await store.add(tasks, quota: quota, now: now)
+            }
+        } catch {
+            for task in admission.passed { passedSources.remove(task.name) }
+            throw error
+        }
+        for task in admission.passed {
+            if case .added(let id) = outcomes[task.index] {
+                passedSources.settle(task.name, for: id)
+            } else {
+                passedSources.remove(task.name)
+            }
         }
         await changed()
         let found = outcomes.filter { outcome in
@@ -169,10 +193,10 @@ package final class TaskQueue: Sendable {
     }
 
     /// - Parameter list: the parameter that the specifications came in, for messages.
-    /// - Returns: also where they go.
+    /// - Returns: also where they go, and the open files that they are sent from.
     func admit(
         _ specifications: [TaskSpecification], by caller: Caller, list: String, now: Milliseconds
-    ) throws(QueueError) -> ([NewTask], [Admission.PlacedTask]) {
+    ) throws(QueueError) -> ([NewTask], Admission) {
         var admission = Admission(
             settings: settings, caller: caller, now: now,
             knows: { [store] id in ((try? store.record(id, owner: caller.scope)) ?? nil) != nil })
@@ -186,7 +210,7 @@ package final class TaskQueue: Sendable {
                     FieldError(field: "\(list)[\(index)].\(error.field)", code: error.code, message: error.message))
             }
         }
-        return (tasks, admission.places)
+        return (tasks, admission)
     }
 
     /// - Parameter list: as of ``admit(_:by:list:now:)``.
@@ -198,7 +222,31 @@ package final class TaskQueue: Sendable {
                 field: "\(list)[\(found.index)].directory", code: found.code, message: found.message))
     }
 
+    /// Takes an open file that the caller passed as the source of an upload for which one was passed before and is open
+    /// no more.
+    package func attach(_ index: Int, to id: TaskID, by caller: Caller) async throws(QueueError) {
+        let work = try stored { () throws(StoreError) in try store.work(for: id) }
+        guard let work, caller.scope == nil || work.record.owner == caller.uid else {
+            throw .refused(.unknownTask, "there is no task \(id)")
+        }
+        // What is sent with another user's secrets, she alone says.
+        guard work.record.owner == caller.uid || settings.isTrusted(caller.uid) else {
+            throw .refused(.permissionDenied, "the source of another user's task is hers to pass")
+        }
+        guard let name = work.secrets.passedSource, passedSources.file(named: name) == nil else {
+            throw .refused(.wrongState, "task \(id) waits for no open file")
+        }
+        let admission = Admission(settings: settings, caller: caller, now: clock.now())
+        do throws(FieldError) {
+            passedSources.insert(try admission.passedFile(at: index), named: name, owner: work.record.owner)
+        } catch {
+            throw .field(error)
+        }
+        passedSources.settle(name, for: id)
+    }
+
     func changed() async {
+        passedSources.removeEnded(in: store, logger)
         _ = await scheduler.settleDependencies()
         await scheduler.wake()
         await hub.notify()

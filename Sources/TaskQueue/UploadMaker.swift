@@ -7,6 +7,7 @@ import Transfer
 struct UploadMaker {
     let manager: SessionManager
     let settings: QueueSettings
+    let passedSources: PassedSources
 
     /// An upload about to begin, with what is to be kept of its source.
     struct Upload {
@@ -24,7 +25,7 @@ struct UploadMaker {
         let path = specification.file ?? ""
         // Who may send it is judged anew each time, of the file that is open.
         let user = UserIdentity(uid: work.record.owner, groups: specification.groups)
-        let source = try UploadPermission(settings: settings, user: user).open(path)
+        let source = try open(path, specification, as: user)
         let identity = SourceIdentity(of: source, for: shown)
         try work.resumeData.flatMap { SourceIdentity(bytes: $0, for: shown) }?.check(source)
 
@@ -40,6 +41,21 @@ struct UploadMaker {
         let upload = manager.upload(body, with: request).validate(statusCode: success)
         upload.stream { _ in }
         return Upload(request: upload, source: identity)
+    }
+
+    private func open(
+        _ path: String, _ specification: TaskSpecification, as user: UserIdentity
+    ) throws(TransferError) -> UploadSource {
+        if let name = specification.passedSource, let file = passedSources.file(named: name) {
+            return try UploadSource(file, path: path)
+        }
+        do throws(TransferError) {
+            return try UploadPermission(settings: settings, user: user).open(path)
+        } catch {
+            guard specification.passedSource != nil else { throw error }
+            throw TransferError(
+                .sourceLost, "the daemon has begun anew and no longer has the file open that dlctl passed to it")
+        }
     }
 
     private func body(

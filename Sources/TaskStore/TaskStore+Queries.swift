@@ -47,6 +47,19 @@ extension TaskStore {
         }
     }
 
+    /// Those of `ids` whose tasks may still run: they have neither completed nor been cancelled.
+    package func unfinished(_ ids: [TaskID]) throws(StoreError) -> Set<TaskID> {
+        try read { database in
+            Set(
+                try database.rows(
+                    """
+                    SELECT id FROM task
+                    WHERE id IN (SELECT value FROM json_each(?)) AND state NOT IN ('completed', 'cancelled')
+                    """, [Self.list(ids)]
+                ) { row in TaskID(try row.integer(0)) })
+        }
+    }
+
     /// The number of tasks that match, by owner; owners without one are left out.
     ///
     /// - Parameter owner: as of ``PageQuery``.

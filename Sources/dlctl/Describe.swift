@@ -87,6 +87,8 @@ enum Describe {
         case .urlExpired: remedyForExpired("\(task.id)") + " (what was fetched stays)"
         case .sourceChanged where task.error?.message.hasPrefix("there is no file") == true:
             "put the file back, then: dlctl resume \(task.id)"
+        case .sourceChanged where task.error?.code == .sourceLost:
+            "dlctl resume \(task.id), by its owner, passes the file again"
         case .sourceChanged: "dlctl resume \(task.id) sends the file as it is then"
         case .auth: "say who you are: dlctl set \(task.id) --user NAME --password-file FILE (or --header 'K: V')"
         default: nil

@@ -84,6 +84,7 @@ extension Context {
         _ make: (ControlClient, TaskSelectionParameters) throws -> TaskChangeResult
     ) throws {
         let client = try connect()
+        if deed == .resume || deed == .retry { try passLostSources(calls, deed, client: client) }
         var result = TaskChangeResult(changed: 0)
         for call in calls {
             let part = try make(client, call)

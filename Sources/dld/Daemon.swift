@@ -94,17 +94,19 @@ struct Daemon: Service {
     private let reloader: Reloader
     let store: TaskStore
     let queue: TaskQueue
+    /// Limits on the open files that users pass.
+    private let descriptors = DescriptorShares()
     /// Ends the daemon as SIGTERM would.
     let stopRequest: StopRequest
 
-    init(plan: DaemonPlan, planner: DaemonPlanner, logger: Logger) throws {
+    init(plan: DaemonPlan, planner: DaemonPlanner, descriptorStore: DescriptorStore, logger: Logger) throws {
         self.plan = plan
         self.logger = logger
         stopRequest = StopRequest()
         store = try TaskStore(directory: plan.stateDirectory) { logger.critical("\($0)") }
         queue = try TaskQueue(
             store: store, settings: plan.queueSettings, session: plan.session, agent: plan.session.userAgent,
-            logger: logger)
+            logger: logger, descriptors: descriptors, keeper: descriptorStore)
         access = CurrentAccess(plan.access)
         reloader = Reloader(planner: planner, plan: plan, queue: queue, access: access, logger: logger)
     }
@@ -153,7 +155,7 @@ struct Daemon: Service {
         let started = QueueClock.system.monotonic()
         let (plan, queue, reloader, stopRequest) = (plan, queue, reloader, stopRequest)
         let handler = QueueHandler(
-            queue: queue, isAdministrator: { access.rule.isAdministrator($0) },
+            queue: queue, descriptors: descriptors, isAdministrator: { access.rule.isAdministrator($0) },
             about: {
                 QueueHandler.About(
                     version: Release.version, pid: getpid(), uptime: QueueClock.system.monotonic() - started,

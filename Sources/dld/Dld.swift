@@ -91,10 +91,11 @@ struct Dld: AsyncParsableCommand {
         cdescriptors_keep()
         SchedulingPolicy.becomeBatch()
 
+        let inherited = checkConfig ? ServiceManager.Inherited() : ServiceManager.inherited()
         let planner = DaemonPlanner(
             surroundings: surroundings, configurationFile: config, socket: socket, stateDirectory: stateDirectory,
             downloadDirectory: downloadDirectory, logLevel: logLevel.flatMap(Logger.Level.init(rawValue:)),
-            inheritedSockets: checkConfig ? [] : ServiceManager.listeningSockets())
+            inheritedSockets: inherited.sockets)
         if checkConfig {
             do throws(StartupFailure) {
                 try ConfigurationCheck(planner: planner).run()
@@ -105,7 +106,9 @@ struct Dld: AsyncParsableCommand {
             return
         }
         let logger = Self.makeLogger(surroundings)
-        let startup = Startup(planner: planner, queueFile: queue, exitsWhenDone: exitWhenDone, logger: logger)
+        let startup = Startup(
+            planner: planner, queueFile: queue, exitsWhenDone: exitWhenDone,
+            descriptorStore: DescriptorStore(inherited), logger: logger)
         let prepared = try await Self.prepare(startup, logger)
         let status = try await Self.serve(prepared.daemon, prepared.batch, exitWhenDone: exitWhenDone, logger)
         withExtendedLifetime(prepared) {}

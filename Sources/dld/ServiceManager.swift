@@ -3,12 +3,33 @@ import Glibc
 
 /// What systemd and a service it started tell each other (sd_notify(3), sd_listen_fds(3)); nothing where it did not.
 enum ServiceManager {
-    /// Sockets that systemd listens on for us.
-    static func listeningSockets() -> [Int32] {
+    /// What systemd passed to this process.
+    struct Inherited: Sendable {
+        /// Sockets that it listens on for us.
+        var sockets: [Int32] = []
+        /// What ``DescriptorStore`` had it keep.
+        var kept: [(label: String, descriptor: Int32)] = []
+    }
+
+    static func inherited() -> Inherited {
+        var names: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
         // 1: the variables are not handed on to children.
-        let count = sd_listen_fds(1)
-        guard count > 0 else { return [] }
-        return (0..<count).map { 3 + $0 }  // SD_LISTEN_FDS_START
+        let count = sd_listen_fds_with_names(1, &names)
+        var inherited = Inherited()
+        guard count > 0 else { return inherited }
+        for index in 0..<count {
+            let descriptor = 3 + index  // SD_LISTEN_FDS_START
+            let name = names?[Int(index)]
+            let label = name.map { String(cString: $0) } ?? ""
+            free(name)
+            if label.hasPrefix(DescriptorStore.prefix) {
+                inherited.kept.append((String(label.dropFirst(DescriptorStore.prefix.count)), descriptor))
+            } else {
+                inherited.sockets.append(descriptor)
+            }
+        }
+        free(names)
+        return inherited
     }
 
     /// The configuration is being read again (sd_notify(3), `RELOADING=1`).

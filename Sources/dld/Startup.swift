@@ -45,6 +45,7 @@ struct Startup: Sendable {
     /// As it was given with `--queue`.
     let queueFile: String?
     let exitsWhenDone: Bool
+    let descriptorStore: DescriptorStore
     let logger: Logger
 
     struct Prepared: Sendable {
@@ -77,7 +78,7 @@ struct Startup: Sendable {
         LogLevelSwitch.level = plan.logLevel
         let lock = try Self.failing(StartupFailure.Exit.failure) { try StateLock(directory: plan.stateDirectory) }
         let daemon = try Self.failing(StartupFailure.Exit.failure) {
-            try Daemon(plan: plan, planner: planner, logger: logger)
+            try Daemon(plan: plan, planner: planner, descriptorStore: descriptorStore, logger: logger)
         }
         return Prepared(daemon: daemon, batch: batch, lock: lock)
     }

@@ -37,6 +37,8 @@ enum ExtremeRequests {
         case .taskMove: ["id": "1", "first": "true"]
         case .queuePut: ["queue": "1", "entries": "[\(task([:]))]"]
         case .queueCommit, .queueAbort: ["queue": "1"]
+        case .sourceReceive: ["count": "1"]
+        case .sourceAttach: ["id": "1", "descriptor": "0"]
         case .taskList, .taskCount, .queueBegin, .queueList, .daemonStatus, .daemonLimits, .daemonReload,
             .daemonShutdown, .eventsSubscribe:
             [:]

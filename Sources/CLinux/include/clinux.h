@@ -79,6 +79,20 @@ int linux_openat_name(int dirfd, const char *name);
 // capacity of them. Returns how many there are, or -1.
 int linux_peer_groups(int fd, uint32_t *groups, int capacity);
 
+#define LINUX_O_PATH 010000000
+
+// As many descriptors as one message takes (SCM_MAX_FD of the kernel's include/net/scm.h).
+#define LINUX_MOST_DESCRIPTORS 253
+
+// Sends one byte with `count` open descriptors over a Unix stream socket (SCM_RIGHTS, unix(7)), without waiting.
+// Returns 1, or -1.
+ssize_t linux_send_descriptors(int socket, char byte, const int *descriptors, int count);
+
+// Receives one byte and the descriptors that came with it, without waiting. `descriptors` has room for
+// LINUX_MOST_DESCRIPTORS; they are close-on-exec. Where some of them could not be delivered, all are closed and the
+// call fails with EMFILE. Returns 1, 0 at the end of the stream, or -1.
+ssize_t linux_receive_descriptors(int socket, char *byte, int *descriptors, int *count);
+
 // Sets the time of the last change, and leaves that of the last access.
 int linux_set_modification_time(int fd, int64_t seconds);
 

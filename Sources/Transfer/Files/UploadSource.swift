@@ -51,6 +51,13 @@ public final class UploadSource: Sendable {
         try self.init(FileDescriptorOwner(raw), path: path)
     }
 
+    /// Takes a file that its user opened, in the state that it is in now.
+    ///
+    /// - Parameter path: for messages.
+    package convenience init(_ file: PassedFile, path: String) throws(TransferError) {
+        try self.init(file.descriptor, path: path)
+    }
+
     private static let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
 
     private init(_ descriptor: FileDescriptorOwner, path: String) throws(TransferError) {

@@ -68,7 +68,7 @@ public enum RetryClass: Sendable, Equatable {
             case .resolverUnavailable, .unreachable: .whenNetworkChanges
             case .diskFull: .whenDiskHasRoom
             case .io, .volumeDetached, .partInUse: .whenSystemRecovers
-            case .sourceChanged: .whenSourceIsRight
+            case .sourceChanged, .sourceLost: .whenSourceIsRight
             case .loginRefused, .authenticationFailed: .whenAuthorised
             case .httpStatus: Self.status(error.httpStatus ?? 0)
             default: .never

@@ -75,6 +75,8 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
         public static let partInUse = Code(rawValue: "part-in-use")
         /// The file to upload is not the one it was, or is gone.
         public static let sourceChanged = Code(rawValue: "source-changed")
+        /// The open file that was passed for an upload was closed before it was sent.
+        package static let sourceLost = Code(rawValue: "source-lost")
         /// More bytes than the request, the session or the file system allows.
         public static let tooLarge = Code(rawValue: "too-large")
         /// The answer's type is none that was asked for.

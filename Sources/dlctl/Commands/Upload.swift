@@ -89,7 +89,7 @@ struct Upload: DaemonCommand {
             tasks.append(task)
         }
         let client = try context.connect()
-        let added = try context.add(tasks, names: names, client: client)
+        let added = try context.addUploads(tasks, names: names, client: client)
         try context.conclude(added, wait: transfer.wait ? added.ids : nil, client: client)
     }
 

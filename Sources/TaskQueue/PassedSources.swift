@@ -1,0 +1,117 @@
+import Logging
+import Synchronization
+import TaskModel
+import TaskStore
+import Transfer
+
+/// The open files that were passed for uploads: each under a name of its own, which the task's record keeps, until the
+/// task ends.
+package final class PassedSources: Sendable {
+    private struct Entry {
+        var file: PassedFile
+        var owner: UInt32
+        /// The task that it is for, once that is written down.
+        var task: TaskID?
+    }
+
+    private let entries: Mutex<[String: Entry]>
+    private let keeper: any DescriptorKeeper
+    private let shares: DescriptorShares
+
+    init(shares: DescriptorShares = .init(), keeper: any DescriptorKeeper = NoDescriptorKeeper()) {
+        self.shares = shares
+        self.keeper = keeper
+        var entries: [String: Entry] = [:]
+        for (label, descriptor) in keeper.takeKept() {
+            guard let label = Label(text: label) else {
+                PassedFile.close(descriptor)
+                continue
+            }
+            let file = shares.keep(descriptor, of: label.owner)
+            entries[label.name] = Entry(file: file, owner: label.owner, task: label.task)
+        }
+        self.entries = Mutex(entries)
+    }
+
+    /// What the keeper knows a file by.
+    private struct Label {
+        var name: String
+        var task: TaskID
+        var owner: UInt32
+
+        init(name: String, task: TaskID, owner: UInt32) {
+            (self.name, self.task, self.owner) = (name, task, owner)
+        }
+
+        init?(text: String) {
+            let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+            guard parts.count == 4, parts[0] == "source", let task = Int64(parts[2]), let owner = UInt32(parts[3])
+            else { return nil }
+            self.init(name: String(parts[1]), task: TaskID(task), owner: owner)
+        }
+
+        var text: String { "source-\(name)-\(task)-\(owner)" }
+    }
+
+    /// A name that no file has.
+    static func makeName() -> String { String(UInt64.random(in: .min ... .max), radix: 16) }
+
+    var isEmpty: Bool { entries.withLock { $0.isEmpty } }
+
+    /// Keeps `file` for a task that is about to be written down.
+    func insert(_ file: PassedFile, named name: String, owner: UInt32) {
+        entries.withLock { $0[name] = Entry(file: file, owner: owner) }
+    }
+
+    /// Keeps it for `task` from now on, over the end of this process too where there is a keeper.
+    func settle(_ name: String, for task: TaskID) {
+        let entry: Entry? = entries.withLock { entries in
+            entries[name]?.task = task
+            return entries[name]
+        }
+        guard let entry else { return }
+        let label = Label(name: name, task: task, owner: entry.owner)
+        entry.file.withDescriptor { keeper.keep($0, as: label.text) }
+    }
+
+    /// - Returns: `nil` where it was closed, in an earlier life of the daemon perhaps.
+    func file(named name: String) -> PassedFile? { entries.withLock { $0[name]?.file } }
+
+    func remove(_ name: String) {
+        let entry = entries.withLock { $0.removeValue(forKey: name) }
+        guard let entry, let task = entry.task else { return }
+        keeper.letGo(of: Label(name: name, task: task, owner: entry.owner).text)
+    }
+
+    /// Closes the files of tasks that completed, were cancelled or are gone. One that failed may be tried again.
+    func removeEnded(in store: TaskStore, _ logger: Logger) {
+        let settled = entries.withLock { entries in
+            entries.compactMap { name, entry in entry.task.map { (name: name, task: $0) } }
+        }
+        guard !settled.isEmpty else { return }
+        do throws(StoreError) {
+            let alive = try store.unfinished(settled.map(\.task))
+            for (name, task) in settled where !alive.contains(task) { remove(name) }
+        } catch {
+            // They are closed the next time.
+            logger.debug("cannot look for uploads that ended", metadata: ["error": "\(error)"])
+        }
+    }
+}
+
+/// Keeps descriptors open while this process ends and another one begins, as systemd's descriptor store does.
+package protocol DescriptorKeeper: Sendable {
+    /// The descriptors that were kept when this process began, each with its label; they are the caller's from now on.
+    func takeKept() -> [(label: String, descriptor: Int32)]
+    /// Keeps a copy of `descriptor`.
+    func keep(_ descriptor: Int32, as label: String)
+    /// Closes the copy.
+    func letGo(of label: String)
+}
+
+/// Nothing outlives the process.
+struct NoDescriptorKeeper: DescriptorKeeper {
+    func takeKept() -> [(label: String, descriptor: Int32)] { [] }
+    func keep(_ descriptor: Int32, as label: String) {}
+    func letGo(of label: String) {}
+}

@@ -1,0 +1,57 @@
+import CLinux
+import Glibc
+
+/// A file that another process opened and passed to this one (SCM_RIGHTS, unix(7)). It stays open until the last
+/// reference to it goes.
+package final class PassedFile: Sendable {
+    /// Why a descriptor cannot be the source of an upload.
+    package enum Unfitness: Error, Equatable {
+        case notRegular
+        case notReadable
+        /// Whoever reads it may have to wait for another machine, or for a program of its user's.
+        case onAnotherMachine
+        /// The system's own reason (errno(3)).
+        case system(Int32)
+    }
+
+    let descriptor: FileDescriptorOwner
+    private let released: @Sendable () -> Void
+
+    /// - Parameters:
+    ///   - raw: a descriptor, which belongs to the object from now on.
+    ///   - released: called when the file is no longer needed.
+    package init(taking raw: Int32, released: @escaping @Sendable () -> Void = {}) {
+        descriptor = FileDescriptorOwner(raw)
+        self.released = released
+    }
+
+    deinit { released() }
+
+    /// Closes a descriptor that nobody wants.
+    package static func close(_ raw: Int32) {
+        _ = Glibc.close(raw)  // nothing was written to it
+    }
+
+    /// The descriptor, for those who pass it on.
+    package func withDescriptor<Value>(_ body: (Int32) -> Value) -> Value { body(descriptor.raw) }
+
+    /// The directory of its name, as this process finds it; `nil` where it has none.
+    package var parent: Inode? {
+        var text = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = readlink("/proc/self/fd/\(descriptor.raw)", &text, text.count)
+        guard count > 0, count < text.count, text[0] == CChar(UInt8(ascii: "/")) else { return nil }
+        let path = String(decoding: text[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return path.utf8.lastIndex(of: UInt8(ascii: "/")).flatMap { Inode.at(String(path[...$0])) }
+    }
+
+    /// - Parameter isTrusted: whoever passed it may keep the daemon waiting.
+    package func check(isTrusted: Bool) throws(Unfitness) {
+        var status = stat()
+        guard fstat(descriptor.raw, &status) == 0 else { throw .system(errno) }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw .notRegular }
+        let flags = fcntl(descriptor.raw, F_GETFL)
+        guard flags >= 0 else { throw .system(errno) }
+        guard flags & O_ACCMODE != O_WRONLY, flags & LINUX_O_PATH == 0 else { throw .notReadable }
+        guard isTrusted || !Directory.isOfAnotherMachine(descriptor.raw) else { throw .onAnotherMachine }
+    }
+}

@@ -1,0 +1,97 @@
+import ControlClient
+import ControlProtocol
+import Glibc
+import TaskModel
+
+/// Files that the daemon cannot open by itself, or not for this user: opened here and passed to it.
+struct OpenSources: ~Copyable {
+    private var descriptors: [Int32] = []
+
+    deinit {
+        for descriptor in descriptors { _ = close(descriptor) }  // nothing was written to them
+    }
+
+    /// Opens files for reading.
+    ///
+    /// - Throws: the first that cannot be opened, with its path.
+    init(_ paths: [String]) throws(Failure) {
+        for path in paths {
+            // Nothing blocks on a FIFO.
+            let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+            guard descriptor >= 0 else {
+                let isDenied = errno == EACCES || errno == EPERM
+                throw Failure(
+                    isDenied ? .notPermitted : .failed, code: isDenied ? .permissionDenied : .invalid,
+                    "\(path): \(SystemText.error(errno))")
+            }
+            descriptors.append(descriptor)
+        }
+    }
+
+    func pass(over client: ControlClient) throws(ClientError) {
+        try client.pass(descriptors)
+    }
+}
+
+extension Context {
+    /// Adds uploads; where the daemon may not read a file for this user, or has no way to it, it is opened here.
+    func addUploads(
+        _ tasks: [TaskSpecification], names: FieldNames, client: ControlClient
+    ) throws(Failure) -> AddedTasks {
+        do throws(ClientError) {
+            return AddedTasks(try client.addOrFind(tasks))
+        } catch {
+            guard Self.isAboutSource(error) else { throw Failure(error, names: names) }
+            guard tasks.count <= SourceReceiveParameters.maximum else {
+                throw Failure(error, names: names)
+            }
+        }
+        let sources = try OpenSources(tasks.map { $0.file ?? "" })
+        do throws(ClientError) {
+            try sources.pass(over: client)
+            var tasks = tasks
+            for index in tasks.indices { tasks[index].descriptor = index }
+            return AddedTasks(try client.addOrFind(tasks))
+        } catch {
+            throw Failure(error, names: names)
+        }
+    }
+
+    private static func isAboutSource(_ error: ClientError) -> Bool {
+        guard case .rpc(let answer) = error, let field = answer.data?.field else { return false }
+        return field.hasPrefix("tasks[") && field.hasSuffix("].file")
+    }
+
+    /// Tasks of one call that are looked at, each by itself where ids name them.
+    private static let mostLookedAt = (ids: 1_000, listed: 10_000)
+
+    /// Passes the sources of uploads that wait for them (`source-lost`) anew, as far as they can be opened here.
+    func passLostSources(
+        _ calls: [TaskSelectionParameters], _ deed: SelectionDeed, client: ControlClient
+    ) throws {
+        for call in calls {
+            var lost: [TaskStatus] = []
+            if let ids = call.ids {
+                for id in ids.prefix(Self.mostLookedAt.ids) {
+                    if let task = try client.taskIfKnown(id), Self.hasLostSource(task) { lost.append(task) }
+                }
+            } else {
+                var filter = call.filter ?? TaskFilter()
+                let states = deed.states.filter { $0 != .waiting && filter.states?.contains($0) ?? true }
+                if states.isEmpty { continue }
+                filter.states = states
+                try client.forEachPage(filter: filter, limit: Self.mostLookedAt.listed) { page in
+                    lost += page.filter(Self.hasLostSource)
+                    return true
+                }
+            }
+            for task in lost where task.owner == getuid() {
+                guard let path = task.path, let source = try? OpenSources([path]) else { continue }
+                try source.pass(over: client)
+                try client.attach(task.id, descriptor: 0)
+            }
+        }
+    }
+
+    private static func hasLostSource(_ task: TaskStatus) -> Bool { task.error?.code == .sourceLost }
+}

@@ -1,0 +1,34 @@
+import CSystemd
+import Glibc
+import Synchronization
+import TaskQueue
+
+/// Keeps descriptors with systemd while the service starts anew, also after a crash (`FileDescriptorStoreMax=`,
+/// systemd.service(5)). Where no systemd does, they are closed with the process.
+final class DescriptorStore: DescriptorKeeper {
+    /// Tells them from listening sockets.
+    static let prefix = "dld-"
+
+    private let kept: Mutex<[(label: String, descriptor: Int32)]>
+
+    init(_ inherited: ServiceManager.Inherited) {
+        kept = Mutex(inherited.kept)
+    }
+
+    func takeKept() -> [(label: String, descriptor: Int32)] {
+        kept.withLock { kept in
+            defer { kept = [] }
+            return kept
+        }
+    }
+
+    func keep(_ descriptor: Int32, as label: String) {
+        let state = "FDSTORE=1\nFDNAME=\(Self.prefix)\(label)"
+        // There need be no manager who listens.
+        withUnsafePointer(to: descriptor) { _ = sd_pid_notify_with_fds(0, 0, state, $0, 1) }
+    }
+
+    func letGo(of label: String) {
+        ServiceManager.notify("FDSTOREREMOVE=1\nFDNAME=\(Self.prefix)\(label)")
+    }
+}

@@ -1,0 +1,178 @@
+import CLinux
+import Foundation
+import Glibc
+import TaskModel
+import TestSupport
+import Testing
+
+/// Uploads of files that their users open and pass to the daemon (SCM_RIGHTS), since it has no way to them itself.
+@Suite(
+    "Passed sources", .timeLimit(.minutes(2)), .enabled(if: getuid() == 0, "needs processes of several users"))
+struct PassedSourceTests {
+    private static let (alice, bob, service): (uid_t, uid_t, uid_t) = (61_101, 61_102, 61_100)
+
+    /// A daemon of a user of its own, and a home of alice's to which it has no way.
+    private struct Fixture {
+        let daemon: DaemonProcess
+        let server: ScriptedServer
+        let resource = Resource(size: 300_000, seed: 9)
+        let source: String
+
+        init(_ answers: [ScriptedAnswer] = [.status(201)]) async throws {
+            server = try ScriptedServer(["/in": answers])
+            daemon = try DaemonProcess(
+                configuration: "control: {mode: 0666}\nretry: {base-delay: 50ms}",
+                prefix: ["setpriv", "--reuid", "\(service)", "--regid", "\(service)", "--clear-groups", "--"],
+                mode: 0o755)
+            for path in [daemon.downloads, daemon.stateDirectory, daemon.directory.path] {
+                try #require(chown(path, service, service) == 0)
+            }
+            let home = try daemon.directory.makeDirectory("home")
+            source = home + "/file"
+            try resource.write(to: source)
+            try #require(chown(home, alice, alice) == 0 && chmod(home, 0o700) == 0)
+            try #require(chown(source, alice, alice) == 0 && chmod(source, 0o600) == 0)
+            try await daemon.start()
+        }
+
+        func dlctl(_ uid: uid_t, _ arguments: String...) async throws -> Outcome {
+            try await run(
+                ["setpriv", "--reuid", "\(uid)", "--regid", "\(uid)", "--clear-groups"]
+                    + [DaemonProcess.program("dlctl"), "--socket", daemon.socket] + arguments)
+        }
+
+        /// What came, and whether it is the file.
+        var bodies: [Bool] { server.requests(for: "/in").map { $0.body == resource.bytes } }
+    }
+
+    @Test("a file in a closed home is sent without any upload root, and closed afterwards")
+    func closedHome() async throws {
+        let fixture = try await Fixture()
+        let outcome = try await fixture.dlctl(Self.alice, "upload", "--wait", fixture.source, fixture.server.url("/in"))
+        #expect(outcome.succeeded, "\(outcome.error)")
+        #expect(fixture.bodies == [true])
+        try await eventually(that: "the daemon has closed the file") {
+            try !openFiles(of: fixture.daemon).contains(fixture.source)
+        }
+        let refused = try await fixture.dlctl(Self.bob, "upload", fixture.source, fixture.server.url("/in"))
+        #expect(refused.status == .exited(77), "\(refused)")
+    }
+
+    @Test("several attempts, a pause and a cancelled task use the file as it was passed")
+    func attempts() async throws {
+        let fixture = try await Fixture([.status(503), .status(201)])
+        let added = try await fixture.dlctl(
+            Self.alice, "upload", "--paused", fixture.source, fixture.server.url("/in"))
+        let id = try #require(added.lines.first)
+        // Its name leads elsewhere by now.
+        try #require(rename(fixture.source, fixture.source + ".moved") == 0)
+        #expect(try await fixture.dlctl(Self.alice, "resume", id).succeeded)
+        #expect(try await fixture.dlctl(Self.alice, "wait", id).succeeded)
+        #expect(fixture.bodies.last == true && fixture.bodies.count == 2)
+        let other = try await fixture.dlctl(
+            Self.alice, "upload", "--paused", fixture.source + ".moved", fixture.server.url("/in"))
+        #expect(try openFiles(of: fixture.daemon).contains(fixture.source + ".moved"))
+        #expect(try await fixture.dlctl(Self.alice, "cancel", other.lines.first ?? "").succeeded)
+        try await eventually(that: "the daemon has closed the file") {
+            try !openFiles(of: fixture.daemon).contains(fixture.source + ".moved")
+        }
+    }
+
+    @Test("after a kill the task waits for its file, says so, and resume passes it again")
+    func killed() async throws {
+        let fixture = try await Fixture()
+        let added = try await fixture.dlctl(
+            Self.alice, "upload", "--paused", fixture.source, fixture.server.url("/in"))
+        let id = try #require(added.lines.first)
+        try await fixture.daemon.kill()
+        try await fixture.daemon.start()
+        // Root has no part in it: what it passes would go where alice said.
+        #expect(try await fixture.dlctl(0, "resume", id).succeeded)
+        try await eventually(that: "the task waits for its file") {
+            let shown = try await fixture.dlctl(Self.alice, "show", id).output
+            return shown.contains("source-lost") && shown.contains("dlctl resume \(id)")
+        }
+        #expect(fixture.bodies.isEmpty)
+        #expect(try await fixture.dlctl(Self.alice, "resume", id).succeeded)
+        #expect(try await fixture.dlctl(Self.alice, "wait", id).succeeded)
+        #expect(fixture.bodies == [true])
+    }
+
+    @Test(
+        "A18: what is no file to read, or not what was announced, is refused, and the daemon goes on",
+        arguments: Trick.allCases)
+    func tricks(trick: Trick) async throws {
+        let fixture = try await Fixture()
+        let before = try openFiles(of: fixture.daemon).count
+        let connection = try StreamSocket(path: fixture.daemon.socket)
+        connection.setReadTimeout(10)
+        let place = fixture.daemon.directory
+        let descriptors = try trick.descriptors(in: place)
+        defer { for descriptor in descriptors { close(descriptor) } }
+        let request = #"{"jsonrpc":"2.0","id":1,"method":"source.receive","params":{"count":1}}"#
+        connection.send(request.utf8 + [0x0A])
+        if trick == .early {
+            // It comes with the request, before the daemon is ready.
+            connection.send([0x0A])
+            #expect(try answers(of: connection).contains { $0.contains("error") })
+        } else {
+            #expect(try connection.readLine()?.contains("result") == true)
+            if descriptors.isEmpty {
+                connection.send(trick == .text ? Array("{}\n".utf8) : [0x0A])
+            } else {
+                #expect(
+                    linux_send_descriptors(
+                        connection.descriptor, CChar(UInt8(ascii: "\n")), descriptors, Int32(descriptors.count)) == 1)
+            }
+            let task =
+                #"{"kind":"upload","file":"/none/x","url":"\#(fixture.server.url("/in"))","descriptor":0}"#
+            let add = #"{"jsonrpc":"2.0","id":2,"method":"task.add","params":{"tasks":[\#(task)]}}"#
+            connection.send(add.utf8 + [0x0A])
+            let lines = try answers(of: connection)
+            #expect(lines.first?.contains("error") == true, "\(lines)")
+        }
+        #expect(fixture.daemon.answers)
+        _ = consume connection
+        try await eventually(that: "nothing stays open") { try openFiles(of: fixture.daemon).count <= before }
+    }
+
+    enum Trick: CaseIterable {
+        case nothing, text, early, two, fifo, directory, socket, writeOnly, path, device
+
+        func descriptors(in place: TemporaryDirectory) throws -> [Int32] {
+            switch self {
+            case .nothing, .text, .early: return []
+            case .two: return [open("/etc/passwd", O_RDONLY), open("/etc/passwd", O_RDONLY)]
+            case .fifo:
+                try #require(mkfifo(place.file("fifo"), 0o600) == 0)
+                return [open(place.file("fifo"), O_RDWR)]
+            case .directory: return [open("/etc", O_RDONLY)]
+            case .socket: return [Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)]
+            case .writeOnly: return [open(try place.write("x", to: "writable"), O_WRONLY)]
+            case .path: return [open(try place.write("x", to: "named"), LINUX_O_PATH)]
+            case .device: return [open("/dev/zero", O_RDONLY)]
+            }
+        }
+    }
+
+    /// The lines that come until the daemon closes, two at most.
+    private func answers(of connection: borrowing StreamSocket) throws -> [String] {
+        var lines: [String] = []
+        while lines.count < 2, let line = try connection.readLine() {
+            lines.append(line)
+            if line.contains("error") { break }
+        }
+        return lines
+    }
+}
+
+/// What a daemon has open, by path.
+private func openFiles(of daemon: DaemonProcess) throws -> [String] {
+    let pid = try #require(daemon.pid)
+    return try FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/fd").compactMap { name in
+        var text = [CChar](repeating: 0, count: 4096)
+        let count = readlink("/proc/\(pid)/fd/\(name)", &text, text.count)
+        guard count > 0 else { return nil }
+        return String(decoding: text[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}
