@@ -30,6 +30,9 @@ public enum FileName {
         guard bytes.count <= maximumLength else { throw refuse("is longer than \(maximumLength) bytes") }
     }
 
+    /// Levels of a directory that a task may name: each one that is missing is made, and brought to the disk.
+    static let maximumDepth = 64
+
     /// Whether a person's `directory` can stand as it is: no component climbs.
     ///
     /// - Throws: ``FieldError`` for `field`.
@@ -43,7 +46,9 @@ public enum FileName {
         guard !bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
             throw refuse("holds a control character, such as a line break")
         }
-        for component in bytes.split(separator: UInt8(ascii: "/")) {
+        let components = bytes.split(separator: UInt8(ascii: "/"))
+        guard components.count <= maximumDepth else { throw refuse("has more than \(maximumDepth) levels") }
+        for component in components {
             guard !component.elementsEqual("..".utf8) else {
                 throw refuse("must not climb with ..", code: .pathNotAllowed)
             }

@@ -140,6 +140,7 @@ struct Admission {
     ) throws(FieldError) {
         guard owner != caller.uid, !settings.isTrusted(caller.uid) else { return }
         try checkContent(asked, before)
+        try checkName(asked, before)
         let keepsSecrets = Self.keepsSecrets(asked, before)
         let hasKey = settings.isTrusted(owner)
         if keepsSecrets || hasKey, asked.directory != before.directory {
@@ -183,6 +184,23 @@ struct Admission {
             throw FieldError(
                 field: field, code: .permissionDenied,
                 message: "of another user's upload is not changed by someone who may not upload its file")
+        }
+    }
+
+    /// What is fetched for a task's owner is laid by her rights over files that are hers: under which name, she alone says.
+    private func checkName(_ asked: TaskSpecification, _ before: TaskSpecification) throws(FieldError) {
+        guard before.kind == .download else { return }
+        func refuse(_ field: String, _ message: String) -> FieldError {
+            FieldError(field: field, code: .permissionDenied, message: message)
+        }
+        if asked.output != before.output {
+            throw refuse("output", "of another user's task is hers to change")
+        }
+        let mayReplace = (asked.onConflict ?? settings.onConflict) == .overwrite
+        if mayReplace, asked.output == nil, asked.url != before.url || asked.mirrors != before.mirrors {
+            throw refuse(
+                asked.url != before.url ? "url" : "mirrors",
+                "of another user's task that may overwrite files decides over which: it is hers to change")
         }
     }
 

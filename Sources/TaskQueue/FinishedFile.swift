@@ -7,8 +7,7 @@ struct FinishedFile {
     let record: TaskRecord
     /// The store's.
     let identity: String
-    /// For a task that names no policy.
-    let onConflict: ConflictPolicy
+    let settings: QueueSettings
 
     /// - Returns: `nil` where the task has no such file, or the directory does not let one look.
     var state: FileState? {
@@ -16,11 +15,17 @@ struct FinishedFile {
             let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
         else { return nil }
         let name = FileName.last(of: path)
-        let parent = slash == path.utf8.startIndex ? "/" : String(path[..<slash])
         do throws(TransferError) {
-            let directory = try Directory.open(root: parent)
+            // As each run opens it: a link that leads elsewhere tells nothing of what is there.
+            let specification = record.specification
+            guard
+                let place = try? DownloadPlace(
+                    directory: specification.directory, owner: record.owner, settings: settings),
+                place.path == (slash == path.utf8.startIndex ? "/" : String(path[..<slash]))
+            else { return nil }
+            guard let directory = try place.existing() else { return .missing }
             // A file that was there before the task says nothing of it.
-            if (record.specification.onConflict ?? onConflict) == .skip {
+            if (specification.onConflict ?? settings.onConflict) == .skip {
                 return directory.contains(name) ? .present : .missing
             }
             let owner = RequestMaker.owner(of: record, identity: identity)

@@ -262,7 +262,7 @@ package final class TaskQueue: Sendable {
         }
         var status = await scheduler.statuses(of: [record]).first
         if record.standing.state == .completed {
-            let file = FinishedFile(record: record, identity: store.identity, onConflict: settings.onConflict)
+            let file = FinishedFile(record: record, identity: store.identity, settings: settings)
             status?.fileState = await placeGuard.judge { file.state } ?? nil
         }
         return status

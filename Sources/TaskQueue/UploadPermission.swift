@@ -13,6 +13,8 @@ struct UploadPermission {
     ///   `sourceChanged` where she may see that there is no such file, and what ``UploadSource/init(path:)`` throws.
     func open(_ path: String) throws(TransferError) -> UploadSource {
         if settings.isTrusted(user.uid) { return try UploadSource(path: path) }
+        // Nothing is looked at where nothing may be sent.
+        guard !settings.uploadRoots.isEmpty else { throw refusal }
         let node: PathWalk.Node
         do throws(PathWalk.Stop) {
             node = try PathWalk.follow(path, as: user)

@@ -75,7 +75,6 @@ extension Database {
     func setDependency(of id: TaskID, after: TaskID?) throws {
         try run("DELETE FROM task_dependency WHERE task_id = ?", [id.rawValue])
         guard let after else { return }
-        // A task that is new is followed by none: only a changed one can come to follow itself.
         var next: TaskID? = after
         while let present = next {
             guard present != id else {
@@ -85,6 +84,11 @@ extension Database {
                 try $0.id(0)
             }
         }
+        try setFirstDependency(of: id, after: after)
+    }
+
+    /// As ``setDependency(of:after:)`` for a task that is new: it is followed by none, and cannot come to follow itself.
+    func setFirstDependency(of id: TaskID, after: TaskID) throws {
         try run("INSERT INTO task_dependency (task_id, after_task) VALUES (?, ?)", [id.rawValue, after.rawValue])
     }
 

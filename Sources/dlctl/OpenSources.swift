@@ -13,17 +13,12 @@ struct OpenSources: ~Copyable {
 
     /// Opens files for reading.
     ///
-    /// - Throws: the first that cannot be opened, with its path.
-    init(_ paths: [String]) throws(Failure) {
+    /// - Returns: `nil` where one of them cannot be opened.
+    init?(_ paths: [String]) {
         for path in paths {
             // Nothing blocks on a FIFO.
             let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
-            guard descriptor >= 0 else {
-                let isDenied = errno == EACCES || errno == EPERM
-                throw Failure(
-                    isDenied ? .notPermitted : .failed, code: isDenied ? .permissionDenied : .invalid,
-                    "\(path): \(SystemText.error(errno))")
-            }
+            guard descriptor >= 0 else { return nil }
             descriptors.append(descriptor)
         }
     }
@@ -38,15 +33,14 @@ extension Context {
     func addUploads(
         _ tasks: [TaskSpecification], names: FieldNames, client: ControlClient
     ) throws(Failure) -> AddedTasks {
+        let refusal: Failure
         do throws(ClientError) {
             return AddedTasks(try client.addOrFind(tasks))
         } catch {
-            guard Self.isAboutSource(error) else { throw Failure(error, names: names) }
-            guard tasks.count <= SourceReceiveParameters.maximum else {
-                throw Failure(error, names: names)
-            }
+            refusal = Failure(error, names: names)
+            guard Self.isAboutSource(error), tasks.count <= SourceReceiveParameters.maximum else { throw refusal }
         }
-        let sources = try OpenSources(tasks.map { $0.file ?? "" })
+        guard let sources = OpenSources(tasks.map { $0.file ?? "" }) else { throw refusal }
         do throws(ClientError) {
             try sources.pass(over: client)
             var tasks = tasks
@@ -86,7 +80,7 @@ extension Context {
                 }
             }
             for task in lost where task.owner == getuid() {
-                guard let path = task.path, let source = try? OpenSources([path]) else { continue }
+                guard let path = task.path, let source = OpenSources([path]) else { continue }
                 try source.pass(over: client)
                 try client.attach(task.id, descriptor: 0)
             }

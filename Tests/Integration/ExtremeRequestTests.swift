@@ -65,9 +65,11 @@ struct ExtremeRequestTests {
         try #require(!daemon.log.contains("AddressSanitizer"), "after \(what): \(daemon.log.suffix(9000))")
     }
 
-    /// Sends requests on one connection, those that subscribe each on one of its own, and waits for all answers.
+    /// Sends requests on one connection, those that subscribe or announce open files each on one of its own, and waits for
+    /// all answers.
     private func send(_ requests: [ExtremeRequests.Request], to daemon: DaemonProcess) throws {
-        try sendTogether(requests.filter { $0.method != .eventsSubscribe }, to: daemon)
+        try sendTogether(requests.filter { ![.eventsSubscribe, .sourceReceive].contains($0.method) }, to: daemon)
+        for request in requests where request.method == .sourceReceive { try sendTogether([request], to: daemon) }
         for request in requests where request.method == .eventsSubscribe {
             try sendTogether([request, ExtremeRequests.request(.daemonStatus, "{}")], to: daemon)
         }

@@ -52,7 +52,9 @@ struct UploadSourceTests {
         #expect(outcome.status == .exited(64) && outcome.error.contains("--method"))
     }
 
-    @Test("another user sends from beneath the roots alone, and each attempt looks again", .enabled(if: isRoot))
+    @Test(
+        "another user sends what she cannot open herself from nowhere, and each attempt looks again",
+        .enabled(if: isRoot))
     func otherUser() async throws {
         let server = try ScriptedServer(["/in": [.status(201)]])
         let daemon = try DaemonProcess(
@@ -71,7 +73,7 @@ struct UploadSourceTests {
         }
         let secret = try daemon.directory.write("secret", to: "secret")
         let inside = try daemon.directory.write("a", to: "out/inside")
-        #expect(chmod(secret, 0o644) == 0 && chmod(inside, 0o644) == 0)
+        #expect(chmod(secret, 0o600) == 0 && chmod(inside, 0o644) == 0)
         for path in [secret, "/etc/shadow", daemon.stateDirectory + "/dld.db"] {
             let outcome = try await upload(path)
             #expect(outcome.status == .exited(77) && outcome.error.contains("uploads.roots"), "\(outcome.error)")

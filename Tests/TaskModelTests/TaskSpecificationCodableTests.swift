@@ -25,7 +25,7 @@ struct TaskSpecificationCodableTests {
 
     static let full = """
         {"afterTask":3,"batch":"b","caCertificates":"c","checksum":"md5:0","checksumURL":"http://h/s","connections":4,\
-        "contentType":"t/t","cookies":"c","directory":"d","file":"/f","fileField":"n","form":["a=b","c="],"headers":["A: b"],"key":"k","kind":"upload",\
+        "contentType":"t/t","cookies":"c","descriptor":2,"directory":"d","file":"/f","fileField":"n","form":["a=b","c="],"headers":["A: b"],"key":"k","kind":"upload",\
         "limit":1024,\
         "maxSize":9007199254740993,"metalink":true,"method":"POST","mirrors":["http://i/a","ftp://j/a"],"noMtime":true,\
         "onConflict":"skip","output":"o","password":"p","paused":true,\
@@ -40,8 +40,9 @@ struct TaskSpecificationCodableTests {
         #expect(specification.maxSize == 9_007_199_254_740_993)
         let fields =
             Mirror(reflecting: specification).children.count - 1 + Mirror(reflecting: DetailValues()).children.count
-        // The piece hashes have three fields of their own; the asker's groups are told to nobody.
-        #expect(Self.full.split(separator: "\":").count - 1 == fields + 3 - 1, "a field is missing in this test")
+        // The piece hashes have three fields of their own; the asker's groups and the open file's name are
+        // told to nobody.
+        #expect(Self.full.split(separator: "\":").count - 1 == fields + 3 - 2, "a field is missing in this test")
     }
 
     @Test("what is as by default is left out, and absent or null is the default")

@@ -168,6 +168,31 @@ struct AdmissionTests {
         #expect(fault(other, by: 8) { ($0.user, $0.password) = (nil, nil) } == nil)
     }
 
+    @Test(
+        "under which name another user's download is laid, and over which file, an administrator does not say",
+        arguments: [(UInt32(8), true), (0, false), (500, false), (7, false)])
+    func nameOfAnother(uid: UInt32, isRefused: Bool) {
+        func field(_ change: (inout TaskSpecification) -> Void, policy: ConflictPolicy?) -> String? {
+            var before = TaskSpecification(url: "https://h/a")
+            before.onConflict = policy
+            var asked = before
+            change(&asked)
+            var admission = Admission(
+                settings: Self.settings(), caller: Caller(uid: uid, isAdministrator: true), now: 5)
+            do throws(FieldError) {
+                _ = try admission.readmit(asked, after: before, names: true, owner: 7)
+                return nil
+            } catch {
+                return error.code == .permissionDenied ? error.field : "\(error)"
+            }
+        }
+        #expect(field({ $0.output = "root.conf" }, policy: nil) == (isRefused ? "output" : nil))
+        #expect(field({ $0.url = "https://h/root.conf" }, policy: .overwrite) == (isRefused ? "url" : nil))
+        #expect(field({ $0.mirrors = ["https://i/x"] }, policy: .overwrite) == (isRefused ? "mirrors" : nil))
+        #expect(field({ $0.url = "https://h/fresh" }, policy: nil) == nil)
+        #expect(field({ $0.limit = 5 }, policy: .overwrite) == nil)
+    }
+
     @Test("an administrator does not send another user's header fields or password to another host; root may")
     func secretsOfAnother() throws {
         var before = TaskSpecification(url: "https://h/a")

@@ -1,3 +1,4 @@
+import Glibc
 import TaskModel
 import Transfer
 
@@ -16,6 +17,11 @@ extension Directory {
         _ name: String, _ identity: UploadSource.Identity, into subdirectory: String, note: String
     ) throws(TransferError) -> Bool {
         let place = try making(subdirectory)
+        // Whoever owns it could give what lies in it another name, and have it queued again.
+        guard place.isOwned(by: [0, geteuid()]) else {
+            throw TransferError(
+                .permissionDenied, "\(subdirectory) is another user's: remove it, and the daemon makes its own")
+        }
         // It gets its name when it is whole.
         let draft = ".note-\(identity.inode)"
         try place.remove(draft)

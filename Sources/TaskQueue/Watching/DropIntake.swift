@@ -45,6 +45,9 @@ struct DropIntake: Sendable {
         guard rules.mayQueue(file.owner) else {
             return await refuse(name, file.identity, in: directory, "user \(file.owner) may not use this daemon")
         }
+        if let objection = authorshipObjection(file, in: directory) {
+            return await refuse(name, file.identity, in: directory, "\(name) \(objection)")
+        }
         let content: QueueFile
         do throws(DropFault) {
             content = try await work.attempt { () throws(DropFault) in try read(name, file) }
@@ -71,6 +74,18 @@ struct DropIntake: Sendable {
             if error.isPassing { return .later(refusal ?? "the queue refused") }
             return await refuse(name, file.identity, in: directory, Self.text(of: error, content, name))
         }
+    }
+
+    /// Why a file need not be of its owner's hand: others may have written it, or given a file of the owner's this name.
+    private func authorshipObjection(_ file: EntryFile, in directory: Directory) -> String? {
+        if file.isWritableByOthers {
+            return "may be written to by others than its owner; take that right away (chmod go-w) and drop it again"
+        }
+        // The daemon's own products, such as finished downloads and notes, are files of its user.
+        let isPrivileged = [0, queue.settings.daemonUser].contains(file.owner)
+        guard isPrivileged, !directory.isOpenToNoneBut([0, queue.settings.daemonUser]) else { return nil }
+        return "is a file of the daemon's user or of root, and others may move such files into this directory; "
+            + "use dlctl, or a directory that nobody else may write to"
     }
 
     /// Moves a file away that is not queued.

@@ -3,6 +3,16 @@ import Glibc
 
 /// Who may do what in a directory.
 extension Directory {
+    package func isOwned(by users: [UInt32]) -> Bool {
+        (try? descriptor.status()).map { users.contains($0.st_uid) } ?? false
+    }
+
+    /// Whether nobody but `users` may make, remove and rename entries in it, as far as owner and mode tell.
+    package func isOpenToNoneBut(_ users: [UInt32]) -> Bool {
+        guard let status = try? descriptor.status() else { return false }
+        return users.contains(status.st_uid) && status.st_mode & 0o022 == 0
+    }
+
     /// A directory on the way from another one up to a root.
     package struct Step {
         let descriptor: FileDescriptorOwner

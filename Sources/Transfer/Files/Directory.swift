@@ -42,10 +42,10 @@ public final class Directory: Sendable {
         let whole = linux_openat_beneath(
             owner.raw, components.joined(separator: "/"), O_RDONLY | O_DIRECTORY, 0)
         if whole >= 0 { return try Directory(descriptor: FileDescriptorOwner(whole), path: path) }
+        var changed: [FileDescriptorOwner] = []
         for name in components {
             if mkdirat(owner.raw, name, 0o777) == 0 {
-                // The new entry must outlive a power cut as surely as the file that will lie in it.
-                try synchronize(owner.raw, path)
+                changed.append(owner)
             } else if errno != EEXIST {
                 throw .naming(errno, doing: "make the directory \(path)")
             }
@@ -53,6 +53,9 @@ public final class Directory: Sendable {
             guard next >= 0 else { throw .file(errno, doing: "open the directory \(path)") }
             owner = FileDescriptorOwner(next)
         }
+        // The new entries must outlive a power cut as surely as the file that will lie in the last of them. All of them
+        // are made first: the first of these calls mostly brings the others' to the disk too.
+        for parent in changed { try synchronize(parent.raw, path) }
         return try Directory(descriptor: owner, path: path)
     }
 
@@ -137,13 +140,9 @@ public final class Directory: Sendable {
         return fstatat(descriptor.raw, name, &information, AT_SYMLINK_NOFOLLOW) == 0 ? information : nil
     }
 
-    /// Bytes of the file `name`, or of the one that a link of this name leads to; `nil` where that is no file.
+    /// Bytes of the file `name`; `nil` where that is no file. A link may lead where its maker must not look.
     public func sizeOfFile(_ name: String) -> Int64? {
-        var information = stat()
-        guard fstatat(descriptor.raw, name, &information, 0) == 0, information.st_mode & S_IFMT == S_IFREG else {
-            return nil
-        }
-        return Int64(information.st_size)
+        status(of: name).flatMap { $0.st_mode & S_IFMT == S_IFREG ? Int64($0.st_size) : nil }
     }
 
     /// Whether `name` is a directory, and no link to one.

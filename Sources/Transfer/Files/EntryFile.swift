@@ -8,11 +8,27 @@ package final class EntryFile: Sendable {
     package let identity: UploadSource.Identity
     /// The uid of its owner.
     package let owner: UInt32
+    /// Whether its mode, or its access control list, lets others than its owner write to it. A group with the owner's
+    /// number is hers alone.
+    package let isWritableByOthers: Bool
 
     init(_ descriptor: FileDescriptorOwner, _ status: stat) {
         self.descriptor = descriptor
         identity = UploadSource.Identity(status)
         owner = status.st_uid
+        // The group's bits of a mode are the mask of a list (acl(5)).
+        let isByGroup = status.st_mode & 0o020 != 0
+        isWritableByOthers =
+            status.st_mode & 0o002 != 0
+            || isByGroup && (status.st_gid != status.st_uid || Self.mayHaveList(descriptor.raw))
+    }
+
+    private static func mayHaveList(_ descriptor: Int32) -> Bool {
+        do throws(TransferError) {
+            return try AccessControlList.read(.access, of: descriptor) != nil
+        } catch {
+            return true
+        }
     }
 
     /// Whether it is still what it was when it was opened.

@@ -37,6 +37,7 @@ package struct PathWalk {
     /// Names yet to be followed, the next one last.
     private var pending: [Substring.UTF8View]
     private var links = 0
+    private var steps = 0
 
     /// As many as the kernel follows (path_resolution(7)).
     private static let longestChain = 40
@@ -111,7 +112,12 @@ package struct PathWalk {
         return (descriptor, status)
     }
 
+    /// Directories that one path may lead through, and how deep: each of them is open until the walk ends.
+    private static let (mostSteps, mostLevels) = (4_096, 256)
+
     private mutating func enter(_ descriptor: FileDescriptorOwner, _ status: stat) throws(Refusal) {
+        steps += 1
+        guard steps <= Self.mostSteps, stack.count < Self.mostLevels else { throw .system(ELOOP) }
         stack.append((descriptor, Inode(status)))
         guard user.may(.search, descriptor: descriptor.raw, status) else { throw .denied }
     }
