@@ -108,7 +108,7 @@ fuzz: setup
 torture: setup debug release
 	@rm -f '$(CURDIR)/.build/torture'
 	DLD_TORTURE=1 DLD_TORTURE_SUMMARY='$(CURDIR)/.build/torture' $(SWIFT) test --skip-build --no-parallel \
-		--filter '^Integration\.(KillTorture|PowerTorture|ReorderedWrites|DiskError|DiskRoom|SystemLimit|VanishingPlace|Meddling)'; \
+		--filter '^Integration\.(KillTorture|PowerTorture|SchemaStep|ReorderedWrites|DiskError|DiskRoom|SystemLimit|VanishingPlace|Meddling)'; \
 		status=$$?; cat '$(CURDIR)/.build/torture'; exit $$status
 	@python3 -B Tests/Combinations/run.py --bin "$$($(SWIFT) build --show-bin-path)" --matrix all --times 20 --rounds 2000 \
 		--seed '$(SEED)' --slack 1

@@ -132,8 +132,8 @@ let package = Package(
         .testTarget(
             name: "Integration",
             dependencies: [
-                "TestSupport", "ControlClient", "ControlProtocol", "TaskModel", "CLinux", "TransferLoad", "dld",
-                "dlctl",
+                "TestSupport", "ControlClient", "ControlProtocol", "TaskModel", "TaskStore", "CLinux", "TransferLoad",
+                "dld", "dlctl", .grdb,
             ],
             swiftSettings: strict),
     ]

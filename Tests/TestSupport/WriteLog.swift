@@ -65,9 +65,16 @@ package struct WriteLog: Sendable {
 
     /// - Parameters:
     ///   - log: what ``prefix(log:)`` named.
-    ///   - roots: the directories to look at, empty when the program was started.
-    package init(_ log: String, beneath roots: [String]) throws {
+    ///   - roots: the directories to look at, empty when the program was started but for what `over` names.
+    ///   - over: files that were there and on disk when the program was started, and for each a copy of what it held.
+    package init(_ log: String, beneath roots: [String], over: [String: String] = [:]) throws {
         self.roots = roots
+        for (path, copy) in over {
+            let content = [UInt8](try Data(contentsOf: URL(filePath: copy)))
+            for action in [.create, .write(offset: 0, content), .sync] as [Action] {
+                events.append(Event(path: path, action: action, begun: 0, ended: 0))
+            }
+        }
         var unfinished: [Substring: Int] = [:]
         for line in textOfFile(at: log).split(separator: "\n", omittingEmptySubsequences: false) {
             end += 1
