@@ -2,7 +2,11 @@
 #include "ccurl.h"
 
 #include <dlfcn.h>
+#include <netinet/in.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
 
 void ccurl_keep_openssl_at_exit(void) {
     // Looked up when the program runs: libcurl may have been built with another TLS library.
@@ -10,4 +14,25 @@ void ccurl_keep_openssl_at_exit(void) {
         (int (*)(uint64_t, const void *))dlsym(RTLD_DEFAULT, "OPENSSL_init_crypto");
     const uint64_t no_atexit = 0x00080000;  // OPENSSL_INIT_NO_ATEXIT, OPENSSL_init_crypto(3)
     if (initialise != NULL) (void)initialise(no_atexit, NULL);  // curl_global_init reports what fails
+}
+
+int ccurl_copy_address(const struct curl_sockaddr *address, unsigned char bytes[16]) {
+    if (address->family == AF_INET && address->addrlen >= sizeof(struct sockaddr_in)) {
+        struct sockaddr_in four;
+        memcpy(&four, &address->addr, sizeof four);
+        memcpy(bytes, &four.sin_addr, 4);
+        return 4;
+    }
+    if (address->family == AF_INET6 && address->addrlen >= sizeof(struct sockaddr_in6)) {
+        struct sockaddr_in6 six;
+        // The member is declared too short for what it holds.
+        memcpy(&six, (const char *)address + offsetof(struct curl_sockaddr, addr), sizeof six);
+        memcpy(bytes, &six.sin6_addr, 16);
+        return 16;
+    }
+    return 0;
+}
+
+curl_socket_t ccurl_open_socket(const struct curl_sockaddr *address) {
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }

@@ -219,6 +219,11 @@ package protocol ExchangeHandler: AnyObject {
     /// Whether to trust the SSH server that proved itself by this key; asked where ``Exchange/judgesHostKey()`` was
     /// called.
     func judge(hostKey: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool
+    /// Whether to connect to an address; asked where ``Exchange/judgesAddresses()`` was called, for each connection that
+    /// is to be made.
+    ///
+    /// - Parameter address: its 4 or 16 bytes in the network's order; empty where it is of another kind.
+    func judge(address: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool
     /// Whether to go on, within a call of libcurl's that may wait; asked where ``Exchange/watches(_:)`` was called.
     func goesOn(_ exchange: Exchange) -> Bool
     /// Whether a reason to pause the exchange holds. A paused exchange without one would stand still for ever.
@@ -229,6 +234,7 @@ package protocol ExchangeHandler: AnyObject {
 
 extension ExchangeHandler {
     package func judge(hostKey: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool { false }
+    package func judge(address: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool { false }
     package func goesOn(_ exchange: Exchange) -> Bool { true }
     package var holdsPause: Bool { true }
 }

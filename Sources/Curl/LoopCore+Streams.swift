@@ -41,15 +41,17 @@ extension LoopCore {
     ///
     /// - Parameters:
     ///   - secure: speak TLS from the first byte.
+    ///   - judgesAddresses: has the handler judge each address (``StreamHandler/judge(address:)``).
     ///   - configure: sets time limits, proxies, certificates and the like.
     /// - Throws: ``CurlError`` for options that libcurl does not take; the handler is not called then.
     package func openStream(
-        to peer: StreamPeer, secure: Bool = false, handler: any StreamHandler,
+        to peer: StreamPeer, secure: Bool = false, judgesAddresses: Bool = false, handler: any StreamHandler,
         configure: (inout EasyHandle) throws(CurlError) -> Void = { (_: inout EasyHandle) throws(CurlError) in }
     ) throws(CurlError) -> StreamConnection {
         let stream = try StreamConnection(id: makeID(), peer: peer, handler: handler, loop: self)
         try configure(&stream.easy)
         try stream.prepare(&stream.easy, secure: secure)
+        if judgesAddresses { try stream.judgeAddresses() }
         try enter(stream.easy.raw, of: stream)
         streams.add(stream)
         adjustConnectionLimit()

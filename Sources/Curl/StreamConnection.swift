@@ -72,6 +72,9 @@ package final class StreamConnection {
         try CurlError.check(code)
     }
 
+    /// Whether the handler lets it connect to an address.
+    func allows(_ address: UnsafeRawBufferPointer) -> Bool { handler?.judge(address: address) ?? false }
+
     // MARK: What its owner asks for
 
     /// Queues bytes; they leave after this turn of the loop. What is written before the connection stands, or while

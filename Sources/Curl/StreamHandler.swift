@@ -1,6 +1,11 @@
 /// Whoever listens to a stream, called on the loop's thread and never from within a call of its own other than
 /// ``StreamConnection/cancel()``. Every call may use the stream as it likes.
 package protocol StreamHandler: AnyObject {
+    /// Whether to connect to an address; asked of streams that were opened so, for each connection that is to be made, and
+    /// from within libcurl: the stream must not be used.
+    ///
+    /// - Parameter address: its 4 or 16 bytes in the network's order; empty where it is of another kind.
+    func judge(address: UnsafeRawBufferPointer) -> Bool
     /// The connection stands, through proxies and with TLS where it was opened so.
     func streamDidConnect(_ stream: StreamConnection)
     /// Bytes from the peer; the memory is good for this call alone.
@@ -19,6 +24,10 @@ package protocol StreamHandler: AnyObject {
     func streamDidSecure(_ stream: StreamConnection)
     /// The stream is closed and has left the loop.
     func streamDidEnd(_ stream: StreamConnection, _ ending: StreamEnding)
+}
+
+extension StreamHandler {
+    package func judge(address: UnsafeRawBufferPointer) -> Bool { false }
 }
 
 /// How a stream ended.

@@ -43,7 +43,7 @@ extension Configuration {
         case "timeouts": each(section, ConfigurationKeys.timeouts) { $0.readTimeouts($1) }
         case "disk": each(section, ConfigurationKeys.disk) { $0.readDisk($1) }
         case "tls": each(section, ConfigurationKeys.tls) { $0.tls.caFile = $0.path(of: $1, for: .certificates) }
-        case "network": each(section, ConfigurationKeys.network) { $0.network.proxy = $1.proxy() }
+        case "network": each(section, ConfigurationKeys.network) { $0.readNetwork($1) }
         case "hosts": readHosts(section)
         case "schedule": readSchedule(section)
         case "queues": readQueues(section)
@@ -114,6 +114,18 @@ extension Configuration {
         switch value.name {
         case "min-free": set(\.disk.minFree, value.size())
         default: disk.maxSize = value.size(from: 1)
+        }
+    }
+
+    private mutating func readNetwork(_ value: YAMLValue) {
+        switch value.name {
+        case "proxy": network.proxy = value.proxy()
+        default:
+            guard let values = value.list("a list of \(NetworkRange.expectation)") else { return }
+            guard values.count <= Bound.networks else {
+                return value.report("holds more than \(Bound.networks) networks")
+            }
+            network.deny = values.compactMap { $0.network() }
         }
     }
 
@@ -279,6 +291,16 @@ extension YAMLValue {
         parse("a group's name or number") { text in
             let isName = text.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: ":") }
             return isName && (1...Configuration.Bound.groupName).contains(text.utf8.count) ? text : nil
+        }
+    }
+
+    fileprivate func network() -> NetworkRange? {
+        guard let text = text("a network such as 10.0.0.0/8") else { return nil }
+        do throws(NetworkRange.Refusal) {
+            return try NetworkRange(parsing: text)
+        } catch {
+            reportBare("`\(name)`: \(error.message)")
+            return nil
         }
     }
 

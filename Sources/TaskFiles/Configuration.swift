@@ -140,6 +140,8 @@ package struct Configuration: Sendable, Equatable {
     package struct Network: Sendable, Equatable {
         /// For tasks without a proxy of their own.
         package var proxy: String?
+        /// Nothing is connected to what lies in one of them.
+        package var deny: [NetworkRange] = []
     }
 
     /// What holds for one host alone; of several patterns that fit, the most specific one that says something.
@@ -214,6 +216,8 @@ package struct Configuration: Sendable, Equatable {
         package static let tasksPerOwner = 1...1_000_000_000
         /// Windows of ``schedule``.
         package static let windows = 1_000
+        /// Networks of ``Network/deny``: each connection is held against all of them.
+        package static let networks = 1_000
         /// Patterns of ``queues``.
         package static let queues = 1_000
         /// Of ``history`` and ``events``.

@@ -19,7 +19,7 @@ enum ConfigurationKeys {
     static let timeouts = KeyTable(["connect", "stall"])
     static let disk = KeyTable(["min-free", "max-size"])
     static let tls = KeyTable(["ca-file"])
-    static let network = KeyTable(["proxy"], notCarriedOut: ["deny"])
+    static let network = KeyTable(["proxy", "deny"])
     static let host = KeyTable(
         ["connections", "http-version", "download-rate", "upload-rate"],
         notCarriedOut: ["requests-per-second", "headers", "credential", "owners", "trust"])

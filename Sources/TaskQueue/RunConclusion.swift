@@ -204,7 +204,10 @@ struct RunConclusion {
             default: ErrorCode(rawValue: error.code.rawValue)
             }
         // What the reader can do, in the words of the command line.
-        let hint = error.httpStatus == 401 ? "; --user or a --header says who you are" : ""
+        let hint =
+            error.httpStatus == 401
+            ? "; --user or a --header says who you are"
+            : error.code == .addressNotAllowed ? " (`network.deny` of the daemon's configuration)" : ""
         return TaskFailure(code: code, message: error.message + hint, httpStatus: error.httpStatus)
     }
 }

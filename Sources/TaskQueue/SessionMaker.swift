@@ -33,7 +33,8 @@ final class SessionMaker: Sendable {
         let before = base.withLock { $0 }
         let isSame =
             before.connectTimeout == changed.connectTimeout && before.stallTimeout == changed.stallTimeout
-            && before.proxy == changed.proxy && before.caFile == changed.caFile
+            && before.proxy == changed.proxy && before.deniedNetworks == changed.deniedNetworks
+            && before.caFile == changed.caFile
             && former.connectionsPerHost == settings.connectionsPerHost
             && former.hostConnections == settings.hostConnections && former.httpVersions == settings.httpVersions
         if isSame { return nil }

@@ -48,6 +48,12 @@ struct DaemonPlan: Sendable {
         session.connectTimeout = configuration.timeouts.connect
         session.stallTimeout = configuration.timeouts.stall
         session.proxy = configuration.network.proxy
+        session.deniedNetworks = configuration.network.deny.map { network in
+            switch network {
+            case .ipv4(let address, let length): IPNetwork(ipv4: address, prefixLength: length)
+            case .ipv6(let address, let length): IPNetwork(ipv6: address, prefixLength: length)
+            }
+        }
         session.hostKeys = .userAndSystemKnownHosts
         session.caFile = configuration.tls.caFile
         return session

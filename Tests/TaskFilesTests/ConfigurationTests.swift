@@ -43,7 +43,7 @@ struct ConfigurationTests {
             "timeouts: {connect: 1.5s, stall: 2m}",
             "disk: {min-free: 0, max-size: 1.5G}",
             "tls: {ca-file: /etc/ca.pem}",
-            "network: {proxy: 'socks5h://[::1]:1080'}",
+            "network: {proxy: 'socks5h://[::1]:1080', deny: [127.0.0.0/8, '::1', 10.1.2.3]}",
             "hosts:", "  Mirror.Example.org.: {http-version: 2, connections: 3}",
             "  '*.example.org': {http-version: auto}",
             "  \"[::1]:8080\": {http-version: 1.1}", "  localhost:443:", "    http-version: '3'", "  h: {}",
@@ -68,6 +68,9 @@ struct ConfigurationTests {
         expected.disk.maxSize = 1_610_612_736
         expected.tls.caFile = "/etc/ca.pem"
         expected.network.proxy = "socks5h://[::1]:1080"
+        expected.network.deny = [
+            .ipv4(0x7F00_0000, prefixLength: 8), .ipv6(1, prefixLength: 128), .ipv4(0x0A01_0203, prefixLength: 32),
+        ]
         expected.hosts = [
             "mirror.example.org": .init(connections: 3, httpVersion: .http2),
             "*.example.org": .init(httpVersion: .auto),
@@ -122,7 +125,7 @@ struct ConfigurationTests {
     @Test(
         "a key of the contract that nothing carries out is refused by name",
         arguments: [
-            ("metrics: {}", 1), ("limits: {bytes-per-owner: 1}", 10), ("network: {deny: []}", 11),
+            ("metrics: {}", 1), ("limits: {bytes-per-owner: 1}", 10),
             ("hosts: {h: {requests-per-second: 1}}", 13), ("hosts: {h: {headers: []}}", 13),
             ("hosts: {h: {credential: x}}", 13), ("hosts: {h: {owners: []}}", 13),
             ("hosts: {h: {trust: default}}", 13),
@@ -223,6 +226,10 @@ struct ConfigurationTests {
             ("uploads: {roots: [./x]}", 19, "give an absolute path"),
             ("tls: {ca-file: ca.pem}", 16, "give an absolute path"),
             ("network: {proxy: 'proxy:3128'}", 18, "must begin with one of"),
+            ("network: {deny: 10.0.0.0/8}", 17, "`deny` must be a list of networks"),
+            ("network: {deny: [10.0.0.0/8, 10.0.0.0/33]}", 30, "`deny`: `10.0.0.0/33` ends in no number of bits"),
+            ("network: {deny: [localhost]}", 18, "`deny`: `localhost` begins with no IP address"),
+            ("network: {deny: [~]}", 18, "has no value"),
             ("hosts: [h]", 8, "`hosts` must be a mapping of hosts"),
             ("hosts: {h: 2}", 12, "`h` must be a mapping"),
             ("hosts: {h: {http-version: 1}}", 27, "one of 1.1, 2, 3, auto"),

@@ -92,14 +92,19 @@ package enum FreePort {
     }
 }
 
+/// - Parameter host: the last number of the address.
 /// - Returns: a listening socket on 127.0.0.1, and the port that the kernel chose unless one was asked for.
-func listenOnLoopback(port: Int = 0, backlog: Int32) throws -> (descriptor: Int32, port: Int) {
+func listenOnLoopback(
+    host: UInt8 = 1, port: Int = 0, backlog: Int32
+) throws -> (descriptor: Int32, port: Int) {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     guard descriptor >= 0 else { throw SystemError("socket") }
     var on: Int32 = 1
     setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
-    guard withLoopbackAddress(port: port, { bind(descriptor, $0, $1) }) == 0, listen(descriptor, backlog) == 0 else {
-        let error = SystemError("listening on 127.0.0.1:\(port)")
+    guard withLoopbackAddress(host: host, port: port, { bind(descriptor, $0, $1) }) == 0,
+        listen(descriptor, backlog) == 0
+    else {
+        let error = SystemError("listening on 127.0.0.\(host):\(port)")
         close(descriptor)
         throw error
     }
@@ -130,11 +135,11 @@ func sendAll(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Bool {
     return true
 }
 
-func withLoopbackAddress(port: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
+func withLoopbackAddress(host: UInt8 = 1, port: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = in_port_t(truncatingIfNeeded: port).bigEndian
-    address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+    address.sin_addr.s_addr = in_addr_t(0x7F00_0000 | UInt32(host)).bigEndian
     return withUnsafePointer(to: &address) { pointer in
         pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
             body($0, socklen_t(MemoryLayout<sockaddr_in>.size))

@@ -17,6 +17,7 @@ package final class ScriptedServer: Sendable {
     }
 
     package let port: Int
+    private let host: UInt8
     private let listener: Int32
     private let script: [String: [ScriptedAnswer]]
     private let line: NetworkLine?
@@ -34,12 +35,15 @@ package final class ScriptedServer: Sendable {
     /// - Parameters:
     ///   - script: by path, the answers to the first, the second, … request; the last one stays. Other paths
     ///     get 404.
+    ///   - host: the last number of its address, 127.0.0.1 or another.
     ///   - port: 0 lets the kernel choose.
     ///   - line: what lies between it and its clients; absent: nothing.
-    package init(port: Int = 0, line: NetworkLine? = nil, _ script: [String: [ScriptedAnswer]]) throws {
+    package init(host: UInt8 = 1, port: Int = 0, line: NetworkLine? = nil, _ script: [String: [ScriptedAnswer]]) throws
+    {
         self.script = script
         self.line = line
-        (listener, self.port) = try listenOnLoopback(port: port, backlog: 1024)
+        self.host = host
+        (listener, self.port) = try listenOnLoopback(host: host, port: port, backlog: 1024)
         try startThread { [weak self, listener] in
             while true {
                 let connection = accept(listener, nil, nil)
@@ -67,7 +71,7 @@ package final class ScriptedServer: Sendable {
 
     deinit { stop() }
 
-    package func url(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
+    package func url(_ path: String) -> String { "http://127.0.0.\(host):\(port)\(path)" }
 
     /// The requests for `path` so far, or all of them.
     package func requests(for path: String? = nil) -> [Request] {

@@ -142,6 +142,14 @@ static inline CURLcode ccurl_set_open_socket_callback(
     return code == CURLE_OK ? curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, callback) : code;
 }
 
+// Copies the IP address that a socket is to be opened for, in the network's order: 4 or 16 bytes.
+//
+// Returns how many they are; 0 where it is of another kind.
+int ccurl_copy_address(const struct curl_sockaddr *address, unsigned char bytes[16]);
+
+// Opens a socket for an address, as libcurl would, and closed in programs that this one starts.
+curl_socket_t ccurl_open_socket(const struct curl_sockaddr *address);
+
 static inline CURLcode ccurl_set_socket_option_callback(
     CURL *easy, curl_sockopt_callback callback, void *context) {
     CURLcode code = curl_easy_setopt(easy, CURLOPT_SOCKOPTDATA, context);

@@ -38,6 +38,8 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
         public static let tooManyRedirects = Code(rawValue: "too-many-redirects")
         /// A scheme that the engine does not speak, or a redirect from https to http that was not allowed.
         public static let protocolNotAllowed = Code(rawValue: "protocol-not-allowed")
+        /// Every address of the server lies in a network of ``SessionConfiguration/deniedNetworks``.
+        public static let addressNotAllowed = Code(rawValue: "address-not-allowed")
         /// The whole file came, and is not the one whose digest was given.
         public static let checksumMismatch = Code(rawValue: "checksum-mismatch")
         /// What the server has now is not what the part file was begun from.

@@ -35,6 +35,8 @@ final class ExchangeLauncher {
     private var url: CurlURL?
     /// Whom libcurl connects to for it.
     private var peer: (host: String, port: Int)?
+    /// Of the newest exchange.
+    private var judge: AddressJudge
     /// Microseconds that looking up the newest exchange's name took; `nil` where it was known.
     private(set) var lookup: Int64?
 
@@ -44,6 +46,7 @@ final class ExchangeLauncher {
         self.number = number
         self.task = task
         session = task.session
+        judge = AddressJudge(session.configuration, task.originalRequest)
     }
 
     /// - Parameter failed: called where there will be no exchange.
@@ -59,6 +62,8 @@ final class ExchangeLauncher {
             return failed(TransferError(.invalidRequest, "the URL or the proxy cannot be read"))
         }
         peer = connectTo
+        judge = AddressJudge(session.configuration, plan.request)
+        do throws(TransferError) { try judge.checkBehindProxy(plan.url.host) } catch { return failed(error) }
         if let known = session.resolver.cached(connectTo.host) {
             return start(plan, connectTo, known, handler, failed)
         }
@@ -99,13 +104,16 @@ final class ExchangeLauncher {
         _ failed: (TransferError) -> Void
     ) {
         let options = RequestOptions(
-            configuration: session.configuration, request: plan.request, url: plan.url, addresses: addresses,
+            configuration: session.configuration, request: plan.request, url: plan.url,
+            addresses: judge.candidates(addresses),
             connectTo: connectTo, engineFields: plan.contribution.fields, usesHTTP1: plan.usesHTTP1,
             hasOwnConnection: plan.hasOwnConnection, isAuthorized: plan.isAuthorized, trust: plan.trust,
             receiveBuffer: min(plan.receiveBuffer, session.receiveBuffer(on: core)))
+        let judgesAddresses = judge.judgesSockets
         do throws(CurlError) {
             exchangeID = try core.start(handler: handler) { (exchange: Exchange) throws(CurlError) in
                 try options.apply(to: exchange)
+                if judgesAddresses { try exchange.judgesAddresses() }
                 try plan.contribution.configure(exchange)
                 try plan.cookies?.begin(on: exchange)
             }
@@ -113,6 +121,9 @@ final class ExchangeLauncher {
             failed(TransferError(.invalidRequest, "libcurl refuses the request: \(error.message)"))
         }
     }
+
+    /// - Returns: whether the exchange may connect to an address.
+    func allows(_ address: UnsafeRawBufferPointer) -> Bool { judge.allows(address) }
 
     /// Ends what is under way.
     ///
@@ -149,6 +160,7 @@ final class ExchangeLauncher {
                 // Nothing answered at the addresses: the next attempt looks the name up anew.
                 if let peer { session.resolver.forget(peer.host) }
             }
+            if let refusal = judge.error(peer?.host ?? host) { return refusal }
             let words = exchange.failureText.map { CurlError(error, message: $0) } ?? error
             if let peer, let url {
                 let server = (url.host, url.port)

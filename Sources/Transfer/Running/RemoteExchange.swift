@@ -43,6 +43,7 @@ final class RemoteExchange: ExchangeHandler {
     private var lookup: Int64?
     /// Whom libcurl connects to.
     private var peer: (host: String, port: Int)?
+    private var judge: AddressJudge
     /// Since when a data connection is being made.
     private var dataConnectionSince: MonotonicTime?
 
@@ -52,6 +53,7 @@ final class RemoteExchange: ExchangeHandler {
         self.client = client
         self.core = core
         session = task.session
+        judge = AddressJudge(session.configuration, task.originalRequest)
         let limits = ByteLimits(task.core)
         let origin = (file.scheme.rawValue, file.host, file.port)
         incoming = RateTurn(.download, at: origin, limits: limits, session: session)
@@ -113,6 +115,8 @@ final class RemoteExchange: ExchangeHandler {
             throw TransferError(.invalidRequest, "the proxy's URL cannot be read")
         }
         peer = connectTo
+        judge = AddressJudge(session.configuration, request)
+        try judge.checkBehindProxy(file.host)
         if let known = session.resolver.cached(connectTo.host) { return try start(connectTo, known) }
         // Held by the run, which holds this: let go of when the answer is there or the run ends.
         proceed = { [unowned self] answer in
@@ -158,13 +162,16 @@ final class RemoteExchange: ExchangeHandler {
         var request = request
         if needsTLS { request.transportSecurity = .required }
         let options = RemoteOptions(
-            configuration: configuration, request: request, file: file, addresses: addresses, connectTo: connectTo,
-            wish: wish, receiveBuffer: incoming.receiveBuffer(upTo: session.receiveBuffer(on: core)))
+            configuration: configuration, request: request, file: file,
+            addresses: judge.candidates(addresses), connectTo: connectTo, wish: wish,
+            receiveBuffer: incoming.receiveBuffer(upTo: session.receiveBuffer(on: core)))
         try options.checkLogin()
         try options.checkTrust()
+        let judgesAddresses = judge.judgesSockets
         do throws(CurlError) {
             exchangeID = try core.start(handler: self) { (exchange: Exchange) throws(CurlError) in
                 try options.apply(step, to: exchange)
+                if judgesAddresses { try exchange.judgesAddresses() }
             }
         } catch {
             throw TransferError(.invalidRequest, "libcurl refuses the request: \(error.message)")
@@ -336,6 +343,8 @@ final class RemoteExchange: ExchangeHandler {
         check?.judge(Array(hostKey)) ?? false
     }
 
+    func judge(address: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool { judge.allows(address) }
+
     func goesOn(_ exchange: Exchange) -> Bool { isTidyingUp || task.state != .canceling }
 
     func exchangeDidEnd(_ exchange: Exchange, _ ending: ExchangeEnding) {
@@ -397,6 +406,7 @@ final class RemoteExchange: ExchangeHandler {
             // Nothing answered at the addresses: the next attempt looks the name up anew.
             session.resolver.forget(peer?.host ?? file.host)
         }
+        if let refusal = judge.error(peer?.host ?? file.host) { return refusal }
         let words = exchange.failureText.map { CurlError(error, message: $0) } ?? error
         if !bodyBegun, let peer,
             let error = TransferError.connecting(words, exchange, to: peer, for: (file.host, file.port))

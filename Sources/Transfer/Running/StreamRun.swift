@@ -25,6 +25,7 @@ final class StreamRun: LoopRun, StreamHandler {
     var question: ((Decision) -> Void)?
     private(set) var peerHost = ""
     private var trust: TrustOptions?
+    private var judge: AddressJudge
 
     private var steps: StreamSteps
     private var lastActivity = MonotonicTime.now()
@@ -39,6 +40,7 @@ final class StreamRun: LoopRun, StreamHandler {
         session = task.session
         request = task.originalRequest
         configuration = task.session.configuration
+        judge = AddressJudge(configuration, request)
         steps = StreamSteps(request: task.originalRequest)
         let session = session
         channel.attach {
@@ -58,6 +60,7 @@ final class StreamRun: LoopRun, StreamHandler {
         do throws(TransferError) {
             let peer = try StreamAddress.peer(of: request.url)
             peerHost = peer.host
+            try judge.checkBehindProxy(peer.host)
             try lookup.begin(for: peer, proxy: request.proxy ?? configuration.proxy)
             advance()
             lookUp(peer)
@@ -103,7 +106,7 @@ final class StreamRun: LoopRun, StreamHandler {
     private func lookUp(_ peer: StreamPeer) {
         while let host = lookup.next {
             if let known = session.resolver.cached(host) {
-                lookup.found(known)
+                lookup.found(judge.candidates(known))
                 continue
             }
             let limit = configuration.connectTimeout - steps.elapsed / 1000
@@ -127,7 +130,7 @@ final class StreamRun: LoopRun, StreamHandler {
         case .failure(let failure): end(ExchangeLauncher.error(failure, host: host, for: peer.host))
         case .success(let addresses):
             steps.lookedUp()
-            lookup.found(addresses)
+            lookup.found(judge.candidates(addresses))
             lookUp(peer)
         }
     }
@@ -138,7 +141,8 @@ final class StreamRun: LoopRun, StreamHandler {
         let limit = max(1, Int(configuration.connectTimeout - steps.elapsed / 1000))
         steps.connecting()
         do throws(CurlError) {
-            stream = try core.openStream(to: peer, handler: self) { (easy: inout EasyHandle) throws(CurlError) in
+            stream = try core.openStream(to: peer, judgesAddresses: judge.judgesSockets, handler: self) {
+                (easy: inout EasyHandle) throws(CurlError) in
                 try Self.configure(easy, limit: limit)
                 try ProxyOptions(configuration: configuration, request: request).apply(to: easy)
                 try easy.setAddresses(lookup.list())
@@ -155,6 +159,8 @@ final class StreamRun: LoopRun, StreamHandler {
         try easy.set(.http09, to: false)
         try easy.set(.suppressConnectHeaders, to: true)
     }
+
+    func judge(address: UnsafeRawBufferPointer) -> Bool { judge.allows(address) }
 
     func streamDidConnect(_ stream: StreamConnection) {
         isConnected = true
@@ -311,6 +317,7 @@ final class StreamRun: LoopRun, StreamHandler {
     private func error(_ error: CurlError, _ systemError: Int32, of peer: StreamPeer) -> TransferError {
         // CURLE_COULDNT_CONNECT: the next attempt looks the names up anew.
         if !isConnected, error.code == 7 { for host in lookup.names { session.resolver.forget(host) } }
+        if let refusal = judge.error(lookup.names.first ?? peer.host) { return refusal }
         var told = TransferError.exchange(error, bodyBegun: isConnected, host: peer.host)
         if !isConnected, systemError == ENETUNREACH || systemError == EHOSTUNREACH {
             told = TransferError(.unreachable, "no way to \(peer.host) from this machine")

@@ -461,6 +461,8 @@ final class Transaction: ExchangeHandler {
 
     func rewind(to offset: Int64) -> Bool { client.rewind(to: offset) }
 
+    func judge(address: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool { launcher.allows(address) }
+
     func exchangeDidEnd(_ exchange: Exchange, _ ending: ExchangeEnding) {
         cookies?.end(exchange)
         if case .ended = phase { return }

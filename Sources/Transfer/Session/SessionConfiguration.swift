@@ -38,6 +38,15 @@ public struct SessionConfiguration: Sendable {
     public var stallTimeout: Int64 = 60_000
     /// For requests that name none; absent: straight to the server. The environment's variables are not read.
     public var proxy: String?
+    /// Networks that nothing is connected to, by whatever name, notation, redirect or server's word it would be; what is
+    /// asked of them fails with ``TransferError/Code/addressNotAllowed``.
+    ///
+    /// Each address is judged when a connection to it is to be made, so that a name which has led elsewhere before helps
+    /// nobody; of a name with several addresses the others serve. An IPv6 address that holds one of IPv4 (mapped, NAT64
+    /// by its well-known prefixes, 6to4) is judged by that one as well, and `0.0.0.0` and `::` as the local host's.
+    /// ``proxy`` may lie anywhere, a request's own may not. What a proxy is to connect to is judged where the URL holds an
+    /// address, and is the proxy's to judge where it holds a name.
+    public var deniedNetworks: [IPNetwork] = []
     /// A file of certificates to trust in place of the system's, in servers and in proxies of the scheme `https`.
     public var caFile: String?
     /// Which servers are trusted; a host without a policy is evaluated by default.

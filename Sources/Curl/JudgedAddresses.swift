@@ -1,0 +1,52 @@
+import CCurl
+
+/// What is asked of each address at the moment of the connection: whoever named it, and in whatever notation, this is
+/// where it goes. libcurl goes on to the next address of the name where one is refused.
+extension Exchange {
+    /// Has the handler judge each address before a socket is opened for it (``ExchangeHandler/judge(address:on:)``). A
+    /// connection that was kept is not made again, and so not judged again.
+    package func judgesAddresses() throws(CurlError) {
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        try CurlError.check(ccurl_set_open_socket_callback(easy.raw, Self.openSocket, context))
+    }
+
+    // The pointer is good for the reason that Exchange.swift gives.
+
+    private static let openSocket: curl_opensocket_callback = { context, _, address in
+        guard let context, let address else { return CURL_SOCKET_BAD }
+        return Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
+            guard !exchange.hasEnded else { return CURL_SOCKET_BAD }
+            return openSocketIfAllowed(address) { exchange.handler.judge(address: $0, on: exchange) }
+        }
+    }
+}
+
+extension StreamConnection {
+    /// Has the handler judge each address before a socket is opened for it (``StreamHandler/judge(address:)``).
+    func judgeAddresses() throws(CurlError) {
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        try CurlError.check(ccurl_set_open_socket_callback(easy.raw, Self.openSocket, context))
+    }
+
+    // The pointer is good: the handle leaves its multi before the stream goes.
+
+    private static let openSocket: curl_opensocket_callback = { context, _, address in
+        guard let context, let address else { return CURL_SOCKET_BAD }
+        return Unmanaged<StreamConnection>.fromOpaque(context)._withUnsafeGuaranteedRef { stream in
+            openSocketIfAllowed(address) { stream.allows($0) }
+        }
+    }
+}
+
+/// Opens the socket that libcurl asks for, as it would itself.
+private func openSocketIfAllowed(
+    _ address: UnsafePointer<curl_sockaddr>, _ allows: (UnsafeRawBufferPointer) -> Bool
+) -> curl_socket_t {
+    let isAllowed = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 16) { space in
+        space.initialize(repeating: 0)
+        guard let base = space.baseAddress else { return false }
+        let count = Int(ccurl_copy_address(address, base))
+        return allows(UnsafeRawBufferPointer(start: base, count: count))
+    }
+    return isAllowed ? ccurl_open_socket(address) : CURL_SOCKET_BAD
+}
