@@ -72,6 +72,14 @@ uint64_t linux_tcp_acknowledged(int fd) {
     return size >= end ? info.tcpi_bytes_acked : 0;
 }
 
+uint64_t linux_tcp_received(int fd) {
+    struct tcp_info info = {0};
+    socklen_t size = sizeof info;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return 0;
+    size_t end = offsetof(struct tcp_info, tcpi_bytes_received) + sizeof info.tcpi_bytes_received;
+    return size >= end ? info.tcpi_bytes_received : 0;
+}
+
 int linux_tcp_limit_unsent(int fd, unsigned int bytes) {
     return setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
 }

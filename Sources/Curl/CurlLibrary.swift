@@ -42,16 +42,26 @@ package enum CurlLibrary {
 package struct CurlError: Error, Sendable, Equatable, CustomStringConvertible {
     package let code: UInt32
     package let message: String
+    /// The connection was ended since its peer kept the loop busy with what brought nothing.
+    package private(set) var isFlood = false
 
     package init(_ code: CURLcode, message: String? = nil) {
         self.code = code.rawValue
         self.message = message ?? String(cString: curl_easy_strerror(code))
     }
 
-    /// The same, in better words.
+    /// The same, in better words; of a flood libcurl knows none.
     package init(_ error: CurlError, message: String) {
         code = error.code
-        self.message = message
+        isFlood = error.isFlood
+        self.message = isFlood ? error.message : message
+    }
+
+    /// What became of a connection that was ended for a flood.
+    init(ofFlood error: CurlError) {
+        code = error.code
+        message = "the peer floods the connection with what brings nothing"
+        isFlood = true
     }
 
     /// What a multi handle could not do. Its codes have numbers that mean other things among those of transfers: this

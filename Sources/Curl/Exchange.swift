@@ -35,6 +35,10 @@ package final class Exchange {
     /// See ``ForgottenExchange``.
     var suspicion = ForgottenExchange()
     private let errorText = ErrorText()
+    /// How often in a row ``forgive(_:)`` was called without a byte in between, and what it made of the last activity.
+    private var forgivings = 0
+    private var forgivenUntil: MonotonicTime?
+    private static let mostForgivings = 30
 
     init(id: Int, handler: any ExchangeHandler, loop: LoopCore) throws(CurlError) {
         self.id = id
@@ -79,8 +83,13 @@ package final class Exchange {
     }
 
     /// The loop was busy elsewhere for so many milliseconds.
+    ///
+    /// Not again and again without a byte in between: it may be this one's peer who keeps the loop busy.
     func forgive(_ milliseconds: Int64) {
+        forgivings = lastActivity == forgivenUntil ? forgivings + 1 : 1
+        guard forgivings <= Self.mostForgivings else { return }
         lastActivity = lastActivity.advanced(milliseconds: milliseconds)
+        forgivenUntil = lastActivity
         if let begun = window?.begun { window?.begun = begun.advanced(milliseconds: milliseconds) }
     }
 
@@ -118,7 +127,7 @@ package final class Exchange {
     /// libcurl 7.88 delivers the bytes that it kept back inside `curl_easy_pause`. Where a callback refuses them, it
     /// returns that error and schedules nothing: dropped, the exchange would stand still until its connect timer fires.
     func setPause(_ flags: Int32) {
-        let code = curl_easy_pause(easy.raw, flags)
+        let code = loop.mark.inside { curl_easy_pause(easy.raw, flags) }
         // A transfer without a connection (CURLE_BAD_FUNCTION_ARGUMENT) has nothing to pause: libcurl is at it by itself.
         if code != CURLE_OK, code != CURLE_BAD_FUNCTION_ARGUMENT { loop.willFail(self, CurlError(code)) }
     }
@@ -128,6 +137,8 @@ package final class Exchange {
     private static let write: ccurl_data_callback = { bytes, size, count, context in
         guard let bytes, let context else { return 0 }
         return Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
+            let isInside = exchange.loop.mark.leave()
+            defer { if isInside { exchange.loop.mark.enter() } }
             guard !exchange.hasEnded else { return Int(UInt32.max) }
             exchange.lastActivity = exchange.loop.now
             let length = size * count
@@ -145,6 +156,8 @@ package final class Exchange {
     private static let header: ccurl_data_callback = { bytes, size, count, context in
         guard let bytes, let context else { return 0 }
         return Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
+            let isInside = exchange.loop.mark.leave()
+            defer { if isInside { exchange.loop.mark.enter() } }
             guard !exchange.hasEnded else { return Int(UInt32.max) }
             exchange.lastActivity = exchange.loop.now
             let length = size * count
@@ -163,6 +176,8 @@ package final class Exchange {
     private static let read: ccurl_data_callback = { bytes, size, count, context in
         guard let bytes, let context else { return Int(CURL_READFUNC_ABORT) }
         return Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
+            let isInside = exchange.loop.mark.leave()
+            defer { if isInside { exchange.loop.mark.enter() } }
             guard !exchange.hasEnded else { return Int(CURL_READFUNC_ABORT) }
             exchange.lastActivity = exchange.loop.now
             exchange.hasAskedForBytes = true

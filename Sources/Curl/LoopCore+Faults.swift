@@ -22,7 +22,7 @@ extension LoopCore {
     ///
     /// - Parameter owner: frees the handle; kept until libcurl has let go of it.
     func remove(_ easy: UnsafeMutableRawPointer, of owner: AnyObject) {
-        if !multi.remove(easy) { leftBehind.append((easy, owner)) }
+        if !mark.inside({ multi.remove(easy) }) { leftBehind.append((easy, owner)) }
     }
 
     /// Does what had to wait until no callback of libcurl's is under way. To be called at the end of each turn.

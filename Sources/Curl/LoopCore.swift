@@ -14,6 +14,8 @@ package final class LoopCore {
     /// When the watchdog looks next.
     var watchDeadline: MonotonicTime?
     let streams = StreamTable()
+    /// Says when the thread is inside libcurl.
+    let mark = CallMark()
     private var nextID = 0
     /// Read once for each wake-up: what the hot path takes for the time.
     package private(set) var now = MonotonicTime.now()
@@ -51,6 +53,7 @@ package final class LoopCore {
         self.faults = faults
         multi = try MultiHandle()
         poll = try EventPoll()
+        Watchman.shared?.watch(mark)
         multi.setMaximumIdleConnections(Self.idleConnections)
         guard poll.add(wakeUp.descriptor, mask: LINUX_EPOLLIN, tag: Self.wakeUpTag) else {
             throw Errno(rawValue: 12)
@@ -166,7 +169,7 @@ package final class LoopCore {
                 }
                 if let deadline = curlDeadline, deadline <= now {
                     curlDeadline = nil
-                    note(multi.actOnTimeout())
+                    note(mark.inside { multi.actOnTimeout() })
                 }
                 drainFinished()
                 if isWoken {
@@ -218,22 +221,26 @@ package final class LoopCore {
 
     private func look(at socket: Int32, _ mask: UInt32) {
         if let watcher = registrations[Int(socket)].watcher { return watcher.descriptorIsReady(mask) }
-        let code = multi.act(
-            on: socket,
-            readable: mask & (LINUX_EPOLLIN | LINUX_EPOLLHUP) != 0,
-            writable: mask & LINUX_EPOLLOUT != 0,
-            failed: mask & LINUX_EPOLLERR != 0)
+        let code = mark.inside {
+            multi.act(
+                on: socket,
+                readable: mask & (LINUX_EPOLLIN | LINUX_EPOLLHUP) != 0,
+                writable: mask & LINUX_EPOLLOUT != 0,
+                failed: mask & LINUX_EPOLLERR != 0)
+        }
         note(code)
     }
 
     private func drainFinished() {
+        let wasCut = mark.takeEnd()
         while let (easy, result) = multi.nextDone() {
             if let stream = streams[easy] {
                 stream.handleDidFinish(easy, result)
                 continue
             }
             guard let exchange = exchange(of: easy), !exchange.hasEnded else { continue }
-            end(exchange, result == CURLE_OK ? .finished : .failed(CurlError(result)))
+            let error = CurlError(result)
+            end(exchange, result == CURLE_OK ? .finished : .failed(wasCut ? CurlError(ofFlood: error) : error))
         }
     }
 
@@ -285,6 +292,7 @@ package final class LoopCore {
         guard let context else { return 0 }
         Unmanaged<LoopCore>.fromOpaque(context)._withUnsafeGuaranteedRef { core in
             core.register(socket, what)
+            if what == CURL_POLL_REMOVE { core.mark.remove(socket) } else { core.mark.add(socket) }
             if what != CURL_POLL_REMOVE, let easy { core.note(socket, of: easy) }
         }
         return 0

@@ -18,6 +18,13 @@ struct SocketIdentity {
         return count > 0 ? count : nil
     }
 
+    /// Bytes that have arrived; `nil` where the socket is not open any more or the kernel does not tell.
+    var received: UInt64? {
+        guard cookie != 0, linux_socket_cookie(descriptor) == cookie else { return nil }
+        let count = linux_tcp_received(descriptor)
+        return count > 0 ? count : nil
+    }
+
     /// Whether the socket is still open and has bytes, an end or an error to be read.
     var hasInput: Bool {
         guard cookie != 0, linux_socket_cookie(descriptor) == cookie else { return false }

@@ -32,6 +32,9 @@ uint64_t linux_socket_cookie(int fd);
 // Bytes that the peer of a TCP connection has acknowledged since its beginning, or 0 where the kernel does not tell.
 uint64_t linux_tcp_acknowledged(int fd);
 
+// Bytes that a TCP connection has received since its beginning, or 0 where the kernel does not tell.
+uint64_t linux_tcp_received(int fd);
+
 // Bytes that the kernel keeps of what is to be sent, beyond what is on its way (TCP_NOTSENT_LOWAT).
 int linux_tcp_limit_unsent(int fd, unsigned int bytes);
 

@@ -448,6 +448,7 @@ final class Transaction: ExchangeHandler {
         // This libcurl loses wake-ups after errors of HTTP/2: what then looks like a stall may be one of those.
         if case .stalled = ending, case .asking = phase, let url { return !usesHTTP1(at: url) }
         guard case .failed(let error) = ending else { return false }
+        if error.isFlood, let url { return !usesHTTP1(at: url) }
         // CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR before an answer: perhaps one that does not know HTTP/2,
         // and was not asked whether it does.
         if [52, 55, 56].contains(error.code), case .asking = phase, let url, !usesHTTP1(at: url) {

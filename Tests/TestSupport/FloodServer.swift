@@ -1,0 +1,128 @@
+/// Servers on loopback that send for ever, as fast as they are read, what brings a client nothing: frames of HTTP/2 within
+/// TLS, the answer of a proxy, lines before an SSH server's name. To clients that speak HTTP/1.1 they are honest.
+package final class FloodServer: Sendable {
+    /// What is sent.
+    package enum Kind: String, Sendable, CaseIterable {
+        // HTTP/2 (RFC 9113): CVE-2019-9512, 9515, 9514, 9518, 9513, and CVE-2024-27316.
+        case ping, settings, emptySettings, acknowledgements, resets, emptyData, padding, priority
+        case continuation, emptyContinuation, push, trailers, informational, unknown, goAway, hugeFrame
+        case window, windowOverflow, windowSizes, tableSizes
+        /// A field in the table, named again and again (HPACK bomb).
+        case bomb
+        /// A window that never opens, and nothing at all.
+        case noWindow, silence
+        /// A proxy that refuses a tunnel at length, and an SSH server that never says its name.
+        case refusedTunnel, chunkedTunnel, banner
+    }
+
+    private let process: ServerProcess
+    private let ports: [Kind: Int]
+
+    package init(_ kinds: [Kind], identity: TestCertificates.Identity) async throws {
+        var ports: [Kind: Int] = [:]
+        for kind in kinds { ports[kind] = try FreePort.next() }
+        self.ports = ports
+        let places = kinds.map { "\($0.rawValue)=\(ports[$0] ?? 0)" }
+        process = try await ServerProcess(
+            "the floods", ["python3", "-c", Self.program, identity.chain.path, identity.key.path] + places,
+            port: kinds.last.flatMap { ports[$0] } ?? 0)
+    }
+
+    deinit { process.end() }
+
+    package func port(_ kind: Kind) -> Int { ports[kind] ?? 0 }
+
+    private static let program = #"""
+        import socket, ssl, struct, sys, threading
+
+        def frame(kind, flags, stream, payload=b""):
+            return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
+
+        def field(name, value):
+            # Not for the table (RFC 7541, section 6.2.2).
+            return b"\x00" + bytes([len(name)]) + name + bytes([len(value)]) + value
+
+        def setting(number, value): return frame(4, 0, 0, struct.pack(">HI", number, value))
+
+        HEAD = frame(1, 4, 1, b"\x88")
+        EARLY = b"\x08\x03103"
+        # A field of 3,900 bytes for the table, and its number there.
+        BOMB = b"\x40\x01x\x7f\xbd\x1d" + b"v" * 3900 + b"\xbe" * 12000
+
+        # What comes once, and what comes for ever.
+        FRAMES = {
+            "ping": (b"", frame(6, 0, 0, b"12345678")),
+            "settings": (b"", setting(3, 100)),
+            "emptySettings": (b"", frame(4, 0, 0)),
+            "acknowledgements": (b"", frame(4, 1, 0)),
+            "resets": (HEAD, frame(3, 0, 1, struct.pack(">I", 8))),
+            "emptyData": (HEAD, frame(0, 0, 1)),
+            "padding": (HEAD, frame(0, 8, 1, b"\xff" + b"\0" * 255)),
+            "priority": (b"", frame(2, 0, 1, struct.pack(">IB", 3, 1))),
+            "continuation": (frame(1, 0, 1, b"\x88"), frame(9, 0, 1, field(b"x-name", b"v" * 100) * 100)),
+            "emptyContinuation": (frame(1, 0, 1, b"\x88"), frame(9, 0, 1)),
+            "push": (b"", frame(5, 4, 1, struct.pack(">I", 2) + b"\x82\x84\x86\x41\x09localhost")),
+            "trailers": (HEAD, frame(1, 4, 1, field(b"a", b"b"))),
+            "informational": (b"", frame(1, 4, 1, EARLY + field(b"link", b"</a>"))),
+            "unknown": (b"", frame(0xEE, 0, 0, b"x" * 10)),
+            "goAway": (b"", frame(7, 0, 0, struct.pack(">II", 2**31 - 1, 0))),
+            "hugeFrame": (HEAD, b"\xff\xff\xff\0\0\0\0\0\1" + b"x" * 16000),
+            "window": (b"", frame(8, 0, 0, struct.pack(">I", 1))),
+            "windowOverflow": (b"", frame(8, 0, 0, struct.pack(">I", 2**31 - 1))),
+            "windowSizes": (b"", setting(4, 0) + setting(4, 2**31 - 1)),
+            "tableSizes": (b"", setting(1, 0) + setting(1, 2**32 - 1)),
+            "bomb": (frame(1, 4, 1, b"\x88" + BOMB), b""),
+            "noWindow": (setting(4, 0), b""),
+            "silence": (b"", b""),
+        }
+        PLAIN = {
+            "refusedTunnel": (b"HTTP/1.1 407 no\r\nContent-Length: 100000000000000\r\n\r\n", b"x" * 1000),
+            "chunkedTunnel": (b"HTTP/1.1 407 no\r\nTransfer-Encoding: chunked\r\n\r\n", b"5\r\nabcde\r\n"),
+            "banner": (b"", b"hello\r\n"),
+        }
+
+        def forever(connection, once, ever):
+            connection.sendall(once)
+            block = ever * (65536 // len(ever) + 1) if ever else b""
+            while block: connection.sendall(block)
+            while connection.recv(65536): pass
+
+        def serve(connection, kind):
+            if kind in PLAIN:
+                if kind != "banner": connection.recv(65536)
+                return forever(connection, *PLAIN[kind])
+            connection = context.wrap_socket(connection, server_side=True)
+            data = connection.recv(65536)
+            if connection.selected_alpn_protocol() != "h2":
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc")
+                return connection.recv(65536)
+            connection.sendall(frame(4, 0, 0) + frame(4, 1, 0))
+            # The request is there a moment after the preface.
+            connection.settimeout(0.2)
+            try:
+                while connection.recv(65536): pass
+            except TimeoutError:
+                pass
+            connection.settimeout(None)
+            forever(connection, *FRAMES[kind])
+
+        def attempt(connection, kind):
+            try: serve(connection, kind)
+            except OSError: pass
+            finally: connection.close()
+
+        def accept(listener, kind):
+            while True:
+                connection, _ = listener.accept()
+                threading.Thread(target=attempt, args=(connection, kind), daemon=True).start()
+
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(sys.argv[1], sys.argv[2])
+        context.set_alpn_protocols(["h2", "http/1.1"])
+        for place in sys.argv[3:]:
+            kind, port = place.split("=")
+            listener = socket.create_server(("127.0.0.1", int(port)))
+            threading.Thread(target=accept, args=(listener, kind), daemon=True).start()
+        threading.Event().wait()
+        """#
+}
