@@ -124,7 +124,8 @@ final class Watchman: Sendable {
     func watch(_ mark: CallMark) { loops.withLock { $0.append(Loop(mark: mark)) } }
 
     func wake() {
-        guard isAsleep.load(ordering: .sequentiallyConsistent), isAsleep.exchange(false, ordering: .acquiringAndReleasing)
+        guard isAsleep.load(ordering: .sequentiallyConsistent),
+            isAsleep.exchange(false, ordering: .acquiringAndReleasing)
         else { return }
         wakeUp.signal()
     }
