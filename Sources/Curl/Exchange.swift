@@ -127,7 +127,10 @@ package final class Exchange {
     /// libcurl 7.88 delivers the bytes that it kept back inside `curl_easy_pause`. Where a callback refuses them, it
     /// returns that error and schedules nothing: dropped, the exchange would stand still until its connect timer fires.
     func setPause(_ flags: Int32) {
-        let code = loop.mark.inside { curl_easy_pause(easy.raw, flags) }
+        let code = loop.mark.inside {
+            let code = curl_easy_pause(easy.raw, flags)
+            return code
+        }
         // A transfer without a connection (CURLE_BAD_FUNCTION_ARGUMENT) has nothing to pause: libcurl is at it by itself.
         if code != CURLE_OK, code != CURLE_BAD_FUNCTION_ARGUMENT { loop.willFail(self, CurlError(code)) }
     }
