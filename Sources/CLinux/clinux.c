@@ -113,7 +113,7 @@ long linux_file_system_type(int fd) {
 
 // What openat2 does in one call, a component at a time, none of them a link: slower, and as safe, since each step
 // starts from a descriptor that is held.
-int linux_openat_stepwise(int dirfd, const char *path, int flags, mode_t mode) {
+int linux_openat_stepwise(int dirfd, const char *path, int flags, uint32_t mode) {
     char buffer[4096];
     size_t length = strlen(path);
     if (length >= sizeof buffer) {
@@ -149,7 +149,7 @@ int linux_openat_stepwise(int dirfd, const char *path, int flags, mode_t mode) {
     }
 }
 
-int linux_openat_beneath(int dirfd, const char *path, int flags, mode_t mode) {
+int linux_openat_beneath(int dirfd, const char *path, int flags, uint32_t mode) {
     struct open_how how;
     memset(&how, 0, sizeof how);
     how.flags = (uint64_t)(flags | O_CLOEXEC);
@@ -180,7 +180,7 @@ int linux_fsetxattr(int fd, const char *name, const void *value, size_t size) {
     return fsetxattr(fd, name, value, size, 0);
 }
 
-ssize_t linux_fgetxattr(int fd, const char *name, void *value, size_t size) {
+ptrdiff_t linux_fgetxattr(int fd, const char *name, void *value, size_t size) {
     return fgetxattr(fd, name, value, size);
 }
 
@@ -188,7 +188,7 @@ int linux_setxattr(const char *path, const char *name, const void *value, size_t
     return setxattr(path, name, value, size, 0);
 }
 
-ssize_t linux_getxattr(const char *path, const char *name, void *value, size_t size) {
+ptrdiff_t linux_getxattr(const char *path, const char *name, void *value, size_t size) {
     return getxattr(path, name, value, size);
 }
 
@@ -209,7 +209,7 @@ union descriptor_space {
     struct cmsghdr alignment;
 };
 
-ssize_t linux_send_descriptors(int socket, char byte, const int *descriptors, int count) {
+ptrdiff_t linux_send_descriptors(int socket, char byte, const int *descriptors, int count) {
     if (count < 1 || count > LINUX_MOST_DESCRIPTORS) {
         errno = EINVAL;
         return -1;
@@ -227,7 +227,7 @@ ssize_t linux_send_descriptors(int socket, char byte, const int *descriptors, in
     return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-ssize_t linux_receive_descriptors(int socket, char *byte, int *descriptors, int *count) {
+ptrdiff_t linux_receive_descriptors(int socket, char *byte, int *descriptors, int *count) {
     *count = 0;
     union descriptor_space space;
     struct iovec data = {.iov_base = byte, .iov_len = 1};
@@ -338,7 +338,7 @@ int linux_netlink_dump(int fd, uint16_t type, uint32_t sequence) {
     return sent < 0 ? -1 : 0;
 }
 
-ssize_t linux_netlink_receive(int fd, void *space, size_t size) {
+ptrdiff_t linux_netlink_receive(int fd, void *space, size_t size) {
     struct sockaddr_nl sender = {0};
     struct iovec part = {.iov_base = space, .iov_len = size};
     struct msghdr message = {.msg_name = &sender, .msg_namelen = sizeof sender, .msg_iov = &part, .msg_iovlen = 1};

@@ -4,7 +4,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 // One readiness event, unpacked: epoll_event is packed on x86-64, which Swift cannot address safely.
 struct linux_event {
@@ -56,10 +55,10 @@ long linux_file_system_type(int fd);
 int linux_memory_file(const char *name);
 
 // openat2 beneath dirfd: no symlink, no magic link, no step outside.
-int linux_openat_beneath(int dirfd, const char *path, int flags, mode_t mode);
+int linux_openat_beneath(int dirfd, const char *path, int flags, uint32_t mode);
 
 // The same without openat2: what linux_openat_beneath falls back to.
-int linux_openat_stepwise(int dirfd, const char *path, int flags, mode_t mode);
+int linux_openat_stepwise(int dirfd, const char *path, int flags, uint32_t mode);
 
 // What keeps even root from changing the entry `path` of a directory, or the directory itself where `path` is empty:
 // 1 where it is immutable (chattr +i), 2 where it is append-only (chattr +a), 0 otherwise and where it cannot be told.
@@ -69,11 +68,11 @@ int linux_locked(int dirfd, const char *path);
 int linux_rename_noreplace(int olddir, const char *oldpath, int newdir, const char *newpath);
 
 int linux_fsetxattr(int fd, const char *name, const void *value, size_t size);
-ssize_t linux_fgetxattr(int fd, const char *name, void *value, size_t size);
+ptrdiff_t linux_fgetxattr(int fd, const char *name, void *value, size_t size);
 int linux_fremovexattr(int fd, const char *name);
 // By path, links followed: also for a descriptor that was opened with O_PATH, by its name in /proc/self/fd.
 int linux_setxattr(const char *path, const char *name, const void *value, size_t size);
-ssize_t linux_getxattr(const char *path, const char *name, void *value, size_t size);
+ptrdiff_t linux_getxattr(const char *path, const char *name, void *value, size_t size);
 
 // openat(2) with O_PATH and O_NOFOLLOW: what a name leads to, be it a link, without opening it.
 int linux_openat_name(int dirfd, const char *name);
@@ -89,12 +88,12 @@ int linux_peer_groups(int fd, uint32_t *groups, int capacity);
 
 // Sends one byte with `count` open descriptors over a Unix stream socket (SCM_RIGHTS, unix(7)), without waiting.
 // Returns 1, or -1.
-ssize_t linux_send_descriptors(int socket, char byte, const int *descriptors, int count);
+ptrdiff_t linux_send_descriptors(int socket, char byte, const int *descriptors, int count);
 
 // Receives one byte and the descriptors that came with it, without waiting. `descriptors` has room for
 // LINUX_MOST_DESCRIPTORS; they are close-on-exec. Where some of them could not be delivered, all are closed and the
 // call fails with EMFILE. Returns 1, 0 at the end of the stream, or -1.
-ssize_t linux_receive_descriptors(int socket, char *byte, int *descriptors, int *count);
+ptrdiff_t linux_receive_descriptors(int socket, char *byte, int *descriptors, int *count);
 
 // Sets the time of the last change, and leaves that of the last access.
 int linux_set_modification_time(int fd, int64_t seconds);
@@ -146,7 +145,7 @@ int linux_netlink_dump(int fd, uint16_t type, uint32_t sequence);
 
 // One datagram. Only the kernel's: from another sender it is 0 bytes long. One that did not fit fails with ENOBUFS, as
 // one does that the kernel had no room for.
-ssize_t linux_netlink_receive(int fd, void *space, size_t size);
+ptrdiff_t linux_netlink_receive(int fd, void *space, size_t size);
 
 // Gives the calling thread a network namespace of its own, with nothing in it but a loopback that is down.
 int linux_unshare_network(void);
