@@ -14,7 +14,11 @@ final class CallMark: Sendable {
     private let wasEnded = Atomic<Bool>(false)
     private let clock: clockid_t?
     /// libcurl's sockets, by descriptor.
-    private let sockets = Mutex<[Int32: SocketIdentity]>([:])
+    private let sockets = Mutex<[Int32: Peer]>([:])
+    private struct Peer {
+        let identity: SocketIdentity
+        var limit: ReceiptLimit?
+    }
 
     /// To be made on the loop's thread.
     init() {
@@ -48,7 +52,28 @@ final class CallMark: Sendable {
 
     func enter() { step.store(step.load(ordering: .relaxed) &+ 1, ordering: .releasing) }
 
-    func add(_ socket: Int32) { sockets.withLock { $0[socket] = SocketIdentity(socket) } }
+    func add(_ socket: Int32) {
+        let identity = SocketIdentity(socket)
+        sockets.withLock { sockets in
+            // libcurl says so again where it waits for something else, or has another transfer use the connection.
+            guard sockets[socket]?.identity != identity else { return }
+            sockets[socket] = Peer(identity: identity)
+        }
+    }
+
+    /// Limits what the peer of a socket may send; the limit stays for as long as the connection does.
+    ///
+    /// - Returns: `nil` where libcurl does not use the socket.
+    func limitReceipts(of socket: Int32) -> ReceiptLimit? {
+        sockets.withLock { sockets in
+            guard let peer = sockets[socket] else { return nil }
+            if let limit = peer.limit { return limit }
+            let limit = ReceiptLimit()
+            sockets[socket]?.limit = limit
+            Watchman.shared?.watchReceipts()
+            return limit
+        }
+    }
 
     func remove(_ socket: Int32) { sockets.withLock { $0[socket] = nil } }
 
@@ -74,94 +99,42 @@ final class CallMark: Sendable {
 
     /// Bytes that each socket has received.
     func received() -> [Int32: UInt64] {
-        sockets.withLock { $0.compactMapValues(\.received) }
+        sockets.withLock { $0.compactMapValues(\.identity.received) }
     }
 
     /// Ends the connection that received the most since `before`: the other sockets are not read meanwhile, so that
     /// little arrives there once they are full.
     func endBusiest(since before: [Int32: UInt64]) {
         sockets.withLock { sockets in
-            let gains = sockets.compactMap { socket, identity -> (socket: Int32, gain: UInt64)? in
-                guard let count = identity.received else { return nil }
+            let gains = sockets.compactMap { socket, peer -> (socket: Int32, gain: UInt64)? in
+                guard let count = peer.identity.received else { return nil }
                 return (socket, count &- (before[socket] ?? 0))
             }
             guard let busiest = gains.max(by: { $0.gain < $1.gain }) else { return }
-            wasEnded.store(true, ordering: .releasing)
-            _ = shutdown(busiest.socket, Int32(SHUT_RDWR))  // fails where the peer has ended it already
+            end(busiest.socket)
         }
     }
-}
 
-/// Looks at the loops of the process while one of them works, and sleeps while none does.
-final class Watchman: Sendable {
-    /// `nil` where the system has no thread or descriptor to give: then nobody watches.
-    static let shared = Watchman()
-
-    /// Milliseconds between two looks.
-    private static let interval: Int32 = 1_000
-    /// Looks at which a call has to be the same one.
-    private static let patience = 2
-    /// Nanoseconds of processor time from one look to the next: a call that waits for the disk or a server uses less.
-    private static let leastWork: UInt64 = 50_000_000
-
-    private let isAsleep = Atomic<Bool>(false)
-    private let wakeUp: WakeUp
-    private struct Loop {
-        weak var mark: CallMark?
-        var call: Int?
-        var looks = 0
-        var processorTime: UInt64 = 0
-        var received: [Int32: UInt64] = [:]
-    }
-    private let loops = Mutex<[Loop]>([])
-
-    private init?() {
-        guard let wakeUp = try? WakeUp(counting: false) else { return nil }
-        self.wakeUp = wakeUp
-        guard SystemThread.start(name: "dld-watchman", { [self] in run() }) else { return nil }
-    }
-
-    func watch(_ mark: CallMark) { loops.withLock { $0.append(Loop(mark: mark)) } }
-
-    func wake() {
-        guard isAsleep.load(ordering: .sequentiallyConsistent),
-            isAsleep.exchange(false, ordering: .acquiringAndReleasing)
-        else { return }
-        wakeUp.signal()
-    }
-
-    private func run() {
-        while true {
-            isAsleep.store(true, ordering: .sequentiallyConsistent)
-            if isAnyoneInside {
-                isAsleep.store(false, ordering: .relaxed)
-            } else {
-                var entry = pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0)
-                if poll(&entry, 1, -1) > 0 { wakeUp.wait() }
+    /// Ends the connections whose peers have sent more than they may.
+    ///
+    /// - Returns: how many have a limit, and whether one was ended.
+    func endExcessive() -> (limited: Int, hasEnded: Bool) {
+        sockets.withLock { sockets in
+            var limited = 0
+            var hasEnded = false
+            for (socket, peer) in sockets {
+                guard let limit = peer.limit else { continue }
+                limited += 1
+                guard let count = peer.identity.received, count > limit.bytes else { continue }
+                end(socket)
+                hasEnded = true
             }
-            _ = poll(nil, 0, Self.interval)  // one that ends early is a look more
-            look()
+            return (limited, hasEnded)
         }
     }
 
-    private var isAnyoneInside: Bool { loops.withLock { $0.contains { $0.mark?.call != nil } } }
-
-    private func look() {
-        loops.withLock { loops in
-            loops.removeAll { $0.mark == nil }
-            for index in loops.indices {
-                guard let mark = loops[index].mark, let call = mark.call else {
-                    loops[index].call = nil
-                    continue
-                }
-                let time = mark.processorTime
-                let isSame = loops[index].call == call && time &- loops[index].processorTime >= Self.leastWork
-                loops[index].looks = isSame ? loops[index].looks + 1 : 0
-                if loops[index].looks >= Self.patience { mark.endBusiest(since: loops[index].received) }
-                loops[index].call = call
-                loops[index].processorTime = time
-                loops[index].received = isSame ? mark.received() : [:]
-            }
-        }
+    private func end(_ socket: Int32) {
+        wasEnded.store(true, ordering: .releasing)
+        _ = shutdown(socket, Int32(SHUT_RDWR))  // fails where the peer has ended it already
     }
 }

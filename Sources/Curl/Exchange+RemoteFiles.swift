@@ -19,6 +19,7 @@ extension Exchange {
     package func judgesHostKey() throws(CurlError) {
         // `ssh_getsock` of libcurl 7.88 asks for both directions, whether the transfer is paused or not.
         watchesWhilePaused = true
+        limitsReceipts = true
         let code = ccurl_set_host_key_callback(easy.raw, Self.hostKey, Unmanaged.passUnretained(self).toOpaque())
         guard code == CURLE_OK else { throw CurlError(code) }
     }

@@ -28,6 +28,10 @@ package final class Exchange {
     /// Whether libcurl goes on to watch its socket while it is paused. The loop has to ignore that socket then: its
     /// events are reported again and again, and nobody takes them.
     var watchesWhilePaused = false
+    /// Whether its connection gets a ``ReceiptLimit``.
+    var limitsReceipts = false
+    /// That of its connection.
+    var receipts: ReceiptLimit?
     /// Bytes that the peer had acknowledged when that was last looked at.
     private var acknowledged: UInt64 = 0
     /// Whether it has asked its handler for bytes to send.
@@ -102,6 +106,7 @@ package final class Exchange {
     }
 
     private func count(_ bytes: Int) {
+        receipts?.noteReceived(bytes)
         guard leastBytes > 0 else { return }
         if window == nil { window = (loop.now, 0) }
         window?.bytes += Int64(bytes)
@@ -186,7 +191,9 @@ package final class Exchange {
             exchange.hasAskedForBytes = true
             let space = UnsafeMutableRawBufferPointer(start: bytes, count: size * count)
             switch exchange.handler.fill(space, on: exchange) {
-            case .filled(let count): return count
+            case .filled(let count):
+                exchange.receipts?.noteSent(count)
+                return count
             case .failed: return Int(CURL_READFUNC_ABORT)
             case .paused:
                 exchange.didPause(CURLPAUSE_SEND)

@@ -304,6 +304,9 @@ package final class LoopCore {
             return
         }
         exchange.socket = SocketIdentity(socket)
+        guard exchange.limitsReceipts else { return }
+        exchange.receipts = mark.limitReceipts(of: socket)
+        exchange.receipts?.noteBeginning()
     }
 
     private func exchange(of easy: UnsafeMutableRawPointer) -> Exchange? {

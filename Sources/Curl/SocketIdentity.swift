@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 
 /// A socket that libcurl used, told from another one that was given the same descriptor later.
-struct SocketIdentity {
+struct SocketIdentity: Equatable {
     let descriptor: Int32
     private let cookie: UInt64
 

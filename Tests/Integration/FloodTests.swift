@@ -46,7 +46,7 @@ struct FloodTests {
         // libcurl 7.88.1 takes the end of a connection after a frame that is too long for the end of a body without a
         // length: see F51 in docs/failures.md.
         let kinds = FloodServer.Kind.allCases.filter {
-            ![.refusedTunnel, .chunkedTunnel, .banner, .hugeFrame].contains($0)
+            ![.refusedTunnel, .chunkedTunnel, .banner, .packets, .tickets, .hugeFrame].contains($0)
         }
         let server = try await FloodServer(kinds, identity: TestCertificates.shared.server)
         let daemon = try await daemon()
@@ -101,6 +101,24 @@ struct FloodTests {
         for id in ids {
             let task = try await daemon.settled(id)
             #expect([.failed, .paused].contains(task.state), "\(task)")
+        }
+        #expect(try await daemon.dlctl("remove", "--all", "--yes").succeeded)
+        try await expectUnharmed(daemon, since: before)
+    }
+
+    @Test("A20: what an SSH server sends unasked, and TLS 1.3's tickets without end, take neither memory nor the processor")
+    func unasked() async throws {
+        let server = try await FloodServer([.packets, .tickets], identity: TestCertificates.shared.server)
+        let daemon = try await daemon()
+        let before = try number("VmHWM:", of: daemon)
+        let ids = [
+            try await daemon.add("sftp://anna@127.0.0.1:\(server.port(.packets))/f"),
+            try await daemon.add("-o", "tickets", "https://localhost:\(server.port(.tickets))/"),
+        ]
+        for id in ids {
+            let task = try await daemon.settled(id, within: .seconds(60))
+            #expect(task.state == .failed, "\(task)")
+            #expect(task.error?.message.contains("floods") == true, "\(task)")
         }
         #expect(try await daemon.dlctl("remove", "--all", "--yes").succeeded)
         try await expectUnharmed(daemon, since: before)

@@ -31,6 +31,8 @@ class Entry:
     # Of a download: the directory beneath which it has to lie, and what its name may be.
     place: str = ""
     names: object = None
+    # Of an upload: whether dlctl opens its file for the daemon.
+    is_passed: bool = False
     # Of an upload: the path of what the server keeps, None for the scripted server.
     stored: object = None
     # Codes of an error that it may end with whatever is done; `must_fail`: it never completes.

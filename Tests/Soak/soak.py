@@ -61,7 +61,8 @@ KNOWN_COMMANDS = {
 KNOWN_METHODS = {
     "task.add", "task.get", "task.list", "task.count", "task.pause", "task.resume", "task.cancel", "task.remove",
     "task.retry", "task.update", "task.move", "queue.begin", "queue.put", "queue.commit", "queue.abort", "queue.list",
-    "daemon.status", "daemon.limits", "daemon.reload", "daemon.shutdown", "events.subscribe"}
+    "daemon.status", "daemon.limits", "daemon.reload", "daemon.shutdown", "events.subscribe",
+    "source.receive", "source.attach"}
 
 
 class ChaosServer(Server):
@@ -95,12 +96,14 @@ class World:
         self.place = os.path.join(soak.place, name)
         os.makedirs(self.place)
         self.main = FrozenDisk(self.place, "6G")
-        self.drops = os.path.join(self.place, "drops")
+        # Files of root's are taken from a directory alone that nobody else may write to.
+        self.drops, self.own_drops = os.path.join(self.place, "drops"), os.path.join(self.place, "own-drops")
         self.downloads = os.path.join(self.main.path, "downloads")
-        for path in (self.drops, self.downloads):
+        for path, mode in ((self.drops, 0o1777), (self.own_drops, 0o755), (self.downloads, 0o1777)):
             os.makedirs(path)
-            os.chmod(path, 0o1777)
+            os.chmod(path, mode)
         self.roots = [self.downloads, self.small.path, self.slow.path]
+        self.homes_place = os.path.join(self.place, "homes")
         self.dropped = {}
         self.reported = set()
         self.ledger = Ledger(name, soak.report)
@@ -144,7 +147,7 @@ class World:
             "tls": {"ca-file": self.farm.certificate}, "schedule": schedule, "hosts": hosts,
             "retry": {"attempts": 40, "base-delay": "200ms", "max-delay": "3s"},
             "timeouts": {"connect": "5s", "stall": "5s"},
-            "watch": [{"directory": self.drops, "defaults": {"priority": "high"}}],
+            "watch": [{"directory": path, "defaults": {"priority": "high"}} for path in (self.drops, self.own_drops)],
             "queues": [os.path.join(self.place, "queue.d", "*.yaml")],
             "control": {"group": dlctl.GROUP, "mode": "0660"}}
 
@@ -186,6 +189,16 @@ class World:
                 os.makedirs(path, exist_ok=True)
                 os.chown(path, uid, dlctl.GROUP_ID if uid else 0)
                 os.chmod(path, 0o755)
+        os.makedirs(self.homes_place, exist_ok=True)
+        for uid in uids:
+            path = self.home(uid)
+            os.makedirs(path)
+            os.chown(path, uid, dlctl.GROUP_ID if uid else 0)
+            os.chmod(path, 0o700)
+
+    def home(self, uid):
+        """Returns a directory of a user's that lies beneath no root."""
+        return os.path.join(self.homes_place, str(uid))
 
     def add_queue_file(self):
         """Puts a queue file where it is applied at each start, with tasks of root's."""
@@ -442,13 +455,13 @@ class Soak:
             time.sleep(1)
         for task in rest:
             world.ledger.violation("not at its end", f"{BOUND} s after the storm: {task}")
-        for name in self._undropped(world):
-            world.ledger.violation("dropped and lost", f"{name} still lies in {world.drops}")
+        for path in self._undropped(world):
+            world.ledger.violation("dropped and lost", f"{path} still lies there")
         world.write_evidence("open", [task["id"] for task in rest[:10]])
 
     @staticmethod
     def _undropped(world):
-        return [name for name in world.dropped if os.path.exists(os.path.join(world.drops, name))]
+        return [path for path in world.dropped if os.path.exists(path)]
 
     def _judge(self, world):
         ledger = world.ledger
@@ -457,9 +470,10 @@ class Soak:
             there = [entry for entry in entries if entry.id is not None]
             if there and len(there) < len(entries):
                 ledger.violation("half a set", f"{[entry.token for entry in there]} of {[e.token for e in entries]}")
-        for name, entries in list(world.dropped.items()):
-            if os.path.exists(os.path.join(world.drops, ".failed", name)):
-                note = os.path.join(world.drops, ".failed", f"{name}.note.txt")
+        for path, entries in list(world.dropped.items()):
+            directory, name = os.path.split(path)
+            if os.path.exists(os.path.join(directory, ".failed", name)):
+                note = os.path.join(directory, ".failed", f"{name}.note.txt")
                 text = open(note, encoding="utf-8").read() if os.path.exists(note) else "no note"
                 ledger.violation("refused drop", f"{name}: {text}")
                 continue

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import socket
 import threading
 import time
@@ -156,6 +157,15 @@ class User(threading.Thread):
         """Adds a download, by either way; one with a key again where no answer came."""
         self._hand_over(*self._draw())
 
+    def private(self, size):
+        """Returns a file of so many bytes that this user alone can open; dlctl has to pass it to the daemon."""
+        path = os.path.join(self.world.home(self.uid), f"private-{size}")
+        if not os.path.exists(path):
+            shutil.copyfile(self.world.content.path(self.world.content.name(size)), path)
+            os.chown(path, self.uid, dlctl.GROUP_ID)
+            os.chmod(path, 0o600)
+        return path
+
     def upload(self):
         """Adds an upload."""
         self._hand_over(*self._registered(self.wishes.upload))
@@ -163,7 +173,7 @@ class User(threading.Thread):
     def _hand_over(self, task, entry):
         ledger = self.world.ledger
         for _ in range(4 if "key" in task else 1):
-            if self.lot.random() < 0.3:
+            if self.lot.random() < 0.3 and not entry.is_passed:
                 result = self.call("task.add", {"tasks": [wishes.as_parameters(task)]})
                 if isinstance(result, dict):
                     ledger.acknowledge(entry, result["ids"][0])
@@ -378,14 +388,14 @@ class User(threading.Thread):
         text = (wishes.as_queue_file([task for task, _ in pairs], None) if form == "queue"
                 else self._list_text(pairs, form))
         name = f"{pairs[0][1].token}-{form}"
-        path = os.path.join(self.world.drops, name)
+        path = os.path.join(self.world.drops if self.uid else self.world.own_drops, name)
         moves = self.lot.random() < 0.5
         with acting_as(self.uid, dlctl.GROUP_ID):
             with open(path + ".tmp" if moves else path, "w", encoding="utf-8") as file:
                 file.write(text)
             if moves:
                 os.rename(path + ".tmp", path)
-        self.world.dropped[name] = [entry for _, entry in pairs]
+        self.world.dropped[path] = [entry for _, entry in pairs]
 
     # Steering
 
@@ -586,7 +596,8 @@ class User(threading.Thread):
             limit = None if words[1] == "none" else int(words[1])
             self.call("task.update", {"id": int(numbers[0]), "changes": {"limit": limit}})
         else:
-            self.say(["set", *numbers, *words])
+            # What has bytes already does not move to another file system.
+            self.say(["set", *numbers, *words], MAYBE | {64} if what == "directory" else MAYBE)
         papers.remove()
 
     def log_in(self):
@@ -788,8 +799,12 @@ class User(threading.Thread):
         for entry in paused:
             if entry.wish in (Wish.PAUSED, Wish.UNSURE):
                 entry.wants(Wish.RUN)
+        # dlctl opens files anew that the daemon has lost with its last process.
+        passed = [str(entry.id) for entry in paused if entry.is_passed]
+        if passed:
+            self.say(["resume", *passed])
         if paused:
-            self.call("task.resume", {"ids": [entry.id for entry in paused]})
+            self.call("task.resume", {"ids": [entry.id for entry in paused if not entry.is_passed]})
         if stuck:
             self.call("task.retry", {"ids": [entry.id for entry in stuck]})
         for _ in range(20):

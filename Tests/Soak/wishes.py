@@ -197,7 +197,9 @@ class Wishes:
         token = self.token()
         size = lot.choices(UPLOAD_SIZES, UPLOAD_WEIGHTS)[0]
         entry = Entry(token, self.user.uid, "upload", {content.digest(size)})
-        task = {"kind": "upload", "file": content.path(content.name(size))}
+        entry.is_passed = bool(self.user.uid) and lot.random() < 0.3
+        file = self.user.private(size) if entry.is_passed else content.path(content.name(size))
+        task = {"kind": "upload", "file": file}
         names = ["http", "https", "http2", "ftp", "ftps", "chaos", "chaos"] + ([] if self.user.uid else ["sftp"] * 6)
         name = lot.choice(names)
         if name == "chaos":

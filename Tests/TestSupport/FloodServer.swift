@@ -13,6 +13,10 @@ package final class FloodServer: Sendable {
         case noWindow, silence
         /// A proxy that refuses a tunnel at length, and an SSH server that never says its name.
         case refusedTunnel, chunkedTunnel, banner
+        /// Packets of a type that SSH does not know, before the exchange of keys.
+        case packets
+        /// Session tickets of TLS 1.3 (RFC 8446, section 4.6.1), which one `SSL_read` takes one after the other.
+        case tickets
     }
 
     private let process: ServerProcess
@@ -33,7 +37,7 @@ package final class FloodServer: Sendable {
     package func port(_ kind: Kind) -> Int { ports[kind] ?? 0 }
 
     private static let program = #"""
-        import socket, ssl, struct, sys, threading
+        import ctypes, hashlib, hmac, os, socket, ssl, struct, sys, tempfile, threading
 
         def frame(kind, flags, stream, payload=b""):
             return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
@@ -79,6 +83,7 @@ package final class FloodServer: Sendable {
             "refusedTunnel": (b"HTTP/1.1 407 no\r\nContent-Length: 100000000000000\r\n\r\n", b"x" * 1000),
             "chunkedTunnel": (b"HTTP/1.1 407 no\r\nTransfer-Encoding: chunked\r\n\r\n", b"5\r\nabcde\r\n"),
             "banner": (b"", b"hello\r\n"),
+            "packets": (b"SSH-2.0-flood\r\n", struct.pack(">IBB", 28, 4, 200) + b"x" * 22 + bytes(4)),
         }
 
         def forever(connection, once, ever):
@@ -89,8 +94,9 @@ package final class FloodServer: Sendable {
 
         def serve(connection, kind):
             if kind in PLAIN:
-                if kind != "banner": connection.recv(65536)
+                if kind not in ("banner", "packets"): connection.recv(65536)
                 return forever(connection, *PLAIN[kind])
+            if kind == "tickets": return tickets(connection)
             connection = context.wrap_socket(connection, server_side=True)
             data = connection.recv(65536)
             if connection.selected_alpn_protocol() != "h2":
@@ -105,6 +111,49 @@ package final class FloodServer: Sendable {
                 pass
             connection.settimeout(None)
             forever(connection, *FRAMES[kind])
+
+        def expand(secret, label, length):
+            # HKDF-Expand-Label (RFC 8446, section 7.1) with no context; the result is shorter than a hash.
+            label = b"tls13 " + label
+            info = struct.pack(">HB", length, len(label)) + label + b"\0\1"
+            return hmac.new(secret, info, hashlib.sha384).digest()[:length]
+
+        def tickets(connection):
+            mine = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            mine.load_cert_chain(sys.argv[1], sys.argv[2])
+            mine.minimum_version = ssl.TLSVersion.TLSv1_3
+            mine.num_tickets = 0
+            secrets = tempfile.NamedTemporaryFile()
+            mine.keylog_filename = secrets.name
+            secured = mine.wrap_socket(connection, server_side=True)
+            secured.recv(65536)
+            secured.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nabc")
+            lines = [line.split() for line in open(secrets.name)]
+            secret = bytes.fromhex(next(line[2] for line in lines if line[0] == "SERVER_TRAFFIC_SECRET_0"))
+            key, start = expand(secret, b"key", 32), int.from_bytes(expand(secret, b"iv", 12), "big")
+            library = ctypes.CDLL("libcrypto.so.3")
+            for name in ["EVP_CIPHER_CTX_new", "EVP_aes_256_gcm"]: getattr(library, name).restype = ctypes.c_void_p
+            cipher = ctypes.c_void_p(library.EVP_CIPHER_CTX_new())
+            algorithm = ctypes.c_void_p(library.EVP_aes_256_gcm())
+            ticket = struct.pack(">IIB", 7200, 0, 1) + b"n" + struct.pack(">H", 8) + b"ticket!!" + bytes(2)
+            ticket = b"\4" + struct.pack(">I", len(ticket))[1:] + ticket
+            text = ticket * (16000 // len(ticket)) + b"\x16"
+            head = b"\x17\3\3" + struct.pack(">H", len(text) + 16)
+            sealed, tag, length = ctypes.create_string_buffer(len(text)), ctypes.create_string_buffer(16), ctypes.c_int()
+            descriptor = secured.fileno()
+            secured.setblocking(True)
+            number = 1  # the answer was the first
+            while True:
+                nonce = (start ^ number).to_bytes(12, "big")
+                size = ctypes.byref(length)
+                library.EVP_EncryptInit_ex(cipher, algorithm, None, key, nonce)
+                library.EVP_EncryptUpdate(cipher, None, size, head, 5)
+                library.EVP_EncryptUpdate(cipher, sealed, size, text, len(text))
+                library.EVP_EncryptFinal_ex(cipher, None, size)
+                library.EVP_CIPHER_CTX_ctrl(cipher, 0x10, 16, tag)  # EVP_CTRL_AEAD_GET_TAG
+                record = head + sealed.raw + tag.raw
+                while record: record = record[os.write(descriptor, record):]
+                number += 1
 
         def attempt(connection, kind):
             try: serve(connection, kind)

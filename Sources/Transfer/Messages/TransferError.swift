@@ -172,6 +172,8 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
     static func exchange(_ error: CurlError, bodyBegun: Bool, host: String) -> TransferError {
         // The numbers are those of libcurl's public interface (libcurl-errors).
         switch error.code {
+        case _ where error.isFlood:
+            TransferError(bodyBegun ? .truncated : .cannotConnect, "\(host): \(error.message)")
         // A scheme that libcurl lacks never gets here; what does is an answer in no known version of HTTP.
         case 1, 8: TransferError(.truncated, "what \(host) sent is no HTTP answer: \(error.message)")
         case 3: TransferError(.invalidRequest, "libcurl cannot read the URL")

@@ -16,6 +16,8 @@ extension TransferError {
         let isTransient = reply.map { (400...499).contains($0.code) } ?? false
         // The numbers are those of libcurl's public interface (libcurl-errors).
         switch error.code {
+        case _ where error.isFlood:
+            return TransferError(bodyBegun ? .truncated : .cannotConnect, "\(host): \(error.message)")
         // At 421 libcurl speaks of a timeout, since a server may say that too when it grew tired of waiting.
         case 67 where isTransient, 11 where isTransient, 28 where reply?.code == 421 && !bodyBegun:
             return TransferError(.cannotConnect, "\(host) takes nobody in for now\(words)")

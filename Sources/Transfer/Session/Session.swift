@@ -360,7 +360,8 @@ public final class Session: Sendable {
     func loop(for task: any LoopTask) -> TransferLoop {
         let loop = loops[task.core.home % loops.count]
         let url = task.originalRequest.url
-        return RemoteScheme(of: url) == nil ? loop : remoteLoops.loop(for: url, task: task.core.home, otherwise: loop)
+        guard RemoteScheme(of: url) != nil else { return loop }
+        return task.core.lease { remoteLoops.lease(for: url, task: task.core.home, otherwise: loop) }.loop
     }
 
     /// Bytes of receive buffer for the next exchange on `core`: libcurl keeps one for each of them.

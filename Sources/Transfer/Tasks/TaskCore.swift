@@ -18,6 +18,8 @@ final class TaskCore: Sendable {
     }
 
     private let mutable: Mutex<State>
+    /// Its loop's, where that is one of ``RemoteLoops``.
+    private let lease: Mutex<LoopLease?>
     /// Bytes a second; 0: any number. Read for every piece of a body.
     private let rate: Atomic<Int64>
     private static let lastIdentifier = Atomic<Int>(0)
@@ -32,6 +34,16 @@ final class TaskCore: Sendable {
         var state = predecessor?.mutable.withLock { $0 } ?? State(currentRequest: request)
         state.life = TaskLife()
         mutable = Mutex(state)
+        lease = Mutex(predecessor?.lease.withLock { $0 })
+    }
+
+    /// The hold on its loop, which it keeps from the first time on.
+    func lease(_ make: () -> LoopLease) -> LoopLease {
+        lease.withLock { lease in
+            let taken = lease ?? make()
+            lease = taken
+            return taken
+        }
     }
 
     var state: SessionTaskState { mutable.withLock { $0.life.state } }
