@@ -106,7 +106,7 @@ struct FloodTests {
         try await expectUnharmed(daemon, since: before)
     }
 
-    @Test("A20: what an SSH server sends unasked, and TLS 1.3's tickets without end, take neither memory nor the processor")
+    @Test("A20: SSH packets that nobody asked for, and endless session tickets, take neither memory nor time")
     func unasked() async throws {
         let server = try await FloodServer([.packets, .tickets], identity: TestCertificates.shared.server)
         let daemon = try await daemon()
