@@ -153,6 +153,9 @@ class User(threading.Thread):
     def _draw(self):
         return self._registered(self.wishes.download)
 
+    def _listed_upload(self):
+        return self.wishes.upload(may_pass=False)
+
     def add(self):
         """Adds a download, by either way; one with a key again where no answer came."""
         self._hand_over(*self._draw())
@@ -340,7 +343,7 @@ class User(threading.Thread):
             return
         else:
             batch = f"batch-{self.world.letter}{self.index:02}-{self.wishes.count}"
-            draws = [self.wishes.upload if self.lot.random() < 0.2 else self.wishes.download
+            draws = [self._listed_upload if self.lot.random() < 0.2 else self.wishes.download
                      for _ in range(self.lot.randint(2, 5))]
             pairs = [self._registered(draw, batch) for draw in draws]
             tasks, entries = [task for task, _ in pairs], [entry for _, entry in pairs]

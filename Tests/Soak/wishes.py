@@ -191,13 +191,13 @@ class Wishes:
     def _entry(self, token, digests):
         return Entry(token, self.user.uid, "download", digests, names={f"{token}.bin"})
 
-    def upload(self):
-        """Returns an upload."""
+    def upload(self, may_pass=True):
+        """Returns an upload; `may_pass`: of a file perhaps that dlctl opens for the daemon."""
         lot, farm, content = self.lot, self.world.farm, self.world.content
         token = self.token()
         size = lot.choices(UPLOAD_SIZES, UPLOAD_WEIGHTS)[0]
         entry = Entry(token, self.user.uid, "upload", {content.digest(size)})
-        entry.is_passed = bool(self.user.uid) and lot.random() < 0.3
+        entry.is_passed = may_pass and bool(self.user.uid) and lot.random() < 0.3
         file = self.user.private(size) if entry.is_passed else content.path(content.name(size))
         task = {"kind": "upload", "file": file}
         names = ["http", "https", "http2", "ftp", "ftps", "chaos", "chaos"] + ([] if self.user.uid else ["sftp"] * 6)
