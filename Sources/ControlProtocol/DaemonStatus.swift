@@ -28,6 +28,8 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
     public var schedulePause: SchedulePause?
     /// Why tasks wait; `null` from a daemon that does not tell.
     public var waiting: Waiting?
+    /// What downloads take up on disk; `null` from a daemon that does not tell.
+    public var storage: Storage?
     /// Problems around the daemon that need an administrator, a line for each: places that cannot be used, a
     /// refused configuration, dropped files that cannot be moved. Told to administrators; empty for others, and `null`
     /// from a daemon that does not tell.
@@ -45,6 +47,39 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
         public func encode(to encoder: any Encoder) throws {
             var container = encoder.container(keyedBy: CodingKeys.self)
             try container.encode(until, forKey: .until)
+        }
+    }
+
+    /// Bytes of parts, and of finished files, that a task still names.
+    public struct Storage: Codable, Sendable, Equatable {
+        /// Bytes that one owner's downloads may take up; `null`: any number.
+        public var limit: Int64?
+        /// The caller alone; for administrators, the hundred who have the most.
+        public var owners: [Owner]
+
+        public struct Owner: Codable, Sendable, Equatable {
+            /// Its uid.
+            public var owner: UInt32
+            /// With those that have been taken beforehand for downloads that run.
+            public var bytes: Int64
+
+            public init(owner: UInt32, bytes: Int64) {
+                self.owner = owner
+                self.bytes = bytes
+            }
+        }
+
+        public init(limit: Int64?, owners: [Owner]) {
+            self.limit = limit
+            self.owners = owners
+        }
+
+        private enum CodingKeys: String, CodingKey { case limit, owners }
+
+        public func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(limit, forKey: .limit)
+            try container.encode(owners, forKey: .owners)
         }
     }
 
@@ -97,7 +132,7 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
         version: String, pid: Int32, uptime: Milliseconds, socket: String, stateDirectory: String,
         downloadDirectory: String, libcurl: String, tasks: [String: Int], downloadRate: Int64, uploadRate: Int64,
         lastEvent: Int64, internalFaults: Int = 0, schedulePause: SchedulePause? = nil, waiting: Waiting? = nil,
-        problems: [String]? = nil
+        storage: Storage? = nil, problems: [String]? = nil
     ) {
         self.version = version
         self.pid = pid
@@ -113,12 +148,13 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
         self.internalFaults = internalFaults
         self.schedulePause = schedulePause
         self.waiting = waiting
+        self.storage = storage
         self.problems = problems
     }
 
     private enum CodingKeys: String, CodingKey {
         case version, pid, uptime, socket, stateDirectory, downloadDirectory, libcurl, tasks, downloadRate, uploadRate
-        case lastEvent, internalFaults, schedulePause, waiting, problems
+        case lastEvent, internalFaults, schedulePause, waiting, storage, problems
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -138,6 +174,7 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
         try container.encode(internalFaults, forKey: .internalFaults)
         try container.encode(schedulePause, forKey: .schedulePause)
         try container.encode(waiting, forKey: .waiting)
+        try container.encode(storage, forKey: .storage)
         try container.encode(problems, forKey: .problems)
     }
 }

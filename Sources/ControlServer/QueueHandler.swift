@@ -367,6 +367,7 @@ package struct QueueHandler: ControlHandler {
         let about = about()
         let rates = await queue.rates()
         let waiting = try queue.waitingCauses(for: caller)
+        let storage = try await queue.storageUse(for: caller)
         return DaemonStatus(
             version: about.version, pid: about.pid, uptime: about.uptime, socket: about.socket,
             stateDirectory: about.stateDirectory, downloadDirectory: about.downloadDirectory, libcurl: about.libcurl,
@@ -381,6 +382,8 @@ package struct QueueHandler: ControlHandler {
                         reason: $0.reason, code: $0.code, message: $0.message, tasks: $0.tasks,
                         notBefore: $0.notBefore)
                 }),
+            storage: .init(
+                limit: storage.limit, owners: storage.owners.map { .init(owner: $0.owner, bytes: $0.bytes) }),
             problems: caller.isAdministrator ? await problems() : [])
     }
 

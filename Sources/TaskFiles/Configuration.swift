@@ -110,6 +110,8 @@ package struct Configuration: Sendable, Equatable {
         package var uploadRate: Int64?
         package var tasksPerOwner = 1_000_000
         package var tasksPerBatch: Int?
+        /// Bytes that the parts and files of one owner's tasks may take up.
+        package var bytesPerOwner: Int64?
     }
 
     package struct Retry: Sendable, Equatable {

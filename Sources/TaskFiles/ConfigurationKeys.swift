@@ -12,9 +12,8 @@ enum ConfigurationKeys {
     static let limits = KeyTable(
         [
             "active-tasks", "connections-per-task", "connections-per-host", "download-rate", "upload-rate",
-            "tasks-per-owner", "tasks-per-batch",
-        ],
-        notCarriedOut: ["bytes-per-owner"])
+            "tasks-per-owner", "tasks-per-batch", "bytes-per-owner",
+        ])
     static let retry = KeyTable(["attempts", "base-delay", "max-delay"])
     static let timeouts = KeyTable(["connect", "stall"])
     static let disk = KeyTable(["min-free", "max-size"])

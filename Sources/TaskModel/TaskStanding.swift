@@ -47,7 +47,7 @@ public struct TaskStanding: Sendable, Equatable {
         case start
         case succeed
         case fail
-        /// Not now: `retry`, `scheduled`, `network`, `disk-full`, `disk` or `dependency`.
+        /// Not now: `retry`, `scheduled`, `network`, `disk-full`, `disk`, `quota` or `dependency`.
         case park(TaskReason, until: Milliseconds?)
         /// Not without a person: `auth`, `url-expired` or `source-changed`.
         case block(TaskReason)
@@ -120,7 +120,7 @@ public struct IllegalTransition: Error, Sendable, Equatable, CustomStringConvert
 extension TaskReason {
     var isOfWaiting: Bool {
         switch self {
-        case .retry, .scheduled, .network, .diskFull, .disk, .dependency: true
+        case .retry, .scheduled, .network, .diskFull, .disk, .quota, .dependency: true
         default: false
         }
     }

@@ -21,6 +21,8 @@ public enum TaskReason: String, Codable, Sendable, CaseIterable {
     case diskFull = "disk-full"
     /// The place on disk is missing, read-only, forbidden or broken.
     case disk
+    /// The owner's downloads take up all the bytes that they may.
+    case quota
     case dependency
     // Paused.
     case user

@@ -25,6 +25,8 @@ package struct QueueSettings: Sendable, Equatable {
     /// The versions of HTTP that hosts are spoken to in; 1.1 with others.
     package var httpVersions: HostTable<HTTPVersion>
     package var quota: Quota
+    /// Bytes that the parts and files of one owner's tasks may take up.
+    package var bytesPerOwner: Int64?
     /// Bytes a second in each direction, outside of the schedule's windows.
     package var rates: TransferRates
     /// Within ``rates``.
@@ -70,6 +72,7 @@ package struct QueueSettings: Sendable, Equatable {
         httpVersions = HostTable(configuration.hosts.compactMapValues { $0.httpVersion.map(Self.version) })
         quota = Quota(
             tasksPerOwner: configuration.limits.tasksPerOwner, tasksPerBatch: configuration.limits.tasksPerBatch)
+        bytesPerOwner = configuration.limits.bytesPerOwner
         rates = TransferRates(
             download: configuration.limits.downloadRate, upload: configuration.limits.uploadRate)
         hostRates = HostTable(

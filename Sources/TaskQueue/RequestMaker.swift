@@ -57,9 +57,13 @@ struct RequestMaker {
         case done(path: String, size: Int64, isVerified: Bool)
     }
 
-    /// - Parameter found: what was looked up for this run.
+    /// - Parameters:
+    ///   - found: what was looked up for this run.
+    ///   - share: of what its owner's downloads may take up.
     /// - Throws: ``TransferError`` where the task cannot be begun.
-    mutating func make(_ work: TaskWork, found: Lookup.Answer? = nil) throws(TransferError) -> Made {
+    mutating func make(
+        _ work: TaskWork, found: Lookup.Answer? = nil, share: StorageShare? = nil
+    ) throws(TransferError) -> Made {
         var specification = work.record.specification
         specification.restore(work.secrets)
         var request = try transferRequest(specification, owner: work.record.owner)
@@ -69,7 +73,7 @@ struct RequestMaker {
             request.uploadName = "\(store.identity)-\(work.record.id)"
             let maker = UploadMaker(manager: manager, settings: settings, passedSources: passedSources)
             return .upload(try maker.make(request, specification, work))
-        case .download: return try download(request, specification, work, found)
+        case .download: return try download(request, specification, work, found, share)
         }
     }
 
@@ -94,7 +98,8 @@ struct RequestMaker {
     }
 
     private mutating func download(
-        _ request: TransferRequest, _ specification: TaskSpecification, _ work: TaskWork, _ found: Lookup.Answer?
+        _ request: TransferRequest, _ specification: TaskSpecification, _ work: TaskWork, _ found: Lookup.Answer?,
+        _ share: StorageShare?
     ) throws(TransferError) -> Made {
         let record = work.record
         let asked = AskedPlace(
@@ -166,12 +171,13 @@ struct RequestMaker {
         request.leavesFailingSource = record.failures >= max(2, settings.retry.attempts - Self.lastAttempts)
         request.maximumRate = specification.limit
         request.provesPlace = [.io, .permissionDenied].contains(record.error?.code)
-        let target = DownloadTarget(
+        var target = DownloadTarget(
             directory: directory, partName: Self.partName(record.id, identity: identity), owner: owner,
             reservedSpace: directory.reserve(settings.minimumFree),
             destination: { [naming] (resource: ResourceMetadata) throws(TransferError) in
                 try naming.destination(resource, in: directory, known: likely)
             })
+        target.share = share
         let progress = TransferProgress(completedBytes: record.bytesDone, totalBytes: record.bytesTotal)
         return .download(manager.download(request, to: target, resumingWith: resumeData, progress: progress))
     }

@@ -72,6 +72,8 @@ struct RunConclusion {
             let until = now + min(Self.partProbe, policy.maximumDelay)
             return conclusion(.park(.retry, until: until), report, error: error, burns: false)
         }
+        // For as long as it takes: somebody makes room, which shows.
+        if error.code == .allowanceUsedUp { return conclusion(.park(.quota, until: nil), report, error: error, burns: false) }
         if isOfDisk(error) { return waitingForDisk(report, error, using: &generator) }
         switch RetryClass(error) {
         case .soon where isHostAtWork && Self.maySayFull(error):
@@ -200,14 +202,19 @@ struct RunConclusion {
             case .unreachable: .connect
             case .loginRefused: .permissionDenied
             case .volumeDetached: .io
+            case .allowanceUsedUp: .quota
             case .cancelled, .invalidated: .internal
             default: ErrorCode(rawValue: error.code.rawValue)
             }
         // What the reader can do, in the words of the command line.
         let hint =
-            error.httpStatus == 401
-            ? "; --user or a --header says who you are"
-            : error.code == .addressNotAllowed ? " (`network.deny` of the daemon's configuration)" : ""
+            switch error.code {
+            case .addressNotAllowed: " (`network.deny` of the daemon's configuration)"
+            case .allowanceUsedUp:
+                " by your downloads: remove some with their files (dlctl remove --delete-file), or have "
+                    + "limits.bytes-per-owner raised"
+            default: error.httpStatus == 401 ? "; --user or a --header says who you are" : ""
+            }
         return TaskFailure(code: code, message: error.message + hint, httpStatus: error.httpStatus)
     }
 }

@@ -35,6 +35,10 @@ final class RunningTask {
     var cannotBeWritten = false
     /// It counts among those that use the network.
     var holdsSlot = true
+    /// It was not to begin: its owner's downloads take up too much.
+    var neverBegan = false
+    /// Bytes that are written down of it at its end.
+    var keptBytes: Int64 = 0
     /// The network's part is over; the conclusion is being written.
     var isConcluding = false
 

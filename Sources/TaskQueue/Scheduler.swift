@@ -23,6 +23,9 @@ package actor Scheduler {
     private let downloadsEnded: @Sendable (Set<PartPlace>) -> Void
 
     var chooser: TaskChooser
+    var allowances: OwnerAllowances
+    /// Owners of whom it was said that their downloads take up all that they may.
+    var ownersAtQuota: Set<UInt32> = []
     var running: [TaskID: RunningTask] = [:]
     /// Tasks that a command is about: not to be started under its hands.
     var held: [TaskID: Int] = [:]
@@ -98,6 +101,7 @@ package actor Scheduler {
         self.eventsWritten = eventsWritten
         self.downloadsEnded = downloadsEnded
         chooser = TaskChooser(store: store, settings: settings)
+        allowances = OwnerAllowances(store: store, limit: settings.bytesPerOwner)
     }
 
     // MARK: Starting
@@ -113,6 +117,7 @@ package actor Scheduler {
         } catch {
             logger.error("cannot read which hosts are left alone", metadata: ["error": "\(error)"])
         }
+        await settleQuotas(all: true)
         wake()
     }
 
@@ -126,6 +131,7 @@ package actor Scheduler {
         self.manager.session.setHostRates(settings.hostRates)
         for task in running.values { task.manager.session.setHostRates(settings.hostRates) }
         chooser.apply(settings)
+        if settings.bytesPerOwner != allowances.limit { allowances.limit = settings.bytesPerOwner }
         wake()
     }
 
@@ -152,6 +158,7 @@ package actor Scheduler {
     /// Something may have become ready.
     package func wake() {
         chooser.invalidate()
+        allowances.invalidate()
         fill()
     }
 
@@ -204,7 +211,7 @@ package actor Scheduler {
         let record = work.record
         let made: RequestMaker.Made
         do throws(TransferError) {
-            made = try maker.make(work, found: found)
+            made = try maker.make(work, found: found, share: try allowances.open(record))
         } catch {
             enter(work, in: place, nil)
             // What an earlier run left counts still.
@@ -361,9 +368,15 @@ package actor Scheduler {
         await write(changes, holds: holds, of: ids)
         var becomesReady = await settleDependencies()
         var places: Set<PartPlace> = []
+        var madeRoom: Set<UInt32> = []
         for id in ids {
             guard let task = running.removeValue(forKey: id) else { continue }
-            if task.record.specification.kind == .download { places.insert(PartPlace(task.record)) }
+            let owner = task.record.owner
+            if task.record.specification.kind == .download {
+                places.insert(PartPlace(task.record))
+                allowances.close(id, of: owner, keeping: task.keptBytes)
+                if !task.neverBegan { madeRoom.insert(owner) }
+            }
             if task.order == .release { becomesReady = true }
             for waiter in task.waiters { waiter.resume() }
         }
@@ -371,6 +384,7 @@ package actor Scheduler {
         eventsWritten()
         if !places.isEmpty { downloadsEnded(places) }
         if becomesReady { chooser.invalidate() }
+        if allowances.limit != nil, !madeRoom.isEmpty { await settleQuotas(of: madeRoom, all: false) }
         fill()
         setAlarm()
     }
@@ -380,14 +394,17 @@ package actor Scheduler {
     ) -> TaskChange {
         let record = task.record
         let isDownload = record.specification.kind == .download
+        task.neverBegan = ending.report.error?.code == .allowanceUsedUp && task.request == nil
         var progress = TaskProgress(
             bytesDone: ending.size ?? (isDownload ? ending.resumeData?.ranges.count ?? 0 : 0),
             bytesTotal: ending.size ?? task.progress.totalBytes ?? record.bytesTotal,
-            bytesFetched: task.bytesFetched, path: ending.path, startedAt: record.startedAt ?? task.startedAt,
+            bytesFetched: task.bytesFetched, path: ending.path,
+            startedAt: record.startedAt ?? (task.neverBegan ? nil : task.startedAt),
             resumeData: isDownload ? ending.resumeData?.bytes : task.source?.bytes ?? task.work.resumeData,
             foundChecksum: task.foundChecksum)
         var report = ending.report
         if report.error == nil, ending.size == 0 { progress.bytesTotal = 0 }
+        task.keptBytes = progress.bytesDone
         report.transferred = task.progress.transferredBytes
         report.bytesDone = progress.bytesDone
         if report.error != nil { report.beganAnew = Self.beganAnew(task.work, ending) }
@@ -428,8 +445,12 @@ package actor Scheduler {
     }
 
     private func log(_ record: TaskRecord, _ outcome: TaskConclusion) {
-        // The network's absence is said once, where it is first noticed, and a disk's trouble once for each task.
-        let isKnown = [.disk, .diskFull].contains(outcome.standing.reason) && outcome.error == record.error
+        // The network's absence is said once, where it is first noticed, and a disk's trouble once for each task; a quota that is used
+        // up, once for its owner.
+        let isKnown =
+            outcome.standing.reason == .quota
+            ? !ownersAtQuota.insert(record.owner).inserted
+            : [.disk, .diskFull].contains(outcome.standing.reason) && outcome.error == record.error
         let isNews = outcome.error != nil && outcome.standing.reason != .network && !isKnown
         guard isNews || logger.logLevel <= .debug else { return }
         var metadata: Logger.Metadata = ["task": "\(record.id)", "state": "\(outcome.standing.state.rawValue)"]

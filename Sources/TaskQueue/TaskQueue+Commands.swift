@@ -166,6 +166,7 @@ extension TaskQueue {
         }
         await changed()
         let (removed, foreign) = try stored { () throws(StoreError) in try result.get() }
+        await scheduler.roomWasMade(for: Set(removed.lazy.filter { $0.bytesDone > 0 }.map(\.owner)))
         return (Set(removed.map(\.id)), foreign)
     }
 

@@ -88,6 +88,7 @@ package final class TaskQueue: Sendable {
         await housekeeper.apply(settings)
         await leftoverParts.apply(settings)
         await changed()
+        await scheduler.roomWasMade()
     }
 
     /// Where tasks go that name no directory.
@@ -312,6 +313,11 @@ package final class TaskQueue: Sendable {
     /// The most frequent causes for which tasks wait.
     package func waitingCauses(for caller: Caller) throws(QueueError) -> WaitingCauses {
         try stored { () throws(StoreError) in try store.waitingCauses(owner: caller.scope) }
+    }
+
+    /// What the caller's downloads take up; for administrators, everyone's.
+    package func storageUse(for caller: Caller) async throws(QueueError) -> StorageUse {
+        try await stored { () async throws(StoreError) in try await scheduler.storageUse(owner: caller.scope) }
     }
 
     /// Bytes a second of all that runs.

@@ -18,6 +18,7 @@ enum Schema {
         migrator.registerMigration("v6", foreignKeyChecks: .immediate, migrate: createHoldsAndErasures)
         migrator.registerMigration("v7", foreignKeyChecks: .immediate, migrate: createFoundChecksums)
         migrator.registerMigration("v8", foreignKeyChecks: .immediate, migrate: createOwnerTotals)
+        migrator.registerMigration("v9", foreignKeyChecks: .immediate, migrate: createOwnerBytes)
         return migrator
     }
 

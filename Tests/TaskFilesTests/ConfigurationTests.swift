@@ -21,7 +21,7 @@ struct ConfigurationTests {
         #expect(configuration.limits.activeTasks == 16)
         #expect(configuration.limits.connectionsPerTask == .auto)
         #expect(configuration.limits.connectionsPerHost == 16)
-        #expect(configuration.limits.tasksPerOwner == 1_000_000)
+        #expect(configuration.limits.tasksPerOwner == 1_000_000 && configuration.limits.bytesPerOwner == nil)
         #expect(configuration.retry.attempts == 10)
         #expect(configuration.retry.baseDelay == 1_000)
         #expect(configuration.retry.maxDelay == 600_000)
@@ -38,7 +38,8 @@ struct ConfigurationTests {
         let lines = [
             "downloads: {directory: /srv/d, roots: [/srv/d, '/srv/e f'], on-conflict: skip}",
             "uploads:", "  roots:", "    - /srv/u",
-            "limits: {active-tasks: 3, connections-per-task: 4, connections-per-host: 5, tasks-per-owner: 6}",
+            "limits: {active-tasks: 3, connections-per-task: 4, connections-per-host: 5, tasks-per-owner: 6,",
+            "  bytes-per-owner: 2G}",
             "retry: {attempts: 7, base-delay: 500ms, max-delay: 6h}",
             "timeouts: {connect: 1.5s, stall: 2m}",
             "disk: {min-free: 0, max-size: 1.5G}",
@@ -59,6 +60,7 @@ struct ConfigurationTests {
         expected.limits.connectionsPerTask = .exactly(4)
         expected.limits.connectionsPerHost = 5
         expected.limits.tasksPerOwner = 6
+        expected.limits.bytesPerOwner = 2_147_483_648
         expected.retry.attempts = 7
         expected.retry.baseDelay = 500
         expected.retry.maxDelay = 21_600_000
@@ -125,7 +127,7 @@ struct ConfigurationTests {
     @Test(
         "a key of the contract that nothing carries out is refused by name",
         arguments: [
-            ("metrics: {}", 1), ("limits: {bytes-per-owner: 1}", 10),
+            ("metrics: {}", 1),
             ("hosts: {h: {requests-per-second: 1}}", 13), ("hosts: {h: {headers: []}}", 13),
             ("hosts: {h: {credential: x}}", 13), ("hosts: {h: {owners: []}}", 13),
             ("hosts: {h: {trust: default}}", 13),

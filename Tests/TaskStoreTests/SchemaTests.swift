@@ -96,4 +96,29 @@ struct SchemaTests {
         #expect(try store.expired(KeptHistory(since: 6, count: 9), limit: 9) == [TaskID(1)])
         #expect(try store.events(after: 0, limit: 99, owner: 1001).map(\.sequence) == [32])
     }
+
+    @Test("of the eighth schema, the bytes that are there of downloads are summed for each owner")
+    func fromEighth() async throws {
+        let directory = try TemporaryDirectory()
+        let pool = try DatabasePool(path: directory.file("dld.db"))
+        try Schema.migrator.migrate(pool, upTo: "v8")
+        try await pool.write { database in
+            try database.execute(
+                sql: """
+                    INSERT INTO flow (id, owner, completed) VALUES (1, 1000, 4), (2, 1001, 1);
+                    INSERT INTO task (kind, url, priority, state, owner, created_at, bytes_done, flow) VALUES
+                    ('download', 'https://a.example/1', 1, 'completed', 1000, 1, 5, 1),
+                    ('download', 'https://a.example/2', 1, 'completed', 1000, 1, \(Int64.max), 1),
+                    ('download', 'https://a.example/3', 1, 'completed', 1000, 1, \(Int64.max), 1),
+                    ('upload', 'https://a.example/4', 1, 'completed', 1000, 1, 7, 1),
+                    ('download', 'https://a.example/5', 1, 'completed', 1001, 1, 9, 2);
+                    INSERT INTO event (at, type, task_id, owner, state) VALUES (1, 'added', 1, 1000, 'queued');
+                    """)
+        }
+        try pool.close()
+        let store = try StoreFixture(in: directory).store
+        #expect(try store.keptBytes(of: 1000) == 2 * Schema.countedBytes + 5 && store.keptBytes(of: 1001) == 9)
+        _ = try await store.remove([TaskID(2), TaskID(3), TaskID(4)], owner: nil, now: 9)
+        #expect(try store.keptBytes(of: 1000) == 5)
+    }
 }

@@ -6,12 +6,13 @@ import Testing
 
 @Suite struct StatusTests {
     private static func status(
-        waiting: Int = 0, pause: DaemonStatus.SchedulePause? = nil, _ causes: DaemonStatus.Waiting? = nil
+        waiting: Int = 0, pause: DaemonStatus.SchedulePause? = nil, _ causes: DaemonStatus.Waiting? = nil,
+        storage: DaemonStatus.Storage? = nil
     ) -> [String] {
         let status = DaemonStatus(
             version: "1.0", pid: 7, uptime: 1_000, socket: "/s", stateDirectory: "/d", downloadDirectory: "/f",
             libcurl: "8.0", tasks: ["waiting": waiting], downloadRate: 0, uploadRate: 0, lastEvent: 0,
-            schedulePause: pause, waiting: causes)
+            schedulePause: pause, waiting: causes, storage: storage)
         return Status.lines(status, now: 10_000, clock: { "(\($0))" })
     }
 
@@ -52,5 +53,17 @@ import Testing
         #expect(Self.status(pause: .init(until: 5)).contains("  paused     by the schedule, until (5)"))
         #expect(Self.status(pause: .init(until: nil)).contains { $0.contains("as long as the configuration") })
         #expect(!Self.status().contains { $0.contains("paused") || $0.contains("waiting  ") })
+    }
+
+    @Test("what downloads take up is told where there is an end to it, and whose it is where they are several's")
+    func storage() {
+        #expect(
+            Self.status(storage: .init(limit: 10 << 30, owners: [.init(owner: 1000, bytes: 3 << 29)]))
+                .contains("  on disk    1.5 GiB of 10.0 GiB"))
+        let several = (0..<7).map { DaemonStatus.Storage.Owner(owner: 1000 + $0, bytes: 7 << 20) }
+        let lines = Self.status(storage: .init(limit: 8 << 20, owners: several))
+        #expect(lines.contains("             7.0 MiB of 8.0 MiB of user 1004"), "\(lines)")
+        #expect(lines.contains("             and of 2 other users less"))
+        #expect(!Self.status(storage: .init(limit: nil, owners: several)).contains { $0.contains("on disk") })
     }
 }

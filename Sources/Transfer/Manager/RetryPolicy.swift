@@ -48,7 +48,7 @@ public enum RetryClass: Sendable, Equatable {
     case soon
     /// It helps once the network is back.
     case whenNetworkChanges
-    /// It helps once there is room on the file system.
+    /// It helps once there is room, on the file system or in a ``StorageAllowance``.
     case whenDiskHasRoom
     /// It helps once this system works again: its disk fails, it has no memory or descriptors to give, or another process
     /// is at work on the part.
@@ -66,7 +66,7 @@ public enum RetryClass: Sendable, Equatable {
             switch error.code {
             case .cannotConnect, .unknownHost, .timedOut, .stalled, .truncated, .remoteChanged: .soon
             case .resolverUnavailable, .unreachable: .whenNetworkChanges
-            case .diskFull: .whenDiskHasRoom
+            case .diskFull, .allowanceUsedUp: .whenDiskHasRoom
             case .io, .volumeDetached, .partInUse: .whenSystemRecovers
             case .sourceChanged, .sourceLost: .whenSourceIsRight
             case .loginRefused, .authenticationFailed: .whenAuthorised

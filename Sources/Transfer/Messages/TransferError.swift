@@ -66,6 +66,8 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
         public static let pathNotAllowed = Code(rawValue: "path-not-allowed")
         /// No room on the file system, or none in the user's quota.
         public static let diskFull = Code(rawValue: "disk-full")
+        /// The ``StorageAllowance`` of a download's ``DownloadTarget/share`` has not so many bytes left.
+        public static let allowanceUsedUp = Code(rawValue: "allowance")
         /// The system does not let this process do that, or a file server does not let this user.
         public static let permissionDenied = Code(rawValue: "permission-denied")
         /// Another call of the system failed; see ``TransferError/systemError``.

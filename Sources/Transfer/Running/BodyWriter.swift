@@ -92,6 +92,7 @@ final class BodyWriter {
     func flush() throws(TransferError) {
         let count = buffer.count
         guard count > 0 else { return }
+        try file.allow(count)
         let run = try currentRun(at: position - Int64(count))
         if file.handsOver() {
             guard let memory = buffer.take(now: core.now) else { return }

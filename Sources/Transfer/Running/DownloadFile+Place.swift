@@ -13,6 +13,7 @@ extension DownloadFile {
         let target = if let known { known } else { try decide(metadata, total: total) }
         // Told first: a file that can never fit would wait for room for ever.
         if let total { try target.directory.check(canHold: total) }
+        try takeShare(of: target, total: total)
         try checkSpace(in: target, for: total.map { $0 - count })
         let destination = try target.destination(metadata)
         if case .skip = destination.conflict, target.directory.contains(destination.name),
@@ -60,6 +61,18 @@ extension DownloadFile {
             return nil
         }
         return known.digest
+    }
+
+    private func takeShare(of target: DownloadTarget, total: Int64?) throws(TransferError) {
+        guard let share = target.share, let total else { return }
+        do throws(TransferError) {
+            try share.take(max(total, count))
+            allowed = share.held
+        } catch {
+            // Whoever tries again knows then whether it fits.
+            task.progress.setTotal(total)
+            throw error
+        }
     }
 
     /// - Parameter missing: bytes that are yet to come, where known.

@@ -290,6 +290,18 @@ final class DownloadFile {
 
     // MARK: Bytes
 
+    /// Bytes that the part may have before its share is asked for more.
+    var allowed: Int64 = 0
+    /// Bytes that a file of unknown size takes of its share at a time.
+    private static let growth: Int64 = 4 << 20
+
+    /// Makes sure that so many bytes more may be written.
+    func allow(_ more: Int) throws(TransferError) {
+        let wanted = count + Int64(more)
+        if wanted <= allowed { return }
+        allowed = try target?.share?.grow(to: wanted, ahead: Self.growth) ?? .max
+    }
+
     /// Where blocks that begin at `offset` are to be written.
     func beginRun(at offset: Int64) throws(TransferError) -> PartFile.WriteRun {
         try partForWriting().beginRun(at: offset)

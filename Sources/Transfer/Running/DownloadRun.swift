@@ -339,7 +339,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
                 if isShared { return dismiss(worker) }
                 if turn(from: worker, error) || beginAnew(from: worker) { return }
             }
-            broke(worker, firstFailure ?? error)
+            broke(worker, error.code == .allowanceUsedUp ? error : firstFailure ?? error)
         }
     }
 

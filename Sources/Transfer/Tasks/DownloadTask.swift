@@ -17,6 +17,9 @@ public struct DownloadTarget: Sendable {
 
     /// Bytes to leave free on the file system.
     public var reservedSpace: Int64
+    /// What the file takes up of what it and others may together; `nil`: nobody counts that. It outlives the task, and
+    /// ends by ``StorageShare/end(keeping:)``, which is the caller's to call.
+    public var share: StorageShare?
     /// What it follows from, where a destination was decided.
     var decision: DownloadDecision?
 

@@ -38,6 +38,7 @@ struct Status: DaemonCommand {
             facts.append(("paused", "by the schedule, \(end)"))
         }
         facts += waiting(status, now: now, clock: clock).enumerated().map { ($0 == 0 ? "waiting" : "", $1) }
+        facts += storage(status).enumerated().map { ($0 == 0 ? "on disk" : "", $1) }
         facts += [
             ("rate", "\(Describe.rate(status.downloadRate)) down, \(Describe.rate(status.uploadRate)) up"),
             ("downloads", status.downloadDirectory),
@@ -53,6 +54,19 @@ struct Status: DaemonCommand {
         let width = facts.reduce(0) { max($0, $1.0.count) }
         return ["dld \(Escape.visible(status.version)), process \(status.pid)"]
             + facts.map { "  " + DisplayWidth.pad($0.0, width) + "  " + Escape.visible($0.1) }
+    }
+
+    /// What may be taken up, where that has an end: `1.2 GiB of 10 GiB`, and whose it is where they are several's.
+    private static func storage(_ status: DaemonStatus) -> [String] {
+        guard let storage = status.storage, let limit = storage.limit else { return [] }
+        let told = storage.owners.prefix(5)
+        var lines = told.map { owner in
+            "\(ByteSize.describe(owner.bytes)) of \(ByteSize.describe(limit))"
+                + (storage.owners.count > 1 ? " of user \(owner.owner)" : "")
+        }
+        let others = storage.owners.count - told.count
+        if others > 0 { lines.append("and of \(Describe.count(others, "other user")) less") }
+        return lines
     }
 
     /// A line for each cause: `12: name does not resolve, next try in 15 s`.

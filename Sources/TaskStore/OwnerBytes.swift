@@ -1,0 +1,109 @@
+import GRDB
+import TaskModel
+
+/// The statements about what owners' downloads take up. Each goes by an index, however many tasks there are.
+enum OwnerBytesSQL {
+    static let counted = "min(bytes_done, \(Schema.countedBytes))"
+    static let kept = """
+        SELECT coalesce((SELECT bytes FROM owner_total WHERE owner = ?1), 0), coalesce((
+            SELECT sum(\(counted)) FROM task
+            WHERE id IN (SELECT value FROM json_each(?2)) AND kind = 'download'), 0)
+        """
+    static let most = "SELECT owner, bytes FROM owner_total WHERE bytes > 0 ORDER BY bytes DESC, owner LIMIT ?"
+    static let nextOwner = """
+        SELECT owner FROM task INDEXED BY task_over_quota WHERE reason = 'quota' AND owner > ? ORDER BY owner LIMIT 1
+        """
+    static let waiting = """
+        SELECT id, \(Schema.quotaNeed) FROM task INDEXED BY task_over_quota
+        WHERE reason = 'quota' AND owner = ? AND \(Schema.quotaNeed) BETWEEN ? AND ?
+        ORDER BY \(Schema.quotaNeed), id LIMIT ?
+        """
+    static let release = """
+        UPDATE task SET state = 'queued', reason = NULL, not_before = NULL
+        WHERE id IN (SELECT value FROM json_each(?)) AND state = 'waiting' AND reason = 'quota'
+        """
+}
+
+extension TaskStore {
+    /// Tasks that wait for bytes of their owner's and are made ready together at most.
+    private static let readyTogether = 64
+
+    /// Bytes that an owner's downloads take up, as far as they are written down.
+    ///
+    /// - Parameter running: these are left out.
+    package func keptBytes(of owner: UInt32, besides running: some Sequence<TaskID> = []) throws(StoreError) -> Int64 {
+        let ids = Self.list(running)
+        return try read { database in
+            try database.firstRow(OwnerBytesSQL.kept, [owner, ids]) { row in
+                let (all, left) = (try row.integer(0) as Int64, try row.integer(1) as Int64)
+                return max(0, all.subtractingClamped(left))
+            } ?? 0
+        }
+    }
+
+    /// Bytes of an owner's downloads that are written down of one task.
+    package static func counted(_ bytes: Int64) -> Int64 { min(bytes, Schema.countedBytes) }
+
+    /// The owners whose downloads take up the most.
+    ///
+    /// - Parameter owner: only this one; `nil`: all.
+    package func bytesByOwner(_ owner: UInt32?, limit: Int) throws(StoreError) -> [(owner: UInt32, bytes: Int64)] {
+        if let owner { return [(owner, try keptBytes(of: owner))] }
+        return try read { database in
+            try database.rows(OwnerBytesSQL.most, [limit]) { (try $0.owner(0), try $0.integer(1)) }
+        }
+    }
+
+    /// The owners who have tasks that wait until there are fewer bytes of theirs.
+    package func ownersOverQuota() throws(StoreError) -> [UInt32] {
+        try read { database in
+            var owners: [UInt32] = []
+            var last: Int64 = -1
+            while let next = try database.firstRow(OwnerBytesSQL.nextOwner, [last], { try $0.owner(0) }) {
+                owners.append(next)
+                last = Int64(next)
+            }
+            return owners
+        }
+    }
+
+    /// Makes ready what waits for bytes of its owner's and fits, as far as that is known: what needs the least first.
+    ///
+    /// - Parameters:
+    ///   - room: bytes.
+    ///   - all: those too that were begun and of which nobody knows what they need. They would take up all that there is
+    ///     again and again, and so they go on only when somebody has made room.
+    /// - Returns: how many.
+    package func releaseOverQuota(of owner: UInt32, room: Int64, all: Bool) async throws(StoreError) -> Int {
+        guard room > 0 else { return 0 }
+        let (unknown, limit) = (all ? -1 : 0, Self.readyTogether)
+        let isAny = try read { database in
+            try database.firstRow(OwnerBytesSQL.waiting, [owner, unknown, room, 1]) { _ in true } ?? false
+        }
+        guard isAny else { return 0 }
+        var count = 0
+        while all {
+            let released = try await writes.perform(weight: Self.rowsInCommit) { database in
+                let ids = try database.rows(OwnerBytesSQL.waiting, [owner, -1, -1, Self.rowsInCommit]) { try $0.id(0) }
+                try database.run(OwnerBytesSQL.release, [Self.list(ids)])
+                return ids.count
+            }
+            count += released
+            if released < Self.rowsInCommit { break }
+        }
+        return count
+            + (try await writes.perform(weight: limit) { database in
+                var left = room
+                var ids: [TaskID] = []
+                let found = try database.rows(OwnerBytesSQL.waiting, [owner, 0, room, limit]) { row in
+                    (id: try row.id(0), need: try row.integer(1) as Int64)
+                }
+                for task in found where task.need <= left {
+                    left -= task.need
+                    ids.append(task.id)
+                }
+                try database.run(OwnerBytesSQL.release, [Self.list(ids)])
+                return ids.count
+            })
+    }
+}
