@@ -73,7 +73,9 @@ struct RunConclusion {
             return conclusion(.park(.retry, until: until), report, error: error, burns: false)
         }
         // For as long as it takes: somebody makes room, which shows.
-        if error.code == .allowanceUsedUp { return conclusion(.park(.quota, until: nil), report, error: error, burns: false) }
+        if error.code == .allowanceUsedUp {
+            return conclusion(.park(.quota, until: nil), report, error: error, burns: false)
+        }
         if isOfDisk(error) { return waitingForDisk(report, error, using: &generator) }
         switch RetryClass(error) {
         case .soon where isHostAtWork && Self.maySayFull(error):

@@ -166,6 +166,33 @@ struct OwnershipTests {
         #expect(try await fixture.dlctl(Self.bob, "add", "--wait", "-d", theirs, fixture.url).succeeded)
     }
 
+    @Test("what root made beneath a root is no daemon's that runs as root; what the daemon made is, also after its end")
+    func rootsOwn() async throws {
+        let fixture = try await Fixture(as: 0)
+        let site = try fixture.daemon.directory.makeDirectory("srv/site")
+        let pages = try fixture.daemon.directory.makeDirectory("srv/site/pages")
+        let open = try fixture.daemon.directory.makeDirectory("srv/open")
+        try #require(chmod(site, 0o755) == 0 && chmod(pages, 0o755) == 0 && chmod(open, 0o777) == 0)
+        for place in [site, pages, pages + "/new"] {
+            let refused = try await fixture.dlctl(Self.alice, "add", "-d", place, fixture.url)
+            #expect(refused.status == .exited(77) && refused.error.contains("may not write to \(place)"), "\(refused)")
+        }
+        #expect(!exists(pages + "/new") && !exists(site + "/file"))
+        for place in [fixture.srv, open, fixture.srv + "/made", fixture.srv + "/made/deeper"] {
+            let added = try await fixture.dlctl(Self.alice, "add", "--wait", "-d", place, fixture.url)
+            #expect(added.succeeded, "\(place): \(added.error)")
+        }
+        try await fixture.daemon.kill()
+        try await fixture.daemon.start()
+        let added = try await fixture.dlctl(Self.bob, "add", "--wait", "-d", fixture.srv + "/made", fixture.url)
+        #expect(added.succeeded, "\(added.error)")
+        // What lies in it and is root's own is not.
+        let within = try fixture.daemon.directory.makeDirectory("srv/made/etc")
+        try #require(chmod(within, 0o755) == 0)
+        let refused = try await fixture.dlctl(Self.bob, "add", "-d", within, fixture.url)
+        #expect(refused.status == .exited(77), "\(refused)")
+    }
+
     @Test(
         "A6: no root reaches the daemon's own directories, nor hidden ones", arguments: [0, service])
     func ownState(daemonUser: uid_t) async throws {

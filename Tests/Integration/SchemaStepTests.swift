@@ -114,7 +114,7 @@ struct SchemaStepTests {
 
     private static var longCuts: [Cut] {
         var cuts: [Cut] = []
-        for schema in ["v1", "v2", "v5", "v7"] {
+        for schema in ["v1", "v2", "v5", "v7", "v8"] {
             for (call, file, occurrences) in kinds {
                 cuts += occurrences.map { Cut(schema: schema, call: call, file: file, occurrence: $0) }
             }

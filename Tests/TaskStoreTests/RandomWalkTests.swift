@@ -9,7 +9,9 @@ struct RandomWalkTests {
     /// What the scheduler may report of a run.
     private static let endings: [TaskStanding.Event] =
         [.succeed, .fail, .release, .pause, .cancel]
-        + [.retry, .scheduled, .network, .diskFull, .disk, .quota].flatMap { [.park($0, until: 50), .park($0, until: nil)] }
+        + [.retry, .scheduled, .network, .diskFull, .disk, .quota].flatMap {
+            [.park($0, until: 50), .park($0, until: nil)]
+        }
         + [.auth, .urlExpired, .sourceChanged].map { .block($0) }
 
     private static let commands: [TaskStanding.Event] = [.pause, .resume, .cancel, .retry]

@@ -116,7 +116,8 @@ struct SchemaTests {
                     """)
         }
         try pool.close()
-        let store = try StoreFixture(in: directory).store
+        let fixture = try StoreFixture(in: directory)
+        let store = fixture.store
         #expect(try store.keptBytes(of: 1000) == 2 * Schema.countedBytes + 5 && store.keptBytes(of: 1001) == 9)
         _ = try await store.remove([TaskID(2), TaskID(3), TaskID(4)], owner: nil, now: 9)
         #expect(try store.keptBytes(of: 1000) == 5)

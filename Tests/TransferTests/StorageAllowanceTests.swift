@@ -57,8 +57,6 @@ struct StorageAllowanceTests {
         share.end(keeping: .max)
         allowance.share().end(keeping: .max)
         #expect(allowance.used == .max && allowance.room == 0)
-        let error = #expect(throws: TransferError.self) { try allowance.share(takingOver: .min).take(.max) }
-        #expect(error?.code == .allowanceUsedUp)
     }
 }
 
@@ -74,7 +72,8 @@ extension StorageAllowanceTests {
         target.share = share
         var request = TransferRequest(url: server.url("/f"))
         request.segments = segments
-        let result = try await SessionManager(configuration: .test()).download(request, to: target).outcome.result
+        let manager = try SessionManager(configuration: .test())
+        let result = await manager.download(request, to: target).outcome.result
         return (result, allowance, place, share)
     }
 

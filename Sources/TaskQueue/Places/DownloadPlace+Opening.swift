@@ -26,7 +26,7 @@ extension DownloadPlace {
             throw error
         }
         try judge.check(try nearest(), makes: true)
-        let made = try Directory.open(root: root, subdirectory: subdirectory, makesRoot: makesRoot)
+        let made = try Directory.open(root: root, marking: subdirectory, makesRoot: makesRoot)
         try judge.check(made)
         return made
     }
@@ -74,7 +74,8 @@ extension DownloadPlace {
 /// Judges whether a user may put files into a directory beneath a root.
 ///
 /// No directory of the daemon itself takes any. What the administrator named, and what the daemon made, may be used by
-/// everyone who can come there; elsewhere the user needs the rights that the kernel would ask of her.
+/// everyone who can come there; elsewhere the user needs the rights that the kernel would ask of her. A daemon that
+/// runs as root tells what it made by a mark: whatever else is root's is not the daemon's.
 struct PlaceJudge {
     let place: DownloadPlace
     let user: UserIdentity
@@ -90,8 +91,10 @@ struct PlaceJudge {
         }
         guard place.own == nil, !settings.isTrusted(user.uid) else { return }
         for (index, step) in steps.enumerated() {
-            let isDaemons = step.status.st_uid == settings.daemonUser
-            if isDaemons, index == steps.count - 1 { return }
+            let isRoot = index == steps.count - 1
+            let isDaemons =
+                step.status.st_uid == settings.daemonUser && (isRoot || settings.daemonUser != 0 || step.isMade)
+            if isDaemons, isRoot { return }
             guard step.may(index == 0 && !isDaemons ? [.write, .search] : .search, user) else { throw refusal }
         }
         // The root is someone else's: whoever cannot come to it has no business in it.

@@ -26,6 +26,13 @@ public final class Directory: Sendable {
     public static func open(
         root: String, subdirectory: String = "", makesRoot: Bool = false
     ) throws(TransferError) -> Directory {
+        try open(root: root, subdirectory: subdirectory, makesRoot: makesRoot) { _ in }
+    }
+
+    /// - Parameter made: called with each directory that was missing beneath the root.
+    static func open(
+        root: String, subdirectory: String, makesRoot: Bool, made: (Directory) -> Void
+    ) throws(TransferError) -> Directory {
         var rootDescriptor = Glibc.open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         if rootDescriptor < 0, errno == ENOENT, makesRoot {
             try makePath(root)
@@ -44,7 +51,8 @@ public final class Directory: Sendable {
         if whole >= 0 { return try Directory(descriptor: FileDescriptorOwner(whole), path: path) }
         var changed: [FileDescriptorOwner] = []
         for name in components {
-            if mkdirat(owner.raw, name, 0o777) == 0 {
+            let isMade = mkdirat(owner.raw, name, 0o777) == 0
+            if isMade {
                 changed.append(owner)
             } else if errno != EEXIST {
                 throw .naming(errno, doing: "make the directory \(path)")
@@ -52,6 +60,7 @@ public final class Directory: Sendable {
             let next = linux_openat_beneath(owner.raw, name, O_RDONLY | O_DIRECTORY, 0)
             guard next >= 0 else { throw .file(errno, doing: "open the directory \(path)") }
             owner = FileDescriptorOwner(next)
+            if isMade { made(try Directory(descriptor: owner, path: path)) }
         }
         // The new entries must outlive a power cut as surely as the file that will lie in the last of them. All of them
         // are made first: the first of these calls mostly brings the others' to the disk too.
