@@ -409,4 +409,22 @@ struct AdmissionTests {
             usleep(2_000)
         }
     }
+
+    @Test("no path is followed where nothing may be uploaded")
+    func unfollowed() throws {
+        let directory = try TemporaryDirectory(mode: 0o755)
+        let link = directory.file("link")
+        try #require(symlink(try directory.write("a", to: "file"), link) == 0)
+        // A link that is read is noted to have been, unless its file system keeps no such notes.
+        func isRead(_ roots: [String]) throws -> Bool {
+            let times = [timespec(tv_sec: 1, tv_nsec: 0), timespec(tv_sec: 1, tv_nsec: 0)]
+            try #require(utimensat(AT_FDCWD, link, times, AT_SYMLINK_NOFOLLOW) == 0)
+            _ = try Self.may(4_000, link, roots: roots)
+            var status = stat()
+            try #require(lstat(link, &status) == 0)
+            return status.st_atim.tv_sec != 1
+        }
+        guard try isRead([directory.path]) else { return }
+        #expect(try !isRead([]))
+    }
 }

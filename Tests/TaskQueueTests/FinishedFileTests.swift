@@ -34,4 +34,26 @@ struct FinishedFileTests {
         let status = try await fixture.queue.status(of: id, for: QueueFixture.administrator)
         #expect(status?.fileState == .replaced)
     }
+
+    @Test("a link in the place of its directory, or of the file, tells nothing of what it leads to")
+    func links() async throws {
+        let server = try ScriptedServer(["/a": [.status(200, body: "content")]])
+        let fixture = try await QueueFixture()
+        let id = try await fixture.add(server.url("/a")) { $0.directory = "sub" }
+        _ = try await fixture.completed(id)
+        func state() async throws -> FileState? {
+            try await fixture.queue.status(of: id, for: QueueFixture.administrator)?.fileState
+        }
+        let (place, secret) = (fixture.downloads + "/sub", try fixture.directory.makeDirectory("secret"))
+        #expect(rename(place, fixture.downloads + "/moved") == 0 && symlink(secret, place) == 0)
+        let without = try await state()
+        try fixture.directory.write("content", to: "secret/a")
+        #expect(try await state() == without && without == nil)
+        #expect(unlink(place) == 0 && rename(fixture.downloads + "/moved", place) == 0)
+        #expect(try await state() == .present)
+        #expect(unlink(place + "/a") == 0 && symlink(secret + "/a", place + "/a") == 0)
+        #expect(try await state() == .replaced)
+        #expect(unlink(secret + "/a") == 0)
+        #expect(try await state() == .replaced)
+    }
 }

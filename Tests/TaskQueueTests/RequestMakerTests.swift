@@ -96,4 +96,29 @@ struct RequestMakerTests {
         #expect(try await fixture.status(refused, once: [.failed]).error?.code == .pathNotAllowed)
         _ = try await fixture.queue.change(.cancel, [slow], by: QueueFixture.me)
     }
+
+    @Test("a link that has the name tells a task that skips nothing of the file behind it, nor of its size")
+    func skippedLink() async throws {
+        let server = try ScriptedServer(["/a": [.status(200, body: "new")]])
+        let fixture = try await QueueFixture()
+        let secret = fixture.directory.file("secret")
+        #expect(symlink(secret, fixture.downloads + "/taken") == 0)
+        func outcome() async throws -> [String] {
+            let id = try await fixture.add(server.url("/a")) { task in
+                task.output = "taken"
+                task.onConflict = .skip
+            }
+            let status = try await fixture.status(id, once: [.completed, .failed])
+            return [
+                "\(status.state)", "\(status.bytesDone)", "\(String(describing: status.bytesTotal))",
+                "\(String(describing: status.error))", "\(String(describing: status.fileState))",
+            ]
+        }
+        let nothing = try await outcome()
+        try fixture.directory.write("small", to: "secret")
+        let small = try await outcome()
+        try fixture.directory.write(String(repeating: "large", count: 1_000), to: "secret")
+        #expect(small == nothing)
+        #expect(try await outcome() == nothing)
+    }
 }

@@ -263,6 +263,16 @@ struct RunConclusionTests {
         #expect(paused?.failures == 0)
     }
 
+    @Test("A31: bytes that are used up are waited for without a time, and burn nothing")
+    func quota() throws {
+        let error = TransferError(.allowanceUsedUp, "7 of the 7 bytes allowed are taken")
+        let parked = try #require(Self.conclude(error, record: Self.record(failures: 9), transferred: 50, bytesDone: 50))
+        #expect(parked.standing.reason == .quota && parked.standing.notBefore == nil)
+        #expect(parked.failures == 9 && parked.attempts == Self.record(failures: 9).attempts)
+        #expect(parked.error?.code == .quota)
+        #expect(parked.error?.message.hasPrefix("7 of the 7 bytes allowed are taken by your downloads: remove") == true)
+    }
+
     @Test("a place that cannot be used is looked at again in seconds; a disk that fails under bytes spares the server")
     func place() throws {
         let error = TransferError(.io, "m", systemError: EIO)

@@ -198,4 +198,21 @@ struct DependencyTests {
         #expect(try await fixture.store.settleDependencies(now: 9_000) == ids.count)
         #expect(try fixture.store.counts(owner: nil)[.queued] == ids.count)
     }
+
+    /// With a walk of the chain for each, as many steps as there are pairs.
+    @Test("a chain of 20,000 tasks is not walked for each one that is added", .timeLimit(.minutes(1)))
+    func longChain() async throws {
+        let fixture = try StoreFixture()
+        let count = 20_000
+        let tasks = (1...count).map { number in
+            number == 1 ? NewTask.sample() : follower(of: TaskID(Int64(number - 1)))
+        }
+        let ids = try await fixture.store.add(tasks, now: 1_000).map(\.id)
+        #expect(ids.last == TaskID(Int64(count)))
+        // One after the other too.
+        for _ in 0..<200 { _ = try await fixture.add(follower(of: TaskID(Int64(count)))) }
+        try await fixture.conclude(TaskID(1), .inState(.completed))
+        #expect(try await fixture.store.settleDependencies(now: 9_000) == 1)
+        #expect(try standing(TaskID(2), in: fixture) == TaskStanding())
+    }
 }
