@@ -38,7 +38,7 @@ struct TaskStandingTests {
             case .cancel: .becomes(.cancelled)
             case .resume, .retry, .update: .stays
             case .park(let reason, let until):
-                [.retry, .scheduled, .network, .diskFull, .disk, .dependency].contains(reason)
+                [.retry, .scheduled, .network, .diskFull, .disk, .quota, .dependency].contains(reason)
                     ? .becomes(.waiting, reason, until) : .refused
             case .block(let reason):
                 [.auth, .urlExpired, .sourceChanged].contains(reason) ? .becomes(.paused, reason) : .refused
@@ -147,7 +147,7 @@ struct TaskStandingTests {
             switch state {
             case .active: []
             case .queued, .completed, .failed, .cancelled: [nil]
-            case .waiting: [.retry, .scheduled, .network, .diskFull, .disk, .dependency]
+            case .waiting: [.retry, .scheduled, .network, .diskFull, .disk, .quota, .dependency]
             case .paused: [.user, .auth, .urlExpired, .sourceChanged]
             }
         for reason in [nil] + TaskReason.allCases.map(Optional.some) {

@@ -266,9 +266,10 @@ struct RunConclusionTests {
     @Test("A31: bytes that are used up are waited for without a time, and burn nothing")
     func quota() throws {
         let error = TransferError(.allowanceUsedUp, "7 of the 7 bytes allowed are taken")
-        let parked = try #require(Self.conclude(error, record: Self.record(failures: 9), transferred: 50, bytesDone: 50))
+        let record = Self.record(failures: 9)
+        let parked = try #require(Self.conclude(error, record: record, transferred: 50, bytesDone: 50))
         #expect(parked.standing.reason == .quota && parked.standing.notBefore == nil)
-        #expect(parked.failures == 9 && parked.attempts == Self.record(failures: 9).attempts)
+        #expect(parked.failures == 9 && parked.attempts == record.attempts)
         #expect(parked.error?.code == .quota)
         #expect(parked.error?.message.hasPrefix("7 of the 7 bytes allowed are taken by your downloads: remove") == true)
     }
