@@ -53,6 +53,11 @@ package struct EasyHandle: ~Copyable {
         try CurlError.check(ccurl_set_list(raw, CURLOPT_RESOLVE, addresses.head))
     }
 
+    /// Has every look-up fail that ``setAddresses(_:)`` does not answer, those of addresses in URLs among them.
+    package borrowing func refuseLookups() throws(CurlError) {
+        try CurlError.check(ccurl_refuse_lookups(raw))
+    }
+
     /// `host:port:address:port`, the first two empty for any: see `CURLOPT_CONNECT_TO`.
     package mutating func setConnectTo(_ list: consuming HeaderList) throws(CurlError) {
         connectTo = list

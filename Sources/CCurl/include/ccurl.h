@@ -142,6 +142,16 @@ static inline CURLcode ccurl_set_open_socket_callback(
     return code == CURLE_OK ? curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, callback) : code;
 }
 
+static inline int ccurl_refuse_lookup(void *state, void *reserved, void *context) {
+    (void)state, (void)reserved, (void)context;
+    return 1;
+}
+
+// Has every look-up fail that the handle's list of addresses does not answer.
+static inline CURLcode ccurl_refuse_lookups(CURL *easy) {
+    return curl_easy_setopt(easy, CURLOPT_RESOLVER_START_FUNCTION, ccurl_refuse_lookup);
+}
+
 // Copies the IP address that a socket is to be opened for, in the network's order: 4 or 16 bytes.
 //
 // Returns how many they are; 0 where it is of another kind.

@@ -16,11 +16,14 @@ struct AddressJudge {
         isProxyExempt = self.proxy != nil && proxy == configuration.proxy
     }
 
+    var isJudging: Bool { !denied.isEmpty }
+
     /// Whether addresses are to be judged when sockets are opened: those of the session's own proxy are not, which whoever
     /// made the session has chosen.
     var judgesSockets: Bool { !denied.isEmpty && !isProxyExempt }
 
-    /// Judges a server behind a proxy by the address that its URL holds: what a name leads to, the proxy alone knows.
+    /// Judges a server behind a proxy by the address that its URL holds. What a name leads to, the proxy alone knows, or
+    /// ``allowed(_:of:)`` judges it, where the proxy is told an address.
     ///
     /// - Parameter host: of the URL.
     func checkBehindProxy(_ host: String) throws(TransferError) {
@@ -36,6 +39,25 @@ struct AddressJudge {
         guard judgesSockets else { return addresses }
         let allowed = addresses.filter { IPAddress(host: $0).flatMap(network(of:)) == nil }
         return allowed.isEmpty ? addresses : allowed
+    }
+
+    /// The addresses of a server that a proxy may be told: no socket is opened for them here.
+    ///
+    /// - Throws: where each of them is denied.
+    func allowed(_ addresses: [String], of host: String) throws(TransferError) -> [String] {
+        guard isJudging else { return addresses }
+        var allowed: [String] = []
+        var refusal: TransferError?
+        for text in addresses {
+            guard let address = IPAddress(host: text) else { continue }
+            if let network = network(of: address) {
+                refusal = refusal ?? .denied("\(address)", "\(network)", of: host)
+            } else {
+                allowed.append(text)
+            }
+        }
+        if let refusal, allowed.isEmpty { throw refusal }
+        return allowed
     }
 
     /// - Parameter bytes: 4 or 16, in the network's order.

@@ -33,11 +33,12 @@ final class ExchangeLauncher {
     private var exchangeID: Int?
     /// Of the newest exchange.
     private var url: CurlURL?
-    /// Whom libcurl connects to for it.
-    private var peer: (host: String, port: Int)?
+    /// Of the newest exchange.
+    private var route: RouteLookup?
     /// Of the newest exchange.
     private var judge: AddressJudge
-    /// Microseconds that looking up the newest exchange's name took; `nil` where it was known.
+    private var launchedAt = MonotonicTime.now()
+    /// Microseconds that looking up the newest exchange's names took; `nil` where they were known.
     private(set) var lookup: Int64?
 
     /// - Parameter number: of its transaction.
@@ -54,45 +55,66 @@ final class ExchangeLauncher {
         attempt += 1
         url = plan.url
         lookup = nil
-        let connectTo: (host: String, port: Int)
-        do throws(CurlError) {
-            connectTo = try Self.peer(
-                behind: plan.request.proxy ?? session.configuration.proxy, (plan.url.host, plan.url.port))
-        } catch {
-            return failed(TransferError(.invalidRequest, "the URL or the proxy cannot be read"))
-        }
-        peer = connectTo
+        launchedAt = .now()
         judge = AddressJudge(session.configuration, plan.request)
-        do throws(TransferError) { try judge.checkBehindProxy(plan.url.host) } catch { return failed(error) }
-        if let known = session.resolver.cached(connectTo.host) {
-            return start(plan, connectTo, known, handler, failed)
+        do throws(TransferError) {
+            let route = try RouteLookup(
+                to: (plan.url.host, plan.url.port), proxy: plan.request.proxy ?? session.configuration.proxy,
+                judge: judge)
+            try lookUp(route, plan, handler, failed)
+        } catch {
+            failed(error)
         }
+    }
+
+    /// Looks up the next name that has no addresses yet, or connects.
+    private func lookUp(
+        _ route: RouteLookup, _ plan: Plan, _ handler: any ExchangeHandler, _ failed: @escaping (TransferError) -> Void
+    ) throws(TransferError) {
+        var route = route
+        while let host = route.next {
+            guard let known = session.resolver.cached(host) else {
+                return ask(for: host, on: route, plan, handler, failed)
+            }
+            try route.found(known)
+        }
+        start(plan, route, handler, failed)
+    }
+
+    private func ask(
+        for host: String, on route: RouteLookup, _ plan: Plan, _ handler: any ExchangeHandler,
+        _ failed: @escaping (TransferError) -> Void
+    ) {
         // Held by the run, which holds this: let go of when the answer is there or the run ends.
         proceed = { [unowned self] answer in
-            switch answer {
-            case .success(let addresses): start(plan, connectTo, addresses, handler, failed)
-            case .failure(let failure):
-                failed(Self.error(failure, host: connectTo.host, for: plan.url.host))
-            case nil: failed(TransferError(.timedOut, "looking up \(connectTo.host) took too long"))
+            do throws(TransferError) {
+                switch answer {
+                case .success(let addresses):
+                    var route = route
+                    try route.found(addresses)
+                    try lookUp(route, plan, handler, failed)
+                case .failure(let failure): throw Self.error(failure, host: host, for: plan.url.host)
+                case nil: throw TransferError(.timedOut, "looking up \(host) took too long")
+                }
+            } catch {
+                failed(error)
             }
         }
         let attempt = attempt
-        timer = core.after(milliseconds: session.configuration.connectTimeout) { [weak self] in
-            self?.resolved(nil, attempt: attempt, since: .now())
-        }
-        let begun = MonotonicTime.now()
-        session.resolver.resolve(connectTo.host) { [session, task, number] answer in
+        let limit = session.configuration.connectTimeout - MonotonicTime.now().milliseconds(since: launchedAt)
+        timer = core.after(milliseconds: limit) { [weak self] in self?.resolved(nil, attempt: attempt) }
+        session.resolver.resolve(host) { [session, task, number] answer in
             session.perform(task) { run in
                 let transaction = (run as? any TransactionRun)?.transaction(number)
-                transaction?.launcher.resolved(answer, attempt: attempt, since: begun)
+                transaction?.launcher.resolved(answer, attempt: attempt)
             }
         }
     }
 
     /// - Parameter answer: `nil` where the time is up.
-    private func resolved(_ answer: Resolver.Answer?, attempt: Int, since begun: MonotonicTime) {
+    private func resolved(_ answer: Resolver.Answer?, attempt: Int) {
         guard attempt == self.attempt, let proceed else { return }
-        lookup = Int64((MonotonicTime.now().nanoseconds - begun.nanoseconds) / 1000)
+        lookup = Int64((MonotonicTime.now().nanoseconds - launchedAt.nanoseconds) / 1000)
         self.proceed = nil
         if let timer { core.cancelTimer(timer) }
         timer = nil
@@ -100,13 +122,12 @@ final class ExchangeLauncher {
     }
 
     private func start(
-        _ plan: Plan, _ connectTo: (host: String, port: Int), _ addresses: [String], _ handler: any ExchangeHandler,
-        _ failed: (TransferError) -> Void
+        _ plan: Plan, _ route: RouteLookup, _ handler: any ExchangeHandler, _ failed: (TransferError) -> Void
     ) {
+        self.route = route
         let options = RequestOptions(
-            configuration: session.configuration, request: plan.request, url: plan.url,
-            addresses: judge.candidates(addresses),
-            connectTo: connectTo, engineFields: plan.contribution.fields, usesHTTP1: plan.usesHTTP1,
+            configuration: session.configuration, request: plan.request, url: plan.url, route: route,
+            engineFields: plan.contribution.fields, usesHTTP1: plan.usesHTTP1,
             hasOwnConnection: plan.hasOwnConnection, isAuthorized: plan.isAuthorized, trust: plan.trust,
             receiveBuffer: min(plan.receiveBuffer, session.receiveBuffer(on: core)))
         let judgesAddresses = judge.judgesSockets
@@ -155,11 +176,9 @@ final class ExchangeLauncher {
             return TransferError(.stalled, "no byte for \(session.configuration.stallTimeout / 1000) seconds")
         case .failed(let error):
             let host = url?.host ?? "the server"
-            // CURLE_COULDNT_CONNECT
-            if error.code == 7 {
-                // Nothing answered at the addresses: the next attempt looks the name up anew.
-                if let peer { session.resolver.forget(peer.host) }
-            }
+            let peer = route?.peer
+            // CURLE_COULDNT_CONNECT and CURLE_PROXY: nothing answered at the addresses.
+            if error.code == 7 || error.code == 97 { route?.forget(in: session.resolver) }
             if let refusal = judge.error(peer?.host ?? host) { return refusal }
             let words = exchange.failureText.map { CurlError(error, message: $0) } ?? error
             if let peer, let url {
@@ -171,16 +190,6 @@ final class ExchangeLauncher {
             }
             return .exchange(words, bodyBegun: bodyBegun, host: host)
         }
-    }
-
-    /// Whom libcurl connects to: the server, or the proxy before it.
-    static func peer(
-        behind proxy: String?, _ server: (host: String, port: Int)
-    ) throws(CurlError) -> (host: String, port: Int) {
-        guard let proxy, let colon = proxy.firstRange(of: "://") else { return server }
-        let url = try CurlURL("http" + proxy[colon.lowerBound...])
-        let hasPort = url.text.firstRange(of: ":\(url.port)") != nil
-        return (url.host, hasPort ? url.port : 1080)
     }
 
     /// - Parameters:

@@ -41,8 +41,7 @@ final class RemoteExchange: ExchangeHandler {
     private var timer: Int?
     private var proceed: ((Resolver.Answer?) -> Void)?
     private var lookup: Int64?
-    /// Whom libcurl connects to.
-    private var peer: (host: String, port: Int)?
+    private var route: RouteLookup?
     private var judge: AddressJudge
     /// Since when a data connection is being made.
     private var dataConnectionSince: MonotonicTime?
@@ -107,35 +106,50 @@ final class RemoteExchange: ExchangeHandler {
         if let next = check?.next(), case .type(let type) = next {
             wish = try MemoryFile(HostKeyCheck.wish(for: type, host: file.plainHost))
         }
-        let connectTo: (host: String, port: Int)
-        do throws(CurlError) {
-            connectTo = try ExchangeLauncher.peer(
-                behind: request.proxy ?? session.configuration.proxy, (file.host, file.port))
-        } catch {
-            throw TransferError(.invalidRequest, "the proxy's URL cannot be read")
-        }
-        peer = connectTo
         judge = AddressJudge(session.configuration, request)
-        try judge.checkBehindProxy(file.host)
-        if let known = session.resolver.cached(connectTo.host) { return try start(connectTo, known) }
+        let route = try RouteLookup(
+            to: (file.host, file.port), proxy: request.proxy ?? session.configuration.proxy, judge: judge)
+        if file.scheme.isFTP { try checkDataConnections(route) }
+        try lookUp(route)
+    }
+
+    /// Behind a proxy that gets addresses, libcurl looks the server's name up once more for each data connection.
+    private func checkDataConnections(_ route: RouteLookup) throws(TransferError) {
+        guard route.tellsJudgedAddress, !Resolver.isAddress(file.host) else { return }
+        let words = "what \(file.host) leads to cannot be judged for FTP through such a proxy; one of socks5h:// judges"
+        throw TransferError(.addressNotAllowed, "\(words) it itself")
+    }
+
+    /// Looks up the next name that has no addresses yet, or connects.
+    private func lookUp(_ route: RouteLookup) throws(TransferError) {
+        var route = route
+        while let host = route.next {
+            guard let known = session.resolver.cached(host) else { return ask(for: host, on: route) }
+            try route.found(known)
+        }
+        try start(route)
+    }
+
+    private func ask(for host: String, on route: RouteLookup) {
         // Held by the run, which holds this: let go of when the answer is there or the run ends.
         proceed = { [unowned self] answer in
             do throws(TransferError) {
                 switch answer {
-                case .success(let addresses): try start(connectTo, addresses)
-                case .failure(let failure):
-                    throw ExchangeLauncher.error(failure, host: connectTo.host, for: file.host)
-                case nil: throw TransferError(.timedOut, "looking up \(connectTo.host) took too long")
+                case .success(let addresses):
+                    var route = route
+                    try route.found(addresses)
+                    try lookUp(route)
+                case .failure(let failure): throw ExchangeLauncher.error(failure, host: host, for: file.host)
+                case nil: throw TransferError(.timedOut, "looking up \(host) took too long")
                 }
             } catch {
                 end(error)
             }
         }
         let attempt = attempt
-        timer = core.after(milliseconds: session.configuration.connectTimeout) { [weak self] in
-            self?.resolved(nil, attempt: attempt)
-        }
-        session.resolver.resolve(connectTo.host) { [session, task] answer in
+        let limit = session.configuration.connectTimeout - MonotonicTime.now().milliseconds(since: begunAt)
+        timer = core.after(milliseconds: limit) { [weak self] in self?.resolved(nil, attempt: attempt) }
+        session.resolver.resolve(host) { [session, task] answer in
             session.perform(task) { run in
                 (run as? any RemoteRun)?.exchange.resolved(answer, attempt: attempt)
             }
@@ -152,8 +166,9 @@ final class RemoteExchange: ExchangeHandler {
         proceed(answer)
     }
 
-    private func start(_ connectTo: (host: String, port: Int), _ addresses: [String]) throws(TransferError) {
+    private func start(_ route: RouteLookup) throws(TransferError) {
         guard let step else { return }
+        self.route = route
         var configuration = session.configuration
         if isTidyingUp {
             configuration.connectTimeout = min(configuration.connectTimeout, Self.tidyingTimeout)
@@ -162,8 +177,7 @@ final class RemoteExchange: ExchangeHandler {
         var request = request
         if needsTLS { request.transportSecurity = .required }
         let options = RemoteOptions(
-            configuration: configuration, request: request, file: file,
-            addresses: judge.candidates(addresses), connectTo: connectTo, wish: wish,
+            configuration: configuration, request: request, file: file, route: route, wish: wish,
             receiveBuffer: incoming.receiveBuffer(upTo: session.receiveBuffer(on: core)))
         try options.checkLogin()
         try options.checkTrust()
@@ -401,11 +415,9 @@ final class RemoteExchange: ExchangeHandler {
             return TransferError(.remoteChanged, "\(file.host) sends files from their first byte on alone")
         }
         if [60, 2].contains(error.code), let refusal = check?.refusal { return refusal }
-        // CURLE_COULDNT_CONNECT
-        if error.code == 7 {
-            // Nothing answered at the addresses: the next attempt looks the name up anew.
-            session.resolver.forget(peer?.host ?? file.host)
-        }
+        let peer = route?.peer
+        // CURLE_COULDNT_CONNECT and CURLE_PROXY: nothing answered at the addresses.
+        if error.code == 7 || error.code == 97 { route?.forget(in: session.resolver) }
         if let refusal = judge.error(peer?.host ?? file.host) { return refusal }
         let words = exchange.failureText.map { CurlError(error, message: $0) } ?? error
         if !bodyBegun, let peer,

@@ -7,9 +7,7 @@ struct RemoteOptions {
     let configuration: SessionConfiguration
     let request: TransferRequest
     let file: RemoteFile
-    /// Numeric addresses of whom libcurl will connect to, and under which name and port it looks for them.
-    let addresses: [String]
-    let connectTo: (host: String, port: Int)
+    let route: RouteLookup
     /// A file that tells libssh2 which type of host key to ask for.
     let wish: MemoryFile?
     let receiveBuffer: Int
@@ -30,11 +28,7 @@ struct RemoteOptions {
         try ProxyOptions(configuration: configuration, request: request).apply(to: exchange.easy)
         // One that spoke FTP itself would answer in HTTP.
         try exchange.easy.set(.httpProxyTunnel, to: true)
-        if !addresses.isEmpty, !Resolver.isAddress(connectTo.host) {
-            var list = HeaderList()
-            try list.append("+\(connectTo.host):\(connectTo.port):\(addresses.joined(separator: ","))")
-            try exchange.easy.setAddresses(list)
-        }
+        try route.apply(to: &exchange.easy)
         if file.scheme.isFTP { try setFTP(step, on: exchange) } else { try setSSH(on: exchange) }
         try set(step, on: exchange)
     }

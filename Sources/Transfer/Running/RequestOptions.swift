@@ -5,9 +5,7 @@ struct RequestOptions {
     let configuration: SessionConfiguration
     let request: TransferRequest
     let url: CurlURL
-    /// Numeric addresses of whom libcurl will connect to, and under which name and port it looks for them.
-    let addresses: [String]
-    let connectTo: (host: String, port: Int)
+    let route: RouteLookup
     /// Field lines of the engine's own.
     let engineFields: [String]
     /// HTTP/2 broke here.
@@ -57,11 +55,7 @@ struct RequestOptions {
                 .apply(to: exchange.easy)
             if trust.judges { try exchange.judgesCertificates() }
         }
-        if !addresses.isEmpty, !Resolver.isAddress(connectTo.host) {
-            var list = HeaderList()
-            try list.append("+\(connectTo.host):\(connectTo.port):\(addresses.joined(separator: ","))")
-            try exchange.easy.setAddresses(list)
-        }
+        try route.apply(to: &exchange.easy)
         try setHeaders(on: exchange)
     }
 

@@ -10,7 +10,9 @@ final class StreamRun: LoopRun, StreamHandler {
     private let configuration: SessionConfiguration
     private unowned let core: LoopCore
 
-    private var lookup = StreamLookup()
+    private var lookup: RouteLookup?
+    /// Of the name that is being looked up.
+    private var lookupTimer: Int?
     private var stream: StreamConnection?
     private var isConnected = false
     private var isEnded = false
@@ -60,10 +62,10 @@ final class StreamRun: LoopRun, StreamHandler {
         do throws(TransferError) {
             let peer = try StreamAddress.peer(of: request.url)
             peerHost = peer.host
-            try judge.checkBehindProxy(peer.host)
-            try lookup.begin(for: peer, proxy: request.proxy ?? configuration.proxy)
+            let route = try RouteLookup(
+                to: (peer.host, peer.port), proxy: request.proxy ?? configuration.proxy, judge: judge)
             advance()
-            lookUp(peer)
+            try lookUp(peer, by: route)
         } catch {
             end(error)
         }
@@ -91,7 +93,7 @@ final class StreamRun: LoopRun, StreamHandler {
         guard !isEnded else { return }
         isEnded = true
         if let timer { core.cancelTimer(timer.number) }
-        if let number = lookup.timer { core.cancelTimer(number) }
+        if let number = lookupTimer { core.cancelTimer(number) }
         stream = nil
         question = nil
         channel.detach()
@@ -103,14 +105,16 @@ final class StreamRun: LoopRun, StreamHandler {
     // MARK: Connecting
 
     /// Looks up the next name that has no addresses yet, or connects.
-    private func lookUp(_ peer: StreamPeer) {
-        while let host = lookup.next {
+    private func lookUp(_ peer: StreamPeer, by route: RouteLookup) throws(TransferError) {
+        var route = route
+        while let host = route.next {
             if let known = session.resolver.cached(host) {
-                lookup.found(judge.candidates(known))
+                try route.found(known)
                 continue
             }
+            lookup = route
             let limit = configuration.connectTimeout - steps.elapsed / 1000
-            lookup.timer = core.after(milliseconds: limit) { [weak self] in
+            lookupTimer = core.after(milliseconds: limit) { [weak self] in
                 self?.end(TransferError(.timedOut, "looking up \(host) took too long"))
             }
             let (session, task) = (session, task)
@@ -119,24 +123,29 @@ final class StreamRun: LoopRun, StreamHandler {
             }
             return
         }
-        connect(to: peer)
+        lookup = route
+        connect(to: peer, by: route)
     }
 
     private func take(_ answer: Resolver.Answer, for host: String, _ peer: StreamPeer) {
-        guard !isEnded else { return }
-        if let number = lookup.timer { core.cancelTimer(number) }
-        lookup.timer = nil
-        switch answer {
-        case .failure(let failure): end(ExchangeLauncher.error(failure, host: host, for: peer.host))
-        case .success(let addresses):
-            steps.lookedUp()
-            lookup.found(judge.candidates(addresses))
-            lookUp(peer)
+        guard !isEnded, var route = lookup else { return }
+        if let number = lookupTimer { core.cancelTimer(number) }
+        lookupTimer = nil
+        do throws(TransferError) {
+            switch answer {
+            case .failure(let failure): throw ExchangeLauncher.error(failure, host: host, for: peer.host)
+            case .success(let addresses):
+                steps.lookedUp()
+                try route.found(addresses)
+                try lookUp(peer, by: route)
+            }
+        } catch {
+            end(error)
         }
     }
 
-    private func connect(to peer: StreamPeer) {
-        let (request, configuration, lookup) = (request, configuration, lookup)
+    private func connect(to peer: StreamPeer, by route: RouteLookup) {
+        let (request, configuration) = (request, configuration)
         // Name, connection and TLS together have this long.
         let limit = max(1, Int(configuration.connectTimeout - steps.elapsed / 1000))
         steps.connecting()
@@ -145,7 +154,7 @@ final class StreamRun: LoopRun, StreamHandler {
                 (easy: inout EasyHandle) throws(CurlError) in
                 try Self.configure(easy, limit: limit)
                 try ProxyOptions(configuration: configuration, request: request).apply(to: easy)
-                try easy.setAddresses(lookup.list())
+                try route.apply(to: &easy)
             }
         } catch {
             end(TransferError(.invalidRequest, "libcurl refuses the connection: \(error.message)"))
@@ -316,8 +325,8 @@ final class StreamRun: LoopRun, StreamHandler {
 
     private func error(_ error: CurlError, _ systemError: Int32, of peer: StreamPeer) -> TransferError {
         // CURLE_COULDNT_CONNECT: the next attempt looks the names up anew.
-        if !isConnected, error.code == 7 { for host in lookup.names { session.resolver.forget(host) } }
-        if let refusal = judge.error(lookup.names.first ?? peer.host) { return refusal }
+        if !isConnected, error.code == 7 || error.code == 97 { lookup?.forget(in: session.resolver) }
+        if let refusal = judge.error(lookup?.peer.host ?? peer.host) { return refusal }
         var told = TransferError.exchange(error, bodyBegun: isConnected, host: peer.host)
         if !isConnected, systemError == ENETUNREACH || systemError == EHOSTUNREACH {
             told = TransferError(.unreachable, "no way to \(peer.host) from this machine")

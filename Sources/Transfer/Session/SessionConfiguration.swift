@@ -45,7 +45,8 @@ public struct SessionConfiguration: Sendable {
     /// nobody; of a name with several addresses the others serve. An IPv6 address that holds one of IPv4 (mapped, NAT64
     /// by its well-known prefixes, 6to4) is judged by that one as well, and `0.0.0.0` and `::` as the local host's.
     /// ``proxy`` may lie anywhere, a request's own may not. What a proxy is to connect to is judged where the URL holds an
-    /// address, and is the proxy's to judge where it holds a name.
+    /// address, and is the proxy's to judge where it holds a name; but a name behind `socks5://` or `socks4://`, which get
+    /// addresses, is looked up and judged here, and FTP by a name is refused behind these.
     public var deniedNetworks: [IPNetwork] = []
     /// A file of certificates to trust in place of the system's, in servers and in proxies of the scheme `https`.
     public var caFile: String?
