@@ -5,6 +5,13 @@ struct ProxyOptions {
     let configuration: SessionConfiguration
     let request: TransferRequest
 
+    /// Whether the proxy speaks HTTP, and so reads requests that need no tunnel.
+    var readsRequests: Bool {
+        guard let proxy = request.proxy ?? configuration.proxy, !proxy.isEmpty else { return false }
+        guard let colon = proxy.firstRange(of: "://") else { return true }
+        return ["http", "https"].contains(proxy[..<colon.lowerBound].lowercased())
+    }
+
     func apply(to easy: borrowing EasyHandle) throws(CurlError) {
         let proxy = request.proxy ?? configuration.proxy ?? ""
         // Empty ones also keep libcurl from reading the environment.

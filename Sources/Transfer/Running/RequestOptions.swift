@@ -62,6 +62,9 @@ struct RequestOptions {
     private func setHeaders(on exchange: Exchange) throws(CurlError) {
         let lines = SentFields.lines(
             of: request, configuration, engineFields: engineFields, isAuthorized: isAuthorized)
-        try exchange.easy.setHeaders(HeaderList(lines))
+        // A server never gets what is for the proxy (RFC 9110, section 11.7.2): a tunnel, SOCKS, or none, would carry it on.
+        let proxy = ProxyOptions(configuration: configuration, request: request)
+        let isRead = url.scheme == "http" && proxy.readsRequests
+        try exchange.easy.setHeaders(HeaderList(isRead ? lines : lines.filter { !SentFields.isForProxy($0) }))
     }
 }

@@ -46,6 +46,11 @@ enum SentFields {
         return configuration.additionalHeaders.filter { RedirectRule.isHarmless(name(of: $0)) }
     }
 
+    /// Whether a field line is for a proxy alone.
+    static func isForProxy(_ line: String) -> Bool {
+        ["proxy-authorization", "proxy-connection"].contains(name(of: line))
+    }
+
     /// In lower case.
     private static func name(of line: String) -> String {
         let name = line.utf8.prefix { $0 != UInt8(ascii: ":") && $0 != UInt8(ascii: ";") }

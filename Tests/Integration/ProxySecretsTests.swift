@@ -1,0 +1,162 @@
+import Glibc
+import Synchronization
+import TaskModel
+import TestSupport
+import Testing
+
+/// What a proxy, and the servers behind it, hear of each other's secrets.
+@Suite("Secrets on the way through a proxy", .serialized, .timeLimit(.minutes(2)))
+struct ProxySecretsTests {
+    /// A forward proxy that remembers every line that its clients say to itself, passes requests on as they are, and
+    /// carries what is said in a tunnel (CONNECT) unseen.
+    private final class Proxy: Sendable {
+        private let heard = Heard()
+        private let peer: TalkingPeer
+
+        private final class Heard: Sendable { let lines = Mutex<[String]>([]) }
+
+        init() throws {
+            let heard = heard
+            peer = try TalkingPeer { socket in
+                let head = try socket.readHead()
+                heard.lines.withLock { $0 += head }
+                let words = head.first?.split(separator: " ") ?? []
+                guard words.count == 3, let port = Self.port(words[1]) else { return }
+                if words[0] == "CONNECT" {
+                    socket.send(Array("HTTP/1.1 200 go on\r\n\r\n".utf8))
+                    return try socket.relay(to: port)
+                }
+                let server = try StreamSocket(port: port)
+                let path = words[1].drop { $0 != "/" }.dropFirst(2).drop { $0 != "/" }
+                let lines = ["\(words[0]) \(path) HTTP/1.1"] + head.dropFirst() + ["Connection: close"]
+                server.send(Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8))
+                socket.send(try server.readToEnd())
+            }
+        }
+
+        /// Of `host:port` or `http://host:port/path`.
+        private static func port(_ target: Substring) -> Int? {
+            let authority = target.hasPrefix("http://") ? target.dropFirst(7).prefix { $0 != "/" } : target
+            return authority.split(separator: ":").last.flatMap { Int($0) }
+        }
+
+        var url: String { "http://ann:of-the-proxy@127.0.0.1:\(peer.port)" }
+        var bareURL: String { "http://127.0.0.1:\(peer.port)" }
+        var lines: [String] { heard.lines.withLock { $0 } }
+    }
+
+    /// `ann:of-the-proxy`
+    private static let proxyLogin = "YW5uOm9mLXRoZS1wcm94eQ=="
+    /// `ben:of-the-origin`
+    private static let originLogin = "YmVuOm9mLXRoZS1vcmlnaW4="
+    private static let originSecrets = [originLogin, "of-the-cookie", "of-the-field"]
+    private static let echo = Nginx.Location.echo(
+        "/echo", headers: ["authorization", "proxy-authorization", "cookie", "x-api-key"])
+
+    private let place: TemporaryDirectory
+    private let proxy: Proxy
+
+    init() throws {
+        (place, proxy) = (try TemporaryDirectory(), try Proxy())
+        try place.write("of-the-origin\n", to: "password")
+    }
+
+    private func daemon() async throws -> DaemonProcess {
+        let authority = try await TestCertificates.shared.authority.path
+        // Exceptions that the environment would make are none.
+        let daemon = try DaemonProcess(
+            configuration: quickRetries + "tls: {ca-file: \(authority)}\n",
+            environment: ["no_proxy": "*", "NO_PROXY": "localhost,127.0.0.1"])
+        try await daemon.start()
+        return daemon
+    }
+
+    /// What the server echoes of a request with all of the origin's secrets, by the proxy.
+    private func fetch(
+        _ url: String, by daemon: DaemonProcess, proxy: String? = nil, _ more: [String] = []
+    ) async throws -> String {
+        let secrets = [
+            "--user", "ben", "--password-file", place.file("password"), "--header", "Cookie: session=of-the-cookie",
+            "--header", "X-Api-Key: of-the-field",
+        ]
+        let proxy = ["--proxy", proxy ?? self.proxy.url]
+        let added = try await daemon.dlctl(["add", "--wait", "-o", "echo"] + secrets + proxy + more + [url])
+        #expect(added.succeeded, "\(added.error)")
+        return try text(of: daemon.path("echo"))
+    }
+
+    @Test("A8: in a tunnel the proxy hears nothing of the server's, and the server nothing of the proxy's")
+    func tunnel() async throws {
+        let identity = try await TestCertificates.shared.server
+        let nginx = try await Nginx([Self.echo], tls: .init(certificate: identity))
+        let daemon = try await daemon()
+        let echoed = try await fetch(nginx.url("/echo", host: "localhost"), by: daemon)
+        // Each got its own, so that a leak would be seen.
+        for secret in Self.originSecrets { #expect(echoed.contains(secret), "\(secret)") }
+        #expect(proxy.lines.contains { $0.contains(Self.proxyLogin) })
+        #expect(!echoed.contains(Self.proxyLogin))
+        for secret in Self.originSecrets { #expect(!proxy.lines.contains { $0.contains(secret) }, "\(secret)") }
+        #expect(proxy.lines.count { $0.hasPrefix("CONNECT localhost:\(nginx.port)") } == 1)
+        daemon.expectTidy()
+    }
+
+    @Test(
+        "A8: a Proxy-Authorization of a task's own goes to a proxy that reads the request, and to no server",
+        arguments: ["http", "https", "socks5"])
+    func ownField(kind: String) async throws {
+        let identity = try await TestCertificates.shared.server
+        let nginx = try await Nginx([Self.echo], tls: kind == "https" ? .init(certificate: identity) : nil)
+        let daemon = try await daemon()
+        let socks = try await SOCKSProxy()
+        let header = ["--header", "Proxy-Authorization: Basic of-the-field-for-proxies"]
+        let echoed = try await fetch(
+            nginx.url("/echo", host: "localhost"), by: daemon, proxy: kind == "socks5" ? socks.url() : proxy.bareURL,
+            header)
+        #expect(echoed.contains(Self.originLogin))
+        // This proxy passes on what others take out.
+        #expect(echoed.contains("of-the-field-for-proxies") == (kind == "http"))
+        if kind == "http" { #expect(proxy.lines.contains("Proxy-Authorization: Basic of-the-field-for-proxies")) }
+        // Without a proxy nobody is there whom it would be for.
+        let plain = try await daemon.dlctl(
+            ["add", "--wait", "-o", "plain"] + header + [nginx.url("/echo", host: "localhost")])
+        #expect(plain.succeeded, "\(plain.error)")
+        #expect(try !text(of: daemon.path("plain")).contains("of-the-field-for-proxies"))
+        daemon.expectTidy()
+    }
+
+    @Test(
+        "A8: behind a redirect through the proxy, from http to https or to another host, no server hears of what is another's",
+        arguments: [true, false])
+    func redirect(secure: Bool) async throws {
+        let identity = try await TestCertificates.shared.server
+        let target = try await Nginx([Self.echo], tls: secure ? .init(certificate: identity) : nil)
+        let first = try await Nginx([.custom("/f", "return 302 '\(target.url("/echo", host: "localhost"))';")])
+        let daemon = try await daemon()
+        let echoed = try await fetch(first.url("/f"), by: daemon)
+        // The first server got its own, by the proxy.
+        for secret in Self.originSecrets { #expect(proxy.lines.contains { $0.contains(secret) }, "\(secret)") }
+        for secret in Self.originSecrets { #expect(!echoed.contains(secret), "\(secret)") }
+        // Through the tunnel nothing of the proxy's goes; without one it is the proxy's to take out.
+        #expect(echoed.contains(Self.proxyLogin) == !secure)
+        let hop = try #require(proxy.lines.lastIndex { $0.hasPrefix("CONNECT ") || $0.hasPrefix("GET ") })
+        #expect(proxy.lines[hop].hasPrefix(secure ? "CONNECT localhost:\(target.port)" : "GET http://localhost"))
+        let said = proxy.lines[hop...]
+        for secret in Self.originSecrets { #expect(!said.contains { $0.contains(secret) }, "\(secret)") }
+        daemon.expectTidy()
+    }
+
+    @Test("A9: a redirect from https to http through the proxy is not followed, and nothing of it is said")
+    func downgrade() async throws {
+        let identity = try await TestCertificates.shared.server
+        let target = try ScriptedServer(["/f": [.status(200, body: "x")]])
+        let location = Nginx.Location.custom("/down", "return 302 '\(target.url("/f"))';")
+        let nginx = try await Nginx([location], tls: .init(certificate: identity))
+        let daemon = try await daemon()
+        let added = try await daemon.dlctl(
+            "add", "--wait", "--proxy", proxy.url, nginx.url("/down", host: "localhost"))
+        #expect(added.status == .exited(1))
+        #expect(try daemon.tasks().last?.error?.code == .protocolNotAllowed)
+        #expect(target.connectionsAccepted == 0)
+        #expect(!proxy.lines.contains { $0.hasPrefix("GET ") })
+    }
+}
