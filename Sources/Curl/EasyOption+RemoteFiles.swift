@@ -14,6 +14,7 @@ extension EasyOption.Number {
     package static let responseTimeout = EasyOption.Number(option: CURLOPT_SERVER_RESPONSE_TIMEOUT)
     package static let timeout = EasyOption.Number(option: CURLOPT_TIMEOUT_MS)
     package static let tlsVersion = EasyOption.Number(option: CURLOPT_SSLVERSION)
+    package static let proxyTLSVersion = EasyOption.Number(option: CURLOPT_PROXY_SSLVERSION)
     package static let ignoresSize = EasyOption.Number(option: CURLOPT_IGNORE_CONTENT_LENGTH)
     package static let sshAuthentication = EasyOption.Number(option: CURLOPT_SSH_AUTH_TYPES)
 }

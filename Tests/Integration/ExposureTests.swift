@@ -98,6 +98,29 @@ struct ExposureTests {
         withExtendedLifetime(base) {}
     }
 
+    @Test(
+        "A34: what is published has the modes that the umask leaves, and a part is the daemon's alone under any",
+        arguments: [0o000, 0o002, 0o022, 0o027, 0o077] as [mode_t])
+    func umasks(mask: mode_t) async throws {
+        let resource = Resource(size: 100_000)
+        let server = try ScriptedServer([
+            "/f": [.serve(resource)], "/small": [.status(200, body: "x")],
+            "/slow": [.drip(Resource(size: 2 * mebibyte), after: mebibyte, bytesPerSecond: 20_000)],
+        ])
+        let daemon = try await DaemonProcess.started(
+            prefix: ["sh", "-c", "umask \(String(mask, radix: 8)) && exec \"$@\"", "sh"])
+        for name in ["f", "small"] {
+            let id = try await daemon.add(server.url("/\(name)"))
+            #expect(try await daemon.settled(id).state == .completed)
+            #expect(try mode(daemon.path(name)) & 0o7777 == 0o666 & ~mask, "\(name)")
+        }
+        let slow = try await daemon.add(server.url("/slow"))
+        try await daemon.state(of: slow, "to run") { $0.bytesDone >= mebibyte / 2 }
+        #expect(daemon.partFiles.count == 1)
+        for part in daemon.partFiles { #expect(try mode(daemon.path(part)) & 0o7777 == 0o600) }
+        #expect(try mode("\(daemon.stateDirectory)/dld.db") & 0o7777 == 0o600)
+    }
+
     @Test("A33: what the environment says of proxies, logins and key logs bends nothing")
     func environment() async throws {
         let certificates = try await TestCertificates.shared

@@ -377,6 +377,30 @@ struct FTPServerTests {
         #expect(ContinuousClock.now - begun > .milliseconds(300))
     }
 
+    @Test(
+        "A24: a server, or whoever stands before it, that takes TLS out of an FTP session hears no user and no password",
+        arguments: ["500 what?", "502 no", "534 no", "234 go on", "220 ready"])
+    func stripped(reply: String) async throws {
+        let server = try scripted {
+            $0.replies["AUTH"] = reply
+            $0.files["file"] = [1, 2, 3]
+        }
+        var request = TransferRequest(url: server.url("/file"))
+        request.credential = Credential(user: "ben", password: "of-the-origin")
+        request.transportSecurity = .required
+        let error = await fixture.outcome(request).result.error
+        #expect(error != nil)
+        #expect(await manager.upload(.data([1]), with: request).outcome.result.error != nil)
+        #expect(server.commands.contains { $0.hasPrefix("AUTH") })
+        for word in ["USER", "PASS", "RETR", "STOR"] {
+            #expect(!server.commands.contains { $0.hasPrefix(word) }, "\(word)")
+        }
+        // The control: the same server is used by whoever asks for no TLS.
+        request.transportSecurity = .none
+        #expect(Array(try await manager.request(request).value) == [1, 2, 3])
+        #expect(server.commands.contains("PASS of-the-origin"))
+    }
+
     @Test("A25: no connection is used twice: who was let in is nobody else")
     func noReuse() async throws {
         let server = try scripted()

@@ -18,6 +18,7 @@ struct ProxyOptions {
         try easy.set(.proxy, to: proxy)
         try easy.set(.noProxy, to: "")
         guard proxy.lowercased().hasPrefix("https:") else { return }
+        try easy.set(.proxyTLSVersion, to: SecurityOptions.oldestTLS)
         if let pem = request.caCertificates {
             try easy.set(.proxyCACertificates, to: pem.utf8)
         } else if let file = configuration.caFile {

@@ -29,12 +29,7 @@ struct RequestOptions {
         let version = usesHTTP1 ? .http1 : configuration.httpVersion(of: request, at: url)
         try exchange.easy.set(.httpVersion, to: version.curlNumber)
         // Rather one connection for many than many that open at once.
-        if version == .http1 {
-            // libcurl 7.88 puts a request that wants HTTP/2 on a connection of HTTP/1.1 that is in use, where the server
-            // is known to speak HTTP/2: two responses then mix in one stream of bytes. Connections whose TLS options
-            // differ are never shared, and this one changes nothing else (CURL_SSLVERSION_MAX_TLSv1_3).
-            if url.scheme == "https" { try exchange.easy.set(.tlsVersion, to: 7 << 16) }
-        } else {
+        if version != .http1 {
             try exchange.easy.set(.pipeWait, to: !hasOwnConnection)
             if hasOwnConnection {
                 try exchange.easy.set(.freshConnection, to: true)
@@ -53,6 +48,10 @@ struct RequestOptions {
         if url.scheme == "https" {
             try SecurityOptions(configuration: configuration, request: request, host: url.host, trust: trust)
                 .apply(to: exchange.easy)
+            // libcurl 7.88 puts a request that wants HTTP/2 on a connection of HTTP/1.1 that is in use, where the server
+            // is known to speak HTTP/2: two responses then mix in one stream of bytes. Connections whose TLS options
+            // differ are never shared, and this one changes nothing else (CURL_SSLVERSION_MAX_TLSv1_3).
+            if version == .http1 { try exchange.easy.set(.tlsVersion, to: SecurityOptions.oldestTLS | 7 << 16) }
             if trust.judges { try exchange.judgesCertificates() }
         }
         try route.apply(to: &exchange.easy)

@@ -8,7 +8,11 @@ struct SecurityOptions {
     let host: String
     let trust: TrustOptions
 
+    /// TLS 1.2, whatever the machine's OpenSSL would take: older versions are not to be used (RFC 8996).
+    static let oldestTLS = 6  // CURL_SSLVERSION_TLSv1_2
+
     func apply(to easy: borrowing EasyHandle) throws(CurlError) {
+        try easy.set(.tlsVersion, to: Self.oldestTLS)
         if let pem = request.caCertificates {
             try easy.set(.caCertificates, to: pem.utf8)
         } else if let file = configuration.caFile {
