@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Glibc
 import TaskModel
 import TestSupport
@@ -97,6 +98,87 @@ struct FrozenDaemonTests {
             #expect(resource.difference(fromFileAt: daemon.path(name)) == nil)
         }
         #expect(["/a", "/b", "/c", "/d"].map { server.requests(for: $0).count } == [1, 1, 2, 3])
+        daemon.expectTidy()
+    }
+
+    /// As ``shim``, and says what the kernel says to those who ask to hear of a clock that is set (timerfd_create(2),
+    /// `TFD_TIMER_CANCEL_ON_SET`): once for each byte in the FIFO that `CLOCK_SIGNS` names.
+    private static let tellingShim =
+        shim + """
+            #include <errno.h>
+            #include <sys/timerfd.h>
+
+            static int signs = -1;
+
+            int timerfd_create(int clock, int flags) {
+                const char *path = getenv("CLOCK_SIGNS");
+                if (clock != CLOCK_REALTIME || !path) return syscall(SYS_timerfd_create, clock, flags);
+                return signs = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+            }
+
+            int timerfd_settime(int fd, int flags, const struct itimerspec *value, struct itimerspec *old) {
+                return fd == signs ? 0 : syscall(SYS_timerfd_settime, fd, flags, value, old);
+            }
+
+            ssize_t read(int fd, void *bytes, size_t count) {
+                ssize_t got = syscall(SYS_read, fd, bytes, fd == signs ? 1 : count);
+                if (fd != signs || got <= 0) return got;
+                errno = ECANCELED;
+                return -1;
+            }
+
+            """
+
+    @Test(
+        "F25: hours ahead and back, waits for retries keep their length, what is scheduled goes by the clock, limits hold",
+        .enabled(if: PreloadedShim.isPossible, "there is no C compiler here"), arguments: [5, -5] as [Int64])
+    func hours(hours: Int64) async throws {
+        let shim = try #require(try await PreloadedShim.make(Self.tellingShim))
+        let (small, limited) = (Resource(size: 10), Resource(size: 2 * mebibyte))
+        // Each a host of its own, lest one's wait is another's.
+        let server = try ScriptedServer(["/waits": [.status(503, headers: ["Retry-After: 6"]), .serve(small)]])
+        let other = try ScriptedServer([
+            "/limited": [.serve(limited)], "/soon": [.serve(small)], "/late": [.serve(small)],
+        ])
+        let daemon = try DaemonProcess(
+            configuration: "retry: {attempts: 3, base-delay: 50ms, max-delay: 60s}\n" + oneConnection)
+        let clock = try daemon.directory.write(String(repeating: "\0", count: 8), to: "clock")
+        let signs = daemon.directory.file("signs")
+        try #require(mkfifo(signs, 0o600) == 0)
+        try await daemon.start(
+            under: ["env", "CLOCK_STEP=\(clock)", "CLOCK_SIGNS=\(signs)", "LD_PRELOAD=\(shim.path)"])
+        func time(in hours: Double) -> String { Date.now.addingTimeInterval(hours * 3600).formatted(.iso8601) }
+        let soon = try await daemon.add("--start-at", time(in: 1), other.url("/soon"))
+        let late = try await daemon.add("--start-at", time(in: 10), other.url("/late"))
+        let begin = ContinuousClock.now
+        let limitedID = try await daemon.add("--limit", "400K", other.url("/limited"))
+        let waits = try await daemon.add(server.url("/waits"))
+        try await daemon.state(of: waits, "to wait") { $0.state == .waiting && $0.notBefore != nil }
+        try await daemon.state(of: limitedID, "to run") { $0.bytesDone > 0 }
+
+        let descriptor = open(clock, O_WRONLY | O_CLOEXEC)
+        defer { close(descriptor) }
+        try #require(withUnsafeBytes(of: hours * 3600) { pwrite(descriptor, $0.baseAddress, 8, 0) } == 8)
+        // A pipe whose reader is there takes one byte at once.
+        let sign = open(signs, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
+        defer { close(sign) }
+        try #require(write(sign, "!", 1) == 1)
+
+        let limitedTask = try await daemon.settled(limitedID)
+        #expect(limitedTask.state == .completed && limitedTask.attempts == 1, "\(limitedTask)")
+        #expect(begin.duration(to: .now) > .seconds(3))
+        #expect(limited.difference(fromFileAt: daemon.path("limited")) == nil)
+        #expect(try await daemon.settled(waits, within: .seconds(20)).state == .completed)
+        #expect(begin.duration(to: .now) > .seconds(5.5))
+        #expect(server.requests().count == 2)
+        if hours > 1 {
+            #expect(try await daemon.settled(soon, within: .seconds(10)).state == .completed)
+        } else {
+            #expect(try daemon.task(soon).state == .waiting)
+        }
+        #expect(try daemon.task(late).state == .waiting)
+        #expect(other.requests(for: "/late").isEmpty)
+        #expect(other.requests(for: "/soon").count == (hours > 1 ? 1 : 0))
         daemon.expectTidy()
     }
 }
