@@ -45,13 +45,14 @@ package final class SFTPServer: Sendable {
     ///   - allowingSHA1: whether `ssh-rsa` is taken, for the host and for clients.
     ///   - login: a user of the machine who is made up and enters by a password, in the place of ``user``; the keys let
     ///     nobody in then. Only the server sees the account. Needs root.
+    ///   - wanted: where another server was; absent: a free port.
     package init(
         hostKeys: [KeyType] = KeyType.allCases, allowingSHA1: Bool = false,
-        login: (user: String, password: String)? = nil
+        login: (user: String, password: String)? = nil, port wanted: Int? = nil
     ) async throws {
         directory = try TemporaryDirectory(mode: login == nil ? 0o700 : 0o755)
         root = try directory.makeDirectory("root")
-        port = try FreePort.next()
+        port = try wanted ?? FreePort.next()
         guard let account = getpwuid(geteuid()) else { throw Unusable(reason: "user \(geteuid()) has no name") }
         user = login?.user ?? String(cString: account.pointee.pw_name)
         if login != nil, chmod(root, 0o755) != 0 { throw SystemError("chmod \(root)") }
@@ -96,6 +97,9 @@ package final class SFTPServer: Sendable {
     }
 
     deinit { process.end() }
+
+    /// Ends the server and its connections; its port is free for another.
+    package func stop() { process.end() }
 
     private static func makeKey(
         _ name: String, _ type: KeyType, passphrase: String = "", in directory: TemporaryDirectory

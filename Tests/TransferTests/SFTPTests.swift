@@ -223,6 +223,42 @@ struct SFTPTests {
         #expect(!server.log.contains("Accepted"))
     }
 
+    @Test(
+        "A26: where another server answers at a later attempt or when a download goes on, it lets nobody in, and the bytes stay",
+        arguments: [true, false])
+    func changedBetween(resuming: Bool) async throws {
+        let resource = Resource(size: 6 << 20)
+        try server.publish(resource, as: "file")
+        var request = request("/file")
+        request.hostKeys = .knownHosts(path: try server.makeHome(knowing: server.hostKeys) + "/.ssh/known_hosts")
+        request.maximumRate = 4 << 20
+        let manager = try SessionManager(configuration: .test())
+        let (place, server) = (fixture.place, server)
+        var resumeData: ResumeData?
+        if resuming {
+            resumeData = try await fixture.interrupted(request, after: 1 << 20)
+            server.stop()
+        } else {
+            let retrier = CountingRetrier(limit: 20, delay: 200)
+            manager.retrier = retrier
+        }
+        let begun = manager.download(request, to: place.target(), resumingWith: resumeData)
+        if !resuming {
+            begun.resume()
+            try await eventually(that: "bytes come") { begun.progress.completedBytes >= 1 << 20 }
+            // The server goes away under the first attempt.
+            server.stop()
+        }
+        let impostor = try await SFTPServer(port: server.port)
+        try impostor.publish(Resource(size: 6 << 20, seed: 2), as: "file")
+        let outcome = await begun.outcome
+        #expect(outcome.result.error?.code == .hostKey)
+        #expect(outcome.result.error.map(RetryClass.init) == .never)
+        #expect(outcome.result.error?.message.contains("someone else answers") == true)
+        #expect(impostor.log.contains("Connection from") && !impostor.log.contains("Accepted"))
+        #expect(outcome.resumeData?.ranges.contiguousEnd ?? 0 >= 1 << 20)
+    }
+
     @Test("A25: who was trusted for one request is judged anew for the next")
     func noReuse() async throws {
         try server.publish(Resource(size: 10), as: "file")
