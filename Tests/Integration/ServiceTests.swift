@@ -97,6 +97,44 @@ struct ServiceTests {
         #expect(mode(daemon.socket).map { $0 & 0o007 } == 0)
     }
 
+    /// A client that has asked something, and waits.
+    private func ask(_ path: String) throws -> Int32 {
+        let client = try StreamSocket(path: path)
+        client.setReadTimeout(30)
+        client.send(#"{"jsonrpc":"2.0","id":1,"method":"daemon.status"}"#.utf8 + [0x0A])
+        return dup(client.descriptor)
+    }
+
+    /// Whether each of the clients gets an answer; those whose connection ends without one ask once more, as `dlctl` does.
+    private func answers(_ clients: [Int32], _ path: String) throws -> Int {
+        var count = 0
+        for client in clients {
+            var line = try? StreamSocket(adopting: client).readLine()
+            if line == nil { line = try StreamSocket(adopting: ask(path)).readLine() }
+            if line?.contains("\"result\"") == true { count += 1 }
+        }
+        return count
+    }
+
+    @Test("F65: a hundred clients that connect before the daemon is there, and while it restarts, are all served")
+    func hundredClients() async throws {
+        let daemon = try DaemonProcess()
+        let unit = try SocketUnit(daemon)
+        // Nobody runs yet: all of them wait in the socket's queue.
+        let early = try (0..<100).map { _ in try ask(daemon.socket) }
+        #expect(try answers(early, daemon.socket) == 100)
+        for signal in [SIGTERM, SIGKILL] {
+            let pid = try #require(daemon.pid)
+            var clients = try (0..<30).map { _ in try ask(daemon.socket) }
+            #expect(kill(pid, signal) == 0)
+            // None of these is refused, whether the old daemon still runs, no one does, or the next one.
+            clients += try (0..<70).map { _ in try ask(daemon.socket) }
+            #expect(try answers(clients, daemon.socket) == 100)
+            try await eventually(that: "another daemon runs") { daemon.pid != pid }
+        }
+        #expect(try await unit.stop() == [.exited(0), .killed(signal: SIGKILL), .exited(0)], "\(daemon.log)")
+    }
+
     @Test("F65: the daemon serves the socket that systemd hands over, and leaves it there")
     func socketActivation() async throws {
         let resource = Resource(size: 1000)
