@@ -217,6 +217,38 @@ struct ConnectionTests {
         #expect(try await manager.request(nginx.url("/ok")).validate().string == "fine")
     }
 
+    @Test(
+        "A25: a tunnel that a proxy made for one login serves no other, and nobody without one",
+        arguments: [HTTPVersion.http1, .http2], [true, false])
+    func tunnelsOfLogins(version: HTTPVersion, isSessions: Bool) async throws {
+        let certificates = try await TestCertificates.shared
+        let nginx = try await Nginx(
+            [.custom("/ok", "return 200 'fine';")], tls: .init(certificate: certificates.server), http2: true)
+        let proxy = try await HTTPProxy(user: "anna", password: "secret")
+        let own = proxy.url.replacing("://", with: "://anna:secret@")
+        let manager = try SessionManager(
+            configuration: .test {
+                $0.httpVersion = version
+                // All in one loop, where one connection could serve all.
+                $0.loops = 1
+                if isSessions { $0.proxy = own }
+            })
+        var request = TransferRequest(url: nginx.url("/ok", host: "localhost"))
+        request.caCertificates = certificates.authority.text
+        if !isSessions { request.proxy = own }
+        #expect(try await manager.request(request).string == "fine")
+        for login in ["", "anna:wrong@", "ben:secret@"] {
+            var other = request
+            other.proxy = proxy.url.replacing("://", with: "://\(login)")
+            let outcome = await manager.request(other).outcome
+            // tinyproxy's answer to a wrong login is the server's word for it.
+            #expect(outcome.error?.httpStatus == (login.isEmpty ? 407 : 401), "\(login)")
+        }
+        // The tunnel is there still, and serves the one with the login.
+        #expect(try await manager.request(request).string == "fine")
+        #expect(nginx.accesses().count == 2 && Set(nginx.accesses().map(\.connection)).count == 1)
+    }
+
     @Test("through SOCKS, with names looked up here or there, and with a password", arguments: [false, true])
     func socks(resolving: Bool) async throws {
         let nginx = try await Nginx([.custom("/ok", "return 200 'fine';")])
