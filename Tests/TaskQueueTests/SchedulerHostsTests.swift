@@ -94,6 +94,55 @@ struct SchedulerHostsTests {
         #expect(server.requests().count == 1)
     }
 
+    @Test(
+        "F49: where a redirect or a list of checksums leads, another host asks for time for itself alone, and not for long",
+        arguments: ["redirect", "list", "mirror"])
+    func retryAfterOfAnother(way: String) async throws {
+        let manual = ManualClock()
+        let other = try ScriptedServer(["/b": [.status(503, headers: ["Retry-After: 5000"]), .status(200, body: "y")]])
+        let server = try ScriptedServer([
+            "/r": [.redirect(other.url("/b"))], "/a": [.status(200, body: "x")], "/gone": [.status(500)],
+        ])
+        let fixture = try await QueueFixture(clock: manual.clock) {
+            $0.retry = RetryPolicy(attempts: 10, baseDelay: 1_000, maximumDelay: 60_000)
+        }
+        let led = try await fixture.add(server.url(way == "list" ? "/a" : way == "mirror" ? "/gone" : "/r")) {
+            $0.output = "led"
+            if way == "list" { $0.checksumURL = other.url("/b") }
+            if way == "mirror" { $0.mirrors = [other.url("/b")] }
+        }
+        _ = try await fixture.status(led, once: [.waiting])
+        // No time passes.
+        let own = try await fixture.add(server.url("/a")) { $0.output = "own" }
+        _ = try await fixture.completed(own)
+        #expect(try fixture.store.holds(now: manual.now).isEmpty)
+        guard way != "mirror" else { return }
+        let behind = try await fixture.add(other.url("/b")) { $0.output = "behind" }
+        let status = try await fixture.status(behind)
+        #expect((status.state, status.reason) == (.queued, .hostLimit))
+        try await eventually(that: "the other host is asked again", every: .milliseconds(5)) {
+            manual.advance(by: 1_000)
+            return try await fixture.status(behind).state == .completed
+        }
+        #expect(manual.now - status.createdAt <= 120_000)
+    }
+
+    @Test("F50: failures where a redirect leads do not close the host that redirects")
+    func failuresOfAnother() async throws {
+        let manual = ManualClock()
+        let other = try ScriptedServer(["/b": [.status(500)]])
+        let server = try ScriptedServer(["/r": [.redirect(other.url("/b"))], "/a": [.status(200, body: "x")]])
+        let fixture = try await QueueFixture(clock: manual.clock) {
+            $0.retry = RetryPolicy(attempts: 10, baseDelay: 60_000, maximumDelay: 60_000)
+        }
+        for number in 0..<6 {
+            let led = try await fixture.add(server.url("/r")) { $0.output = "\(number)" }
+            _ = try await fixture.status(led, once: [.waiting])
+        }
+        let own = try await fixture.add(server.url("/a")) { $0.output = "own" }
+        _ = try await fixture.completed(own)
+    }
+
     @Test("whoever resumes a task has its host asked, whatever that asked for, and other hosts left alone")
     func resumed() async throws {
         let manual = ManualClock()

@@ -25,9 +25,25 @@ struct HostGate {
 
     /// A task's run ended.
     ///
+    /// What a redirect, a mirror or a list of checksums led to fails for itself: the task's own host is not blamed, nor
+    /// may another host speak for it.
+    ///
     /// - Parameter error: `nil` where it succeeded.
     mutating func note(_ error: TransferError?, of work: TaskWork, now: Milliseconds) {
-        let mark = work.hostMark
+        guard let origin = error?.origin, origin != work.host else {
+            return note(error, of: (work.hostMark, work.host), now: now)
+        }
+        // Whether the own host is well again, another task may find out.
+        if let host = names[work.hostMark] { _ = standings.note(.unknown, of: host, now: now) }
+        note(error, of: (Mark.ofHost(origin), origin), isOwn: false, now: now)
+    }
+
+    /// - Parameter isOwn: the tasks that wait for the host name it themselves. What another server led to is held back for
+    ///   as long as a failure is at most, and that does not outlive the daemon.
+    private mutating func note(
+        _ error: TransferError?, of place: (mark: Int64, host: String), isOwn: Bool = true, now: Milliseconds
+    ) {
+        let mark = place.mark
         if let error, RetryClass(error) == .whenNetworkChanges {
             if unreachable.count >= Self.unreachableLimit { unreachable.removeAll() }
             unreachable[mark] = now + RunConclusion.networkDelay(standings.policy)
@@ -36,11 +52,12 @@ struct HostGate {
         }
         // Of most hosts nothing needs to be remembered.
         if error == nil, names[mark] == nil { return }
-        let host = names[mark] ?? work.host
-        let retryAfter = error.flatMap { RetryClass($0) == .soon ? $0.retryAfter : nil }
+        let host = names[mark] ?? place.host
+        var retryAfter = error.flatMap { RetryClass($0) == .soon ? $0.retryAfter : nil }
+        if !isOwn { retryAfter = retryAfter.map { min($0, max(0, standings.policy.maximumDelay / 1_000)) } }
         _ = standings.note(HostStandings.Outcome(error), of: host, retryAfter: retryAfter, now: now)
         names[mark] = standings.knows(host) ? host : nil
-        if retryAfter != nil, case let hold = standings.requestedHold(of: host, now: now), hold >= Self.lastingHold {
+        if isOwn, retryAfter != nil, case let hold = standings.requestedHold(of: host, now: now), hold >= Self.lastingHold {
             requests[mark] = (host, now + hold)
         }
         // Of some hosts the standings have forgotten what they knew, to have room for others.

@@ -275,6 +275,7 @@ struct TaskChooser {
     /// A run ended.
     mutating func note(_ error: TransferError?, of work: TaskWork, now: Milliseconds) {
         gate.note(error, of: work, now: now)
+        if let origin = error?.origin, origin != work.host { return }
         switch HostStandings.Outcome(error) {
         case .alive: slots.set(work.hostMark, isAnswering: true)
         case .failed: slots.set(work.hostMark, isAnswering: false)

@@ -112,6 +112,9 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
     public var retryAfter: Int64?
     /// Where a call of the system failed: its `errno`.
     public var systemError: Int32?
+    /// The server that was asked when it failed: scheme, name and port, as in `https://example.org:443`. After a redirect,
+    /// and with mirrors, that is another one than the request's own.
+    public internal(set) var origin: String?
     /// Of a download: what another attempt can go on with.
     public var resumeData: ResumeData? {
         get { rest?.value }
@@ -135,7 +138,21 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
         self.underlying = underlying
     }
 
-    /// Errors are equal whatever lies behind them.
+    /// The error as one of `origin`'s, where it is not known to be another's.
+    func named(by origin: String?) -> TransferError {
+        guard self.origin == nil, code != .cancelled, let origin else { return self }
+        var error = self
+        error.origin = origin
+        return error
+    }
+
+    /// The error as one of the server of `url`, where it is not known to be another's.
+    func named(byServerOf url: @autoclosure () -> String) -> TransferError {
+        guard origin == nil, code != .cancelled else { return self }
+        return named(by: (try? CurlURL(url()))?.origin)
+    }
+
+    /// Errors are equal whatever lies behind them, and whoever's they are.
     public static func == (left: TransferError, right: TransferError) -> Bool {
         left.code == right.code && left.message == right.message && left.httpStatus == right.httpStatus
             && left.retryAfter == right.retryAfter && left.systemError == right.systemError

@@ -297,7 +297,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
         for validator in validators.withLock({ $0 }) {
             if let error = validator.judge(Validator.Answer(request: request, head: head, isEmpty: isEmpty, data: data))
             {
-                return error
+                return error.named(byServerOf: request.url)
             }
         }
         return nil

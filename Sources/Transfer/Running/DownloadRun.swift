@@ -317,7 +317,8 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         case .askAgain where mayBeTakenForOneOfSeveral, .changed where mayBeTakenForOneOfSeveral: askLater(worker)
         case .askAgain(let reason), .changed(let reason), .startOver(let reason): restart(worker, reason)
         case .useless(let reason): leave(worker, reason)
-        case .failed(let error):
+        case .failed(let failure):
+            let error = failure.named(by: worker.transaction.url?.origin)
             if worker.isLedAstray(by: error) {
                 goBack(worker)
             } else if isShared {

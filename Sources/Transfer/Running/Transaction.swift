@@ -507,7 +507,7 @@ final class Transaction: ExchangeHandler {
         phase = .ended
         openQuestion = nil
         storedBody = nil
-        client.didEnd(error)
+        client.didEnd(error?.named(by: url?.origin))
     }
 
     // MARK: The answer

@@ -524,6 +524,7 @@ public final class Session: Sendable {
     }
 
     func complete(_ task: any LoopTask, _ error: TransferError?) {
+        let error = error?.named(byServerOf: task.originalRequest.url)
         guard task.core.complete(error) else { return }
         task.didEnd(error)
         let wasThere = leave(task)
