@@ -38,8 +38,8 @@ struct HostGate {
         note(error, of: (Mark.ofHost(origin), origin), isOwn: false, now: now)
     }
 
-    /// - Parameter isOwn: the tasks that wait for the host name it themselves. What another server led to is held back for
-    ///   as long as a failure is at most, and that does not outlive the daemon.
+    /// - Parameter isOwn: the tasks that wait for the host name it themselves. What another server led to is held back
+    ///   for as long as a failure is at most, and that does not outlive the daemon.
     private mutating func note(
         _ error: TransferError?, of place: (mark: Int64, host: String), isOwn: Bool = true, now: Milliseconds
     ) {
@@ -57,7 +57,9 @@ struct HostGate {
         if !isOwn { retryAfter = retryAfter.map { min($0, max(0, standings.policy.maximumDelay / 1_000)) } }
         _ = standings.note(HostStandings.Outcome(error), of: host, retryAfter: retryAfter, now: now)
         names[mark] = standings.knows(host) ? host : nil
-        if isOwn, retryAfter != nil, case let hold = standings.requestedHold(of: host, now: now), hold >= Self.lastingHold {
+        if isOwn, retryAfter != nil, case let hold = standings.requestedHold(of: host, now: now),
+            hold >= Self.lastingHold
+        {
             requests[mark] = (host, now + hold)
         }
         // Of some hosts the standings have forgotten what they knew, to have room for others.
