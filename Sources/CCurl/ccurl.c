@@ -16,6 +16,15 @@ void ccurl_keep_openssl_at_exit(void) {
     if (initialise != NULL) (void)initialise(no_atexit, NULL);  // curl_global_init reports what fails
 }
 
+int ccurl_has_tls_ended(CURL *easy) {
+    struct curl_tlssessioninfo *session = NULL;
+    if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || session == NULL) return -1;
+    if (session->backend != CURLSSLBACKEND_OPENSSL || session->internals == NULL) return -1;
+    int (*get_shutdown)(const void *) = (int (*)(const void *))dlsym(RTLD_DEFAULT, "SSL_get_shutdown");
+    const int received = 2;  // SSL_RECEIVED_SHUTDOWN, SSL_get_shutdown(3)
+    return get_shutdown == NULL ? -1 : (get_shutdown(session->internals) & received) != 0;
+}
+
 int ccurl_copy_address(const struct curl_sockaddr *address, unsigned char bytes[16]) {
     if (address->family == AF_INET && address->addrlen >= sizeof(struct sockaddr_in)) {
         struct sockaddr_in four;

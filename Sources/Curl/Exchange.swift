@@ -38,6 +38,9 @@ package final class Exchange {
     private(set) var hasAskedForBytes = false
     /// See ``ForgottenExchange``.
     var suspicion = ForgottenExchange()
+    /// Of one that ``watchesEndOfTLS()``: its peer has not said within TLS that nothing more comes. With another TLS library
+    /// than OpenSSL that is never known.
+    package private(set) var lacksEndOfTLS = false
     private let errorText = ErrorText()
     /// How often in a row ``forgive(_:)`` was called without a byte in between, and what it made of the last activity.
     private var forgivings = 0
@@ -73,6 +76,14 @@ package final class Exchange {
         try easy.set(.certificateInformation, to: true)
         let context = Unmanaged.passUnretained(self).toOpaque()
         try CurlError.check(ccurl_set_prerequest_callback(easy.raw, Self.prerequest, context))
+    }
+
+    /// Has the end of the connection looked at, where that of the answer is the same: libcurl 7.88 takes a FIN for an end
+    /// within TLS too, and anyone on the network can send one. To be called when the head is whole.
+    package func watchesEndOfTLS() {
+        lacksEndOfTLS = false
+        // libcurl calls it once more at the end, when the connection is still the exchange's. It fails for no known option.
+        _ = ccurl_set_progress_callback(easy.raw, Self.tlsProgress, Unmanaged.passUnretained(self).toOpaque())
     }
 
     /// Whether fewer bytes came than have to. To be asked now and then.
@@ -209,6 +220,14 @@ package final class Exchange {
     private static let socketMade: curl_sockopt_callback = { _, socket, _ in
         _ = linux_tcp_limit_unsent(socket, unsentLimit)  // what is no TCP has no such limit
         return CURL_SOCKOPT_OK
+    }
+
+    private static let tlsProgress: curl_xferinfo_callback = { context, _, _, _, _ in
+        guard let context else { return 1 }
+        Unmanaged<Exchange>.fromOpaque(context)._withUnsafeGuaranteedRef { exchange in
+            exchange.lacksEndOfTLS = ccurl_has_tls_ended(exchange.easy.raw) == 0
+        }
+        return 0
     }
 
     private static let prerequest: curl_prereq_callback = { context, _, _, _, _ in

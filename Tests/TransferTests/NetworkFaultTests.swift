@@ -41,6 +41,34 @@ struct NetworkFaultTests {
         #expect(whole.isVerified && resource.difference(fromFileAt: whole.path) == nil)
     }
 
+    @Test("F29: over TLS such a body counts where close_notify ends it, or a digest fits; a FIN alone cuts it")
+    func incompleteClose() async throws {
+        let certificates = try await TestCertificates.shared
+        let source = place.temporary.file("source")
+        try resource.write(to: source)
+        let server = try await RaggedServer(source, identity: certificates.server)
+        let manager = try SessionManager(configuration: .test { $0.caFile = certificates.authority.path })
+        let whole = try await manager.download(server.url("/whole"), to: place.target("a")).value
+        #expect(!whole.isVerified && resource.difference(fromFileAt: whole.path) == nil)
+        for path in ["/cut", "/silent"] {
+            let outcome = await manager.download(server.url(path), to: place.target("b")).outcome
+            #expect(outcome.result.error?.code == .truncated, "\(path)")
+            #expect(await manager.request(server.url(path)).outcome.result.error?.code == .truncated, "\(path)")
+        }
+        #expect(!place.names.contains("b"))
+        let digest = digest(of: resource)
+        let fitting = try await manager.download(server.url("/silent"), to: place.target("c", digest: digest)).value
+        #expect(fitting.isVerified)
+        let refused = await manager.download(server.url("/cut"), to: place.target("d", digest: digest)).outcome
+        #expect(refused.result.error?.code == .checksumMismatch)
+        // The status is what counts of an upload's answer.
+        let upload = manager.upload(.data(Array("x".utf8)), with: server.url("/silent"))
+        #expect(await upload.outcome.result.error == nil)
+        manager.retrier = CountingRetrier(limit: 2)
+        let healed = try await manager.download(server.url("/healing"), to: place.target("e")).value
+        #expect(resource.difference(fromFileAt: healed.path) == nil)
+    }
+
     // MARK: F32
 
     @Test("F32: where SYNs vanish the connect timeout ends the attempt, and a later one finds the server")

@@ -136,6 +136,10 @@ static inline int ccurl_carries_tls(CURL *easy) {
     return session->internals != NULL;
 }
 
+// Whether the peer of the handle's connection has said within TLS that it sends no more (close_notify, RFC 8446, section
+// 6.1): 1 or 0; -1 where nothing tells, as without a connection, or with another TLS library than OpenSSL.
+int ccurl_has_tls_ended(CURL *easy);
+
 static inline CURLcode ccurl_set_open_socket_callback(
     CURL *easy, curl_opensocket_callback callback, void *context) {
     CURLcode code = curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, context);

@@ -337,6 +337,8 @@ final class DataRun: SingleTransactionRun, TransactionClient {
             return error ?? TransferError(.truncated, "the connection ended without an answer")
         }
         let hasSentAll = !sendsBody || sender.isComplete
+        // What a server says of an upload ends where it ends: its status has come.
+        if let error, error.isIncompleteClose, task is UploadTask, hasSentAll { return nil }
         guard let error else { return hasSentAll || needsNoBody(head) ? nil : answeredEarly(head) }
         // A server that refuses need not read the body first: its answer counts even if the sending broke.
         return !hasSentAll && needsNoBody(head) && error.code.isBrokenConnection ? nil : error

@@ -597,6 +597,9 @@ final class SegmentWorker: TransactionClient {
         switch (before, error) {
         case (.ended, _): break
         case (.broken(let ending), _): run.worker(self, did: ending)
+        // A digest tells whether it is whole; some servers end every connection so.
+        case (.receiving(nil), let error?) where error.isIncompleteClose && run.destination?.digest != nil:
+            run.worker(self, did: undecoded.map { .failed($0) } ?? .body(end: nil))
         case (_, let error?): run.worker(self, did: .failed(error))
         case (.discarding(let ending), nil): run.worker(self, did: ending)
         case (.receiving(let end), nil): run.worker(self, did: undecoded.map { .failed($0) } ?? .body(end: end))

@@ -334,7 +334,9 @@ final class Transaction: ExchangeHandler {
         case .tooLong:
             failure = TransferError(.tooLarge, "the server's header fields are too long")
             return false
-        case .complete(let head): return take(head)
+        case .complete(let head):
+            if url?.scheme == "https", head.isUnframed(after: request.method) { exchange.watchesEndOfTLS() }
+            return take(head)
         }
     }
 
@@ -471,7 +473,8 @@ final class Transaction: ExchangeHandler {
             ExchangeMetrics(
                 exchange.easy.timing(), request: request, response: task.response, begunAt: begunAt,
                 lookup: launcher.lookup))
-        let error = launcher.error(for: ending, of: exchange, bodyBegun: bodyBegun)
+        var error = launcher.error(for: ending, of: exchange, bodyBegun: bodyBegun)
+        if case .finished = ending, exchange.lacksEndOfTLS { error = .incompleteClose(host: url?.host ?? "the server") }
         if failure == nil, isRefusedByDefault(ending), let url {
             // Once more, so that a delegate can see whom it is about.
             lenientFor = (url.origin, error)

@@ -1,0 +1,46 @@
+/// An `https` server on loopback whose answers state no length and end with the connection: with close_notify, or with no
+/// more than TCP's FIN, as from a server that does not care or from someone else.
+package final class RaggedServer: Sendable {
+    package let port: Int
+    private let process: ServerProcess
+
+    /// - Parameters:
+    ///   - content: what it has; `/whole` brings all and says so, `/silent` all without saying so, `/cut` the first half,
+    ///     and `/healing` the half the first time, then as `/whole`. What is sent to it is read.
+    package init(_ content: String, identity: TestCertificates.Identity) async throws {
+        port = try FreePort.next()
+        process = try await ServerProcess(
+            "the ragged server",
+            ["python3", "-c", Self.program, identity.chain.path, identity.key.path, content, "\(port)"], port: port)
+    }
+
+    deinit { process.end() }
+
+    package func url(_ path: String) -> String { "https://localhost:\(port)\(path)" }
+
+    private static let program = #"""
+        import re, socket, ssl, sys, threading
+
+        content = open(sys.argv[3], "rb").read()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(sys.argv[1], sys.argv[2])
+        seen = set()
+
+        def converse(connection):
+            with context.wrap_socket(connection, server_side=True) as tls:
+                asked = b""
+                while b"\r\n\r\n" not in asked: asked += tls.recv(65536) or exit()
+                head, body = asked.split(b"\r\n\r\n", 1)
+                length = re.search(rb"(?i)content-length: *(\d+)", head)
+                while length and len(body) < int(length[1]): body += tls.recv(65536) or exit()
+                path = head.split()[1]
+                cut = path == b"/cut" or path == b"/healing" and path not in seen
+                seen.add(path)
+                tls.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + content[:len(content) // (2 if cut else 1)])
+                if not cut and path != b"/silent": tls.unwrap()
+                tls.shutdown(socket.SHUT_RDWR)
+
+        listener = socket.create_server(("127.0.0.1", int(sys.argv[4])))
+        while True: threading.Thread(target=converse, args=(listener.accept()[0],), daemon=True).start()
+        """#
+}
