@@ -124,6 +124,19 @@ struct AnswerJudgementTests {
         Row("503", 503, [], .fail("http", 503)),
     ]
 
+    @Test("F40: a 200 whose Content-Range fits and that names no version is held to an overlap, as a 206 is")
+    func silentPartAs200() {
+        for status in [200, 206] {
+            var judgement = AnswerJudgement(
+                askedFrom: 100, have: 100, validator: ResourceValidator(entityTag: "\"v1\""), isConditional: true,
+                total: 200, pathSuffix: "/a")
+            let silent = head(status, ["Content-Range: bytes 100-199/200", "Content-Length: 100"])
+            #expect(judgement.judge(silent, now: 0) == .askUnconditionally, "\(status)")
+            judgement.isConditional = false
+            #expect(judgement.judge(silent, now: 0) == .accept(offset: 100, length: 100, total: 200), "\(status)")
+        }
+    }
+
     @Test(
         "the whole with the same tag is asked for in part once more, without the condition; then it is as long as known"
     )

@@ -172,6 +172,12 @@ struct LiarRangeTests {
             let answer = question.ifRange != nil ? LiarAnswer(whole: Liar.a) : LiarAnswer(honest: Liar.a, to: question)
             return question.number < 4 ? answer.cut(after: Liar.firstCut / 4) : answer
         },
+        bending("F40 200 with a fitting Content-Range and no tag, of another version") { answer, question in
+            guard let range = question.range(of: Liar.size) else { return }
+            answer.status = 200
+            answer.set("ETag", nil)
+            answer.body = [.content(Liar.b, range, rate: LiarAnswer.rate)]
+        },
         // What else may come.
         bending("204 to a range") { answer, question in if question.rangesBefore < 3 { answer = noContent(204) } },
         bending("205 to a range") { answer, question in if question.rangesBefore < 3 { answer = noContent(205) } },

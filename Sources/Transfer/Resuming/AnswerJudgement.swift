@@ -111,8 +111,13 @@ struct AnswerJudgement {
             // Some servers say 200 and mean 206; only numbers that fit make it one.
             if let askedFrom, let range = Self.range(of: head), let bounds = range.bounds,
                 bounds.lowerBound == askedFrom, bounds.upperBound - bounds.lowerBound + 1 == head.contentLength,
-                range.total == total, total != nil, isVouched, validator?.agrees(with: head.validator) ?? false
+                range.total == total, total != nil, isVouched, let validator, validator.agrees(with: head.validator),
+                !isOther(head.representationDigest)
             {
+                // As with a 206: silence about the version is none of `If-Range`'s answers.
+                if isConditional, !validator.isShown(by: head.validator), !isStated(head.representationDigest) {
+                    return .askUnconditionally
+                }
                 return .accept(offset: bounds.lowerBound, length: head.contentLength, total: total)
             }
             if askedFrom != nil { return .askAgain(reason: "a 200 with a Content-Range that does not fit") }
