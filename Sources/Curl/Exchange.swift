@@ -14,6 +14,16 @@ package final class Exchange {
     package var stallTimeout: Int64 = 0
     /// Bytes of a body that have to come within ``stallTimeout``, once one has; fewer are a stall too.
     package var leastBytes: Int64 = 0
+    /// Milliseconds from the first line of an answer until its head has to be whole, those left out in which bytes are sent;
+    /// 0: as long as it takes. Each line by itself is no stall.
+    package var headTimeout: Int64 = 0
+    /// When the first line came of heads that are not whole yet.
+    private var headBegun: MonotonicTime?
+    /// The final head is whole: lines that come now are trailers.
+    private var isHeadWhole = false
+    /// Whether bytes that come count as activity: not while it has more to send to a peer that has answered, and takes
+    /// nothing.
+    package var isWaitingToSend = false
     /// Since when bytes are counted, and how many came.
     private var window: (begun: MonotonicTime, bytes: Int64)?
     /// Paused by us: no byte is expected.
@@ -78,6 +88,12 @@ package final class Exchange {
         try CurlError.check(ccurl_set_prerequest_callback(easy.raw, Self.prerequest, context))
     }
 
+    /// The final head of the answer is whole.
+    package func noteHead() {
+        isHeadWhole = true
+        headBegun = nil
+    }
+
     /// Has the end of the connection looked at, where that of the answer is the same: libcurl 7.88 takes a FIN for an end
     /// within TLS too, and anyone on the network can send one. To be called when the head is whole.
     package func watchesEndOfTLS() {
@@ -86,8 +102,13 @@ package final class Exchange {
         _ = ccurl_set_progress_callback(easy.raw, Self.tlsProgress, Unmanaged.passUnretained(self).toOpaque())
     }
 
-    /// Whether fewer bytes came than have to. To be asked now and then.
+    /// Whether fewer bytes came than have to, or the head does not end. To be asked now and then.
     func drips() -> Bool {
+        if headTimeout > 0, pausedDirections == 0, let headBegun,
+            loop.now.milliseconds(since: headBegun) >= headTimeout
+        {
+            return true
+        }
         guard leastBytes > 0, pausedDirections == 0, let window else {
             window = nil
             return false
@@ -106,6 +127,7 @@ package final class Exchange {
         lastActivity = lastActivity.advanced(milliseconds: milliseconds)
         forgivenUntil = lastActivity
         if let begun = window?.begun { window?.begun = begun.advanced(milliseconds: milliseconds) }
+        headBegun = headBegun?.advanced(milliseconds: milliseconds)
     }
 
     /// Counts bytes of an upload that the peer acknowledged as activity: libcurl has handed them to the kernel long before
@@ -113,7 +135,19 @@ package final class Exchange {
     func noteAcknowledged() {
         guard hasAskedForBytes, let count = socket?.acknowledged, count != acknowledged else { return }
         acknowledged = count
+        noteSending()
+    }
+
+    private func noteSending() {
         lastActivity = loop.now
+        window = nil
+        if headBegun != nil { headBegun = loop.now }
+    }
+
+    private func noteHeaderLine() {
+        if !isWaitingToSend { lastActivity = loop.now }
+        if isHeadWhole { return count(0) }
+        headBegun = headBegun ?? loop.now
     }
 
     private func count(_ bytes: Int) {
@@ -134,6 +168,7 @@ package final class Exchange {
         pausedDirections = 0
         if watchesWhilePaused, let socket { loop.unmute(socket.descriptor) }
         lastActivity = loop.now
+        if headBegun != nil { headBegun = loop.now }
         setPause(CURLPAUSE_CONT)
         loop.scheduleWatch()
     }
@@ -159,7 +194,7 @@ package final class Exchange {
             let isInside = exchange.loop.mark.leave()
             defer { if isInside { exchange.loop.mark.enter() } }
             guard !exchange.hasEnded else { return Int(UInt32.max) }
-            exchange.lastActivity = exchange.loop.now
+            if !exchange.isWaitingToSend { exchange.lastActivity = exchange.loop.now }
             let length = size * count
             exchange.count(length)
             switch exchange.handler.receive(UnsafeRawBufferPointer(start: bytes, count: length), on: exchange) {
@@ -178,7 +213,7 @@ package final class Exchange {
             let isInside = exchange.loop.mark.leave()
             defer { if isInside { exchange.loop.mark.enter() } }
             guard !exchange.hasEnded else { return Int(UInt32.max) }
-            exchange.lastActivity = exchange.loop.now
+            exchange.noteHeaderLine()
             let length = size * count
             let line = UnsafeRawBufferPointer(start: bytes, count: length)
             return exchange.handler.receiveHeader(line, on: exchange) ? length : Int(UInt32.max)
@@ -198,7 +233,7 @@ package final class Exchange {
             let isInside = exchange.loop.mark.leave()
             defer { if isInside { exchange.loop.mark.enter() } }
             guard !exchange.hasEnded else { return Int(CURL_READFUNC_ABORT) }
-            exchange.lastActivity = exchange.loop.now
+            exchange.noteSending()
             exchange.hasAskedForBytes = true
             let space = UnsafeMutableRawBufferPointer(start: bytes, count: size * count)
             switch exchange.handler.fill(space, on: exchange) {

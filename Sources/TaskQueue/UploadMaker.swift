@@ -30,8 +30,9 @@ struct UploadMaker {
         try work.resumeData.flatMap { SourceIdentity(bytes: $0, for: shown) }?.check(source)
 
         var request = request
-        // That is for what is fetched; an answer's body is passed over as it comes.
+        // That is for what is fetched; an answer's body is passed over.
         request.maximumBodySize = nil
+        request.ignoresAnswerBody = true
         request.maximumRate = specification.limit
         // The server has acted on the request when it points elsewhere: what it shows there is for a person to look at.
         request.redirects = .followUnchanged
@@ -39,7 +40,6 @@ struct UploadMaker {
         let body = try self.body(source, specification, path, &request)
         let success: [Int] = Array(200..<300) + (request.method == .post ? [301, 302, 303] : [303])
         let upload = manager.upload(body, with: request).validate(statusCode: success)
-        upload.stream { _ in }
         return Upload(request: upload, source: identity)
     }
 

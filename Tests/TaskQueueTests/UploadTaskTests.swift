@@ -68,6 +68,16 @@ struct UploadTaskTests {
         #expect(rename(path + "~", path) == 0)
     }
 
+    @Test("A20: an answer that never ends holds no upload")
+    func endlessAnswer() async throws {
+        let head = "HTTP/1.1 201 Created\r\n\r\n"
+        let liar = try Liar { _ in .raw([.bytes(Array(head.utf8)), .endless(Array(repeating: 0x78, count: 4096))]) }
+        let fixture = try await fixture()
+        let path = fixture.directory.file("source")
+        try first.write(to: path)
+        _ = try await fixture.completed(try await upload(path, liar.url(), in: fixture))
+    }
+
     // MARK: Forms
 
     @Test("a form goes by POST with its fields, the file's name and type and its length, and counts every byte of it")

@@ -99,6 +99,12 @@ public struct TransferRequest: Sendable {
         get { fields.value.uploadName }
         _modify { yield &fields.value.uploadName }
     }
+    /// Of an upload: what counts is the status of its answer. Of the body that follows no more is read than its connection
+    /// needs to serve again, and neither its length nor its end matters.
+    public var ignoresAnswerBody: Bool {
+        get { fields.value.ignoresAnswerBody }
+        _modify { yield &fields.value.ignoresAnswerBody }
+    }
     /// Bytes a second, in each direction, within what the session allows.
     public var maximumRate: Int64? {
         get { fields.value.maximumRate }
@@ -163,6 +169,7 @@ public struct TransferRequest: Sendable {
         var leavesFailingSource = false
         var provesPlace = false
         var uploadName: String?
+        var ignoresAnswerBody = false
         var maximumRate: Int64?
         var cachePolicy: RequestCachePolicy?
         var httpVersion: HTTPVersion?

@@ -28,6 +28,10 @@ final class DataRun: SingleTransactionRun, TransactionClient {
     /// A delegate has yet to say what is to be stored of the answer, which is whole.
     private var awaitsStoring = false
 
+    private var overlooked: OverlookedBody?
+    /// Ends an answer that is passed over in good time.
+    private var patience: Int?
+
     /// Bytes that are reserved for a body of stated length, before any of them is there.
     private static let largestReserve: Int64 = 16 << 10
 
@@ -60,6 +64,8 @@ final class DataRun: SingleTransactionRun, TransactionClient {
         head = nil
         collected = []
         received = 0
+        endPatience()
+        overlooked = request.ignoresAnswerBody && task is UploadTask ? OverlookedBody() : nil
         var contribution = Transaction.Contribution()
         let method = request.method.rawValue
         sendsBody = carriesBody(request)
@@ -70,8 +76,11 @@ final class DataRun: SingleTransactionRun, TransactionClient {
         }
         let length = sendsBody ? sender.length : 0
         let decodes = CachedExchange.decodes(request)
+        // What is read at its reader's pace, or as it comes, may take its time.
+        let least = task is UploadTask || isCollected ? LeastPace(session.configuration).bytes : 0
         let receiveBuffer = min(session.receiveBuffer(on: core), Self.largestDecodingBuffer)
         contribution.configure = { (exchange: Exchange) throws(CurlError) in
+            exchange.leastBytes = least
             if sendsBody {
                 try exchange.easy.set(.upload, to: true)
                 try exchange.easy.set(.uploadSize, to: length ?? -1)
@@ -236,6 +245,7 @@ final class DataRun: SingleTransactionRun, TransactionClient {
         if case .collect = task.sink, let length = head.contentLength {
             collected.reserveCapacity(Int(min(length, Self.largestReserve)))
         }
+        if overlooked != nil, !awaitsReader { beginPatience() }
         let (delegate, task) = (session.delegate, task)
         guard delegate.decidesResponses(of: task) else { return .receive }
         let goesOn = transaction.decide(otherwise: .response(.allow)) { reply in
@@ -278,6 +288,7 @@ final class DataRun: SingleTransactionRun, TransactionClient {
     }
 
     func receive(_ bytes: UnsafeRawBufferPointer) -> BodyVerdict {
+        if overlooked != nil { return overlook(bytes.count) }
         let limit = transaction.request.maximumBodySize ?? .max
         guard received + Int64(bytes.count) <= limit else {
             return refuse(TransferError(.tooLarge, "the body grew past the \(limit) bytes allowed"))
@@ -311,6 +322,36 @@ final class DataRun: SingleTransactionRun, TransactionClient {
         return .accepted
     }
 
+    var awaitsReader: Bool { overlooked != nil && sendsBody && !sender.isComplete }
+
+    private func overlook(_ count: Int) -> BodyVerdict {
+        received += Int64(count)
+        if let head, hasEndedEarly(head) { return refuse(answeredEarly(head)) }
+        if !awaitsReader, patience == nil { beginPatience() }
+        let sent = awaitsReader ? sender.sent : nil
+        switch overlooked?.pass(count, sent: sent) {
+        case .goesOn, nil: return .accepted
+        case .isEnough: return refuse(.cancelled)
+        case .isTooMuch:
+            return refuse(TransferError(.truncated, "the server answers at length before it had the whole body"))
+        }
+    }
+
+    private func beginPatience() {
+        let time = session.configuration.stallTimeout
+        patience = core.after(milliseconds: time > 0 ? time : OverlookedBody.patience) { [weak self] in
+            guard let self else { return }
+            patience = nil
+            overlooked?.end()
+            transaction.cancel()
+        }
+    }
+
+    private func endPatience() {
+        if let patience { core.cancelTimer(patience) }
+        patience = nil
+    }
+
     private func refuse(_ error: TransferError) -> BodyVerdict {
         transaction.failure = error
         return .refused
@@ -318,11 +359,19 @@ final class DataRun: SingleTransactionRun, TransactionClient {
 
     // MARK: The end
 
-    func didEnd(_ error: TransferError?) {
+    func didEnd(_ failure: TransferError?) {
+        endPatience()
+        let error = isSettled(in: failure) ? nil : failure
         if goesOn(after: error) { return }
         sender.stop()
         if error == nil, let head, let caching, judge(nil) == nil { return keep(head, caching) }
         complete(judge(error))
+    }
+
+    /// Whether the answer that is passed over has said all that counts.
+    private func isSettled(in failure: TransferError?) -> Bool {
+        guard let overlooked, let failure, head != nil, !awaitsReader else { return false }
+        return overlooked.isOver || failure.code.isBrokenConnection
     }
 
     private func complete(_ error: TransferError?) {

@@ -173,7 +173,8 @@ final class ExchangeLauncher {
         case .finished: return nil
         case .cancelled: return .cancelled
         case .stalled:
-            return TransferError(.stalled, "no byte for \(session.configuration.stallTimeout / 1000) seconds")
+            let time = session.configuration.stallTimeout / 1000
+            return TransferError(.stalled, "no byte, or too few, for \(time) seconds")
         case .failed(let error):
             let host = url?.host ?? "the server"
             let peer = route?.peer

@@ -43,6 +43,7 @@ struct RequestOptions {
         try exchange.easy.set(.connectTimeout, to: Int(configuration.connectTimeout))
         try exchange.easy.set(.bufferSize, to: receiveBuffer)
         exchange.stallTimeout = configuration.stallTimeout
+        exchange.headTimeout = LeastPace(configuration).headTimeout
 
         try ProxyOptions(configuration: configuration, request: request).apply(to: exchange.easy)
         if url.scheme == "https" {

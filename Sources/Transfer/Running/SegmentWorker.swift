@@ -104,8 +104,6 @@ final class SegmentWorker: TransactionClient {
     private var overlap = Overlap()
     /// Milliseconds that an answer counts for at least where its rate is taken.
     private static let shortestMeasure: Int64 = 10
-    /// Bytes a second: a connection that brings fewer for as long as the stall timeout has stalled.
-    private static let leastRate: Int64 = 16
     /// What tells of changes and damage where the server knows it (RFC 9530, section 4).
     private static let wantedDigests = "Want-Repr-Digest: sha-256=10, sha-512=5"
     /// Decoded bytes for each that came, and bytes that may come of anything: more is an attack.
@@ -282,7 +280,7 @@ final class SegmentWorker: TransactionClient {
         if !request.headerFields.contains(where: { $0.name.canonicalName == "want-repr-digest" }) {
             contribution.fields.append(Self.wantedDigests)
         }
-        let least = max(1, session.configuration.stallTimeout / 1000 * Self.leastRate)
+        let least = LeastPace(session.configuration).bytes
         contribution.configure = { (exchange: Exchange) throws(CurlError) in exchange.leastBytes = least }
         askedFrom = nil
         isConditional = false

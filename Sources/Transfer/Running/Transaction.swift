@@ -23,6 +23,8 @@ protocol TransactionClient: AnyObject {
     func fill(_ space: UnsafeMutableRawBufferPointer) -> FillVerdict
     /// The request's body is to be sent again from `offset`.
     func rewind(to offset: Int64) -> Bool
+    /// The answer's body is passed over, and the request's is not sent yet: bytes of the former are no sign of life.
+    var awaitsReader: Bool { get }
     /// The answer stands still in a stream of a connection that others use too. Says whether the client asks for the rest
     /// over a connection of its own, once ``didEnd(_:)`` has been called.
     func leavesSharedConnection() -> Bool
@@ -37,6 +39,7 @@ extension TransactionClient {
     ) throws(TransferError) -> CachedResponse? { nil }
     func hear(_ head: ResponseHead) {}
     func leavesSharedConnection() -> Bool { false }
+    var awaitsReader: Bool { false }
     func fill(_ space: UnsafeMutableRawBufferPointer) -> FillVerdict { .filled(0) }
     func rewind(to offset: Int64) -> Bool { true }
 }
@@ -335,6 +338,7 @@ final class Transaction: ExchangeHandler {
             failure = TransferError(.tooLarge, "the server's header fields are too long")
             return false
         case .complete(let head):
+            exchange.noteHead()
             if url?.scheme == "https", head.isUnframed(after: request.method) { exchange.watchesEndOfTLS() }
             return take(head)
         }
@@ -353,6 +357,7 @@ final class Transaction: ExchangeHandler {
         switch phase {
         case .receiving:
             bodyBegun = true
+            exchange.isWaitingToSend = client.awaitsReader
             if mustRest(&incoming, toPass: bytes.count) { return standStill() }
             let verdict = client.receive(bytes)
             switch verdict {
