@@ -89,4 +89,32 @@ struct LeastPaceTests {
         #expect(body.pass(1, sent: nil) == .isEnough && body.isOver)
         #expect(body.pass(1, sent: .max) == .goesOn)
     }
+
+    @Test("F41: a server that hands out a byte for each request is not asked as fast as it answers")
+    func crumbs() async throws {
+        let resource = Liar.a
+        let liar = try Liar { question in
+            let honest = LiarAnswer(honest: resource, to: question)
+            guard question.number > 0, let range = question.range(of: resource.size) else {
+                return honest.cut(after: 100_000)
+            }
+            var answer = honest
+            let first = range.lowerBound
+            answer.set("Content-Range", "bytes \(first)-\(first)/\(resource.size)")
+            answer.set("Content-Length", "1")
+            answer.body = [.content(resource, first..<(first + 1))]
+            return answer
+        }
+        let manager = try manager(stall: 60_000)
+        manager.retrier = CountingRetrier(limit: 1)
+        var wish = TransferRequest(url: liar.url())
+        wish.segments = .one
+        let begin = ContinuousClock.now
+        let request = manager.download(wish, to: place.target()).resume()
+        try await eventually(that: "it is asked 22 times", every: .milliseconds(2)) { liar.requests.count >= 23 }
+        // 50, 100, 200, 400 and 800 ms.
+        #expect(begin.duration(to: .now) >= .milliseconds(1_500))
+        request.cancel()
+        _ = await request.outcome
+    }
 }

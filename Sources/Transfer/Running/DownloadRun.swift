@@ -24,6 +24,8 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     private var borrowed: BorrowedConnections
     private var timer: Int?
     private var later: Int?
+    /// Timers of connections that rest between two answers, by the connection's number.
+    private var rests: [Int: Int] = [:]
     private var load = ThreadLoad()
     private(set) var isSuspended = false
     private(set) var isEnded = false
@@ -246,7 +248,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     }
 
     /// Whether a timer will ask again.
-    var isWaiting: Bool { later != nil }
+    var isWaiting: Bool { later != nil || !rests.isEmpty }
 
     /// Forgets all that is there of the file; what `worker` brings is the first of it.
     ///
@@ -439,10 +441,28 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
                 return isShared ? lose(worker, error) : fail(error)
             }
             try writer.flush()
-            ask(worker, from: max(worker.haveBefore, worker.start), to: worker.end)
+            askOn(worker, from: max(worker.haveBefore, worker.start))
         } catch {
             broke(worker, error)
         }
+    }
+
+    /// Asks for the rest of a claim of which a part came, or has that wait where the parts are next to nothing.
+    private func askOn(_ worker: SegmentWorker, from start: Int64) {
+        let rest = worker.restAfterAnswer()
+        guard rest > 0 else { return ask(worker, from: start, to: worker.end) }
+        endRest(of: worker)
+        rests[worker.number] = core.after(milliseconds: rest) { [unowned self, weak worker] in
+            guard let worker else { return }
+            rests[worker.number] = nil
+            guard workers.contains(where: { $0 === worker }), !worker.isUnderWay else { return }
+            ask(worker, from: start, to: worker.end)
+            checkInvariants("askOn")
+        }
+    }
+
+    private func endRest(of worker: SegmentWorker) {
+        if let rest = rests.removeValue(forKey: worker.number) { core.cancelTimer(rest) }
     }
 
     // MARK: Sharing the work
@@ -506,7 +526,10 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     /// - Parameter isGivenUp: another connection would do no better.
     private func lose(_ worker: SegmentWorker, _ error: TransferError, isGivenUp: Bool = false) {
         let hasProgressed = worker.start > worker.haveBefore
-        if hasProgressed, !isGivenUp, error.code != .httpStatus { return again(worker) }
+        if hasProgressed, !isGivenUp, error.code != .httpStatus {
+            if flush(worker) { askOn(worker, from: worker.start) }
+            return
+        }
         let now = core.now.milliseconds
         let rest = RetryPolicy.hold(retryAfter: error.retryAfter ?? 0)
         let isLast = !workers.contains { $0 !== worker && $0.source === worker.source }
@@ -599,6 +622,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         table?.release(worker.number)
         workers.removeAll { $0 === worker }
         worker.stop()
+        endRest(of: worker)
         table?.extend(written: file.written) { number in workers.first { $0.number == number }?.reach }
         keepToClaims()
         borrowed.giveBack(worker.number, at: worker.transaction.url?.origin)
@@ -827,6 +851,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         restarts += 1
         guard restarts <= Self.restartLimit else { return fail(TransferError(.remoteChanged, reason)) }
         startOver(worker, reason)
+        endRest(of: worker)
         worker.transaction.isQuiet = false
         worker.ask(from: 0, to: nil)
     }
@@ -892,6 +917,8 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
         line?.leave()
         stopTimer()
         if let later { core.cancelTimer(later) }
+        for rest in rests.values { core.cancelTimer(rest) }
+        rests = [:]
         // What a caller still holds of this outlives its place on the loop.
         withExtendedLifetime(workers) {
             letGo(allBut: nil)

@@ -126,6 +126,15 @@ final class SegmentWorker: TransactionClient {
     /// Bytes of body that it received over all its answers, and of those before the present one.
     private(set) var received: Int64 = 0
     private var receivedBefore: Int64 = 0
+    /// Answers in a row that brought next to nothing.
+    private var crumbs = 0
+    /// Answers like that after which the next one is not asked for at once.
+    private static let freeCrumbs = 16
+    /// Bytes of an answer that are worth its asking.
+    private static let smallestAnswer: Int64 = 4 << 10
+    /// Milliseconds, doubled each time.
+    private static let firstRest: Int64 = 50
+    private static let longestRest: Int64 = 2_000
     /// Bytes a second that it brings, as far as is known.
     private(set) var pace = Pace()
     /// When bytes of the present answer were first seen, in milliseconds of a clock that no one sets.
@@ -266,6 +275,19 @@ final class SegmentWorker: TransactionClient {
 
     /// Whether an exchange is under way: it is to be broken off before something else is asked for.
     var isUnderWay: Bool { transaction.isUnderWay }
+
+    /// The answer has ended and more is to be asked for: a server that hands out crumbs is not asked as fast as it answers.
+    ///
+    /// - Returns: milliseconds until it should be asked again.
+    func restAfterAnswer() -> Int64 {
+        guard received - receivedBefore < Self.smallestAnswer else {
+            crumbs = 0
+            return 0
+        }
+        crumbs += 1
+        guard crumbs > Self.freeCrumbs else { return 0 }
+        return min(Self.longestRest, Self.firstRest << Int64(min(crumbs - Self.freeCrumbs - 1, 16)))
+    }
 
     /// Breaks off what is under way; ``DownloadRun/worker(_:did:)`` follows. To be called from outside libcurl's
     /// callbacks.
