@@ -23,6 +23,31 @@ enum Escape {
         return shown
     }
 
+    /// JSON of the same value in which the same marks are `\uXXXX` (RFC 8259, section 7): they can stand within strings
+    /// alone.
+    ///
+    /// - Parameter json: as an encoder writes it, with the controls of C0 escaped already.
+    static func json(_ json: String) -> String {
+        guard json.utf8.contains(where: { $0 >= 0x7F }), json.unicodeScalars.contains(where: isHiddenInJSON) else {
+            return json
+        }
+        var shown = String.UnicodeScalarView()
+        for scalar in json.unicodeScalars {
+            guard isHiddenInJSON(scalar) else {
+                shown.append(scalar)
+                continue
+            }
+            for unit in String(scalar).utf16 {
+                let hex = String(unit, radix: 16)
+                shown.append(contentsOf: ("\\u" + String(repeating: "0", count: 4 - hex.count) + hex).unicodeScalars)
+            }
+        }
+        return String(shown)
+    }
+
+    /// Line ends and spaces between values are the encoder's.
+    private static func isHiddenInJSON(_ scalar: Unicode.Scalar) -> Bool { scalar.value >= 0x7F && isHidden(scalar) }
+
     /// Whether a zero-width joiner stands between two emoji (UTS #51, ED-16).
     private static func joinsEmoji(at index: Int, in scalars: [Unicode.Scalar]) -> Bool {
         guard scalars[index].value == 0x200D, index + 1 < scalars.count, isEmoji(scalars[index + 1])
@@ -39,7 +64,7 @@ enum Escape {
 
     private static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
-        case 0..<0x20, 0x7F..<0xA0, 0x061C, 0x200B...0x200F, 0x2028...0x202E, 0x2060...0x206F, 0xFEFF,
+        case 0..<0x20, 0x7F..<0xA0, 0x061C, 0x180E, 0x200B...0x200F, 0x2028...0x202E, 0x2060...0x206F, 0xFEFF,
             0xE0000...0xE007F:
             true
         default: false

@@ -29,7 +29,8 @@ final class Output {
 
     func encoded(_ value: some Encodable) -> String {
         // Values of ours are plain: strings, integers, booleans. Nothing in them cannot be written.
-        (try? encoder.encode(value)).map { String(decoding: $0, as: UTF8.self) } ?? "null"
+        // Wherever it goes: what is piped into a pager or a log comes to a terminal later.
+        (try? encoder.encode(value)).map { Escape.json(String(decoding: $0, as: UTF8.self)) } ?? "null"
     }
 
     /// Hands over what was gathered. Where nobody reads any more the program ends without a word, as those do

@@ -47,6 +47,14 @@ struct BadInputTests {
         #expect(socket.error.contains("--socket"), "\(socket)")
     }
 
+    @Test("what the daemon prints of a stranger's text holds no mark that turns the direction of writing (A22)")
+    func hiddenMarks() async throws {
+        let marks = "\u{61C}\u{202E}\u{E0041}"
+        let outcome = try await run([DaemonProcess.program("dld"), "--config", "/no\(marks)where", "--check-config"])
+        #expect(outcome.error.contains(#"/no\u{61c}\u{202e}\u{e0041}where"#), "\(outcome)")
+        #expect(!outcome.error.unicodeScalars.contains { marks.unicodeScalars.contains($0) }, "\(outcome)")
+    }
+
     @Test("the daemon refuses a path that is empty, and names its option")
     func emptyPaths() async throws {
         for option in ["config", "socket", "state-directory", "download-directory", "queue"] {

@@ -1,9 +1,20 @@
+import FoundationEssentials
+import Glibc
 import TaskModel
 import Testing
 
 @testable import dlctl
 
 @Suite struct EscapeTests {
+    @Test("JSON holds the same value, and nothing that steers a terminal or turns the direction of writing (A22)")
+    func json() throws {
+        let text = "a\u{9B}31m\u{7F}\u{202E}\u{61C}\u{E0041}\u{1B}\n é 日本 🇩🇪"
+        let json = Output(STDOUT_FILENO).encoded([text])
+        #expect(json.hasPrefix(#"["a\u009b31m\u007f\u202e\u061c\udb40\udc41\u001b\n é 日本 🇩🇪"#))
+        #expect(try JSONDecoder().decode([String].self, from: Data(json.utf8)) == [text])
+        #expect(Escape.json("{\"a\":\n 1}") == "{\"a\":\n 1}")
+    }
+
     @Test("A22: control characters and marks that turn the direction of writing become visible")
     func escapes() {
         #expect(Escape.visible("a\u{1B}[2Jb") == "a\\u{1B}[2Jb")
