@@ -165,7 +165,9 @@ public enum FileName {
     /// Control characters, separators of lines, and marks that turn the direction of writing or have no width.
     private static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
-        case 0..<0x20, 0x7F..<0xA0, 0x200B...0x200F, 0x2028...0x202E, 0x2060...0x2069, 0xFEFF, 0xFFFD: true
+        case 0..<0x20, 0x7F..<0xA0, 0x061C, 0x180E, 0x200B...0x200F, 0x2028...0x202E, 0x2060...0x206F, 0xFEFF, 0xFFFD,
+            0xE0000...0xE007F:
+            true
         default: false
         }
     }

@@ -51,7 +51,8 @@ struct FileNameTests {
         arguments: [
             ("a.iso", "a.iso"), ("../../etc/passwd", "passwd"), ("c:\\x\\y.txt", "y.txt"), ("a/", nil), ("", nil),
             ("..", nil), (".bashrc", "bashrc"), ("-rf", "rf"), ("~root", "root"), ("a\r\nb", "ab"), ("a\u{0}.b", "a.b"),
-            ("x\u{202E}gpj.exe", "xgpj.exe"), ("name. . ", "name"), (" . - ~", nil), ("con", "_con"),
+            ("x\u{202E}gpj.exe", "xgpj.exe"), ("x\u{61C}y\u{206A}", "xy"),
+            ("a\u{E0001}\u{E0020}\u{E007F}.b", "a.b"), ("name. . ", "name"), (" . - ~", nil), ("con", "_con"),
             ("NUL.txt", "_NUL.txt"), ("COM10", "COM10"), ("a b.txt", "a b.txt"), ("\u{200B}", nil),
         ])
     func safe(name: String, expected: String?) {
