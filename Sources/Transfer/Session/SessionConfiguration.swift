@@ -34,7 +34,9 @@ public struct SessionConfiguration: Sendable {
     public var hostRates = HostTable<TransferRates>()
     /// Milliseconds for name, connection and TLS together; 0 or less: the five minutes that libcurl grants anyone.
     public var connectTimeout: Int64 = 30_000
-    /// Milliseconds without a byte in either direction; 0 or less: as long as it takes.
+    /// Milliseconds without a byte in either direction; 0 or less: as long as it takes. Nor may a server drip: the head of an
+    /// answer has four times as long from its first line on, and a body that goes to a file or is kept in memory brings 16
+    /// bytes a second.
     public var stallTimeout: Int64 = 60_000
     /// For requests that name none; absent: straight to the server. The environment's variables are not read.
     public var proxy: String?
