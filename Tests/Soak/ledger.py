@@ -31,6 +31,8 @@ class Entry:
     # Of a download: the directory beneath which it has to lie, and what its name may be.
     place: str = ""
     names: object = None
+    # Its URL leads to a Metalink.
+    is_described: bool = False
     # Of an upload: whether dlctl opens its file for the daemon.
     is_passed: bool = False
     # Of an upload: the path of what the server keeps, None for the scripted server.

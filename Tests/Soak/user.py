@@ -463,6 +463,10 @@ class User(threading.Thread):
                 return
             condition = ["--batch", self.lot.choice(batches)]
         if not tries:
+            # Those too whose ids nobody has told yet: dropped ones, and those of a queue file.
+            for entry in self.world.ledger.of(self.uid):
+                if entry.id is None and not entry.is_refused:
+                    entry.wants(Wish.UNSURE)
             for entry in self.mine(among=lambda entry: not entry.is_completed):
                 if verb in ("pause", "resume") and entry.wish == Wish.CANCELLED:
                     continue
@@ -557,6 +561,7 @@ class User(threading.Thread):
             words = ["--priority", lot.choice(["low", "normal", "high", "now"])]
         elif what == "connections":
             words = ["--connections", lot.choice(["1", "4", "16", "auto", "none"])]
+            numbers = [str(one.id) for one in entries if one.kind == "download"]
         elif what == "start-at":
             words = ["--start-at", lot.choice(["none", "+3s"])]
         elif what == "header":
@@ -575,7 +580,7 @@ class User(threading.Thread):
             elif what == "directory":
                 entry.place = [*entry.place, os.path.join(self._own_place(), "moved")]
                 words = ["--directory", "moved"]
-            elif not isinstance(entry.digests, set) or len(entry.digests) != 1:
+            elif entry.is_described or not isinstance(entry.digests, set) or len(entry.digests) != 1:
                 return
             else:
                 size = next((size for size in wishes.SIZES if self.world.content.digest(size) in entry.digests), None)
@@ -599,8 +604,8 @@ class User(threading.Thread):
             limit = None if words[1] == "none" else int(words[1])
             self.call("task.update", {"id": int(numbers[0]), "changes": {"limit": limit}})
         else:
-            # What has bytes already does not move to another file system.
-            self.say(["set", *numbers, *words], MAYBE | {64} if what == "directory" else MAYBE)
+            # What has bytes already does not move to another file system; to FTP a header field says nothing.
+            self.say(["set", *numbers, *words], MAYBE | {64} if what in ("directory", "header") else MAYBE)
         papers.remove()
 
     def log_in(self):
@@ -624,7 +629,9 @@ class User(threading.Thread):
         if self.lot.random() < 0.5:
             self.call("task.move", {"id": entries[0].id, where: entries[1].id if where == "before" else True})
         else:
-            self.say(["move", str(entries[0].id), f"--{where}", *([str(entries[1].id)] if where == "before" else [])])
+            # Before one of another priority there is no place.
+            self.say(["move", str(entries[0].id), f"--{where}", *([str(entries[1].id)] if where == "before" else [])],
+                     MAYBE | {64} if where == "before" else MAYBE)
 
     # Looking
 

@@ -97,7 +97,7 @@ class Wishes:
             task["url"] = self.world.chaos.url(f"f/{size}/{token}.bin")
             task.pop("checksum", None)
         elif kind == "meta":
-            task["metalink"] = True
+            task["metalink"] = entry.is_described = True
         if kind in ("flaky", "ranges") and "checksum" in task and lot.random() < 0.5:
             task["mirrors"] = [self._mirror(size, token)]
         if kind == "meta" and lot.random() < 0.5 or kind != "meta" and lot.random() < 0.3:
@@ -251,7 +251,7 @@ class Papers:
 
     def write(self, name, text):
         """Writes a file and returns its path."""
-        path = os.path.join(self.place, f"{self.token}-{name}")
+        path = os.path.join(self.place, f"{self.token}-{len(self.paths)}-{name}")
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
         os.chmod(path, 0o644)
