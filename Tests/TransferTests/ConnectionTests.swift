@@ -246,6 +246,8 @@ struct ConnectionTests {
         }
         // The tunnel is there still, and serves the one with the login.
         #expect(try await manager.request(request).string == "fine")
+        // nginx writes its log once it has answered.
+        try await eventually(that: "nginx tells of both") { nginx.accesses().count >= 2 }
         #expect(nginx.accesses().count == 2 && Set(nginx.accesses().map(\.connection)).count == 1)
     }
 
