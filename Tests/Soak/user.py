@@ -443,7 +443,7 @@ class User(threading.Thread):
             among=lambda entry: not entry.is_completed)] or [1]))])
 
     def _forget_pauses(self):
-        for entry in self.mine():
+        for entry in self.world.ledger.of(self.uid):
             if entry.wish == Wish.PAUSED:
                 entry.wants(Wish.UNSURE)
 
@@ -465,9 +465,8 @@ class User(threading.Thread):
         if not tries:
             # Those too whose ids nobody has told yet: dropped ones, and those of a queue file.
             for entry in self.world.ledger.of(self.uid):
-                if entry.id is None and not entry.is_refused:
-                    entry.wants(Wish.UNSURE)
-            for entry in self.mine(among=lambda entry: not entry.is_completed):
+                if entry.is_completed or entry.is_refused or entry.removal_asked_at is not None:
+                    continue
                 if verb in ("pause", "resume") and entry.wish == Wish.CANCELLED:
                     continue
                 if verb == "cancel" and entry.batch != condition[1]:
@@ -611,6 +610,9 @@ class User(threading.Thread):
     def log_in(self):
         """Says who it is where that was wrong."""
         for entry in self.mine(among=lambda entry: entry.login and not entry.is_completed)[:1]:
+            if entry.wish == Wish.PAUSED:
+                # A login lets it go on where it waits for one, and to pause it changed nothing then.
+                entry.wants(Wish.UNSURE)
             papers = self.papers(f"login-{self.world.letter}{self.index}")
             _, is_sure = self.say([
                 "set", str(entry.id), "--user", "soak", "--password-file", papers.write("password", entry.login)])
