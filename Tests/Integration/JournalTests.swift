@@ -5,15 +5,15 @@ import Testing
 
 /// The daemon under something that listens where systemd's journal does.
 @Suite(
-    "The journal", .enabled(if: geteuid() == 0, "only root can stand in for the journal"), .timeLimit(.minutes(2)))
+    "systemd's journal", .enabled(if: geteuid() == 0, "only root can stand in for the journal"), .timeLimit(.minutes(2)))
 struct JournalTests {
     @Test("A22: a line end in what is logged makes no field of the journal's, and no second line")
     func forgedFields() async throws {
         let directory = try TemporaryDirectory()
         let downloads = "\(directory.path)/a\nPRIORITY=0\n\u{1B}[31m"
         let outcome = try await run([
-            "unshare", "--mount", "--propagation", "private", "python3", "-c", Self.program, try DaemonProcess.program("dld"),
-            directory.path, downloads,
+            "unshare", "--mount", "--propagation", "private", "python3", "-c", Self.program,
+            try DaemonProcess.program("dld"), directory.path, downloads,
         ])
         #expect(outcome.status == .exited(0), "\(outcome)")
         let fields = try JSONDecoder().decode([[String]].self, from: Data(outcome.output.utf8))
