@@ -5,7 +5,8 @@ import Testing
 
 /// The daemon under something that listens where systemd's journal does.
 @Suite(
-    "systemd's journal", .enabled(if: geteuid() == 0, "only root can stand in for the journal"), .timeLimit(.minutes(2)))
+    "systemd's journal", .enabled(if: geteuid() == 0, "only root can stand in for the journal"), .timeLimit(.minutes(2))
+)
 struct JournalTests {
     @Test("A22: a line end in what is logged makes no field of the journal's, and no second line")
     func forgedFields() async throws {
