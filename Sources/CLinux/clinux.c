@@ -6,6 +6,7 @@
 #include <linux/netlink.h>
 #include <linux/openat2.h>
 #include <linux/rtnetlink.h>
+#include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <malloc.h>
 #include <netinet/in.h>
@@ -358,4 +359,25 @@ int linux_memory_file(const char *name) { return memfd_create(name, MFD_CLOEXEC)
 void linux_give_memory_back(void) {
     // Says whether there was any.
     (void)malloc_trim(0);
+}
+
+uint64_t linux_tcp_unread(int fd) {
+    int count = 0;
+    return ioctl(fd, SIOCINQ, &count) == 0 && count > 0 ? (uint64_t)count : 0;
+}
+
+int linux_device_name(int fd, char *name, size_t size) {
+    struct statx information;
+    if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &information) != 0) return -1;
+    int count = snprintf(name, size, "%u:%u", information.stx_dev_major, information.stx_dev_minor);
+    if (count > 0 && (size_t)count < size) return 0;
+    errno = EOVERFLOW;
+    return -1;
+}
+
+int64_t linux_birth(int fd) {
+    struct statx information;
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &information) != 0) return -1;
+    if (!(information.stx_mask & STATX_BTIME)) return -1;
+    return (int64_t)information.stx_btime.tv_sec * 1000000000 + information.stx_btime.tv_nsec;
 }

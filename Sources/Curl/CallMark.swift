@@ -63,12 +63,13 @@ final class CallMark: Sendable {
 
     /// Limits what the peer of a socket may send; the limit stays for as long as the connection does.
     ///
+    /// - Parameter known: the one that it has had, where it is known.
     /// - Returns: `nil` where libcurl does not use the socket.
-    func limitReceipts(of socket: Int32) -> ReceiptLimit? {
+    func limitReceipts(of socket: Int32, by known: ReceiptLimit?) -> ReceiptLimit? {
         sockets.withLock { sockets in
             guard let peer = sockets[socket] else { return nil }
             if let limit = peer.limit { return limit }
-            let limit = ReceiptLimit()
+            let limit = known ?? ReceiptLimit()
             sockets[socket]?.limit = limit
             Watchman.shared?.watchReceipts()
             return limit
@@ -97,17 +98,17 @@ final class CallMark: Sendable {
         return UInt64(time.tv_sec) &* 1_000_000_000 &+ UInt64(time.tv_nsec)
     }
 
-    /// Bytes that each socket has received.
-    func received() -> [Int32: UInt64] {
-        sockets.withLock { $0.compactMapValues(\.identity.received) }
+    /// Bytes that have been taken from each socket.
+    func taken() -> [Int32: UInt64] {
+        sockets.withLock { $0.compactMapValues(\.identity.taken) }
     }
 
-    /// Ends the connection that received the most since `before`: the other sockets are not read meanwhile, so that
-    /// little arrives there once they are full.
+    /// Ends the connection from which the most was taken since `before`.
     func endBusiest(since before: [Int32: UInt64]) {
         sockets.withLock { sockets in
             let gains = sockets.compactMap { socket, peer -> (socket: Int32, gain: UInt64)? in
-                guard let count = peer.identity.received else { return nil }
+                // What lies unread in the kernel has not kept the loop busy.
+                guard let count = peer.identity.taken else { return nil }
                 return (socket, count &- (before[socket] ?? 0))
             }
             guard let busiest = gains.max(by: { $0.gain < $1.gain }) else { return }

@@ -300,13 +300,15 @@ package final class LoopCore {
 
     /// Notes which socket an exchange uses, for the watchdog.
     private func note(_ socket: Int32, of easy: UnsafeMutableRawPointer) {
-        guard streams[easy] == nil, let exchange = exchange(of: easy), exchange.socket?.descriptor != socket else {
-            return
-        }
-        exchange.socket = SocketIdentity(socket)
+        guard streams[easy] == nil, let exchange = exchange(of: easy) else { return }
+        // Another connection may have been given the descriptor of one that was closed.
+        let identity = SocketIdentity(socket)
+        let isNew = exchange.socket != identity
+        if isNew { exchange.socket = identity }
         guard exchange.limitsReceipts else { return }
-        exchange.receipts = mark.limitReceipts(of: socket)
-        exchange.receipts?.noteBeginning()
+        // libcurl takes a socket away, as for a pause, and brings it again; what counts for it goes on.
+        exchange.receipts = mark.limitReceipts(of: socket, by: isNew ? nil : exchange.receipts)
+        if isNew { exchange.receipts?.noteBeginning() }
     }
 
     private func exchange(of easy: UnsafeMutableRawPointer) -> Exchange? {

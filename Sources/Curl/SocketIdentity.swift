@@ -25,6 +25,13 @@ struct SocketIdentity: Equatable {
         return count > 0 ? count : nil
     }
 
+    /// Bytes that have arrived and been read; `nil` as for ``received``.
+    var taken: UInt64? {
+        guard let received else { return nil }
+        let unread = linux_tcp_unread(descriptor)
+        return received >= unread ? received - unread : 0
+    }
+
     /// Whether the socket is still open and has bytes, an end or an error to be read.
     var hasInput: Bool {
         guard cookie != 0, linux_socket_cookie(descriptor) == cookie else { return false }

@@ -25,7 +25,7 @@ final class Watchman: Sendable {
         var call: Int?
         var looks = 0
         var processorTime: UInt64 = 0
-        var received: [Int32: UInt64] = [:]
+        var taken: [Int32: UInt64] = [:]
     }
     private let loops = Mutex<[Loop]>([])
 
@@ -91,10 +91,10 @@ final class Watchman: Sendable {
                 let time = mark.processorTime
                 let isSame = loops[index].call == call && time &- loops[index].processorTime >= Self.leastWork
                 loops[index].looks = isSame ? loops[index].looks + 1 : 0
-                if loops[index].looks >= Self.patience { mark.endBusiest(since: loops[index].received) }
+                if loops[index].looks >= Self.patience { mark.endBusiest(since: loops[index].taken) }
                 loops[index].call = call
                 loops[index].processorTime = time
-                loops[index].received = isSame ? mark.received() : [:]
+                loops[index].taken = isSame ? mark.taken() : [:]
             }
         }
     }

@@ -37,9 +37,13 @@ package final class DescriptorShares: Sendable {
 
         deinit { shares.giveBack(left.withLock { $0 }, user) }
 
-        /// - Parameter descriptors: at most ``count``; they belong to the files from now on.
+        /// - Parameter descriptors: they belong to the files from now on. More than ``count`` are counted too.
         package func take(_ descriptors: [Int32]) -> [PassedFile] {
-            left.withLock { $0 = max(0, $0 - descriptors.count) }
+            let excess = left.withLock { left -> Int in
+                defer { left = max(0, left - descriptors.count) }
+                return max(0, descriptors.count - left)
+            }
+            if excess > 0 { shares.used.withLock { $0[user, default: 0] += excess } }
             return descriptors.map { PassedFile(taking: $0) { [shares, user] in shares.giveBack(1, user) } }
         }
     }

@@ -113,6 +113,8 @@ struct FloodTests {
         let before = try number("VmHWM:", of: daemon)
         let ids = [
             try await daemon.add("sftp://anna@127.0.0.1:\(server.port(.packets))/f"),
+            // Its other address, where it has one, refuses first.
+            try await daemon.add("-o", "g", "sftp://anna@localhost:\(server.port(.packets))/g"),
             try await daemon.add("-o", "tickets", "https://localhost:\(server.port(.tickets))/"),
         ]
         for id in ids {

@@ -17,8 +17,7 @@ struct NameServerTests {
         names.say(.failure)
         let id = try await daemon.add("http://flapping.example:\(server.port)/file")
         let says: [(NameServer.Answer, String)] = [
-            (.failure, "no name server answers"), (.unknown, "does not resolve"),
-            (.silence, "no name server answers"), (.unknown, "does not resolve"),
+            (.failure, "no name server answers"), (.silence, "no name server answers"), (.unknown, "does not resolve"),
         ]
         for (number, (answer, words)) in says.enumerated() {
             names.say(answer)

@@ -114,7 +114,7 @@ struct PartRelocationTests {
         try await fixture.store.note([PartMove(id: id, directories: [nil, "isos"])])
         if death != .beforeMove {
             // As a daemon makes it.
-            _ = try Directory.open(root: fixture.downloads, marking: "isos", makesRoot: false)
+            _ = try Directory.open(root: fixture.downloads).make(["isos"])
             try #require(rename(fixture.downloads + "/" + part, fixture.downloads + "/isos/" + part) == 0)
         }
         if death == .afterCommit {

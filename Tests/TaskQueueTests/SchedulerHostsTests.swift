@@ -127,6 +127,30 @@ struct SchedulerHostsTests {
         #expect(manual.now - status.createdAt <= 120_000)
     }
 
+    @Test("F49: what a task's own proxy says of a host, or fails to bring, keeps nobody else from it")
+    func retryAfterOfProxy() async throws {
+        let manual = ManualClock()
+        let server = try ScriptedServer(["/a": [.status(200, body: "x")]])
+        let fixture = try await QueueFixture(clock: manual.clock) {
+            $0.retry = RetryPolicy(attempts: 10, baseDelay: 1_000, maximumDelay: 60_000)
+        }
+        // As a proxy it is asked for the whole URL.
+        let proxy = try ScriptedServer([server.url("/a"): [.status(503, headers: ["Retry-After: 5000"])]])
+        let closed = try FreePort.next()
+        let proxies = [proxy.url("")] + Array(repeating: "http://127.0.0.1:\(closed)", count: 8)
+        for (number, address) in proxies.enumerated() {
+            let id = try await fixture.add(server.url("/a")) {
+                $0.output = "proxied\(number)"
+                $0.proxy = address
+            }
+            _ = try await fixture.status(id, once: [.waiting])
+        }
+        // No time passes.
+        let direct = try await fixture.add(server.url("/a")) { $0.output = "direct" }
+        _ = try await fixture.completed(direct)
+        #expect(try fixture.store.holds(now: manual.now).isEmpty)
+    }
+
     @Test("F50: failures where a redirect leads do not close the host that redirects")
     func failuresOfAnother() async throws {
         let manual = ManualClock()

@@ -6,7 +6,7 @@ package final class RaggedServer: Sendable {
 
     /// - Parameters:
     ///   - content: what it has; `/whole` brings all and says so, `/silent` all without saying so, `/cut` the first half,
-    ///     and `/healing` the half the first time, then as `/whole`. What is sent to it is read.
+    ///     `/coded` too, under `Transfer-Encoding: identity`, and `/healing` the half the first time, then as `/whole`. What is sent to it is read.
     package init(_ content: String, identity: TestCertificates.Identity) async throws {
         port = try FreePort.next()
         process = try await ServerProcess(
@@ -36,7 +36,10 @@ package final class RaggedServer: Sendable {
                 path = head.split()[1]
                 cut = path == b"/cut" or path == b"/healing" and path not in seen
                 seen.add(path)
-                tls.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + content[:len(content) // (2 if cut else 1)])
+                # A transfer coding that says nothing of where the body ends.
+                coding = b"Transfer-Encoding: identity\r\n" if path == b"/coded" else b""
+                cut = cut or path == b"/coded"
+                tls.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n" + coding + b"\r\n" + content[:len(content) // (2 if cut else 1)])
                 if not cut and path != b"/silent": tls.unwrap()
                 tls.shutdown(socket.SHUT_RDWR)
 

@@ -149,4 +149,15 @@ struct DirectoryTests {
         }
         #expect(refusal == EXDEV && new.contains("f"))
     }
+
+    @Test("what is missing is made in the directory that was opened, wherever its name leads by now")
+    func makesWhereOpened() throws {
+        let place = try TemporaryDirectory()
+        let opened = try Directory.open(root: try place.makeDirectory("a"))
+        try #require(rename(place.file("a"), place.file("b")) == 0)
+        _ = try place.makeDirectory("a")
+        let made = try #require(try opened.make(["c", "d"]))
+        #expect(made.inode == Inode.at(place.file("b/c/d")) && access(place.file("a/c"), F_OK) != 0)
+        #expect(try opened.make(["c"]) == nil)
+    }
 }

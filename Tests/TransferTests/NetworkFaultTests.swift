@@ -50,7 +50,7 @@ struct NetworkFaultTests {
         let manager = try SessionManager(configuration: .test { $0.caFile = certificates.authority.path })
         let whole = try await manager.download(server.url("/whole"), to: place.target("a")).value
         #expect(!whole.isVerified && resource.difference(fromFileAt: whole.path) == nil)
-        for path in ["/cut", "/silent"] {
+        for path in ["/cut", "/silent", "/coded"] {
             let outcome = await manager.download(server.url(path), to: place.target("b")).outcome
             #expect(outcome.result.error?.code == .truncated, "\(path)")
             #expect(await manager.request(server.url(path)).outcome.result.error?.code == .truncated, "\(path)")

@@ -34,6 +34,9 @@ uint64_t linux_tcp_acknowledged(int fd);
 // Bytes that a TCP connection has received since its beginning, or 0 where the kernel does not tell.
 uint64_t linux_tcp_received(int fd);
 
+// Bytes that lie there and have not been read; 0 where the kernel does not say.
+uint64_t linux_tcp_unread(int fd);
+
 // Bytes that the kernel keeps of what is to be sent, beyond what is on its way (TCP_NOTSENT_LOWAT).
 int linux_tcp_limit_unsent(int fd, unsigned int bytes);
 
@@ -152,5 +155,12 @@ int linux_unshare_network(void);
 
 // ioctl EXT4_IOC_SHUTDOWN without flushing the journal: the next mount finds what a power cut leaves.
 int linux_ext4_shutdown(int fd);
+
+// The device of a file's file system as /proc/self/mountinfo writes it, "MAJOR:MINOR", without asking the file system for
+// anything (AT_STATX_DONT_SYNC): one that answers no more would keep the caller for ever. 0, or -1 with errno.
+int linux_device_name(int fd, char *name, size_t size);
+
+// When a file was made, in nanoseconds since 1970; -1 where the file system does not say.
+int64_t linux_birth(int fd);
 
 #endif

@@ -15,21 +15,29 @@ extension DownloadPlace {
             _ = try home.letThrough(UserIdentity(uid: own.user, groups: AccountNames.groups(of: own.user)))
         }
         let judge = PlaceJudge(place: self, user: user, settings: settings)
-        do throws(TransferError) {
-            if let found = try existing() {
-                try judge.check(found)
-                return found
+        // Several times: somebody may make the same directory meanwhile.
+        for _ in 0..<Self.attempts {
+            do throws(TransferError) {
+                if let found = try existing() {
+                    try judge.check(found)
+                    return found
+                }
+            } catch {
+                // What stands in the way there is told to those alone who may look.
+                if error.systemError != nil { try judge.check(try nearest().directory, makes: true) }
+                throw error
             }
-        } catch {
-            // What stands in the way there is told to those alone who may look.
-            if error.systemError != nil { try judge.check(try nearest(), makes: true) }
-            throw error
+            let (directory, missing) = try nearest()
+            // In the very directory that was judged, whatever its name leads to by now.
+            try judge.check(directory, makes: true)
+            guard let made = try directory.make(missing) else { continue }
+            try judge.check(made)
+            return made
         }
-        try judge.check(try nearest(), makes: true)
-        let made = try Directory.open(root: root, marking: subdirectory, makesRoot: makesRoot)
-        try judge.check(made)
-        return made
+        throw TransferError(.io, "\(path) is made and removed by someone else again and again")
     }
+
+    private static let attempts = 5
 
     /// Opens the directory where it is.
     ///
@@ -53,7 +61,7 @@ extension DownloadPlace {
             if let found = (try? existing()) ?? nil {
                 try judge.check(found)
             } else {
-                try judge.check(try nearest(), makes: true)
+                try judge.check(try nearest().directory, makes: true)
             }
             return nil
         } catch {
@@ -61,13 +69,17 @@ extension DownloadPlace {
         }
     }
 
-    /// The directory on the way to this one that can be opened and is nearest to it: the root in the end.
-    private func nearest() throws(TransferError) -> Directory {
+    /// The directory on the way to this one that can be opened and is nearest to it, the root in the end; and the names
+    /// that are missing beneath it.
+    private func nearest() throws(TransferError) -> (directory: Directory, missing: [String]) {
         var names = subdirectory.utf8.split(separator: UInt8(ascii: "/")).map { String(Substring($0)) }
-        while names.popLast() != nil {
-            if let found = (try? existing(names.joined(separator: "/"))) ?? nil { return found }
+            .filter { $0 != "." }
+        var missing: [String] = []
+        while let name = names.popLast() {
+            missing.insert(name, at: 0)
+            if let found = (try? existing(names.joined(separator: "/"))) ?? nil { return (found, missing) }
         }
-        return try Directory.open(root: root, makesRoot: makesRoot)
+        return (try Directory.open(root: root, makesRoot: makesRoot), missing)
     }
 }
 

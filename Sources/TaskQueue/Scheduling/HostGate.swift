@@ -30,6 +30,11 @@ struct HostGate {
     ///
     /// - Parameter error: `nil` where it succeeded.
     mutating func note(_ error: TransferError?, of work: TaskWork, now: Milliseconds) {
+        // Of a proxy of its owner's the others know nothing: what it says of a host, or does not bring, is its own affair.
+        guard work.secrets.proxy == nil, work.record.specification.proxy == nil else {
+            if let host = names[work.hostMark] { _ = standings.note(.unknown, of: host, now: now) }
+            return
+        }
         guard let origin = error?.origin, origin != work.host else {
             return note(error, of: (work.hostMark, work.host), now: now)
         }

@@ -3,26 +3,59 @@ import Glibc
 
 /// Which directories this process's user made for what was to lie in them, in an extended attribute of theirs.
 extension Directory {
-    fileprivate static let madeMark = "user.dld.made"
+    /// Only a process with `CAP_SYS_ADMIN` can set or see it (xattr(7)): nobody whom group or list lets write there.
+    fileprivate static let madeMark = "trusted.dld.made"
 
-    /// As ``open(root:subdirectory:makesRoot:)``; what is made beneath the root is told from what its user made otherwise.
-    package static func open(
-        root: String, marking subdirectory: String, makesRoot: Bool
-    ) throws(TransferError) -> Directory {
-        try open(root: root, subdirectory: subdirectory, makesRoot: makesRoot) { $0.noteMade() }
+    /// Makes directories beneath this one, each in the one before, and marks them as made.
+    ///
+    /// Nothing is made in a directory that somebody else put there meanwhile.
+    ///
+    /// - Returns: the last, or this one without names; `nil` where somebody made one of them in the same moment.
+    package func make(_ names: [String]) throws(TransferError) -> Directory? {
+        var parent = self
+        var changed: [Directory] = []
+        for name in names {
+            let path = parent.path(of: name)
+            var begun = timespec()
+            guard clock_gettime(CLOCK_REALTIME_COARSE, &begun) == 0 else { throw .file(errno, doing: "read the clock") }
+            let error = mkdirat(parent.descriptor.raw, name, 0o777) == 0 ? 0 : errno
+            guard error == 0 || error == EEXIST else { throw .naming(error, doing: "make the directory \(path)") }
+            let raw = linux_openat_beneath(parent.descriptor.raw, name, O_RDONLY | O_DIRECTORY, 0)
+            guard raw >= 0 else { throw .file(errno, doing: "open the directory \(path)") }
+            let child = FileDescriptorOwner(raw)
+            guard error == 0 else {
+                for directory in changed { try directory.synchronize() }
+                return nil
+            }
+            changed.append(parent)
+            parent = try Directory(descriptor: child, path: path)
+            try parent.noteMade(since: Int64(begun.tv_sec) &* 1_000_000_000 &+ Int64(begun.tv_nsec))
+        }
+        // The new entries must outlive a power cut as surely as the file that will lie in the last of them. All of them
+        // are made first: the first of these calls mostly brings the others' to the disk too.
+        for directory in changed { try directory.synchronize() }
+        return parent
     }
 
-    /// Notes that this process made it; where the file system keeps no marks, nothing tells.
-    private func noteMade() {
-        // Whoever may rename what lies beside it could have put another one of this user's in its place.
-        guard isOwned(by: [geteuid()]), (try? names().isEmpty) == true else { return }
+    /// Notes that this process made it.
+    ///
+    /// Whoever may rename what lies beside it could have put another one of this user's in its place. That one is older,
+    /// and nobody can set when a directory was made. Where the file system does not tell, or keeps no marks, nothing is
+    /// noted.
+    ///
+    /// - Parameter moment: nanoseconds since 1970, before it was made.
+    private func noteMade(since moment: Int64) throws(TransferError) {
+        let birth = linux_birth(descriptor.raw)
+        guard birth >= 0 else { return }
+        guard birth >= moment, isOwned(by: [geteuid()]) else {
+            throw TransferError(.pathNotAllowed, "\(path) was exchanged for another directory while it was made")
+        }
         _ = linux_fsetxattr(descriptor.raw, Self.madeMark, "1", 1)  // see above
     }
 }
 
 extension Directory.Step {
-    /// Whether this process's user made it for what was to lie in it. What others could have written says nothing: the
-    /// caller makes sure that the directory is that user's.
+    /// Whether this process's user made it for what was to lie in it.
     package var isMade: Bool {
         var value: UInt8 = 0
         return linux_fgetxattr(descriptor.raw, Directory.madeMark, &value, 1) == 1

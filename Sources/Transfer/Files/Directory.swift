@@ -11,7 +11,7 @@ public final class Directory: Sendable {
     /// What was opened, whatever it is called by now.
     public let inode: Inode
 
-    private init(descriptor: FileDescriptorOwner, path: String) throws(TransferError) {
+    init(descriptor: FileDescriptorOwner, path: String) throws(TransferError) {
         self.descriptor = descriptor
         self.path = path
         inode = Inode(try descriptor.status())
@@ -25,13 +25,6 @@ public final class Directory: Sendable {
     ///   - makesRoot: make the root itself too, where it is missing.
     public static func open(
         root: String, subdirectory: String = "", makesRoot: Bool = false
-    ) throws(TransferError) -> Directory {
-        try open(root: root, subdirectory: subdirectory, makesRoot: makesRoot) { _ in }
-    }
-
-    /// - Parameter made: called with each directory that was missing beneath the root.
-    static func open(
-        root: String, subdirectory: String, makesRoot: Bool, made: (Directory) -> Void
     ) throws(TransferError) -> Directory {
         var rootDescriptor = Glibc.open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         if rootDescriptor < 0, errno == ENOENT, makesRoot {
@@ -51,8 +44,7 @@ public final class Directory: Sendable {
         if whole >= 0 { return try Directory(descriptor: FileDescriptorOwner(whole), path: path) }
         var changed: [FileDescriptorOwner] = []
         for name in components {
-            let isMade = mkdirat(owner.raw, name, 0o777) == 0
-            if isMade {
+            if mkdirat(owner.raw, name, 0o777) == 0 {
                 changed.append(owner)
             } else if errno != EEXIST {
                 throw .naming(errno, doing: "make the directory \(path)")
@@ -60,7 +52,6 @@ public final class Directory: Sendable {
             let next = linux_openat_beneath(owner.raw, name, O_RDONLY | O_DIRECTORY, 0)
             guard next >= 0 else { throw .file(errno, doing: "open the directory \(path)") }
             owner = FileDescriptorOwner(next)
-            if isMade { made(try Directory(descriptor: owner, path: path)) }
         }
         // The new entries must outlive a power cut as surely as the file that will lie in the last of them. All of them
         // are made first: the first of these calls mostly brings the others' to the disk too.

@@ -1,14 +1,29 @@
+import Curl
 import Glibc
 
 /// Owns a descriptor: closed when the last user is done with it, whichever thread that is on.
 final class FileDescriptorOwner: Sendable {
     let raw: Int32
+    private let closed: (@Sendable () -> Void)?
 
-    init(_ raw: Int32) {
+    /// - Parameter closed: where it is given, the descriptor is closed on a thread of its own, on which this is called
+    ///   afterwards: the file system may keep whoever closes it waiting.
+    init(_ raw: Int32, closingApart closed: (@Sendable () -> Void)? = nil) {
         self.raw = raw
+        self.closed = closed
     }
 
-    deinit { _ = close(raw) }  // what must be on the disk was synchronized before; frees the number in any case
+    deinit {
+        guard let closed else {
+            _ = close(raw)  // what must be on the disk was synchronized before; frees the number in any case
+            return
+        }
+        // Without a thread it stays open, and counts as that.
+        SystemThread.start(name: "dld-closing") { [raw] in
+            _ = close(raw)  // nothing was written to it
+            closed()
+        }
+    }
 
     /// Writes all of `bytes` at `offset`, however often the kernel takes less than it was given.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(TransferError) {

@@ -1,3 +1,5 @@
+import CLinux
+
 /// A place where a file system is mounted (mount_namespaces(7)).
 public struct Mount: Equatable, Sendable {
     /// The kernel's number for it; it may be another's once this is gone and nothing of it is open.
@@ -9,12 +11,30 @@ public struct Mount: Equatable, Sendable {
 
     /// - Returns: `nil` where the kernel does not say.
     init?(of descriptor: FileDescriptorOwner, on fileSystem: UInt64) {
-        guard let information = ProcessFile.read("fdinfo/\(descriptor.raw)"),
-            let line = information.split(separator: "\n").first(where: { $0.hasPrefix("mnt_id:") })
-        else { return nil }
-        number = String(line.drop { !$0.isNumber })
+        guard let number = Self.number(of: descriptor.raw) else { return nil }
+        self.number = number
         self.fileSystem = fileSystem
         facts = Self.all()?[number]
+    }
+
+    private static func number(of descriptor: Int32) -> String? {
+        let lines = ProcessFile.read("fdinfo/\(descriptor)")?.split(separator: "\n")
+        return lines?.first { $0.hasPrefix("mnt_id:") }.map { String($0.drop { !$0.isNumber }) }
+    }
+
+    /// Whether a file is on a file system that this process sees mounted, and that neither another machine nor a user's
+    /// program answers for. Asks the file system for nothing.
+    ///
+    /// Every user may mount in a name space of her own: FUSE, and whatever else lies above that. What hangs there keeps
+    /// whoever touches it from going on, and from being killed.
+    static func isLocal(_ descriptor: Int32) -> Bool {
+        guard let mounts = all(), let number = number(of: descriptor) else { return false }
+        if let own = mounts[number] { return !own.isElsewhere }
+        // Another process's name space has numbers of its own for the same file systems.
+        var name = [CChar](repeating: 0, count: 32)
+        guard linux_device_name(descriptor, &name, name.count) == 0 else { return false }
+        let device = String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return mounts.values.contains { $0.device == device && !$0.isElsewhere }
     }
 
     /// What the kernel says of a mount, as it writes it.
@@ -23,6 +43,14 @@ public struct Mount: Equatable, Sendable {
         let device: String
         /// The directory that it is mounted on.
         let point: String
+        /// The kind of file system.
+        let kind: String
+
+        /// Whether another machine or a program answers for it.
+        var isElsewhere: Bool {
+            kind.hasPrefix("fuse") || kind.hasPrefix("nfs")
+                || ["9p", "afs", "autofs", "ceph", "cifs", "coda", "lustre", "smb3", "virtiofs"].contains(kind)
+        }
     }
 
     /// Whether it is where it was, for this process to see; also where that cannot be told.
@@ -36,8 +64,13 @@ public struct Mount: Equatable, Sendable {
         guard let text = ProcessFile.read("mountinfo") else { return nil }
         var mounts: [String: Facts] = [:]
         for line in text.split(separator: "\n") {
-            let words = line.split(separator: " ", maxSplits: 5)
-            if words.count == 6 { mounts[String(words[0])] = Facts(device: String(words[2]), point: String(words[4])) }
+            let words = line.split(separator: " ")
+            // Behind a hyphen, after fields whose number differs.
+            guard words.count > 6, let end = words.dropFirst(6).firstIndex(of: "-"), words.count > end + 1 else {
+                continue
+            }
+            mounts[String(words[0])] = Facts(
+                device: String(words[2]), point: String(words[4]), kind: String(words[end + 1]))
         }
         return mounts
     }

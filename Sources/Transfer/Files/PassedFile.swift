@@ -15,17 +15,20 @@ package final class PassedFile: Sendable {
     }
 
     let descriptor: FileDescriptorOwner
-    private let released: @Sendable () -> Void
+    /// `nil` where the descriptor's owner calls it.
+    private let released: (@Sendable () -> Void)?
 
     /// - Parameters:
     ///   - raw: a descriptor, which belongs to the object from now on.
-    ///   - released: called when the file is no longer needed.
+    ///   - released: called when the file is no longer needed and is closed.
     package init(taking raw: Int32, released: @escaping @Sendable () -> Void = {}) {
-        descriptor = FileDescriptorOwner(raw)
-        self.released = released
+        // A file system of a user's own is told of the closing, and may never answer.
+        let isLocal = Mount.isLocal(raw)
+        descriptor = FileDescriptorOwner(raw, closingApart: isLocal ? nil : released)
+        self.released = isLocal ? released : nil
     }
 
-    deinit { released() }
+    deinit { released?() }
 
     /// Closes a descriptor that nobody wants.
     package static func close(_ raw: Int32) {
@@ -46,12 +49,15 @@ package final class PassedFile: Sendable {
 
     /// - Parameter isTrusted: whoever passed it may keep the daemon waiting.
     package func check(isTrusted: Bool) throws(Unfitness) {
+        // First: what follows asks the file system.
+        guard isTrusted || Mount.isLocal(descriptor.raw) else { throw .onAnotherMachine }
         var status = stat()
         guard fstat(descriptor.raw, &status) == 0 else { throw .system(errno) }
         guard status.st_mode & S_IFMT == S_IFREG else { throw .notRegular }
         let flags = fcntl(descriptor.raw, F_GETFL)
         guard flags >= 0 else { throw .system(errno) }
         guard flags & O_ACCMODE != O_WRONLY, flags & LINUX_O_PATH == 0 else { throw .notReadable }
+        // A file system beneath an overlay's may be another machine's.
         guard isTrusted || !Directory.isOfAnotherMachine(descriptor.raw) else { throw .onAnotherMachine }
     }
 }

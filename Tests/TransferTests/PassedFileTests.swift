@@ -1,0 +1,41 @@
+import CLinux
+import Glibc
+import TestSupport
+import Testing
+
+@testable import Transfer
+
+@Suite("Files that are passed by others", .timeLimit(.minutes(1)))
+struct PassedFileTests {
+    private func unfitness(of path: String, isTrusted: Bool = false) throws -> PassedFile.Unfitness? {
+        let raw = open(path, O_RDONLY | O_CLOEXEC)
+        guard raw >= 0 else { throw SystemError("open \(path)") }
+        do throws(PassedFile.Unfitness) {
+            try PassedFile(taking: raw).check(isTrusted: isTrusted)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test(
+        "A18: a file of a file system that its user mounted for herself is not touched",
+        .enabled(if: geteuid() == 0, "only root can mount here"))
+    func foreignMount() async throws {
+        let directory = try TemporaryDirectory()
+        let (shared, place) = (directory.file("shared"), try directory.makeDirectory("place"))
+        _ = try directory.write("x", to: "shared")
+        let child = try ChildProcess([
+            "unshare", "--mount", "--propagation", "private", "sh", "-ec",
+            "mount -t tmpfs tmpfs \(place); echo y > \(place)/own; touch \(directory.path)/ready; exec sleep 60",
+        ])
+        defer { child.end() }
+        try await eventually(that: "it is mounted") { access("\(directory.path)/ready", F_OK) == 0 }
+        let root = "/proc/\(child.pid)/root"
+        #expect(try unfitness(of: root + place + "/own") == .onAnotherMachine)
+        #expect(try unfitness(of: root + place + "/own", isTrusted: true) == nil)
+        // The same file systems have other numbers as mounts there.
+        #expect(try unfitness(of: root + shared) == nil)
+        #expect(try unfitness(of: shared) == nil)
+    }
+}
