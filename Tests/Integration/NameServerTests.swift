@@ -13,7 +13,7 @@ struct NameServerTests {
         let server = try ScriptedServer(["/file": [.serve(resource)], "/other": [.serve(resource)]])
         let (names, place) = (try NameServer(), try TemporaryDirectory())
         let daemon = try await DaemonProcess.started(
-            "retry: {attempts: 1000, base-delay: 50ms, max-delay: 200ms}\n", prefix: names.prefix(in: place))
+            "retry: {attempts: 1000, base-delay: 300ms, max-delay: 600ms}\n", prefix: names.prefix(in: place))
         names.say(.failure)
         let id = try await daemon.add("http://flapping.example:\(server.port)/file")
         let says: [(NameServer.Answer, String)] = [
@@ -26,6 +26,8 @@ struct NameServerTests {
                 $0.error?.message.contains(words) == true
             }
             #expect(task.error?.code == .dns && !task.isSettled, "\(task)")
+            // A name that is gone is asked for a few times alone.
+            guard answer != .unknown else { continue }
             let other = try await daemon.add("-o", "other\(number)", server.url("/other"))
             #expect(try await daemon.settled(other, within: .seconds(10)).state == .completed)
         }
