@@ -28,7 +28,7 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
     public var schedulePause: SchedulePause?
     /// Why tasks wait; `null` from a daemon that does not tell.
     public var waiting: Waiting?
-    /// What downloads take up on disk; `null` from a daemon that does not tell.
+    /// Bytes that downloads take up on disk; `null` from a daemon that does not tell.
     public var storage: Storage?
     /// Problems around the daemon that need an administrator, a line for each: places that cannot be used, a
     /// refused configuration, dropped files that cannot be moved. Told to administrators; empty for others, and `null`

@@ -40,7 +40,7 @@ package final class Exchange {
     var watchesWhilePaused = false
     /// Whether its connection gets a ``ReceiptLimit``.
     var limitsReceipts = false
-    /// That of its connection.
+    /// The limit of its connection.
     var receipts: ReceiptLimit?
     /// Bytes that the peer had acknowledged when that was last looked at.
     private var acknowledged: UInt64 = 0
@@ -48,8 +48,8 @@ package final class Exchange {
     private(set) var hasAskedForBytes = false
     /// See ``ForgottenExchange``.
     var suspicion = ForgottenExchange()
-    /// Of one that ``watchesEndOfTLS()``: its peer has not said within TLS that nothing more comes. With another TLS library
-    /// than OpenSSL that is never known.
+    /// Whether the peer of an exchange that ``watchesEndOfTLS()`` has not said within TLS that nothing more comes; never
+    /// known with another TLS library than OpenSSL.
     package private(set) var lacksEndOfTLS = false
     private let errorText = ErrorText()
     /// How often in a row ``forgive(_:)`` was called without a byte in between, and what it made of the last activity.

@@ -2,7 +2,7 @@ import TaskModel
 import TaskStore
 import Transfer
 
-/// What each owner's downloads may take up, for the owners of those that run.
+/// The bytes that each owner's downloads may take up, for the owners of those that run.
 ///
 /// What is written down of an owner's tasks is one number of the store's, read when her first download starts; what
 /// those that run take up beside it is counted here.
@@ -10,7 +10,7 @@ struct OwnerAllowances {
     private final class Account {
         let allowance: StorageAllowance
         var shares: [TaskID: StorageShare] = [:]
-        /// What is kept may not be what it was.
+        /// Whether the store may have another number by now.
         var isStale = false
 
         init(_ allowance: StorageAllowance) { self.allowance = allowance }
@@ -34,7 +34,7 @@ struct OwnerAllowances {
     /// Tasks were removed, or changed.
     func invalidate() { for account in accounts.values { account.isStale = true } }
 
-    /// What a download takes up; where its size is known, all of that beforehand.
+    /// Opens a download's share; where its size is known, takes all of that beforehand.
     ///
     /// - Returns: `nil` where nobody counts it.
     /// - Throws: ``TransferError/Code/allowanceUsedUp`` where its owner's downloads take up too much already.

@@ -3,7 +3,7 @@ import TaskModel
 import TaskStore
 import Transfer
 
-/// What owners' downloads take up.
+/// The bytes that owners' downloads take up.
 package struct StorageUse: Sendable, Equatable {
     package struct Owner: Sendable, Equatable {
         package var owner: UInt32
