@@ -17,8 +17,6 @@ final class Watchman: Sendable {
     private static let leastWork: UInt64 = 50_000_000
 
     private let isAsleep = Atomic<Bool>(false)
-    /// Whether what was kept for a connection that was ended is to be given back to the system.
-    private let isMemoryOwed = Atomic<Bool>(false)
     private let wakeUp: WakeUp
     private struct Loop {
         weak var mark: CallMark?
@@ -55,27 +53,20 @@ final class Watchman: Sendable {
             } else {
                 wakeUp.wait(atMost: -1)
             }
+            var hasEnded = false
             let next = MonotonicTime.now().advanced(milliseconds: Self.interval)
             while true {
-                let areLimited = lookAtReceipts()
+                let looks = loops.withLock { $0.compactMap(\.mark) }.map { $0.endExcessive() }
+                hasEnded = hasEnded || looks.contains(where: \.hasEnded)
                 let rest = MonotonicTime.now().milliseconds(until: next)
                 guard rest > 0 else { break }
+                let areLimited = looks.contains { $0.limited > 0 }
                 wakeUp.wait(atMost: Int32(clamping: areLimited ? min(Self.receiptInterval, rest) : rest))
             }
             look()
             // The loop has freed by now what libssh2 kept.
-            if isMemoryOwed.exchange(false, ordering: .relaxed) { linux_give_memory_back() }
+            if hasEnded { linux_give_memory_back() }
         }
-    }
-
-    /// Ends the connections of peers that have sent too much.
-    ///
-    /// - Returns: whether there are peers with a limit, who are to be looked at again soon.
-    private func lookAtReceipts() -> Bool {
-        let marks = loops.withLock { $0.compactMap(\.mark) }
-        let looks = marks.map { $0.endExcessive() }
-        if looks.contains(where: \.hasEnded) { isMemoryOwed.store(true, ordering: .relaxed) }
-        return looks.contains { $0.limited > 0 }
     }
 
     private var isAnyoneInside: Bool { loops.withLock { $0.contains { $0.mark?.call != nil } } }

@@ -15,6 +15,8 @@ package final class PassedFile: Sendable {
     }
 
     let descriptor: FileDescriptorOwner
+    /// Whether its file system is one of this machine's, which answers by itself: see ``Mount/isLocal(_:)``.
+    private let isLocal: Bool
     /// `nil` where the descriptor's owner calls it.
     private let released: (@Sendable () -> Void)?
 
@@ -23,7 +25,7 @@ package final class PassedFile: Sendable {
     ///   - released: called when the file is no longer needed and is closed.
     package init(taking raw: Int32, released: @escaping @Sendable () -> Void = {}) {
         // A file system of a user's own is told of the closing, and may never answer.
-        let isLocal = Mount.isLocal(raw)
+        isLocal = Mount.isLocal(raw)
         descriptor = FileDescriptorOwner(raw, closingApart: isLocal ? nil : released)
         self.released = isLocal ? released : nil
     }
@@ -50,7 +52,7 @@ package final class PassedFile: Sendable {
     /// - Parameter isTrusted: whoever passed it may keep the daemon waiting.
     package func check(isTrusted: Bool) throws(Unfitness) {
         // First: what follows asks the file system.
-        guard isTrusted || Mount.isLocal(descriptor.raw) else { throw .onAnotherMachine }
+        guard isTrusted || isLocal else { throw .onAnotherMachine }
         var status = stat()
         guard fstat(descriptor.raw, &status) == 0 else { throw .system(errno) }
         guard status.st_mode & S_IFMT == S_IFREG else { throw .notRegular }
