@@ -1,5 +1,3 @@
-import HTTPTypes
-
 /// A connection under TLS that ended without close_notify, by which anyone on the network can end it: a body that its
 /// end alone delimits may lack bytes (RFC 9112, section 9.8).
 struct IncompleteClose: Error {}
@@ -15,18 +13,4 @@ extension TransferError {
 
     /// Whether nothing but the end of a body without a length is in doubt.
     var isIncompleteClose: Bool { underlying is IncompleteClose }
-}
-
-extension ResponseHead {
-    /// Whether the end of the connection alone says where the body ends (RFC 9112, section 6.3).
-    func isUnframed(after method: HTTPRequest.Method) -> Bool {
-        version.hasPrefix("1") && method != .head && ![204, 304].contains(status) && contentLength == nil
-            && !isChunked
-    }
-
-    /// Whether the last transfer coding is `chunked`: no other one says where the body ends.
-    private var isChunked: Bool {
-        let last = values(of: "transfer-encoding").joined(separator: ",").split(separator: ",").last
-        return last?.filter { $0 != " " && $0 != "\t" }.lowercased() == "chunked"
-    }
 }
