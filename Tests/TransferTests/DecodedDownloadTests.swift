@@ -112,4 +112,23 @@ struct DecodedDownloadTests {
         #expect(await download(liar).error?.code == .truncated)
         #expect(!place.names.contains("file"))
     }
+
+    @Test(
+        "a transfer coding that nobody asked for is refused, whole or cut",
+        arguments: [nil, 0, 1, 20_000] as [Int?], [false, true])
+    func transferCoding(cut: Int?, isChunked: Bool) async throws {
+        let bytes = try await zipped(Resource(size: 700_000, seed: 3))
+        let liar = try Liar { _ in
+            var answer = LiarAnswer(200, ["ETag: \"coded\""])
+            answer.body = [.bytes(Array(bytes.prefix(cut ?? bytes.count)))]
+            if isChunked { answer = answer.chunked() }
+            answer.ending = .close
+            return answer.with("Transfer-Encoding", isChunked ? "gzip, chunked" : "gzip")
+        }
+        let error = try #require(await download(liar).error)
+        #expect(error.code == .truncated)
+        #expect(error.message.contains("gzip"))
+        let data = await manager.request(TransferRequest(url: liar.url("/f"))).response(using: StringSerializer())
+        #expect(data.result.error?.code == .truncated)
+    }
 }

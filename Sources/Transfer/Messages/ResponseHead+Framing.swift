@@ -7,9 +7,19 @@ extension ResponseHead {
             && !isChunked
     }
 
+    /// A transfer coding other than `chunked` and `identity`. No request asks for one with `TE`, so that no server may
+    /// use it (RFC 9112, section 7.4), and libcurl, which undoes some of them, does not notice where they are cut short.
+    var unaskedTransferCoding: String? {
+        transferCodings.first { $0 != "chunked" && $0 != "identity" }
+    }
+
     /// Whether the last transfer coding is `chunked`: no other one says where the body ends.
-    private var isChunked: Bool {
-        let last = values(of: "transfer-encoding").joined(separator: ",").split(separator: ",").last
-        return last?.filter { $0 != " " && $0 != "\t" }.lowercased() == "chunked"
+    private var isChunked: Bool { transferCodings.last == "chunked" }
+
+    /// Names of transfer codings, in lower case and in the order in which they were applied (RFC 9112, section 6.1).
+    private var transferCodings: [String] {
+        values(of: "transfer-encoding").joined(separator: ",").split(separator: ",")
+            .map { String(decoding: FieldText.trimmed($0.utf8), as: UTF8.self).lowercased() }
+            .filter { !$0.isEmpty }
     }
 }

@@ -339,6 +339,11 @@ final class Transaction: ExchangeHandler {
             return false
         case .complete(let head):
             exchange.noteHead()
+            if let coding = head.unaskedTransferCoding {
+                failure = TransferError(
+                    .truncated, "the server sends its answer in a transfer coding that nobody asked for (\(coding))")
+                return false
+            }
             if url?.scheme == "https", head.isUnframed(after: request.method) { exchange.watchesEndOfTLS() }
             return take(head)
         }
