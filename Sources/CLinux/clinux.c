@@ -375,6 +375,28 @@ int linux_device_name(int fd, char *name, size_t size) {
     return -1;
 }
 
+// The kernel's FILEID_BTRFS_WITHOUT_PARENT (include/linux/exportfs.h); FUSE and overlayfs have numbers of their own.
+enum { BTRFS_HANDLE = 0x4d };
+
+int linux_is_on_disk(int fd) {
+    struct statx information;
+    if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &information) != 0) return -1;
+    // Number 0 is that of file systems without a device of their own.
+    if (information.stx_dev_major != 0) return 1;
+    union {
+        struct file_handle handle;
+        unsigned char bytes[sizeof(struct file_handle) + MAX_HANDLE_SZ];
+    } room;
+    memset(&room, 0, sizeof room);
+    room.handle.handle_bytes = MAX_HANDLE_SZ;
+    int mount = 0;
+    if (name_to_handle_at(fd, "", &room.handle, &mount, AT_EMPTY_PATH) != 0) {
+        // A file system without handles.
+        return errno == EOPNOTSUPP || errno == EOVERFLOW ? 0 : -1;
+    }
+    return room.handle.handle_type == BTRFS_HANDLE;
+}
+
 int64_t linux_birth(int fd) {
     struct statx information;
     if (statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &information) != 0) return -1;

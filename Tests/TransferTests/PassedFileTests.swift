@@ -38,4 +38,26 @@ struct PassedFileTests {
         #expect(try unfitness(of: root + shared) == nil)
         #expect(try unfitness(of: shared) == nil)
     }
+
+    @Test(
+        "a file on a disk is taken though its file system is hidden from the daemon, and not what lies above one",
+        .enabled(if: geteuid() == 0, "only root can mount here"), arguments: ["ext4", "btrfs"])
+    func hiddenDisk(kind: String) async throws {
+        let directory = try TemporaryDirectory()
+        let (place, image) = (try directory.makeDirectory("place"), directory.file("image"))
+        let child = try ChildProcess([
+            "unshare", "--mount", "--propagation", "private", "sh", "-ec",
+            """
+            truncate -s 128M \(image); mkfs.\(kind) -q \(image); mount -o loop \(image) \(place); cd \(place)
+            mkdir upper work above; echo y > own
+            mount -t overlay -o lowerdir=\(place),upperdir=\(place)/upper,workdir=\(place)/work overlay above
+            touch \(directory.path)/ready; exec sleep 60
+            """,
+        ])
+        defer { child.end() }
+        try await eventually(that: "it is mounted") { access("\(directory.path)/ready", F_OK) == 0 }
+        let root = "/proc/\(child.pid)/root"
+        #expect(try unfitness(of: root + place + "/own") == nil)
+        #expect(try unfitness(of: root + place + "/above/own") == .onAnotherMachine)
+    }
 }

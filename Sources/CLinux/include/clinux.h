@@ -160,6 +160,11 @@ int linux_ext4_shutdown(int fd);
 // anything (AT_STATX_DONT_SYNC): one that answers no more would keep the caller for ever. 0, or -1 with errno.
 int linux_device_name(int fd, char *name, size_t size);
 
+// Whether a file is on a file system that is on a disk of this machine, whatever is mounted where: 1 or 0, or -1 with
+// errno. Asks the file system for nothing. What user programs and other machines answer for, and what lies above other
+// file systems, has no disk's number; btrfs has none either, and is known by its file handles.
+int linux_is_on_disk(int fd);
+
 // When a file was made, in nanoseconds since 1970; -1 where the file system does not say.
 int64_t linux_birth(int fd);
 

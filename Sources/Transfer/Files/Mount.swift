@@ -23,7 +23,7 @@ public struct Mount: Equatable, Sendable {
     }
 
     /// Whether a file is on a file system that this process sees mounted, and that neither another machine nor a user's
-    /// program answers for. Asks the file system for nothing.
+    /// program answers for, or else on a disk. Asks the file system for nothing.
     ///
     /// Every user may mount in a name space of her own: FUSE, and whatever else lies above that. What hangs there keeps
     /// whoever touches it from going on, and from being killed.
@@ -34,7 +34,9 @@ public struct Mount: Equatable, Sendable {
         var name = [CChar](repeating: 0, count: 32)
         guard linux_device_name(descriptor, &name, name.count) == 0 else { return false }
         let device = String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        return mounts.values.contains { $0.device == device && !$0.isElsewhere }
+        if let own = mounts.values.first(where: { $0.device == device }) { return !own.isElsewhere }
+        // A service does not see what lies beneath a directory that is hidden from it (ProtectHome=).
+        return linux_is_on_disk(descriptor) == 1
     }
 
     /// What the kernel says of a mount, as it writes it.
