@@ -49,6 +49,7 @@ let package = Package(
         .target(name: "CCurl", linkerSettings: [.linkedLibrary("curl")]),
         .target(name: "CLinux"),
         .target(name: "CDescriptors"),
+        .target(name: "CReceiver", dependencies: ["CLinux"]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(
             name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
@@ -73,7 +74,9 @@ let package = Package(
         .target(name: "ControlProtocol", dependencies: ["TaskModel"], swiftSettings: strict),
         .target(
             name: "ControlServer",
-            dependencies: ["ControlProtocol", "TaskModel", "TaskQueue", .nioCore, .nioPosix, .logging],
+            dependencies: [
+                "ControlProtocol", "TaskModel", "TaskQueue", "CReceiver", .nioCore, .nioPosix, .logging,
+            ],
             swiftSettings: strict),
         .target(name: "ControlClient", dependencies: ["ControlProtocol", "CLinux"], swiftSettings: strict),
 

@@ -1,7 +1,9 @@
 import CLinux
+import CReceiver
 @preconcurrency import Dispatch
 import Glibc
 import NIOCore
+import Synchronization
 import TaskQueue
 import Transfer
 
@@ -9,13 +11,12 @@ import Transfer
 /// the connection. Belongs to the event loop.
 final class DescriptorReceiver {
     enum Outcome: Sendable {
-        case files([PassedFile])
+        case files([ReceivedFiles.Entry])
         /// For the client.
         case failed(String)
     }
 
-    private static let queue = DispatchQueue(label: "dld-descriptors")
-    private let source: any DispatchSourceRead
+    private let delivery: FileDelivery
     private var deadline: Scheduled<Void>?
     private var ended: ((Outcome) -> Void)?
 
@@ -31,51 +32,28 @@ final class DescriptorReceiver {
         // NIO may close its own while libdispatch looks at this one.
         let copy = fcntl(socket, F_DUPFD_CLOEXEC, 0)
         guard copy >= 0 else { return nil }
-        source = DispatchSource.makeReadSource(fileDescriptor: copy, queue: Self.queue)
+        delivery = FileDelivery(connection: copy, room: room)
         self.ended = ended
-        source.setCancelHandler { PassedFile.close(copy) }
         let receiver = NIOLoopBound(self, eventLoop: eventLoop)
-        source.setEventHandler { [source] in
-            guard let outcome = Self.receive(from: copy, room) else { return }
-            source.cancel()
-            eventLoop.execute { receiver.value.end(outcome) }
-        }
         deadline = eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(limit)) { [self] in
             end(.failed("no message with \(room.count) open files came after the answer to source.receive"))
         }
-        source.activate()
+        delivery.start { outcome in
+            eventLoop.execute { receiver.value.end(outcome) }
+        }
     }
 
-    deinit { source.cancel() }
+    deinit { delivery.cancel() }
 
     func cancel() {
         ended = nil
         deadline?.cancel()
-        source.cancel()
+        delivery.cancel()
     }
 
     private func end(_ outcome: Outcome) {
         let ended = ended
         cancel()
         ended?(outcome)
-    }
-
-    /// - Returns: `nil` where nothing has come yet.
-    private static func receive(from socket: Int32, _ room: DescriptorShares.Reservation) -> Outcome? {
-        var byte: CChar = 0
-        var count: Int32 = 0
-        var descriptors = [Int32](repeating: -1, count: Int(LINUX_MOST_DESCRIPTORS))
-        let received = linux_receive_descriptors(socket, &byte, &descriptors, &count)
-        guard received > 0 else {
-            if received == 0 { return .failed("the client closed the connection") }
-            if errno == EAGAIN || errno == EINTR { return nil }
-            return .failed("the open files could not be received: \(String(cString: strerror(errno)))")
-        }
-        // Also those that nobody wants: they are closed as files of strangers.
-        let files = room.take(Array(descriptors.prefix(Int(count))))
-        guard byte == CChar(UInt8(ascii: "\n")), files.count == room.count else {
-            return .failed("expected one line feed with \(room.count) open files, and got \(files.count) files")
-        }
-        return .files(files)
     }
 }

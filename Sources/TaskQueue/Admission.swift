@@ -277,18 +277,20 @@ struct Admission {
 
     /// The open file that the caller passed under a number.
     func passedFile(at index: Int) throws(FieldError) -> PassedFile {
-        guard let file = caller.files?.file(at: index) else {
+        guard let entry = caller.files?.file(at: index) else {
             throw FieldError(field: "descriptor", message: "is none of the files of the last source.receive")
         }
         let isTrusted = settings.isTrusted(caller.uid)
-        guard isTrusted || file.parent.map({ !settings.protectedPlaces.inodes.contains($0) }) ?? true else {
-            throw FieldError(
-                field: "descriptor", code: .permissionDenied, message: "lies in a directory of the daemon itself")
-        }
+        let file: PassedFile
         do throws(PassedFile.Unfitness) {
+            file = try entry.get()
             try file.check(isTrusted: isTrusted)
         } catch {
             throw FieldError(field: "descriptor", message: Self.message(error))
+        }
+        guard isTrusted || file.parent.map({ !settings.protectedPlaces.inodes.contains($0) }) ?? true else {
+            throw FieldError(
+                field: "descriptor", code: .permissionDenied, message: "lies in a directory of the daemon itself")
         }
         return file
     }
@@ -299,6 +301,9 @@ struct Admission {
         case .notReadable: "is not open for reading"
         case .onAnotherMachine:
             "is on a network file system or FUSE, which could keep the daemon waiting: upload a copy on a local disk"
+        case .heldUp:
+            "was not taken: files that you passed before, on FUSE or the like, keep too many processes waiting for their "
+                + "file system to close them; end it, and try again"
         case .system(let errno): "cannot be used: \(String(cString: strerror(errno)))"
         }
     }

@@ -24,7 +24,7 @@ package final class DescriptorShares: Sendable {
     /// Room for files that are about to be passed. What is not taken of it is given back with the last reference.
     package final class Reservation: Sendable {
         package let count: Int
-        private let user: UInt32
+        package let user: UInt32
         private let shares: DescriptorShares
         private let left: Mutex<Int>
 
@@ -36,6 +36,9 @@ package final class DescriptorShares: Sendable {
         }
 
         deinit { shares.giveBack(left.withLock { $0 }, user) }
+
+        /// Whether the user may keep the daemon waiting: root, and the daemon's own.
+        package var isTrusted: Bool { user == 0 || user == geteuid() }
 
         /// - Parameter descriptors: they belong to the files from now on. More than ``count`` are counted too.
         package func take(_ descriptors: [Int32]) -> [PassedFile] {

@@ -3,13 +3,16 @@ import Transfer
 
 /// The open files that a client passed last, for the tasks that it adds next.
 package final class ReceivedFiles: Sendable, Hashable {
-    private let files = Mutex<[PassedFile]>([])
+    /// A file, or why it was not taken.
+    package typealias Entry = Result<PassedFile, PassedFile.Unfitness>
+
+    private let files = Mutex<[Entry]>([])
 
     package init() {}
 
-    package func replace(with files: [PassedFile]) { self.files.withLock { $0 = files } }
+    package func replace(with files: [Entry]) { self.files.withLock { $0 = files } }
 
-    func file(at index: Int) -> PassedFile? {
+    func file(at index: Int) -> Entry? {
         files.withLock { $0.indices.contains(index) ? $0[index] : nil }
     }
 

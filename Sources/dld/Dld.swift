@@ -91,6 +91,8 @@ struct Dld: AsyncParsableCommand {
         cdescriptors_keep()
         SchedulingPolicy.becomeBatch()
 
+        if !checkConfig { ReceivingProcess.start() }
+
         let inherited = checkConfig ? ServiceManager.Inherited() : ServiceManager.inherited()
         let planner = DaemonPlanner(
             surroundings: surroundings, configurationFile: config, socket: socket, stateDirectory: stateDirectory,

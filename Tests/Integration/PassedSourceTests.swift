@@ -136,6 +136,44 @@ struct PassedSourceTests {
         try await eventually(that: "nothing stays open") { try openFiles(of: fixture.daemon).count <= before }
     }
 
+    @Test(
+        "A18: a file system that never lets its files be closed keeps neither the daemon from ending nor its successor",
+        .enabled(if: SilentFileSystem.isPossible, "needs /dev/fuse"), arguments: [SIGTERM, SIGKILL])
+    func silentFileSystem(signal: Int32) async throws {
+        let fixture = try await Fixture()
+        let daemon = fixture.daemon
+        // One more than may be waited for at once.
+        let times = 9
+        let silent = try SilentFileSystem(
+            passingTo: daemon.socket, times: times, as: Self.alice, url: fixture.server.url("/in"))
+        defer { silent.end() }
+        try await eventually(that: "all are refused: \(silent.log)", within: .seconds(60)) {
+            silent.answers == times
+        }
+        #expect(silent.refusals.count(where: { $0.contains("FUSE, which could keep the daemon waiting") }) == times - 1)
+        #expect(silent.refusals.last?.contains("too many processes waiting") == true, "\(silent.log)")
+        try await eventually(that: "they wait for the file system") { silent.waiting == times - 1 }
+        #expect(daemon.answers)
+        try await expectUpload(fixture, of: "before", by: Self.bob)
+        let pid = try #require(daemon.pid)
+        try #require(kill(pid, signal) == 0)
+        try await eventually(that: "the daemon has ended", within: .seconds(15)) { !daemon.isRunning }
+        try await daemon.start()
+        try await expectUpload(fixture, of: "after", by: Self.bob)
+        // Nobody was let go meanwhile.
+        #expect(silent.waiting == times - 1)
+        #expect(fixture.bodies == [true, true])
+    }
+
+    /// Has `user` pass a file that is the user's alone.
+    private func expectUpload(_ fixture: borrowing Fixture, of name: String, by user: uid_t) async throws {
+        let path = fixture.daemon.directory.file(name)
+        try fixture.resource.write(to: path)
+        try #require(chown(path, user, user) == 0 && chmod(path, 0o600) == 0)
+        let outcome = try await fixture.dlctl(user, "upload", "--wait", path, fixture.server.url("/in"))
+        #expect(outcome.succeeded, "\(outcome.error)")
+    }
+
     enum Trick: CaseIterable {
         case nothing, text, early, two, fifo, directory, socket, writeOnly, path, device
 

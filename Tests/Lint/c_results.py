@@ -33,7 +33,7 @@ SWIFT = set(
     """.split()
 )
 # C modules by whose names a call may be qualified.
-MODULES = {"Glibc", "CCurl", "CDescriptors", "CLinux", "CSystemd", "CZlib"}
+MODULES = {"Glibc", "CCurl", "CDescriptors", "CLinux", "CReceiver", "CSystemd", "CZlib"}
 KEYWORDS = set(
     """
     if while for guard switch case default return throw try await func init deinit subscript self super where in as is

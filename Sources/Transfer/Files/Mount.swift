@@ -28,15 +28,38 @@ public struct Mount: Equatable, Sendable {
     /// Every user may mount in a name space of her own: FUSE, and whatever else lies above that. What hangs there keeps
     /// whoever touches it from going on, and from being killed.
     static func isLocal(_ descriptor: Int32) -> Bool {
-        guard let mounts = all(), let number = number(of: descriptor) else { return false }
-        if let own = mounts[number] { return !own.isElsewhere }
-        // Another process's name space has numbers of its own for the same file systems.
-        var name = [CChar](repeating: 0, count: 32)
-        guard linux_device_name(descriptor, &name, name.count) == 0 else { return false }
-        let device = String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        if let own = mounts.values.first(where: { $0.device == device }) { return !own.isElsewhere }
-        // A service does not see what lies beneath a directory that is hidden from it (ProtectHome=).
-        return linux_is_on_disk(descriptor) == 1
+        guard let mounts = Table(), let number = number(of: descriptor) else { return false }
+        return mounts.isLocal(number, isOnDisk: linux_is_on_disk(descriptor) == 1) {
+            var name = [CChar](repeating: 0, count: 32)
+            guard linux_device_name(descriptor, &name, name.count) == 0 else { return nil }
+            return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        }
+    }
+
+    /// What this process sees mounted at one moment.
+    struct Table {
+        private let mounts: [String: Facts]
+
+        /// - Returns: `nil` where the kernel does not say.
+        init?() {
+            guard let mounts = Mount.all() else { return nil }
+            self.mounts = mounts
+        }
+
+        /// See ``Mount/isLocal(_:)``.
+        ///
+        /// - Parameters:
+        ///   - number: of the file's mount.
+        ///   - isOnDisk: as `linux_is_on_disk` finds it.
+        ///   - device: of its file system, as the kernel writes it; `nil` where that is not known.
+        func isLocal(_ number: String, isOnDisk: Bool, device: () -> String?) -> Bool {
+            if let own = mounts[number] { return !own.isElsewhere }
+            // Another process's name space has numbers of its own for the same file systems.
+            guard let device = device() else { return false }
+            if let own = mounts.values.first(where: { $0.device == device }) { return !own.isElsewhere }
+            // A service does not see what lies beneath a directory that is hidden from it (ProtectHome=).
+            return isOnDisk
+        }
     }
 
     /// What the kernel says of a mount, as it writes it.

@@ -10,6 +10,8 @@ package final class PassedFile: Sendable {
         case notReadable
         /// Whoever reads it may have to wait for another machine, or for a program of its user's.
         case onAnotherMachine
+        /// Files that its user passed before keep those waiting who are to close them.
+        case heldUp
         /// The system's own reason (errno(3)).
         case system(Int32)
     }
@@ -47,6 +49,45 @@ package final class PassedFile: Sendable {
         guard count > 0, count < text.count, text[0] == CChar(UInt8(ascii: "/")) else { return nil }
         let path = String(decoding: text[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
         return path.utf8.lastIndex(of: UInt8(ascii: "/")).flatMap { Inode.at(String(path[...$0])) }
+    }
+
+    /// What is known of a file without asking its file system, from a process that has it open.
+    package struct Facts: Sendable {
+        /// The number of its mount (proc_pid_mountinfo(5)).
+        var mount: UInt64
+        /// Of its file system: major and minor number.
+        var device: (UInt32, UInt32)
+        /// Whether that is on a disk of this machine.
+        var isOnDisk: Bool
+        /// Its `st_mode`.
+        var mode: UInt32
+
+        package init(mount: UInt64, device: (UInt32, UInt32), isOnDisk: Bool, mode: UInt32) {
+            (self.mount, self.device, self.isOnDisk, self.mode) = (mount, device, isOnDisk, mode)
+        }
+    }
+
+    /// Judges files that this process has not taken yet: what has no place here is then never opened in it, since it
+    /// may never be closed again.
+    ///
+    /// - Parameter isTrusted: as of ``check(isTrusted:)``.
+    /// - Returns: for each file why it is not to be taken, or `nil`.
+    package static func unfitness(
+        of files: [Result<Facts, Unfitness>], isTrusted: Bool
+    ) -> [Unfitness?] {
+        let mounts = isTrusted ? nil : Mount.Table()
+        return files.map { file in
+            switch file {
+            case .failure(let unfitness): return unfitness
+            case .success(let facts):
+                guard facts.mode & S_IFMT == S_IFREG else { return .notRegular }
+                let isLocal =
+                    mounts?.isLocal("\(facts.mount)", isOnDisk: facts.isOnDisk) {
+                        "\(facts.device.0):\(facts.device.1)"
+                    } ?? false
+                return isTrusted || isLocal ? nil : .onAnotherMachine
+            }
+        }
     }
 
     /// - Parameter isTrusted: whoever passed it may keep the daemon waiting.

@@ -1,0 +1,283 @@
+#define _GNU_SOURCE
+#include "creceiver.h"
+#include "clinux.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+_Static_assert(CRECEIVER_MOST_FILES == LINUX_MOST_DESCRIPTORS, "a message's");
+
+#ifndef STATX_MNT_ID
+#define STATX_MNT_ID 0x1000
+#endif
+
+// What the daemon asks for: the connection and the child's end of the answers come with it.
+struct request {
+    uint32_t user;
+};
+
+struct child {
+    pid_t pid;
+    uint32_t user;
+};
+
+static void close_all_from(unsigned first) {
+    if (syscall(SYS_close_range, first, ~0u, 0) == 0) return;
+    long limit = sysconf(_SC_OPEN_MAX);
+    for (long fd = first; fd < limit; fd++) (void)close((int)fd); // most of them are not open
+}
+
+// MARK: A child
+
+static void look_at(int fd, struct creceiver_file *file) {
+    struct statx facts;
+    memset(file, 0, sizeof *file);
+    if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_MNT_ID, &facts) != 0) {
+        file->error = errno;
+        return;
+    }
+    if (facts.stx_mask & STATX_MNT_ID) file->mount = facts.stx_mnt_id;
+    file->major = facts.stx_dev_major;
+    file->minor = facts.stx_dev_minor;
+    file->mode = facts.stx_mode;
+    file->is_on_disk = linux_is_on_disk(fd);
+}
+
+// Sends the files that the daemon wants.
+static void pass_on(int answers, const int *files, int count) {
+    uint8_t wanted[CRECEIVER_MOST_FILES];
+    ssize_t chosen;
+    do {
+        chosen = recv(answers, wanted, sizeof wanted, 0);
+    } while (chosen < 0 && errno == EINTR);
+    if (chosen != count) return;
+    int passed[CRECEIVER_MOST_FILES];
+    int total = 0;
+    for (int i = 0; i < count; i++) {
+        if (wanted[i]) passed[total++] = files[i];
+    }
+    // Where nobody listens any more, they are closed with the others.
+    if (total > 0) (void)linux_send_descriptors(answers, '\n', passed, total);
+}
+
+static void receive(int connection, int answers) {
+    // Whatever keeps it: where it can be ended at all, it is.
+    (void)alarm(CRECEIVER_SECONDS); // says how long an earlier one had to go
+    struct creceiver_report_message report;
+    memset(&report, 0, sizeof report);
+    int files[CRECEIVER_MOST_FILES];
+    char byte = 0;
+    int count = 0;
+    ptrdiff_t received = linux_receive_descriptors(connection, &byte, files, &count);
+    report.error = received < 0 ? errno : 0;
+    report.outcome = received > 0 ? CRECEIVER_RECEIVED : received == 0 ? CRECEIVER_CLOSED : CRECEIVER_FAILED;
+    report.byte = (uint8_t)byte;
+    report.count = count;
+    // From here on the client sees the connection's end whatever becomes of this process.
+    (void)close(connection); // nothing was written to it
+    for (int i = 0; i < count; i++) look_at(files[i], &report.files[i]);
+    if (send(answers, &report, sizeof report, MSG_NOSIGNAL) == (ssize_t)sizeof report && count > 0) {
+        pass_on(answers, files, count);
+    }
+    // Before the files, whose closing may keep this process for ever.
+    (void)close(answers); // what counts was sent
+}
+
+// MARK: The parent of them
+
+static void reap(struct child *children) {
+    pid_t pid;
+    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
+        for (int i = 0; i < CRECEIVER_MOST; i++) {
+            if (children[i].pid == pid) children[i].pid = 0;
+        }
+    }
+}
+
+// A free entry for a child of `user`, or NULL.
+static struct child *place(struct child *children, uint32_t user) {
+    struct child *free_entry = NULL;
+    int own = 0;
+    for (int i = 0; i < CRECEIVER_MOST; i++) {
+        if (children[i].pid == 0) {
+            free_entry = &children[i];
+        } else if (children[i].user == user) {
+            own++;
+        }
+    }
+    return own < CRECEIVER_MOST_OF_USER ? free_entry : NULL;
+}
+
+static void refuse(int answers, int32_t outcome, int32_t error) {
+    struct creceiver_report_message report;
+    memset(&report, 0, sizeof report);
+    report.outcome = outcome;
+    report.error = error;
+    // Where nobody listens any more, there is nobody to tell.
+    (void)send(answers, &report, sizeof report, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+union two_descriptors {
+    char bytes[CMSG_SPACE(2 * sizeof(int))];
+    struct cmsghdr alignment;
+};
+
+// One request, with its two descriptors. 1, 0 where the daemon has ended, or -1.
+static int next_request(int requests, struct request *request, int descriptors[2]) {
+    union two_descriptors space;
+    memset(&space, 0, sizeof space);
+    struct iovec data = {.iov_base = request, .iov_len = sizeof *request};
+    struct msghdr message = {
+        .msg_iov = &data, .msg_iovlen = 1, .msg_control = space.bytes, .msg_controllen = sizeof space.bytes};
+    ssize_t size = recvmsg(requests, &message, MSG_CMSG_CLOEXEC);
+    if (size <= 0) return size == 0 ? 0 : -1;
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    // Only the daemon sends here, and always both; without room for both there is none.
+    if (size != (ssize_t)sizeof *request || !header || header->cmsg_len != CMSG_LEN(2 * sizeof(int))) {
+        errno = EPROTO;
+        return -1;
+    }
+    memcpy(descriptors, CMSG_DATA(header), 2 * sizeof(int));
+    return 1;
+}
+
+static _Noreturn void serve(int requests) {
+    static struct child children[CRECEIVER_MOST];
+    sigset_t others;
+    (void)sigfillset(&others);         // fails for a bad address alone
+    (void)sigdelset(&others, SIGCHLD); // likewise
+    struct pollfd entry = {.fd = requests, .events = POLLIN};
+    for (;;) {
+        reap(children);
+        // Interrupted when a child ends.
+        if (ppoll(&entry, 1, NULL, &others) <= 0) continue;
+        struct request request;
+        int descriptors[2];
+        int outcome = next_request(requests, &request, descriptors);
+        if (outcome == 0 || (outcome < 0 && errno == ECONNRESET)) _exit(0);
+        if (outcome < 0) continue;
+        reap(children);
+        struct child *child = place(children, request.user);
+        pid_t pid = child ? _Fork() : 0;
+        if (!child) {
+            refuse(descriptors[1], CRECEIVER_FULL, 0);
+        } else if (pid == 0) {
+            // A child that waits for ever must not keep the daemon from seeing that its parent ended.
+            (void)close(requests); // nothing was written to it
+            sigset_t alarms;
+            (void)sigemptyset(&alarms);        // fails for a bad address alone
+            (void)sigaddset(&alarms, SIGALRM); // likewise
+            (void)sigprocmask(SIG_UNBLOCK, &alarms, NULL); // likewise
+            receive(descriptors[0], descriptors[1]);
+            _exit(0);
+        } else if (pid < 0) {
+            refuse(descriptors[1], CRECEIVER_FAILED, errno);
+        } else {
+            child->user = request.user;
+            child->pid = pid;
+        }
+        (void)close(descriptors[0]); // nothing was written to it
+        (void)close(descriptors[1]); // what counts was sent
+    }
+}
+
+static void on_child(int number) { (void)number; }
+
+// Makes this process hold nothing but `requests`.
+static void let_go(int requests) {
+    // The daemon ends it by closing its own end; a signal for all of them (Ctrl-C) is the daemon's to judge.
+    sigset_t all;
+    (void)sigfillset(&all);                      // fails for a bad address alone
+    (void)sigprocmask(SIG_SETMASK, &all, NULL);  // likewise
+    struct sigaction action = {.sa_handler = SIG_DFL};
+    (void)sigaction(SIGALRM, &action, NULL); // fails for an unknown signal alone
+    action.sa_handler = on_child;
+    (void)sigaction(SIGCHLD, &action, NULL); // likewise
+    (void)prctl(PR_SET_NAME, "dld-receiver"); // at worst it keeps the daemon's
+    if (chdir("/") != 0) _exit(1);
+    // Whoever waits for the end of the daemon's output must not wait for this.
+    int none = open("/dev/null", O_RDWR);
+    if (none < 0 || dup2(none, 0) < 0 || dup2(none, 1) < 0 || dup2(none, 2) < 0) _exit(1);
+    if (requests != 3 && dup2(requests, 3) < 0) _exit(1);
+    close_all_from(4);
+}
+
+// MARK: In the daemon
+
+int creceiver_pair(int ends[2]) { return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends); }
+
+int creceiver_start(void) {
+    int ends[2];
+    if (creceiver_pair(ends) != 0) return -1;
+    sigset_t all, before;
+    (void)sigfillset(&all); // fails for a bad address alone
+    // The child must run none of the daemon's handlers.
+    (void)sigprocmask(SIG_SETMASK, &all, &before); // likewise
+    pid_t pid = _Fork();
+    int error = errno;
+    if (pid == 0) {
+        let_go(ends[1]);
+        serve(3);
+    }
+    (void)sigprocmask(SIG_SETMASK, &before, NULL); // as above
+    (void)close(ends[1]); // nothing was written to it
+    if (pid > 0) return ends[0];
+    (void)close(ends[0]); // nothing was written to it
+    errno = error;
+    return -1;
+}
+
+int creceiver_look(int connection, uint8_t *byte) {
+    struct iovec data = {.iov_base = byte, .iov_len = 1};
+    struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
+    ssize_t size = recvmsg(connection, &message, MSG_PEEK | MSG_DONTWAIT);
+    if (size == 0) errno = ENODATA;
+    if (size <= 0) return -1;
+    // There is no room for files, so none is opened; the kernel says that some were left out.
+    return message.msg_flags & MSG_CTRUNC ? 1 : 0;
+}
+
+int creceiver_drop(int connection) {
+    char byte;
+    return (int)recv(connection, &byte, 1, MSG_DONTWAIT);
+}
+
+int creceiver_ask(int receiver, int connection, int answers, uint32_t user) {
+    struct request request = {.user = user};
+    int descriptors[2] = {connection, answers};
+    union two_descriptors space;
+    memset(&space, 0, sizeof space);
+    struct iovec data = {.iov_base = &request, .iov_len = sizeof request};
+    struct msghdr message = {
+        .msg_iov = &data, .msg_iovlen = 1, .msg_control = space.bytes, .msg_controllen = sizeof space.bytes};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof descriptors);
+    memcpy(CMSG_DATA(header), descriptors, sizeof descriptors);
+    return sendmsg(receiver, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -1 : 0;
+}
+
+int creceiver_report(int answers, struct creceiver_report_message *report) {
+    ssize_t size = recv(answers, report, sizeof *report, MSG_DONTWAIT);
+    if (size <= 0) return (int)size;
+    if (size == (ssize_t)sizeof *report && report->count >= 0 && report->count <= CRECEIVER_MOST_FILES) return 1;
+    errno = EPROTO;
+    return -1;
+}
+
+int creceiver_choose(int answers, const uint8_t *wanted, int count) {
+    ssize_t size = send(answers, wanted, (size_t)count, MSG_NOSIGNAL | MSG_DONTWAIT);
+    return size == count ? 0 : -1;
+}

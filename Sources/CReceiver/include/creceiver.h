@@ -1,0 +1,83 @@
+#ifndef CRECEIVER_H
+#define CRECEIVER_H
+
+#include <stdint.h>
+
+// A process that receives open files from clients (SCM_RIGHTS, unix(7)) in place of the daemon.
+//
+// Whoever has a file open tells its file system of the closing, also when the process ends. A FUSE file system of a
+// user's own may never answer that, and keeps the process from ending for as long, SIGKILL or not. So the daemon takes
+// no file before it knows where that lies: a child of its own receives the files, says where they lie, passes on those
+// that the daemon wants, and closes the others. Each message has a child of its own, which may wait for ever: it has
+// nothing else open, and another parent once the daemon has ended.
+//
+// All of this is C without locks and without the heap: it runs after fork(2) without execve(2).
+
+// As many files as one message takes (LINUX_MOST_DESCRIPTORS).
+#define CRECEIVER_MOST_FILES 253
+// Children of one user, and in all.
+#define CRECEIVER_MOST_OF_USER 8
+#define CRECEIVER_MOST 256
+// How long a child waits for the daemon.
+#define CRECEIVER_SECONDS 60
+
+// Where a file lies and what it is, without asking its file system.
+struct creceiver_file {
+    // The number of its mount in /proc/self/mountinfo.
+    uint64_t mount;
+    // The device of its file system.
+    uint32_t major, minor;
+    // As linux_is_on_disk finds it.
+    int32_t is_on_disk;
+    // st_mode of stat(2).
+    uint32_t mode;
+    // errno(3) where the rest is not known, otherwise 0.
+    int32_t error;
+};
+
+#define CRECEIVER_RECEIVED 1
+// The client closed the connection.
+#define CRECEIVER_CLOSED 2
+// See `error`.
+#define CRECEIVER_FAILED 3
+// As many children as there may be; the message has not been read.
+#define CRECEIVER_FULL 4
+
+// What became of a message.
+struct creceiver_report_message {
+    int32_t outcome;
+    int32_t error;
+    int32_t count;
+    // The one byte that was read.
+    uint8_t byte;
+    uint8_t unused[3];
+    struct creceiver_file files[CRECEIVER_MOST_FILES];
+};
+
+// Starts the process, which ends with the descriptor that is returned, or returns -1. What is open at that moment is
+// closed in the process: to be called before much is.
+int creceiver_start(void);
+
+// The first byte that waits in a connection, without taking it or any file: 1 where files may come with it, 0 where none
+// do, or -1 (EAGAIN: there is none; ENODATA: there will be none).
+int creceiver_look(int connection, uint8_t *byte);
+
+// Takes one byte of a connection, and drops the files that come with it without opening them. Returns 1, 0 at the end of
+// the stream, or -1.
+int creceiver_drop(int connection);
+
+// Has a child receive one byte and the files that come with it. The report comes to the other end of `answers`, which
+// creceiver_pair made. 0, or -1.
+int creceiver_ask(int receiver, int connection, int answers, uint32_t user);
+
+// Two ends of a connection between the daemon and a child. 0, or -1.
+int creceiver_pair(int ends[2]);
+
+// Receives the report, without waiting. 1, 0 where the child ended without one, or -1.
+int creceiver_report(int answers, struct creceiver_report_message *report);
+
+// Says for each of `count` files whether the daemon wants it (1) or not (0). The files come in one message, in their
+// order, with one byte: linux_receive_descriptors. 0, or -1.
+int creceiver_choose(int answers, const uint8_t *wanted, int count);
+
+#endif

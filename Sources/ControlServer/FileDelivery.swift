@@ -1,0 +1,223 @@
+import CLinux
+import CReceiver
+@preconcurrency import Dispatch
+import Glibc
+import TaskQueue
+import Transfer
+
+/// One message's way from a client's connection through the ``ReceivingProcess``: the message comes, a child of that
+/// process takes it and reports where its files lie, and passes on those that this process wants.
+///
+/// Belongs to its queue, on which nothing waits.
+final class FileDelivery: @unchecked Sendable {
+    private static let queue = DispatchQueue(label: "dld-descriptors")
+    /// How often, and after which pause, the message is offered to a process that has as many children as it may.
+    private static let (attempts, pause) = (20, DispatchTimeInterval.milliseconds(100))
+
+    private enum Step {
+        /// Nothing has come yet.
+        case message
+        /// The child has the connection.
+        case report(FileDescriptor)
+        /// The child knows for each file whether it is taken (`nil`) or why not.
+        case files(FileDescriptor, [PassedFile.Unfitness?])
+        case over
+    }
+
+    private let connection: FileDescriptor
+    private let room: DescriptorShares.Reservation
+    private var step = Step.message
+    private var source: (any DispatchSourceRead)?
+    private var ended: (@Sendable (DescriptorReceiver.Outcome) -> Void)?
+    private var attempt = 0
+
+    /// - Parameter connection: belongs to the delivery from now on.
+    init(connection: Int32, room: DescriptorShares.Reservation) {
+        self.connection = FileDescriptor(connection)
+        self.room = room
+    }
+
+    /// - Parameter ended: called once, on the queue, unless ``cancel()`` comes before.
+    func start(_ ended: @escaping @Sendable (DescriptorReceiver.Outcome) -> Void) {
+        Self.queue.async { [self] in
+            guard case .message = step else { return }
+            self.ended = ended
+            listen(to: connection) { $0.messageCame() }
+        }
+    }
+
+    /// Where a child has the message, it sees its end of the answers closed, and ends.
+    func cancel() {
+        Self.queue.async { [self] in finish() }
+    }
+
+    private func listen(to descriptor: FileDescriptor, _ handler: @escaping @Sendable (FileDelivery) -> Void) {
+        source?.cancel()
+        let source = DispatchSource.makeReadSource(fileDescriptor: descriptor.raw, queue: Self.queue)
+        // The descriptor stays open for as long as libdispatch looks at it.
+        source.setCancelHandler { withExtendedLifetime(descriptor) {} }
+        source.setEventHandler { [weak self] in
+            if let self { handler(self) }
+        }
+        self.source = source
+        source.activate()
+    }
+
+    private func finish(_ outcome: DescriptorReceiver.Outcome? = nil) {
+        source?.cancel()
+        source = nil
+        step = .over
+        let ended = ended
+        self.ended = nil
+        if let outcome { ended?(outcome) }
+    }
+
+    private func fail(_ errno: Int32) {
+        finish(.failed("the open files could not be received: \(String(cString: strerror(errno)))"))
+    }
+
+    private func failCount(_ count: Int) {
+        finish(.failed("expected one line feed with \(room.count) open files, and got \(count) files"))
+    }
+
+    // MARK: - Steps
+
+    private func messageCame() {
+        guard case .message = step else { return }
+        var byte: UInt8 = 0
+        switch creceiver_look(connection.raw, &byte) {
+        case 1 where byte == UInt8(ascii: "\n"): ask()
+        case 0...: failCount(0)
+        default:
+            if errno == EAGAIN || errno == EINTR { return }
+            if errno == ENODATA { return finish(.failed("the client closed the connection")) }
+            fail(errno)
+        }
+    }
+
+    private func ask() {
+        var ends: [Int32] = [-1, -1]
+        guard creceiver_pair(&ends) == 0 else { return fail(errno) }
+        let (own, other) = (FileDescriptor(ends[0]), FileDescriptor(ends[1]))
+        do throws(SystemFailure) {
+            try withExtendedLifetime(other) { () throws(SystemFailure) in
+                try ReceivingProcess.ask(connection.raw, answers: other.raw, user: room.user)
+            }
+        } catch {
+            return finish(
+                .failed(
+                    "the daemon's process that receives open files cannot be asked (\(error)): ask the administrator to "
+                        + "start the daemon anew, or for uploads.roots"))
+        }
+        step = .report(own)
+        listen(to: own) { $0.reportCame() }
+    }
+
+    private func reportCame() {
+        guard case .report(let answers) = step else { return }
+        var report = creceiver_report_message()
+        switch creceiver_report(answers.raw, &report) {
+        case 1: break
+        case 0: return fail(ECHILD)
+        default:
+            if errno == EAGAIN || errno == EINTR { return }
+            return fail(errno)
+        }
+        switch report.outcome {
+        case CRECEIVER_RECEIVED: choose(Self.facts(report), of: report.byte, answers)
+        case CRECEIVER_CLOSED: finish(.failed("the client closed the connection"))
+        case CRECEIVER_FULL: tryAgain()
+        default: fail(report.error)
+        }
+    }
+
+    private static func facts(
+        _ report: creceiver_report_message
+    ) -> [Result<PassedFile.Facts, PassedFile.Unfitness>] {
+        withUnsafeBytes(of: report.files) { bytes in
+            bytes.bindMemory(to: creceiver_file.self).prefix(Int(report.count)).map { file in
+                guard file.error == 0 else { return .failure(.system(file.error)) }
+                return .success(
+                    PassedFile.Facts(
+                        mount: file.mount, device: (file.major, file.minor), isOnDisk: file.is_on_disk == 1,
+                        mode: file.mode))
+            }
+        }
+    }
+
+    private func choose(
+        _ facts: [Result<PassedFile.Facts, PassedFile.Unfitness>], of byte: UInt8, _ answers: FileDescriptor
+    ) {
+        guard byte == UInt8(ascii: "\n"), facts.count == room.count else { return failCount(facts.count) }
+        let unfitness = PassedFile.unfitness(of: facts, isTrusted: room.isTrusted)
+        let wanted = unfitness.map { UInt8($0 == nil ? 1 : 0) }
+        guard wanted.contains(1) else { return finish(.files(Self.entries(unfitness, []))) }
+        guard creceiver_choose(answers.raw, wanted, Int32(wanted.count)) == 0 else { return fail(errno) }
+        step = .files(answers, unfitness)
+        listen(to: answers) { $0.filesCame() }
+    }
+
+    private func filesCame() {
+        guard case .files(let answers, let unfitness) = step else { return }
+        var byte: CChar = 0
+        var count: Int32 = 0
+        var descriptors = [Int32](repeating: -1, count: Int(LINUX_MOST_DESCRIPTORS))
+        let received = linux_receive_descriptors(answers.raw, &byte, &descriptors, &count)
+        guard received > 0 else {
+            if received < 0, errno == EAGAIN || errno == EINTR { return }
+            return fail(received == 0 ? ECHILD : errno)
+        }
+        let files = room.take(Array(descriptors.prefix(Int(count))))
+        guard files.count == unfitness.count(where: { $0 == nil }) else { return fail(EPROTO) }
+        finish(.files(Self.entries(unfitness, files)))
+    }
+
+    /// - Parameter files: those that were taken, in their order.
+    private static func entries(
+        _ unfitness: [PassedFile.Unfitness?], _ files: [PassedFile]
+    ) -> [ReceivedFiles.Entry] {
+        var files = files.makeIterator()
+        return unfitness.map { unfitness in
+            if let unfitness { return .failure(unfitness) }
+            guard let file = files.next() else { return .failure(.system(EPROTO)) }
+            return .success(file)
+        }
+    }
+
+    /// The message is still in the connection. Children of an honest user end by themselves in a moment.
+    private func tryAgain() {
+        attempt += 1
+        source?.cancel()
+        source = nil
+        step = .message
+        guard attempt < Self.attempts else { return refuseAll() }
+        Self.queue.asyncAfter(deadline: .now() + Self.pause) { [self] in
+            guard case .message = step else { return }
+            listen(to: connection) { $0.messageCame() }
+        }
+    }
+
+    /// The connection goes on behind the message.
+    private func refuseAll() {
+        guard creceiver_drop(connection.raw) == 1 else { return fail(errno) }
+        finish(.files(Array(repeating: .failure(.heldUp), count: room.count)))
+    }
+}
+
+/// A descriptor of a socket, closed with the last reference.
+private final class FileDescriptor: Sendable {
+    let raw: Int32
+
+    init(_ raw: Int32) { self.raw = raw }
+
+    deinit { PassedFile.close(raw) }
+}
+
+/// The reason of a system call that failed (errno(3)).
+struct SystemFailure: Error, CustomStringConvertible {
+    let errno: Int32
+
+    init(_ errno: Int32) { self.errno = errno }
+
+    var description: String { String(cString: strerror(errno)) }
+}
