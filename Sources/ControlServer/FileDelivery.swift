@@ -110,11 +110,19 @@ final class FileDelivery: @unchecked Sendable {
                         + "start the daemon anew, or for uploads.roots"))
         }
         step = .report(own)
-        listen(to: own) { $0.reportCame() }
+        // One source for all that comes there: a second one of the same descriptor can miss what the first was told.
+        listen(to: own) { $0.answerCame() }
     }
 
-    private func reportCame() {
-        guard case .report(let answers) = step else { return }
+    private func answerCame() {
+        switch step {
+        case .report(let answers): reportCame(answers)
+        case .files(let answers, let unfitness): filesCame(answers, unfitness)
+        case .message, .over: break
+        }
+    }
+
+    private func reportCame(_ answers: FileDescriptor) {
         var report = creceiver_report_message()
         switch creceiver_report(answers.raw, &report) {
         case 1: break
@@ -154,11 +162,9 @@ final class FileDelivery: @unchecked Sendable {
         guard wanted.contains(1) else { return finish(.files(Self.entries(unfitness, []))) }
         guard creceiver_choose(answers.raw, wanted, Int32(wanted.count)) == 0 else { return fail(errno) }
         step = .files(answers, unfitness)
-        listen(to: answers) { $0.filesCame() }
     }
 
-    private func filesCame() {
-        guard case .files(let answers, let unfitness) = step else { return }
+    private func filesCame(_ answers: FileDescriptor, _ unfitness: [PassedFile.Unfitness?]) {
         var byte: CChar = 0
         var count: Int32 = 0
         var descriptors = [Int32](repeating: -1, count: Int(LINUX_MOST_DESCRIPTORS))
