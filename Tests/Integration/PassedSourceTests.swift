@@ -167,9 +167,10 @@ struct PassedSourceTests {
 
     /// Has `user` pass a file that is the user's alone.
     private func expectUpload(_ fixture: borrowing Fixture, of name: String, by user: uid_t) async throws {
-        let path = fixture.daemon.directory.file(name)
+        let place = try fixture.daemon.directory.makeDirectory("place-\(name)")
+        let path = place + "/file"
         try fixture.resource.write(to: path)
-        try #require(chown(path, user, user) == 0 && chmod(path, 0o600) == 0)
+        try #require(chown(place, user, user) == 0 && chown(path, user, user) == 0 && chmod(path, 0o600) == 0)
         let outcome = try await fixture.dlctl(user, "upload", "--wait", path, fixture.server.url("/in"))
         #expect(outcome.succeeded, "\(outcome.error)")
     }
