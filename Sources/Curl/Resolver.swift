@@ -4,7 +4,8 @@ import Synchronization
 import Glibc
 #endif
 
-/// Looks names up on threads of its own, so that a name server that hangs holds up nobody else.
+/// Looks names up on threads of its own, so that a name server that hangs holds up nobody else. Whose name is next,
+/// ``LookupQueue`` says.
 package final class Resolver: Sendable {
     package enum Failure: Error, Sendable, Equatable {
         /// The name does not exist, or has no address.
@@ -18,6 +19,36 @@ package final class Resolver: Sendable {
     package typealias Answer = Result<[String], Failure>
     package typealias Lookup = @Sendable (_ host: String) -> Answer
 
+    package enum Urgency: Sendable {
+        case wanted
+        /// Others would do as well.
+        case spare
+    }
+
+    /// For whom a name is looked up.
+    package struct Asker: Sendable {
+        /// Those of one party share its threads.
+        var party: String?
+        var task: Int
+        var urgency: Urgency
+
+        package init(party: String? = nil, task: Int, urgency: Urgency = .wanted) {
+            (self.party, self.task, self.urgency) = (party, task, urgency)
+        }
+    }
+
+    /// A question under way: withdrawn when it is let go of, and not answered then.
+    package final class Question: Sendable {
+        private let resolver: Resolver
+        private let number: Int
+
+        fileprivate init(_ number: Int, of resolver: Resolver) {
+            (self.number, self.resolver) = (number, resolver)
+        }
+
+        deinit { resolver.withdraw(number) }
+    }
+
     private struct Entry {
         var addresses: [String]
         var until: MonotonicTime
@@ -25,19 +56,25 @@ package final class Resolver: Sendable {
 
     private struct State {
         var known: [String: Entry] = [:]
-        var waiting: [String: [@Sendable (Answer) -> Void]] = [:]
+        var queue: LookupQueue
+        /// By the numbers of their questions.
+        var completions: [Int: @Sendable (Answer) -> Void] = [:]
+        var questions = 0
     }
 
     /// How long an answer is used, in milliseconds: `getaddrinfo` tells no time to live.
     package static let lifetime: Int64 = 60_000
     private static let capacity = 1024
 
-    private let threads = WorkerThreads(name: "dld-resolver", limit: 64)
+    private let threads: WorkerThreads
     private let lookup: Lookup
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
-    package init(lookup: @escaping Lookup = Resolver.system) {
+    /// - Parameter threads: names that are looked up at once at most.
+    package init(threads: Int = 64, lookup: @escaping Lookup = Resolver.system) {
+        self.threads = WorkerThreads(name: "dld-resolver", limit: threads)
         self.lookup = lookup
+        state = Mutex(State(queue: LookupQueue(threads: threads)))
     }
 
     deinit { threads.stop() }
@@ -53,25 +90,67 @@ package final class Resolver: Sendable {
     }
 
     /// Asks; `completion` runs on a thread of the resolver's. Questions for one name share one look-up.
-    package func resolve(_ host: String, completion: @escaping @Sendable (Answer) -> Void) {
-        let first = state.withLock { state in
-            state.waiting[host, default: []].append(completion)
-            return state.waiting[host]?.count == 1
+    ///
+    /// - Returns: to be held until the answer is there.
+    package func resolve(
+        _ host: String, for asker: Asker, completion: @escaping @Sendable (Answer) -> Void
+    ) -> Question {
+        let number = state.withLock { state in
+            state.questions += 1
+            state.completions[state.questions] = completion
+            state.queue.add(state.questions, host: host, for: asker)
+            return state.questions
         }
-        guard first else { return }
-        threads.perform { [self] in
-            let answer = lookup(host)
-            let waiting = state.withLock { state in
-                if case .success(let addresses) = answer {
-                    if state.known.count >= Self.capacity { state.known.removeAll() }
-                    let until = MonotonicTime.now().advanced(milliseconds: Self.lifetime)
-                    state.known[host] = Entry(addresses: addresses, until: until)
-                }
-                return state.waiting.removeValue(forKey: host) ?? []
-            }
-            for completion in waiting { completion(answer) }
+        begin(next())
+        return Question(number, of: self)
+    }
+
+    /// Names that may be looked up now.
+    private func next() -> [String] {
+        state.withLock { state in
+            var hosts: [String] = []
+            while let host = state.queue.next() { hosts.append(host) }
+            return hosts
         }
     }
+
+    private func begin(_ hosts: some Sequence<String>) {
+        for host in hosts {
+            threads.perform { [self] in
+                var mine: String? = host
+                while let host = mine {
+                    lookUp(host)
+                    let hosts = next()
+                    mine = hosts.first
+                    begin(hosts.dropFirst())
+                }
+            }
+        }
+    }
+
+    private func lookUp(_ host: String) {
+        let answer = lookup(host)
+        let completions = state.withLock { state in
+            if case .success(let addresses) = answer {
+                if state.known.count >= Self.capacity { state.known.removeAll() }
+                let until = MonotonicTime.now().advanced(milliseconds: Self.lifetime)
+                state.known[host] = Entry(addresses: addresses, until: until)
+            }
+            return state.queue.finish(host).compactMap { state.completions.removeValue(forKey: $0) }
+        }
+        for completion in completions { completion(answer) }
+    }
+
+    private func withdraw(_ number: Int) {
+        // Let go of outside the lock, with what it holds.
+        _ = state.withLock { state in
+            state.queue.withdraw(number)
+            return state.completions.removeValue(forKey: number)
+        }
+    }
+
+    /// Questions that nobody has answered or withdrawn.
+    package var openQuestions: Int { state.withLock { $0.queue.count } }
 
     /// Forgets an answer, since nothing listens at it any more.
     package func forget(_ host: String) {

@@ -81,6 +81,7 @@ struct RequestMaker {
         _ specification: TaskSpecification, owner: UInt32
     ) throws(TransferError) -> TransferRequest {
         var request = TransferRequest(url: specification.url)
+        request.party = String(owner)
         for header in specification.headers {
             guard let (name, value) = TaskSpecification.splitHeader(header), let name = HTTPField.Name(name) else {
                 throw TransferError(.invalidRequest, "a header of the task cannot be sent")

@@ -138,6 +138,19 @@ public struct TransferRequest: Sendable {
         _modify { yield &fields.value.hostKeys }
     }
 
+    /// Who is behind the request, such as a user's number: names that nobody answers for hold up those of the same party,
+    /// and leave room for those of others. Absent: the party of all that name none.
+    public var party: String? {
+        get { fields.value.party }
+        _modify { yield &fields.value.party }
+    }
+
+    /// Whether it goes to a mirror in place of the task's own URL.
+    var isToMirror: Bool {
+        get { fields.value.isToMirror }
+        _modify { yield &fields.value.isToMirror }
+    }
+
     /// A redirect led it elsewhere: the session's fields that may be secret stay behind too.
     var hasLeftOrigin: Bool {
         get { fields.value.hasLeftOrigin }
@@ -176,6 +189,8 @@ public struct TransferRequest: Sendable {
         var cookies: CookieStorage?
         var transportSecurity = TransportSecurity.none
         var hostKeys: HostKeyPolicy?
+        var party: String?
+        var isToMirror = false
         var hasLeftOrigin = false
         var tokenGenerations: [ObjectIdentifier: Int] = [:]
     }

@@ -30,6 +30,8 @@ final class ExchangeLauncher {
     private var attempt = 0
     private var timer: Int?
     private var proceed: ((Resolver.Answer?) -> Void)?
+    /// Put to the resolver.
+    private var question: Resolver.Question?
     private var exchangeID: Int?
     /// Of the newest exchange.
     private var url: CurlURL?
@@ -103,7 +105,8 @@ final class ExchangeLauncher {
         let attempt = attempt
         let limit = session.configuration.connectTimeout - MonotonicTime.now().milliseconds(since: launchedAt)
         timer = core.after(milliseconds: limit) { [weak self] in self?.resolved(nil, attempt: attempt) }
-        session.resolver.resolve(host) { [session, task, number] answer in
+        let asker = Resolver.Asker(plan.request, of: task)
+        question = session.resolver.resolve(host, for: asker) { [session, task, number] answer in
             session.perform(task) { run in
                 let transaction = (run as? any TransactionRun)?.transaction(number)
                 transaction?.launcher.resolved(answer, attempt: attempt)
@@ -116,6 +119,7 @@ final class ExchangeLauncher {
         guard attempt == self.attempt, let proceed else { return }
         lookup = Int64((MonotonicTime.now().nanoseconds - launchedAt.nanoseconds) / 1000)
         self.proceed = nil
+        question = nil
         if let timer { core.cancelTimer(timer) }
         timer = nil
         proceed(answer)
@@ -152,6 +156,7 @@ final class ExchangeLauncher {
     func cancel() -> Bool {
         attempt += 1
         proceed = nil
+        question = nil
         if let timer { core.cancelTimer(timer) }
         timer = nil
         guard let id = exchangeID, core.exchange(id) != nil else { return false }

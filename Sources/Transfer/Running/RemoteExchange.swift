@@ -40,6 +40,8 @@ final class RemoteExchange: ExchangeHandler {
     private var attempt = 0
     private var timer: Int?
     private var proceed: ((Resolver.Answer?) -> Void)?
+    /// Put to the resolver.
+    private var question: Resolver.Question?
     private var lookup: Int64?
     private var route: RouteLookup?
     private var judge: AddressJudge
@@ -149,7 +151,7 @@ final class RemoteExchange: ExchangeHandler {
         let attempt = attempt
         let limit = session.configuration.connectTimeout - MonotonicTime.now().milliseconds(since: begunAt)
         timer = core.after(milliseconds: limit) { [weak self] in self?.resolved(nil, attempt: attempt) }
-        session.resolver.resolve(host) { [session, task] answer in
+        question = session.resolver.resolve(host, for: Resolver.Asker(request, of: task)) { [session, task] answer in
             session.perform(task) { run in
                 (run as? any RemoteRun)?.exchange.resolved(answer, attempt: attempt)
             }
@@ -161,6 +163,7 @@ final class RemoteExchange: ExchangeHandler {
         guard attempt == self.attempt, let proceed else { return }
         lookup = Int64((MonotonicTime.now().nanoseconds - begunAt.nanoseconds) / 1000)
         self.proceed = nil
+        question = nil
         if let timer { core.cancelTimer(timer) }
         timer = nil
         proceed(answer)
@@ -206,6 +209,7 @@ final class RemoteExchange: ExchangeHandler {
         failure = reason
         attempt += 1
         proceed = nil
+        question = nil
         if let timer { core.cancelTimer(timer) }
         timer = nil
         if let id = exchangeID, core.exchange(id) != nil { core.cancel(id) } else { end(reason) }

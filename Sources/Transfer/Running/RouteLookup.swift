@@ -74,3 +74,9 @@ struct RouteLookup {
         if refusesLookups { try easy.refuseLookups() }
     }
 }
+
+extension Resolver.Asker {
+    init(_ request: TransferRequest, of task: any LoopTask) {
+        self.init(party: request.party, task: task.identifier, urgency: request.isToMirror ? .spare : .wanted)
+    }
+}

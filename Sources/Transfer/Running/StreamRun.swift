@@ -11,6 +11,8 @@ final class StreamRun: LoopRun, StreamHandler {
     private unowned let core: LoopCore
 
     private var lookup: RouteLookup?
+    /// Put to the resolver.
+    private var lookupQuestion: Resolver.Question?
     /// Of the name that is being looked up.
     private var lookupTimer: Int?
     private var stream: StreamConnection?
@@ -94,6 +96,7 @@ final class StreamRun: LoopRun, StreamHandler {
         isEnded = true
         if let timer { core.cancelTimer(timer.number) }
         if let number = lookupTimer { core.cancelTimer(number) }
+        lookupQuestion = nil
         stream = nil
         question = nil
         channel.detach()
@@ -118,7 +121,7 @@ final class StreamRun: LoopRun, StreamHandler {
                 self?.end(TransferError(.timedOut, "looking up \(host) took too long"))
             }
             let (session, task) = (session, task)
-            session.resolver.resolve(host) { answer in
+            lookupQuestion = session.resolver.resolve(host, for: Resolver.Asker(request, of: task)) { answer in
                 session.perform(task) { ($0 as? StreamRun)?.take(answer, for: host, peer) }
             }
             return
@@ -131,6 +134,7 @@ final class StreamRun: LoopRun, StreamHandler {
         guard !isEnded, var route = lookup else { return }
         if let number = lookupTimer { core.cancelTimer(number) }
         lookupTimer = nil
+        lookupQuestion = nil
         do throws(TransferError) {
             switch answer {
             case .failure(let failure): throw ExchangeLauncher.error(failure, host: host, for: peer.host)

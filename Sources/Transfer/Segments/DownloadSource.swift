@@ -93,7 +93,9 @@ struct DownloadSources {
     mutating func add(_ url: String) {
         guard all.count < Self.limit, Self.isHTTP(url), !all.contains(where: { $0.request.url == url }) else { return }
         let last = all.map(\.number).max() ?? 0
-        all.append(DownloadSource(number: last + 1, request: request.redirected(to: url)))
+        var request = request.redirected(to: url)
+        request.isToMirror = true
+        all.append(DownloadSource(number: last + 1, request: request))
     }
 
     private static func isHTTP(_ url: String) -> Bool {

@@ -1,0 +1,49 @@
+import Curl
+import TestSupport
+import Testing
+
+@testable import Transfer
+
+@Suite("Names that nobody answers for")
+struct SilentNamesTests {
+    private let place: Place
+    private let resource = Resource(size: 8 << 20)
+
+    init() throws { place = try Place() }
+
+    @Test("F35: mirrors that nobody answers for hold up no other download's name, and are let go of with their task")
+    func mirrors() async throws {
+        let release = try WakeUp(counting: true)
+        // One for each thread that may wait.
+        defer { for _ in 0..<64 { release.signal() } }
+        let asked = Notes<String>()
+        let resolver = Resolver { host in
+            guard host.hasSuffix(".silent.test") else { return .success(["127.0.0.1"]) }
+            asked.add(host)
+            release.wait()
+            return .failure(.unavailable)
+        }
+        let delegate = SessionDelegate()
+        let session = try Session(configuration: .test(), delegate: delegate, resolver: resolver)
+        let manager = try #require(SessionManager(session: session, delegate: delegate))
+        let server = try ScriptedServer(["/f": [.drip(resource, bytesPerSecond: 1000)], "/quick": [.serve(resource)]])
+        let digest = sha256(of: resource)
+        let downloads = (0..<12).map { number in
+            var request = TransferRequest(url: "http://own\(number).test:\(server.port)/f")
+            request.mirrors = (0..<60).map { "http://m\($0).n\(number).silent.test:\(server.port)/f" }
+            request.segments = .fixed(16)
+            return manager.download(
+                request, to: place.target("slow\(number)", part: ".slow\(number).part", digest: digest))
+        }
+        // As many of their names as may be looked up are.
+        try await eventually(that: "the mirrors' names are looked up") { asked.all.count >= 16 }
+        let file = try await manager.download("http://quick.test:\(server.port)/quick", to: place.target("quick")).value
+        #expect(resource.difference(fromFileAt: file.path) == nil)
+        #expect(asked.all.count <= 16)
+        for download in downloads { download.cancel() }
+        for download in downloads { _ = await download.outcome }
+        // Those that are being looked up are nobody's any more, and the others are dropped.
+        try await eventually(that: "nobody waits for a name") { resolver.openQuestions == 0 }
+        #expect(asked.all.count <= 16)
+    }
+}
