@@ -139,8 +139,5 @@ public struct IncomingRequest: Decodable, Sendable {
 func printable(_ text: String) -> String {
     String(
         String.UnicodeScalarView(
-            text.unicodeScalars.prefix(64).map {
-                $0.properties.isDefaultIgnorableCodePoint || $0.value < 0x20 || (0x7F..<0xA0).contains($0.value)
-                    ? "?" : $0
-            }))
+            text.unicodeScalars.prefix(64).map { $0.isHidden ? "?" : $0 }))
 }

@@ -92,15 +92,15 @@ package struct ChecksumList: Sendable, Equatable {
 
     /// A stranger's text as it may stand in a message.
     private static func shown(_ name: String) -> String {
-        String(String.UnicodeScalarView(name.unicodeScalars.prefix(255).map { $0.properties.isPrintable ? $0 : "?" }))
+        String(String.UnicodeScalarView(name.unicodeScalars.prefix(255).map { $0.isPrintable ? $0 : "?" }))
     }
 }
 
-extension Unicode.Scalar.Properties {
+extension Unicode.Scalar {
     fileprivate var isPrintable: Bool {
-        switch generalCategory {
-        case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .unassigned, .privateUse: false
-        default: true
+        switch properties.generalCategory {
+        case .surrogate, .unassigned, .privateUse: false
+        default: !isHidden
         }
     }
 }

@@ -162,15 +162,8 @@ public enum FileName {
         return cut(stem, to: maximumLength - mark.utf8.count - suffix.utf8.count) + mark + suffix
     }
 
-    /// Control characters, separators of lines, and marks that turn the direction of writing or have no width.
-    private static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
-        switch scalar.value {
-        case 0..<0x20, 0x7F..<0xA0, 0x061C, 0x180E, 0x200B...0x200F, 0x2028...0x202E, 0x2060...0x206F, 0xFEFF, 0xFFFD,
-            0xE0000...0xE007F:
-            true
-        default: false
-        }
-    }
+    /// What nobody sees, and what stands for bytes that are no text.
+    private static func isHidden(_ scalar: Unicode.Scalar) -> Bool { scalar.isHidden || scalar.value == 0xFFFD }
 
     private static let reserved: Set<String> = [
         "CON", "PRN", "AUX", "NUL", "COM1", "COM2", "COM3", "COM4", "COM5", "COM6", "COM7", "COM8", "COM9",

@@ -1,13 +1,15 @@
+import TaskModel
+
 /// Makes a stranger's text fit to be shown: nothing in it steers the terminal or turns the direction of writing.
 enum Escape {
     /// C0 and C1 controls, separators of lines, bidirectional and invisible marks as visible escapes. What joins emoji to
-    /// one stays.
+    /// one, and what asks for their pictures, stays.
     static func visible(_ text: String) -> String {
-        guard text.unicodeScalars.contains(where: isHidden) else { return text }
+        guard text.unicodeScalars.contains(where: \.isHidden) else { return text }
         var shown = ""
         let scalars = Array(text.unicodeScalars)
         for (index, scalar) in scalars.enumerated() {
-            guard isHidden(scalar), !joinsEmoji(at: index, in: scalars) else {
+            guard scalar.isHidden, !belongsToEmoji(at: index, in: scalars) else {
                 shown.unicodeScalars.append(scalar)
                 continue
             }
@@ -46,7 +48,15 @@ enum Escape {
     }
 
     /// Line ends and spaces between values are the encoder's.
-    private static func isHiddenInJSON(_ scalar: Unicode.Scalar) -> Bool { scalar.value >= 0x7F && isHidden(scalar) }
+    private static func isHiddenInJSON(_ scalar: Unicode.Scalar) -> Bool { scalar.value >= 0x7F && scalar.isHidden }
+
+    /// Whether it asks for the picture of what is before it, or joins that to the next picture.
+    private static func belongsToEmoji(at index: Int, in scalars: [Unicode.Scalar]) -> Bool {
+        if scalars[index].value != 0xFE0F { return joinsEmoji(at: index, in: scalars) }
+        // Digits have a picture in a keycap alone.
+        guard index > 0, scalars[index - 1].properties.isEmoji else { return false }
+        return scalars[index - 1].value > 0x7F || index + 1 < scalars.count && scalars[index + 1].value == 0x20E3
+    }
 
     /// Whether a zero-width joiner stands between two emoji (UTS #51, ED-16).
     private static func joinsEmoji(at index: Int, in scalars: [Unicode.Scalar]) -> Bool {
@@ -60,14 +70,5 @@ enum Escape {
     /// Digits and signs that are emoji in company alone are none here.
     private static func isEmoji(_ scalar: Unicode.Scalar) -> Bool {
         scalar.value > 0xFF && scalar.properties.isEmoji && !scalar.properties.isEmojiModifier
-    }
-
-    private static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
-        switch scalar.value {
-        case 0..<0x20, 0x7F..<0xA0, 0x061C, 0x180E, 0x200B...0x200F, 0x2028...0x202E, 0x2060...0x206F, 0xFEFF,
-            0xE0000...0xE007F:
-            true
-        default: false
-        }
     }
 }

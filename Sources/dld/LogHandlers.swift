@@ -2,6 +2,7 @@ import CSystemd
 import Glibc
 import Logging
 import Synchronization
+import TaskModel
 
 /// What is logged at this moment, by whichever logger: a changed configuration may say so.
 enum LogLevelSwitch {
@@ -101,24 +102,15 @@ struct JournalLogHandler: LogHandler {
 enum LogText {
     /// A stranger's text must not forge a line or move a terminal's cursor.
     static func printable(_ text: String) -> String {
-        guard text.unicodeScalars.contains(where: isControl) else { return text }
+        guard text.unicodeScalars.contains(where: \.isHidden) else { return text }
         var shown = ""
         for scalar in text.unicodeScalars {
-            if isControl(scalar) {
+            if scalar.isHidden {
                 shown += "\\u{\(String(scalar.value, radix: 16))}"
             } else {
                 shown.unicodeScalars.append(scalar)
             }
         }
         return shown
-    }
-
-    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
-        switch scalar.value {
-        case 0..<0x20, 0x7F..<0xA0, 0x061C, 0x180E, 0x200B...0x200F, 0x2028...0x202E, 0x2060...0x206F, 0xFEFF,
-            0xE0000...0xE007F:
-            true
-        default: false
-        }
     }
 }

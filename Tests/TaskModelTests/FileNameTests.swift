@@ -59,6 +59,26 @@ struct FileNameTests {
         #expect(FileName.makeSafe(name) == expected)
     }
 
+    @Test("A1: no scalar without a picture of its own stays in a name, and a picture or a letter does")
+    func unseen() {
+        for value in UInt32(0)...0x10FFFF {
+            guard let scalar = Unicode.Scalar(value), scalar.properties.isDefaultIgnorableCodePoint else { continue }
+            #expect(FileName.makeSafe("a\(scalar)b.iso") == "ab.iso", "\(String(value, radix: 16))")
+        }
+        let fillers = "\u{AD}\u{34F}\u{115F}\u{1160}\u{17B4}\u{17B5}\u{180B}\u{180F}\u{2800}\u{3164}\u{FFA0}"
+        for scalar in (fillers + "\u{FE00}\u{FE0F}").unicodeScalars {
+            #expect(FileName.makeSafe("\(scalar)a\(scalar).i\(scalar)so\(scalar)") == "a.iso")
+            #expect(FileName.makeSafe("\(scalar)") == nil)
+        }
+        let format = "\u{FFF9}\u{FFFB}\u{1D173}\u{1D17A}\u{1BCA0}\u{1BCA3}\u{E0000}\u{E0100}\u{E0FFF}\u{13430}"
+        for scalar in (format + "\u{FFFD}").unicodeScalars {
+            #expect(FileName.makeSafe("a\(scalar).iso") == "a.iso")
+        }
+        for name in ["Größe 日本 ✓", "\u{600}1", "a\u{6DD}1", "हिन्दी", "❤", "\u{2801}", "각", "\u{301}x"] {
+            #expect(FileName.makeSafe(name) == name)
+        }
+    }
+
     @Test(
         "a combining mark hides neither a slash nor a dot",
         arguments: [

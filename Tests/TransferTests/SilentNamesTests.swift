@@ -26,18 +26,20 @@ struct SilentNamesTests {
         let delegate = SessionDelegate()
         let session = try Session(configuration: .test(), delegate: delegate, resolver: resolver)
         let manager = try #require(SessionManager(session: session, delegate: delegate))
-        let server = try ScriptedServer(["/f": [.drip(resource, bytesPerSecond: 1000)], "/quick": [.serve(resource)]])
+        let slow = try ScriptedServer(
+            line: NetworkLine(roundTrip: 10, rate: 20_000, total: 240_000), ["/f": [.serve(resource)]])
+        let quick = try ScriptedServer(["/f": [.serve(resource)]])
         let digest = sha256(of: resource)
         let downloads = (0..<12).map { number in
-            var request = TransferRequest(url: "http://own\(number).test:\(server.port)/f")
-            request.mirrors = (0..<60).map { "http://m\($0).n\(number).silent.test:\(server.port)/f" }
+            var request = TransferRequest(url: "http://own\(number).test:\(slow.port)/f")
+            request.mirrors = (0..<60).map { "http://m\($0).n\(number).silent.test:\(slow.port)/f" }
             request.segments = .fixed(16)
             return manager.download(
                 request, to: place.target("slow\(number)", part: ".slow\(number).part", digest: digest))
         }
         // As many of their names as may be looked up are.
         try await eventually(that: "the mirrors' names are looked up") { asked.all.count >= 16 }
-        let file = try await manager.download("http://quick.test:\(server.port)/quick", to: place.target("quick")).value
+        let file = try await manager.download("http://quick.test:\(quick.port)/f", to: place.target("quick")).value
         #expect(resource.difference(fromFileAt: file.path) == nil)
         #expect(asked.all.count <= 16)
         for download in downloads { download.cancel() }

@@ -24,9 +24,25 @@ import Testing
         #expect(Escape.visible("Größe 日本 ✓") == "Größe 日本 ✓")
     }
 
+    @Test("A22: what has no picture of its own becomes visible, everywhere but in emoji")
+    func unseen() {
+        for value in UInt32(0)...0x10FFFF {
+            guard let scalar = Unicode.Scalar(value), scalar.properties.isDefaultIgnorableCodePoint else { continue }
+            let hex = String(value, radix: 16, uppercase: true)
+            #expect(Escape.visible("a\(scalar)b") == "a\\u{\(hex)}b")
+        }
+        #expect(Escape.visible("a\u{2800}\u{FFF9}\u{13430}") == "a\\u{2800}\\u{FFF9}\\u{13430}")
+        #expect(Escape.visible("©\u{FE0F}") == "©\u{FE0F}")
+        #expect(Escape.visible("1\u{FE0F}.exe") == "1\\u{FE0F}.exe")
+        #expect(Escape.visible("\u{600}1 a\u{6DD}1 हिन्दी") == "\u{600}1 a\u{6DD}1 हिन्दी")
+    }
+
     @Test(
         "emoji that are joined to one stay as they are",
-        arguments: ["👩\u{200D}🚀", "👩🏽\u{200D}🚀.png", "❤️\u{200D}🔥", "🤷\u{200D}♀️", "👨\u{200D}👩\u{200D}👧\u{200D}👦"])
+        arguments: [
+            "❤️", "1️⃣", "👩\u{200D}🚀", "👩🏽\u{200D}🚀.png", "❤️\u{200D}🔥", "🤷\u{200D}♀️",
+            "👨\u{200D}👩\u{200D}👧\u{200D}👦",
+        ])
     func joinedEmoji(text: String) {
         #expect(Escape.visible(text) == text)
         #expect(DisplayWidth.of(String(text.prefix(1))) == 2)

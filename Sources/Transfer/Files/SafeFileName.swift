@@ -71,16 +71,23 @@ enum SafeFileName {
         return String(decoding: bytes[dot...], as: UTF8.self)
     }
 
-    /// Control characters, separators of lines, marks that turn the direction of writing or have no width, and what
-    /// stands for bytes that are no text.
+    /// Control characters, separators of lines, marks that turn the direction of writing, what has no picture of its own
+    /// (Default_Ignorable_Code_Point, UAX #44), and what stands for bytes that are no text.
     private static func isUnseen(_ scalar: Unicode.Scalar) -> Bool {
-        switch scalar.value {
-        case 0..<0x20, 0x7F..<0xA0, 0x061C, 0x180E, 0x200B...0x200F, 0x2028...0x202E, 0x2060...0x206F, 0xFEFF, 0xFFFD,
-            0xE0000...0xE007F:
-            true
-        default: false
+        if scalar.value < 0x7F { return scalar.value < 0x20 }
+        if scalar.properties.isDefaultIgnorableCodePoint { return true }
+        switch scalar.properties.generalCategory {
+        case .control, .lineSeparator, .paragraphSeparator: return true
+        // Signs over the digits or letters that follow have a picture (Prepended_Concatenation_Mark).
+        case .format: return !spanning.contains(scalar.value)
+        // The second is BRAILLE PATTERN BLANK.
+        default: return scalar.value == 0xFFFD || scalar.value == 0x2800
         }
     }
+
+    private static let spanning: Set<UInt32> = [
+        0x0600, 0x0601, 0x0602, 0x0603, 0x0604, 0x0605, 0x06DD, 0x070F, 0x0890, 0x0891, 0x08E2, 0x110BD, 0x110CD,
+    ]
 
     /// Names that Windows keeps for devices, with any suffix.
     private static func isDevice(_ name: String) -> Bool {
