@@ -208,4 +208,26 @@ struct DeniedNetworksTests {
         }
         #expect(proxy.connectionsAccepted == 0)
     }
+
+    @Test(
+        "A11: whatever notation names it, and by whichever way",
+        arguments: [
+            "127.0.0.2", "127.0.0.2.", "127.0.2.", "127.2", "127.2.", "2130706434", "2130706434.", "0x7f000002",
+            "0x7F.0.0.2.", "0x7f.2.", "0177.0.0.02", "0177.0.0.02.", "017700000002.", "[::ffff:127.0.0.2]",
+            "[::ffff:7f00:2]", "[64:ff9b::127.0.0.2]", "１２７.0.0.2", "127。0。0。2",
+        ], ["", "http", "socks4", "socks4a", "socks5", "socks5h"])
+    func notations(host: String, by way: String) async throws {
+        let proxy = try ScriptedServer([:])
+        let manager = try manager(Self.second, Resolver.system) {
+            if !way.isEmpty { $0.proxy = "\(way)://127.0.0.1:\(proxy.port)" }
+        }
+        let inner = try ScriptedServer(host: 2, ["/f": [.serve(resource)]])
+        for scheme in ["http", "https", "ftp", "sftp"] {
+            let error = await error("\(scheme)://u:p@\(host):\(inner.port)/f", by: manager)
+            // Without a proxy it may be no name that the system or libcurl knows.
+            let isUnknown = way.isEmpty && [.unknownHost, .resolverUnavailable, .invalidRequest].contains(error?.code)
+            #expect(error?.code == .addressNotAllowed || isUnknown, "\(scheme): \(error?.message ?? "none")")
+        }
+        #expect(inner.connectionsAccepted == 0 && proxy.connectionsAccepted == 0)
+    }
 }

@@ -16,6 +16,8 @@ struct IPNetworkTests {
             "127.0.0.1", "127.255.255.255", "[::ffff:127.0.0.1]", "::ffff:7f00:1", "::127.0.0.1", "::ffff:0:127.0.0.1",
             "64:ff9b::127.0.0.1", "64:ff9b::7f00:1", "64:ff9b:1::7f00:1", "64:ff9b:1:7f00:0:100::", "2002:7f00:1::",
             "2002:7f00:1:2:3:4:5:6", "0.0.0.0", "::", "::ffff:0.0.0.0", "64:ff9b::", "127.0.0.1.",
+            "127.1", "127.0.1.", "2130706433", "0x7f.1", "0X7F000001.", "0177.0.0.1", "017700000001.", "0x7f.0x.0.01",
+            "１２７.０．0。1", "127.٠.0.1",
         ])
     func denied(text: String) throws {
         #expect(Self.loopback.isReached(by: try address(text)))
@@ -30,6 +32,17 @@ struct IPNetworkTests {
         ])
     func allowed(text: String) throws {
         #expect(!Self.loopback.isReached(by: try address(text)))
+    }
+
+    @Test(
+        "A11: a name is no address",
+        arguments: [
+            "", ".", "a", "0x7g.1", "127.0.0.1.2", "127.0.0.256", "127.256.1.1", "4294967296", "08.1", "127..1",
+            "+127.1",
+            "127.1..", "127.0.0.1 x", "example.org", "1.2.3.4.example", "二.example",
+        ])
+    func namesAlone(text: String) {
+        #expect(IPAddress(host: text) == nil)
     }
 
     @Test("A11: the unspecified addresses count as both of the local host's")
@@ -64,7 +77,7 @@ struct IPNetworkTests {
         #expect(IPNetwork(ipv4: 0x7F00_0001, prefixLength: 8) == Self.loopback)
     }
 
-    @Test("names are no addresses", arguments: ["localhost", "", ".", "[", "[]", "127.0.0", "1.2.3.4.5", "12::3::4"])
+    @Test("names are no addresses", arguments: ["localhost", "", ".", "[", "[]", "1.2.3.4.5", "12::3::4"])
     func names(text: String) {
         #expect(IPAddress(host: text) == nil)
     }

@@ -28,7 +28,8 @@ struct IPAddress: Hashable, CustomStringConvertible {
         number = bytes.reduce(0) { $0 << 8 | UInt128($1) }
     }
 
-    /// - Parameter host: of a URL: an IPv6 address in brackets or without, with a zone or without.
+    /// - Parameter host: of a URL: an IPv6 address in brackets or without, with a zone or without; an IPv4 address in any
+    ///   notation that `inet_aton` knows, with a dot behind it or without.
     init?(host: String) {
         var text = Substring(host)
         if text.hasPrefix("["), text.hasSuffix("]") { text = text.dropFirst().dropLast() }
@@ -37,11 +38,14 @@ struct IPAddress: Hashable, CustomStringConvertible {
         text = text.prefix { $0 != "%" }
         let literal = String(text)
         var bytes = [UInt8](repeating: 0, count: 16)
-        let count = inet_pton(AF_INET, literal, &bytes) == 1 ? 4 : inet_pton(AF_INET6, literal, &bytes) == 1 ? 16 : 0
-        guard let address = bytes.withUnsafeBytes({ IPAddress(bytes: .init(rebasing: $0[..<count])) }) else {
+        if inet_pton(AF_INET6, literal, &bytes) == 1 {
+            guard let address = bytes.withUnsafeBytes(IPAddress.init(bytes:)) else { return nil }
+            self = address
+        } else if let number = LooseIPv4.number(of: literal) {
+            self.init(ipv4: number)
+        } else {
             return nil
         }
-        self = address
     }
 
     /// What a connection to the address may reach, itself first: the IPv4 addresses that it stands for, and the local
