@@ -160,7 +160,8 @@ package final class SFTPServer: Sendable {
     /// `allowingSHA1` not given, the two find no algorithm in common (`CURLE_FAILED_INIT`, 2).
     ///
     /// - Returns: the path of a home directory; the file is `.ssh/known_hosts` in it.
-    package func makeHome(knowing keys: [KeyPair]) throws -> String {
+    package func makeHome(knowing keys: [KeyPair], port: Int? = nil) throws -> String {
+        let port = port ?? self.port
         let home = "home-\(keys.map { $0.privateKey.split(separator: "/").last ?? "" }.joined(separator: "-"))"
         try directory.makeDirectory("\(home)/.ssh")
         let lines = keys.map { "[127.0.0.1]:\(port),[localhost]:\(port) \($0.line)\n" }

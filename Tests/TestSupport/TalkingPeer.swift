@@ -69,13 +69,15 @@ extension StreamSocket {
 
     /// Carries bytes both ways between this connection and a port, until both sides are done.
     ///
-    /// - Parameter pause: microseconds after each piece on the way there.
-    package borrowing func relay(to port: Int, pausing pause: UInt32 = 0) throws {
+    /// - Parameters:
+    ///   - pause: microseconds after each piece on the way there.
+    ///   - spoiled: how many bytes come from the port as they are; what follows is spoiled.
+    package borrowing func relay(to port: Int, pausing pause: UInt32 = 0, spoilingAfter spoiled: Int? = nil) throws {
         let other = try StreamSocket(port: port)
         let (here, there) = (descriptor, other.descriptor)
         let done = DispatchSemaphore(value: 0)
         try startThread {
-            copy(from: there, to: here)
+            copy(from: there, to: here, spoilingAfter: spoiled)
             done.signal()
         }
         copy(from: here, to: there, pausing: pause)
@@ -83,11 +85,17 @@ extension StreamSocket {
     }
 }
 
-private func copy(from source: Int32, to target: Int32, pausing pause: UInt32 = 0) {
+private func copy(from source: Int32, to target: Int32, pausing pause: UInt32 = 0, spoilingAfter spoiled: Int? = nil) {
     var buffer = [UInt8](repeating: 0, count: 65536)
+    var passed = 0
     while true {
         let count = recv(source, &buffer, buffer.count, 0)
-        guard count > 0, sendAll(target, buffer[..<count]) else { break }
+        guard count > 0 else { break }
+        if let spoiled, passed + count > spoiled {
+            for index in max(0, spoiled - passed)..<count { buffer[index] = ~buffer[index] }
+        }
+        passed += count
+        guard sendAll(target, buffer[..<count]) else { break }
         if pause > 0 { usleep(pause) }
     }
     shutdown(target, Int32(SHUT_WR))

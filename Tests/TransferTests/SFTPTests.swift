@@ -502,6 +502,21 @@ struct SFTPTests {
 
     // MARK: Servers that fail
 
+    @Test("a connection that is spoiled once the file is open is one that broke, and no directory")
+    func spoiled() async throws {
+        try server.publish(Resource(size: 1 << 20), as: "file")
+        let port = server.port
+        // Keys, login and what is said of the file take less; the first bytes of the file more.
+        let relay = try TalkingPeer { try $0.relay(to: port, spoilingAfter: 12_000) }
+        var request = request("/file")
+        request.url = request.url.replacing(":\(port)", with: ":\(relay.port)")
+        let home = try server.makeHome(knowing: server.hostKeys, port: relay.port)
+        request.hostKeys = .knownHosts(path: home + "/.ssh/known_hosts")
+        let error = try #require(await fixture.outcome(request).result.error)
+        #expect(error.code == .truncated, "\(error.message)")
+        #expect(error.message.contains("broke as") && !error.message.contains("directory"), "\(error.message)")
+    }
+
     @Test(
         "a server that falls silent ends in the stall timeout, before and after it proved itself",
         arguments: [true, false])

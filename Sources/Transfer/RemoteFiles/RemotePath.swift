@@ -120,8 +120,8 @@ struct RemotePath: Sendable, Equatable {
         return RemotePath(scheme: scheme, bytes: bytes[..<nameStart] + [UInt8(ascii: ".")] + name + tail)
     }
 
-    /// A path that the server finds where this one names a directory, and nowhere else.
-    var asDirectory: RemotePath { RemotePath(scheme: scheme, bytes: bytes + Array("/.".utf8)) }
+    /// What is listed where this path names a directory, and is found nowhere else.
+    var asDirectory: RemotePath { RemotePath(scheme: scheme, bytes: bytes + [UInt8(ascii: "/")]) }
 
     // MARK: Commands
 

@@ -6,9 +6,10 @@ extension TransferError {
     /// - Parameters:
     ///   - reply: the last one of an FTP server.
     ///   - bodyBegun: whether bytes of the file had come or gone.
+    ///   - isOpened: whether an SFTP server had opened the file, of which nothing came.
     ///   - isStoring: whether the file is sent.
     static func remote(
-        _ error: CurlError, file: RemoteFile, reply: FTPReply?, bodyBegun: Bool, isStoring: Bool
+        _ error: CurlError, file: RemoteFile, reply: FTPReply?, bodyBegun: Bool, isOpened: Bool, isStoring: Bool
     ) -> TransferError {
         let (host, path) = (file.host, file.path.text)
         let words = reply.map { ": it says \($0.code) \($0.text)" } ?? ""
@@ -66,6 +67,9 @@ extension TransferError {
                     + "algorithms that libssh2 lacks, such as RSA host keys alone")
         case 79 where bodyBegun:
             return TransferError(.truncated, "the SSH connection to \(host) broke, or it failed at \(path)")
+        case 79 where isOpened:
+            return TransferError(
+                .truncated, "the SSH connection to \(host) broke as \(path) was to come, or it failed to read it")
         case 79 where isStoring && error.message.firstRange(of: "Upload failed: Operation failed") != nil:
             return TransferError(
                 .permissionDenied, "\(host) does not take \(path): is it a directory, or is its directory read-only?")

@@ -160,6 +160,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
 
     func receive(_ bytes: UnsafeRawBufferPointer, of facts: RemoteFacts) -> BodyVerdict {
         do throws(TransferError) {
+            if case .suspecting = phase { throw isDirectory }
             if case .asking = phase { try begin(facts) }
             guard case .receiving(let facts) = phase else { return .refused }
             if file.isAhead {
@@ -195,7 +196,8 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
         case .asking, .receiving:
             if case .asking = phase, ending.isOfDirectory, let error = ending.error {
                 phase = .suspecting(error)
-                return exchange.begin(RemoteStep(work: .look, path: remote.path.asDirectory))
+                // To be found is not enough: some servers tidy the path up, and find a file there.
+                return exchange.begin(RemoteStep(work: .fetch(from: 0), path: remote.path.asDirectory))
             }
             do throws(TransferError) {
                 if let error = ending.error, !isWhole(in: error) {
@@ -277,14 +279,16 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
         }
     }
 
+    private var isDirectory: TransferError {
+        let words = "is a directory, and directories are not listed: name a file in it"
+        return TransferError(.permissionDenied, "\(remote.path.text) on \(remote.host) \(words)")
+    }
+
     /// - Parameter error: what asking for the file had ended in.
     private func suspected(_ ending: RemoteEnding, _ error: TransferError) {
-        if let error = exchange.failure { return broke(error) }
-        var error = error
-        if ending.error == nil {
-            let words = "is a directory, and directories are not listed: name a file in it"
-            error = TransferError(.permissionDenied, "\(remote.path.text) on \(remote.host) \(words)")
-        }
+        let isListed = ending.error == nil || ending.error?.message == isDirectory.message
+        if !isListed, let error = exchange.failure { return broke(error) }
+        let error = isListed ? isDirectory : error
         do throws(TransferError) {
             if try standIn(after: error) { return }
             throw error

@@ -431,9 +431,11 @@ final class RemoteExchange: ExchangeHandler {
         }
         // LIBSSH2_ERROR_KEX_FAILURE
         if error.code == 2, words.message.firstRange(of: " -5,") != nil, let refusal = check?.unmet { return refusal }
-        var isStoring = false
+        var (isStoring, isOpened) = (false, false)
         if case .store = step?.work { isStoring = true }
-        return .remote(words, file: file, reply: lastReply, bodyBegun: bodyBegun, isStoring: isStoring)
+        if case .fetch = step?.work { isOpened = file.scheme == .sftp && facts(exchange).size != nil }
+        return .remote(
+            words, file: file, reply: lastReply, bodyBegun: bodyBegun, isOpened: isOpened, isStoring: isStoring)
     }
 
     private var stalled: TransferError {
