@@ -36,6 +36,8 @@ struct UploadMaker {
         request.maximumRate = specification.limit
         // The server has acted on the request when it points elsewhere: what it shows there is for a person to look at.
         request.redirects = .followUnchanged
+        // A person named whom the file is for.
+        request.keepsBodyWithinOrigin = true
         request.method = specification.isForm || specification.method == "POST" ? .post : .put
         let body = try self.body(source, specification, path, &request)
         let success: [Int] = Array(200..<300) + (request.method == .post ? [301, 302, 303] : [303])

@@ -123,6 +123,22 @@ struct UploadTaskTests {
         #expect(server.requests().count == 1)
     }
 
+    @Test("A8: a file goes to no other server than the one that was named", arguments: ["PUT", "POST", "form"])
+    func redirectedAway(method: String) async throws {
+        let other = try ScriptedServer(["/in": [.status(201)]])
+        let server = try ScriptedServer(["/in": [.status(307, headers: ["Location: \(other.url("/in"))"])]])
+        let fixture = try await fixture()
+        let path = try fixture.directory.write("x", to: "a.bin")
+        let id = try await upload(path, server.url("/in"), in: fixture) { task in
+            if method == "form" { task.fileField = "f" } else { task.method = method }
+        }
+        let status = try await fixture.status(id, once: [.completed, .failed, .paused])
+        #expect(status.state == .failed && status.error?.code == .protocolNotAllowed)
+        let message = status.error?.message ?? ""
+        #expect(message.contains(":\(server.port)") && message.contains(":\(other.port)"), "\(message)")
+        #expect(other.connectionsAccepted == 0)
+    }
+
     @Test("a limit holds for an upload")
     func limit() async throws {
         let server = try ScriptedServer(["/in": [.status(201)]])

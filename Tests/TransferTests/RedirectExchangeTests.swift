@@ -79,4 +79,35 @@ struct RedirectExchangeTests {
         #expect(got.body == (becomesGet ? [] : body))
         if becomesGet { #expect(got.header("content-type") == nil && got.header("content-length") == nil) }
     }
+
+    @Test(
+        "A8: a body that is to stay with its server goes to no other, and one that stays behind holds up no redirect",
+        arguments: [301, 302, 303, 307, 308], [HTTPRequest.Method.post, .put, .patch])
+    func keptBody(status: Int, method: HTTPRequest.Method) async throws {
+        let server = try server(status)
+        let manager = try SessionManager(configuration: .test())
+        var request = TransferRequest(url: server.url("/f"), method: method)
+        request.keepsBodyWithinOrigin = true
+        let error = await manager.upload(.data([1, 2, 3]), with: request).outcome.error
+        if status == 303 || status < 303 && method == .post {
+            #expect(error == nil && other.requests().map(\.method) == ["GET"])
+            return
+        }
+        #expect(error?.code == .protocolNotAllowed && error.map { RetryClass($0) } == .never)
+        let words = "the server http://127.0.0.1:\(server.port) redirects (\(status)) what is sent to it to "
+        #expect(error?.message.hasPrefix(words + "http://127.0.0.1:\(other.port), ") == true, "\(error?.message ?? "")")
+        #expect(other.connectionsAccepted == 0)
+    }
+
+    @Test("a body that is to stay with its server follows it within its origin", arguments: [301, 302, 307, 308])
+    func keptBodyWithin(status: Int) async throws {
+        let server = try ScriptedServer([
+            "/f": [.status(status, headers: ["Location: /g"])], "/g": [.status(201)],
+        ])
+        let manager = try SessionManager(configuration: .test())
+        var request = TransferRequest(url: server.url("/f"), method: .put)
+        request.keepsBodyWithinOrigin = true
+        #expect(await manager.upload(.data([1, 2, 3]), with: request).outcome.head?.status == 201)
+        #expect(server.requests(for: "/g").first?.body == [1, 2, 3])
+    }
 }

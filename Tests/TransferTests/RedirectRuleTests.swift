@@ -47,6 +47,24 @@ struct RedirectRuleTests {
         #expect(next.headerFields[.authorization] == nil)
     }
 
+    @Test("the way up from http to https on one host is open to a body that is to stay there, and no other way is")
+    func keptBody() throws {
+        func follow(_ location: String) throws -> TransferRequest {
+            var request = TransferRequest(url: "http://example.org/in", method: .put)
+            request.keepsBodyWithinOrigin = true
+            return try RedirectRule.follow(
+                head(307, ["Location: \(location)"]), from: request, at: CurlURL(request.url),
+                protocols: RequestOptions.protocols
+            ).request
+        }
+        for location in ["/c", "http://EXAMPLE.org:80/c", "https://example.org/c", "https://example.org:8443/c"] {
+            #expect(try follow(location).method == .put)
+        }
+        for location in ["https://www.example.org/c", "http://example.org:8080/c", "//example.net/c"] {
+            #expect(throws: TransferError.self) { try follow(location) }
+        }
+    }
+
     @Test("A9: the way down from https to http is refused unless it was allowed")
     func downgrade() throws {
         #expect { try follow("http://example.org/c") } throws: { ($0 as? TransferError)?.code == .protocolNotAllowed }

@@ -67,6 +67,13 @@ public struct TransferRequest: Sendable {
         get { fields.value.redirects }
         _modify { yield &fields.value.redirects }
     }
+    /// Whether a redirect that asks for the very request again is refused where it leads to another origin, with
+    /// ``TransferError/Code/protocolNotAllowed``: so that a body stays with the server that it was meant for. The way up from
+    /// http to https on one host stays open. A redirect after which there is no body is followed as ever.
+    public var keepsBodyWithinOrigin: Bool {
+        get { fields.value.keepsBodyWithinOrigin }
+        _modify { yield &fields.value.keepsBodyWithinOrigin }
+    }
     /// Connections that a download may use at once. Others than the first are used where the answer has a length and a
     /// strong validator (RFC 9110, section 8.8.1), over HTTP/1.1, and within the session's
     /// ``SessionConfiguration/maximumConnectionsPerHost``.
@@ -177,6 +184,7 @@ public struct TransferRequest: Sendable {
         var maximumBodySize: Int64?
         var allowsDowngrade = false
         var redirects = RedirectPolicy.follow
+        var keepsBodyWithinOrigin = false
         var segments = Segments.automatic
         var mirrors: [String] = []
         var leavesFailingSource = false

@@ -34,6 +34,12 @@ enum RedirectRule {
         "content-digest", "repr-digest", "last-modified", "transfer-encoding", "expect",
     ]
 
+    /// Whether another server is reached, or one that may be: the way up from http to https leads to the same one.
+    private static func leadsAway(from url: CurlURL, to target: CurlURL) -> Bool {
+        if target.origin == url.origin { return false }
+        return !(url.scheme == "http" && target.scheme == "https" && target.host == url.host)
+    }
+
     /// - Returns: the request to make next.
     static func follow(
         _ head: ResponseHead, from request: TransferRequest, at url: CurlURL, protocols: String
@@ -57,6 +63,11 @@ enum RedirectRule {
         var next = request
         next.url = target.text
         next.method = method(after: head.status, of: request.method)
+        if request.keepsBodyWithinOrigin, next.method == request.method, leadsAway(from: url, to: target) {
+            let words = "the server \(url.origin) redirects (\(head.status)) what is sent to it to \(target.origin)"
+            throw TransferError(
+                .protocolNotAllowed, "\(words), which was not asked for: send it there yourself if that is right")
+        }
         if next.method != request.method {
             next.headerFields = HTTPFields(next.headerFields.filter { !aboutBody.contains($0.name.canonicalName) })
         }
