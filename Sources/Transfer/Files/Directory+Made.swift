@@ -1,9 +1,11 @@
 import CLinux
 import Glibc
 
-/// Which directories this process's user made for what was to lie in them, in an extended attribute of theirs.
+/// Directories that are made for what is to lie in them. That this process's user made one, an extended attribute of it
+/// says.
 extension Directory {
-    /// Only a process with `CAP_SYS_ADMIN` can set or see it (xattr(7)): nobody whom group or list lets write there.
+    /// The attribute's name. Only a process with `CAP_SYS_ADMIN` can set or see it (xattr(7)): nobody whom group or list
+    /// lets write there.
     fileprivate static let madeMark = "trusted.dld.made"
 
     /// Makes directories beneath this one, each in the one before, and marks them as made.
@@ -12,29 +14,46 @@ extension Directory {
     ///
     /// - Returns: the last, or this one without names; `nil` where somebody made one of them in the same moment.
     package func make(_ names: [String]) throws(TransferError) -> Directory? {
-        var parent = self
+        let made = try chain(of: names, marked: true)
+        return made.isWhole ? made.last : nil
+    }
+
+    /// Makes what is missing of a chain of directories beneath this one, and opens each.
+    ///
+    /// - Parameter isMarked: each is marked as made, and one that is there already ends the chain.
+    /// - Returns: the last directory of the chain, and whether it ended with the last name.
+    func chain(of names: [String], marked isMarked: Bool) throws(TransferError) -> (last: Directory, isWhole: Bool) {
+        var last = self
+        var isWhole = true
         var changed: [Directory] = []
         for name in names {
-            let path = parent.path(of: name)
-            var begun = timespec()
-            guard clock_gettime(CLOCK_REALTIME_COARSE, &begun) == 0 else { throw .file(errno, doing: "read the clock") }
-            let error = mkdirat(parent.descriptor.raw, name, 0o777) == 0 ? 0 : errno
+            let path = last.path(of: name)
+            let begun = isMarked ? try Self.moment() : 0
+            let error = mkdirat(last.descriptor.raw, name, 0o777) == 0 ? 0 : errno
             guard error == 0 || error == EEXIST else { throw .naming(error, doing: "make the directory \(path)") }
-            let raw = linux_openat_beneath(parent.descriptor.raw, name, O_RDONLY | O_DIRECTORY, 0)
+            let raw = linux_openat_beneath(last.descriptor.raw, name, O_RDONLY | O_DIRECTORY, 0)
             guard raw >= 0 else { throw .file(errno, doing: "open the directory \(path)") }
             let child = FileDescriptorOwner(raw)
-            guard error == 0 else {
-                for directory in changed { try directory.synchronize() }
-                return nil
+            if error == 0 {
+                changed.append(last)
+            } else if isMarked {
+                isWhole = false
+                break
             }
-            changed.append(parent)
-            parent = try Directory(descriptor: child, path: path)
-            try parent.noteMade(since: Int64(begun.tv_sec) &* 1_000_000_000 &+ Int64(begun.tv_nsec))
+            last = try Directory(descriptor: child, path: path)
+            if isMarked { try last.noteMade(since: begun) }
         }
         // The new entries must outlive a power cut as surely as the file that will lie in the last of them. All of them
         // are made first: the first of these calls mostly brings the others' to the disk too.
         for directory in changed { try directory.synchronize() }
-        return parent
+        return (last, isWhole)
+    }
+
+    /// Nanoseconds since 1970, of the clock that file systems go by.
+    private static func moment() throws(TransferError) -> Int64 {
+        var now = timespec()
+        guard clock_gettime(CLOCK_REALTIME_COARSE, &now) == 0 else { throw .file(errno, doing: "read the clock") }
+        return Int64(now.tv_sec) &* 1_000_000_000 &+ Int64(now.tv_nsec)
     }
 
     /// Notes that this process made it.

@@ -32,7 +32,7 @@ public final class Directory: Sendable {
             rootDescriptor = Glibc.open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         }
         guard rootDescriptor >= 0 else { throw .file(errno, doing: "open the directory \(root)") }
-        var owner = FileDescriptorOwner(rootDescriptor)
+        let owner = FileDescriptorOwner(rootDescriptor)
         // By bytes: a mark that combines with a slash makes one `Character` of both.
         let components = subdirectory.utf8.split(separator: UInt8(ascii: "/")).map { String(Substring($0)) }
             .filter { $0 != "." }
@@ -42,21 +42,7 @@ public final class Directory: Sendable {
         let whole = linux_openat_beneath(
             owner.raw, components.joined(separator: "/"), O_RDONLY | O_DIRECTORY, 0)
         if whole >= 0 { return try Directory(descriptor: FileDescriptorOwner(whole), path: path) }
-        var changed: [FileDescriptorOwner] = []
-        for name in components {
-            if mkdirat(owner.raw, name, 0o777) == 0 {
-                changed.append(owner)
-            } else if errno != EEXIST {
-                throw .naming(errno, doing: "make the directory \(path)")
-            }
-            let next = linux_openat_beneath(owner.raw, name, O_RDONLY | O_DIRECTORY, 0)
-            guard next >= 0 else { throw .file(errno, doing: "open the directory \(path)") }
-            owner = FileDescriptorOwner(next)
-        }
-        // The new entries must outlive a power cut as surely as the file that will lie in the last of them. All of them
-        // are made first: the first of these calls mostly brings the others' to the disk too.
-        for parent in changed { try synchronize(parent.raw, path) }
-        return try Directory(descriptor: owner, path: path)
+        return try Directory(descriptor: owner, path: root).chain(of: components, marked: false).last
     }
 
     /// As ``open(root:subdirectory:makesRoot:)``, but makes nothing.
