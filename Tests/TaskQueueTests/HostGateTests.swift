@@ -2,9 +2,9 @@ import TaskModel
 import TaskStore
 import TestSupport
 import Testing
-import Transfer
 
 @testable import TaskQueue
+@testable import Transfer
 
 @Suite("Hosts that nothing is started of")
 struct HostGateTests {
@@ -37,6 +37,38 @@ struct HostGateTests {
         gate.note(TransferError(.unreachable, "no way"), of: works[0], now: 7_000)
         gate.note(nil, of: works[0], now: 7_001)
         #expect(!gate.isClosed(works[0].hostMark, now: 7_001))
+        await fixture.queue.stop()
+    }
+
+    @Test("an ending speaks for the task's own host, not where another server or a proxy of its owner's brought it")
+    func witness() async throws {
+        let (fixture, works) = try await works()
+        let id = try await fixture.add("http://127.0.0.1:1/b") {
+            $0.paused = true
+            $0.proxy = "http://127.0.0.1:9"
+        }
+        let proxied = try #require(try fixture.store.work(for: id))
+        let refused = TransferError(.cannotConnect, "refused")
+        let here = refused.named(by: works[0].host)
+        let elsewhere = refused.named(by: works[1].host)
+        #expect(works[0].witness(of: nil) == .own && works[0].witness(of: refused) == .own)
+        #expect(works[0].witness(of: here) == .own && works[0].witness(of: elsewhere) == .other(works[1].host))
+        for error in [nil, refused, here, elsewhere] { #expect(proxied.witness(of: error) == .none) }
+
+        // A host that has answered may have all slots, one that did not no more than half of them.
+        let settings = QueueFixture.settings(downloads: fixture.downloads) { $0.activeTasks = 2 }
+        var chooser = TaskChooser(store: fixture.store, settings: settings)
+        let started = chooser.place(of: works[0], now: 0)
+        let place = try #require(started)
+        chooser.noteAnswer(of: place)
+        for error in [refused, here, elsewhere] {
+            chooser.note(error, of: proxied, now: 0)
+            #expect(chooser.slots.mayStart(works[0].hostMark))
+        }
+        chooser.note(elsewhere, of: works[0], now: 0)
+        #expect(chooser.slots.mayStart(works[0].hostMark))
+        chooser.note(refused, of: works[0], now: 0)
+        #expect(!chooser.slots.mayStart(works[0].hostMark))
         await fixture.queue.stop()
     }
 

@@ -2,8 +2,8 @@ import TaskModel
 import TaskStore
 import Transfer
 
-/// Which hosts no task is started of now, since they gave trouble or asked to be left alone; what waits behind them burns
-/// no attempt. A value without a clock: times are of one that no one sets.
+/// The hosts of which no task is started now, since they gave trouble or asked to be left alone; what waits behind them
+/// burns no attempt. A value without a clock: times are of one that no one sets.
 struct HostGate {
     private var standings: HostStandings
     /// Names of the hosts that are left alone, by ``TaskStore/ReadyTask/hostMark``.
@@ -23,28 +23,20 @@ struct HostGate {
 
     mutating func apply(_ policy: RetryPolicy) { standings.policy = policy }
 
-    /// A task's run ended.
-    ///
-    /// What a redirect, a mirror or a list of checksums led to fails for itself: the task's own host is not blamed, nor
-    /// may another host speak for it.
+    /// Takes in how a task's run ended; see ``TaskWork/witness(of:)``.
     ///
     /// - Parameter error: `nil` where it succeeded.
     mutating func note(_ error: TransferError?, of work: TaskWork, now: Milliseconds) {
-        // Of a proxy of its owner's the others know nothing: what it says of a host, or does not bring, is its own affair.
-        guard work.secrets.proxy == nil, work.record.specification.proxy == nil else {
-            if let host = names[work.hostMark] { _ = standings.note(.unknown, of: host, now: now) }
-            return
-        }
-        guard let origin = error?.origin, origin != work.host else {
-            return note(error, of: (work.hostMark, work.host), now: now)
-        }
+        let witness = work.witness(of: error)
+        guard witness != .own else { return note(error, of: (work.hostMark, work.host), now: now) }
         // Whether the own host is well again, another task may find out.
         if let host = names[work.hostMark] { _ = standings.note(.unknown, of: host, now: now) }
+        guard case .other(let origin) = witness else { return }
         note(error, of: (Mark.ofHost(origin), origin), isOwn: false, now: now)
     }
 
-    /// - Parameter isOwn: the tasks that wait for the host name it themselves. What another server led to is held back
-    ///   for as long as a failure is at most, and that does not outlive the daemon.
+    /// - Parameter isOwn: the tasks that wait for the host name it themselves. A host that another server led to is held
+    ///   back for as long as a failure is at most, and that does not outlive the daemon.
     private mutating func note(
         _ error: TransferError?, of place: (mark: Int64, host: String), isOwn: Bool = true, now: Milliseconds
     ) {
@@ -71,12 +63,12 @@ struct HostGate {
         if names.count > 2 * HostStandings.maximumHosts { names = names.filter { standings.knows($0.value) } }
     }
 
-    /// Bytes come from a host.
+    /// Takes in that bytes come from a host.
     mutating func noteBytes(of mark: Int64) {
         if let host = names[mark] { standings.noteBytes(of: host) }
     }
 
-    /// There is another network: what could not be reached may be now.
+    /// Takes in that there is another network: what could not be reached may be now.
     mutating func networkChanged() { unreachable.removeAll() }
 
     /// The wishes to be left alone that are to be written down.
@@ -87,13 +79,13 @@ struct HostGate {
         return requests.map { HostHold(mark: $0.key, host: $0.value.host, until: $0.value.until.addingClamped(offset)) }
     }
 
-    /// A host asked for it when another daemon ran, or this one did.
+    /// Takes up a wish that a host expressed when another daemon ran, or this one did.
     mutating func restore(_ hold: HostHold, offset: Milliseconds, now: Milliseconds) {
         standings.hold(hold.host, milliseconds: hold.until.subtractingClamped(offset).subtractingClamped(now), now: now)
         if standings.knows(hold.host) { names[hold.mark] = hold.host }
     }
 
-    /// A person wants the host asked now.
+    /// Opens a host that a person wants asked now.
     mutating func open(_ mark: Int64) {
         unreachable[mark] = nil
         requests[mark] = nil
@@ -112,13 +104,13 @@ struct HostGate {
         return standings.wait(of: host, now: now) > 0
     }
 
-    /// Those of which nothing may start now.
+    /// The hosts of which nothing may start now.
     func closed(now: Milliseconds) -> Set<Int64> {
         Set(names.lazy.filter { standings.wait(of: $0.value, now: now) > 0 }.map(\.key))
             .union(unreachable.lazy.filter { $0.value > now }.map(\.key))
     }
 
-    /// A task of the host starts: where it is the one to find out how the host is, all others wait for what it finds.
+    /// Takes in that a task of the host starts: where it is the one to find out how the host is, all others wait for what it finds.
     mutating func enter(_ mark: Int64, now: Milliseconds) {
         if let host = names[mark] { _ = standings.admit(to: host, now: now) }
     }

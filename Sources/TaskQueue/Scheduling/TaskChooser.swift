@@ -5,13 +5,13 @@ import Transfer
 /// Chooses what starts next, and keeps count of the places that are taken. What it lacks it reads from the store, by
 /// index: its cost does not grow with what is queued.
 struct TaskChooser {
-    /// What a task that runs holds of what others wait for.
+    /// The place that a task that runs holds, and others wait for.
     struct Place: Sendable, Equatable {
         var group: ReadyWindow.Group
         var hostMark: Int64
-        /// It did not wait for a slot.
+        /// Whether it started without waiting for a slot.
         var isBeyond: Bool
-        /// It went before everybody else's.
+        /// Whether it started before everybody else's.
         var isUrgent = false
     }
 
@@ -27,7 +27,7 @@ struct TaskChooser {
 
     /// Tasks read of one flow at a time, where there are not many flows.
     private static let readLimit = 512
-    /// And where there are, or where only what waits for no slot is looked for.
+    /// Tasks read where there are many flows, or where only what waits for no slot is looked for.
     private static let shortReadLimit = 64
     private static let urgentReadLimit = 8
     /// Owners, and flows of each, that are looked at together; where there are more they take turns.
@@ -49,7 +49,7 @@ struct TaskChooser {
     private var works: [TaskID: TaskWork] = [:]
     /// Tasks whose records are damaged: they hold up no other.
     private(set) var unreadable: Set<TaskID> = []
-    /// What is known of ready tasks may not be so any more.
+    /// Whether something may have changed since ready tasks were read.
     private var isStale = true
     /// Where the next reading of flows goes on, where there are more than are looked at together.
     private var nextOwner: UInt32?
@@ -66,7 +66,7 @@ struct TaskChooser {
         groups = FairShare(credit: settings.activeTasks)
     }
 
-    /// Something became ready, or is ready no longer, or is now something else.
+    /// Takes in that something became ready, or is ready no longer, or is now something else.
     mutating func invalidate() {
         isStale = true
         works.removeAll(keepingCapacity: true)
@@ -245,20 +245,20 @@ struct TaskChooser {
         slots.know(work.hostMark, name: work.host) { [settings] in settings.connections(ofHost: $0) }
     }
 
-    /// No byte came or went for a while, or one does again.
+    /// Takes in that no byte came or went for a while, or that one does again.
     mutating func setSilent(_ isSilent: Bool, _ place: Place) {
         slots.setSilent(isSilent, place.hostMark)
     }
 
     mutating func networkChanged() { gate.networkChanged() }
 
-    /// A person wants these hosts asked now.
+    /// Opens hosts that a person wants asked now.
     mutating func open(_ marks: Set<Int64>) {
         for mark in marks { gate.open(mark) }
         invalidate()
     }
 
-    /// What hosts asked for while another daemon ran.
+    /// Takes up what hosts asked for while another daemon ran.
     mutating func restore(_ holds: [HostHold], offset: Milliseconds, now: Milliseconds) {
         for hold in holds { gate.restore(hold, offset: offset, now: now) }
     }
@@ -266,16 +266,16 @@ struct TaskChooser {
     /// See ``HostGate/takeRequests(offset:)``.
     mutating func takeHolds(offset: Milliseconds) -> [HostHold] { gate.takeRequests(offset: offset) }
 
-    /// The host sends.
+    /// Takes in that the host sends.
     mutating func noteAnswer(of place: Place) {
         slots.set(place.hostMark, isAnswering: true)
         gate.noteBytes(of: place.hostMark)
     }
 
-    /// A run ended.
+    /// Takes in how a run ended.
     mutating func note(_ error: TransferError?, of work: TaskWork, now: Milliseconds) {
         gate.note(error, of: work, now: now)
-        if let origin = error?.origin, origin != work.host { return }
+        guard work.witness(of: error) == .own else { return }
         switch HostStandings.Outcome(error) {
         case .alive: slots.set(work.hostMark, isAnswering: true)
         case .failed: slots.set(work.hostMark, isAnswering: false)
