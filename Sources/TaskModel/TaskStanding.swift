@@ -3,9 +3,9 @@
 /// A value without I/O: events go in, the new standing or an ``IllegalTransition`` comes out.
 public struct TaskStanding: Sendable, Equatable {
     public private(set) var state: TaskState
-    /// Only while `waiting` or `paused`.
+    /// The cause of `waiting` or `paused`; `nil` in every other state.
     public private(set) var reason: TaskReason?
-    /// A waiting task becomes ready at this moment.
+    /// The moment at which a waiting task becomes ready.
     public private(set) var notBefore: Milliseconds?
 
     /// A task as it enters the queue.
@@ -47,17 +47,17 @@ public struct TaskStanding: Sendable, Equatable {
         case start
         case succeed
         case fail
-        /// Not now: `retry`, `scheduled`, `network`, `disk-full`, `disk`, `quota` or `dependency`.
+        /// Waits: for the reason `retry`, `scheduled`, `network`, `disk-full`, `disk`, `quota` or `dependency`.
         case park(TaskReason, until: Milliseconds?)
-        /// Not without a person: `auth`, `url-expired` or `source-changed`.
+        /// Needs a person: for the reason `auth`, `url-expired` or `source-changed`.
         case block(TaskReason)
         /// The time to wait is over, or the daemon ends while the task runs.
         case release
-        /// What it was to follow ended without having completed, or is gone.
+        /// The task that it was to follow ended without having completed, or is gone.
         case abandon
         // A person's.
         case pause, resume, cancel, retry
-        /// What is asked for changes; where the task stands does not by that alone, see ``updated(by:now:)``.
+        /// A change to what is asked for; where the task stands does not by that alone, see ``updated(by:now:)``.
         case update
     }
 
@@ -77,6 +77,8 @@ public struct TaskStanding: Sendable, Equatable {
         case (.abandon, .waiting) where reason == .dependency: set(.failed)
 
         case (.pause, .queued), (.pause, .waiting), (.pause, .active): set(.paused, .user)
+        // Who pauses what waits for a person's help does not want it to go on with that help.
+        case (.pause, .paused) where reason != .user: set(.paused, .user)
         case (.pause, .paused): return false
         case (.resume, .paused), (.resume, .waiting): set(.queued)
         case (.resume, .queued), (.resume, .active): return false

@@ -46,7 +46,8 @@ struct TaskStandingTests {
             }
         case .paused:
             switch event {
-            case .pause, .update: .stays
+            case .pause: .becomes(.paused, .user)
+            case .update: .stays
             case .resume: .becomes(.queued)
             case .cancel: .becomes(.cancelled)
             default: .refused
@@ -94,6 +95,22 @@ struct TaskStandingTests {
             }
             #expect(outcome == Self.expected(event, in: state), "\(event) in \(state)")
             if outcome == .stays || outcome == .refused { #expect(after == before, "\(event) in \(state)") }
+        }
+    }
+
+    @Test("a pause holds what waits for a person's help, and changes nothing of what a person paused")
+    func pauseOfPaused() throws {
+        for reason in [TaskReason.auth, .urlExpired, .sourceChanged] {
+            var standing = TaskStanding()
+            try standing.apply(.start)
+            try standing.apply(.block(reason))
+            #expect(try standing.apply(.pause), "\(reason)")
+            #expect(standing == TaskStanding(paused: true), "\(reason)")
+            #expect(try !standing.apply(.pause), "\(reason)")
+            var changes = TaskChanges()
+            changes.url = "http://h/b"
+            changes.password = .set("p")
+            #expect(try standing.updated(by: changes, now: 1) == standing, "\(reason)")
         }
     }
 

@@ -131,4 +131,28 @@ struct TaskQueueSelectionUpdatesTests {
         _ = try await fixture.completed(id)
         #expect(server.requests().last?.header("authorization") == "Basic bWU6Z2VoZWlt")
     }
+
+    @Test("a pause holds a task that waits for a login, whatever login it gets, and a resume tells of the need again")
+    func pauseOfRefused() async throws {
+        let refusal = ScriptedAnswer.status(401, headers: ["WWW-Authenticate: Basic realm=\"r\""])
+        let server = try ScriptedServer(["/a": [refusal, refusal, .serve(body)]])
+        let fixture = try await QueueFixture()
+        let id = try await fixture.add(server.url("/a"))
+        #expect(try await fixture.status(id, once: [.paused]).reason == .auth)
+        #expect(try await fixture.queue.change(.pause, [id], by: QueueFixture.me).changed == 1)
+        #expect(try await fixture.queue.change(.pause, [id], by: QueueFixture.me).changed == 0)
+        #expect(try await fixture.status(id).reason == .user)
+        let last = try fixture.queue.lastEvent()
+        #expect(try await fixture.queue.change(.resume, [id], by: QueueFixture.me).changed == 1)
+        let told = try await fixture.status(id, once: [.paused], after: last)
+        #expect(told.reason == .auth && told.error?.code == .http(401))
+        _ = try await fixture.queue.change(.pause, [id], by: QueueFixture.me)
+        _ = try await fixture.queue.update(
+            id, by: changes { ($0.user, $0.password) = (.set("me"), .set("geheim")) }, for: QueueFixture.me)
+        let held = try await fixture.status(id)
+        #expect(held.state == .paused && held.reason == .user && server.requests().count == 2)
+        _ = try await fixture.queue.change(.resume, [id], by: QueueFixture.me)
+        _ = try await fixture.completed(id)
+        #expect(server.requests().count == 3)
+    }
 }
