@@ -4,8 +4,8 @@ import Transfer
 
 /// The bytes that each owner's downloads may take up, for the owners of those that run.
 ///
-/// What is written down of an owner's tasks is one number of the store's, read when her first download starts; what
-/// those that run take up beside it is counted here.
+/// The bytes that are written down of an owner's tasks are one number of the store's, read when her first download starts;
+/// the bytes that those that run take up beside it are counted here.
 struct OwnerAllowances {
     private final class Account {
         let allowance: StorageAllowance
@@ -31,7 +31,7 @@ struct OwnerAllowances {
         self.limit = limit
     }
 
-    /// Tasks were removed, or changed.
+    /// Takes in that tasks were removed, or changed.
     func invalidate() { for account in accounts.values { account.isStale = true } }
 
     /// Opens a download's share; where its size is known, takes all of that beforehand.
@@ -72,7 +72,7 @@ struct OwnerAllowances {
         account.isStale = false
     }
 
-    /// A download runs no longer.
+    /// Takes in that a download runs no longer.
     ///
     /// - Parameter bytes: that are written down of it.
     mutating func close(_ id: TaskID, of owner: UInt32, keeping bytes: Int64) {

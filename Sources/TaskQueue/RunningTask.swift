@@ -12,9 +12,9 @@ final class RunningTask {
     var manager: SessionManager
     var progress: TransferProgress
     let startedAt: Milliseconds
-    /// Of an upload that is under way.
+    /// The source of an upload that is under way.
     var source: SourceIdentity?
-    /// What a list of digests, or a Metalink, said of the file in this run.
+    /// The checksum that a list of digests, or a Metalink, gave for the file in this run.
     var foundChecksum: String?
     /// Why it is to end, once someone said so; the first order stands, unless a later one is stronger.
     var order: RunConclusion.Order?
@@ -33,9 +33,9 @@ final class RunningTask {
     var owesCheckpoint = false
     /// The store does not take what it came to, and is asked again and again.
     var cannotBeWritten = false
-    /// It counts among those that use the network.
+    /// Whether it counts among those that use the network.
     var holdsSlot = true
-    /// It was not to begin: its owner's downloads take up too much.
+    /// Whether it was refused a beginning: its owner's downloads take up too much.
     var neverBegan = false
     /// Bytes that are written down of it at its end.
     var keptBytes: Int64 = 0
@@ -75,7 +75,7 @@ final class RunningTask {
     /// Bytes received or sent, over all runs.
     var bytesFetched: Int64 { record.bytesFetched + progress.transferredBytes }
 
-    /// What is stored of it, with what is known at this moment laid over it.
+    /// The status that is stored of it, with what is known at this moment laid over it.
     func status(over stored: TaskRecord, at monotonic: Milliseconds) -> TaskStatus {
         var status = TaskStatus(stored)
         status.state = .active

@@ -13,7 +13,7 @@ package struct StorageUse: Sendable, Equatable {
 
     /// Bytes that one owner's may; `nil`: any number.
     package var limit: Int64?
-    /// Who has the most comes first.
+    /// The owners, the one with the most bytes first.
     package var owners: [Owner]
 }
 

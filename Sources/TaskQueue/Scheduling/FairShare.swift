@@ -1,9 +1,9 @@
-/// Who of several is next: who has the least running, and of those who have alike, who was served the longest ago.
+/// The choice of who is next: who has the least running, and of those who have alike, who was served the longest ago.
 ///
 /// Whoever comes anew may start ``credit`` before being held to the same number as the others: a few tasks beside
 /// thousands are done as soon as places become free, and who has thousands waits no longer for it than those few take.
 struct FairShare<Key: Hashable> {
-    /// Whoever's is smallest is next.
+    /// A claim to be next; the smallest wins.
     struct Claim: Comparable {
         fileprivate var running: Int
         /// The number of the last start.
@@ -46,7 +46,7 @@ struct FairShare<Key: Hashable> {
         shares[key]?.running -= 1
     }
 
-    /// Only these have something to start: those among the others that run nothing come anew when they come again.
+    /// Forgets all but these, which alone have something to start: those among the others that run nothing come anew when they come again.
     mutating func forgetIdle(but waiting: Set<Key>) {
         shares = shares.filter { $0.value.running > 0 || waiting.contains($0.key) }
     }

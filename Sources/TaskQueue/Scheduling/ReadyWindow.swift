@@ -7,7 +7,7 @@ import TaskStore
 /// priority come in turns. An urgent task, as far as its owner may have one more, goes before all that are not, and the
 /// owners of urgent ones come in turns too.
 struct ReadyWindow {
-    /// What tasks of one owner are grouped by.
+    /// The group that a task of an owner belongs to.
     struct Group: Hashable {
         var owner: UInt32
         var batch: String?
@@ -67,7 +67,7 @@ struct ReadyWindow {
         return queues.prefix(max(0, limit)).flatMap { $0.tasks.prefix(share).map(\.id) }
     }
 
-    /// What was read of a flow.
+    /// Takes in what was read of a flow.
     ///
     /// - Parameters:
     ///   - limit: as many were asked for.

@@ -1,8 +1,8 @@
 import TaskModel
 import Transfer
 
-/// Who may start: counts what runs by host, and what is urgent by owner, without knowing tasks or engine. Hosts go by their marks
-/// (``TaskStore/ReadyTask/hostMark``).
+/// Counts of what runs by host, and of what is urgent by owner, which say what may start; without tasks or engine. Hosts
+/// go by their marks (``TaskStore/ReadyTask/hostMark``).
 ///
 /// A slot is for a task that receives or sends. One that no byte has come from or gone to for a while lends its slot
 /// to tasks of other hosts, so that a host that accepts and never answers holds up nobody else; it goes on waiting all
@@ -31,7 +31,7 @@ struct SlotTable {
     private var answering: Set<Int64> = []
     private(set) var running = 0
     private var silent = 0
-    /// Those of them that did not wait for a slot.
+    /// Tasks among them that did not wait for a slot.
     private var beyond = 0
     /// Urgent tasks that run, by owner.
     private var urgent: [UInt32: Int] = [:]

@@ -7,9 +7,9 @@ import Synchronization
 public final class StorageAllowance: Sendable {
     fileprivate struct State {
         var limit: Int64?
-        /// What is there without a share.
+        /// Bytes that are there without a share.
         var kept: Int64
-        /// Of all shares together.
+        /// Bytes of all shares together.
         var held: Int64 = 0
 
         var used: Int64 { max(0, kept.addingCapped(held)) }
@@ -42,7 +42,7 @@ public final class StorageAllowance: Sendable {
     /// Bytes that can still be taken; `nil`: any number.
     public var room: Int64? { state.withLock { $0.room } }
 
-    /// What one download takes up.
+    /// Opens a share for one download.
     ///
     /// - Parameter bytes: that are there of its file, counted as ``kept`` so far.
     public func share(takingOver bytes: Int64 = 0) -> StorageShare {
@@ -54,7 +54,7 @@ public final class StorageAllowance: Sendable {
     }
 }
 
-/// What one download takes up of a ``StorageAllowance``; see ``DownloadTarget/share``.
+/// The bytes that one download takes up of a ``StorageAllowance``; see ``DownloadTarget/share``.
 public final class StorageShare: Sendable {
     private let allowance: StorageAllowance
     /// Written under the allowance's lock.
@@ -81,7 +81,7 @@ public final class StorageShare: Sendable {
         try change(to: wanted, ahead: ahead, shrinks: false)
     }
 
-    /// Its download is over.
+    /// Ends the share with its download.
     ///
     /// - Parameter kept: bytes that stay there of it.
     public func end(keeping kept: Int64) {
@@ -117,7 +117,7 @@ public final class StorageShare: Sendable {
 }
 
 extension Int64 {
-    /// What a server or a file says of sizes may be any number.
+    /// The sum, held within what there are numbers for: sizes that a server or a file tells may be any.
     fileprivate func addingCapped(_ other: Int64) -> Int64 {
         let (sum, isBeyond) = addingReportingOverflow(other)
         return isBeyond ? (other < 0 ? .min : .max) : sum
