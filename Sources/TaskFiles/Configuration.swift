@@ -112,6 +112,8 @@ package struct Configuration: Sendable, Equatable {
         package var tasksPerBatch: Int?
         /// Bytes that the parts and files of one owner's tasks may take up.
         package var bytesPerOwner: Int64?
+        /// Bytes that the records of one owner's tasks may take up in the database.
+        package var recordsPerOwner: Int64 = 1 << 30
     }
 
     package struct Retry: Sendable, Equatable {

@@ -13,6 +13,7 @@ enum ConfigurationKeys {
         [
             "active-tasks", "connections-per-task", "connections-per-host", "download-rate", "upload-rate",
             "tasks-per-owner", "tasks-per-batch", "bytes-per-owner",
+            "records-per-owner",
         ])
     static let retry = KeyTable(["attempts", "base-delay", "max-delay"])
     static let timeouts = KeyTable(["connect", "stall"])

@@ -71,7 +71,8 @@ package struct QueueSettings: Sendable, Equatable {
         hostConnections = HostTable(configuration.hosts.compactMapValues(\.connections))
         httpVersions = HostTable(configuration.hosts.compactMapValues { $0.httpVersion.map(Self.version) })
         quota = Quota(
-            tasksPerOwner: configuration.limits.tasksPerOwner, tasksPerBatch: configuration.limits.tasksPerBatch)
+            tasksPerOwner: configuration.limits.tasksPerOwner, tasksPerBatch: configuration.limits.tasksPerBatch,
+            recordsPerOwner: configuration.limits.recordsPerOwner)
         bytesPerOwner = configuration.limits.bytesPerOwner
         rates = TransferRates(
             download: configuration.limits.downloadRate, upload: configuration.limits.uploadRate)

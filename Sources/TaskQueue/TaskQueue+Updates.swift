@@ -70,7 +70,8 @@ extension TaskQueue {
         let write: @Sendable ([TaskID]) async -> Result<[TaskID: UpdateOutcome], StoreError> = { ids in
             do throws(StoreError) {
                 return .success(
-                    try await store.update(ids, by: changes, owner: caller.scope, now: now, judge: judge))
+                    try await store.update(
+                        ids, by: changes, owner: caller.scope, quota: settings.quota, now: now, judge: judge))
             } catch {
                 return .failure(error)
             }

@@ -21,9 +21,9 @@ package final class TaskQueue: Sendable {
     let placeGuard: PlaceGuard
     let passedSources: PassedSources
     private let clockWatch = Mutex<Task<Void, Never>?>(nil)
-    /// What sets have left is being deleted.
+    /// Whether the leavings of sets are being deleted.
     let isSweeping = Mutex(false)
-    /// Whoever moves or removes parts of tasks does so alone.
+    /// The turns of those who move or remove parts of tasks: each does so alone.
     let placesOfParts = Turnstile()
     /// When something was last heard of each set that is being put together, of a clock that no one sets.
     let openSets = Mutex<[Int64: Milliseconds]>([:])
@@ -315,7 +315,7 @@ package final class TaskQueue: Sendable {
         try stored { () throws(StoreError) in try store.waitingCauses(owner: caller.scope) }
     }
 
-    /// What the caller's downloads take up; for administrators, everyone's.
+    /// Bytes that the caller's downloads take up; for administrators, everyone's.
     package func storageUse(for caller: Caller) async throws(QueueError) -> StorageUse {
         try await stored { () async throws(StoreError) in try await scheduler.storageUse(owner: caller.scope) }
     }
@@ -383,6 +383,8 @@ package enum QueueError: Error, Sendable, Equatable {
         case .field: nil
         case .refused(let code, let message): (code, message)
         case .store(.full): (.diskFull, "\(StoreError.full)")
+        case .store(.nearlyFull(let free, let reserved)):
+            (.diskFull, "\(StoreError.nearlyFull(free: free, reserved: reserved))")
         case .store(.io(let message)): (.io, "\(StoreError.io(message))")
         case .store(.displaced(let message)): (.databaseLost, message)
         case .store(let error): (.internal, "\(error)")

@@ -1,16 +1,20 @@
 import GRDB
 import TaskModel
 
-/// How many tasks there may be, those that ended included. Judged in the commit that would make them more, so that no
-/// two at once go beyond it.
+/// Limits on tasks, those that ended included. They are judged in the commit that would make them more, so that no two at
+/// once go beyond it.
 package struct Quota: Sendable, Equatable {
     package var tasksPerOwner: Int
     /// `nil`: as many as the owner may have.
     package var tasksPerBatch: Int?
 
-    package init(tasksPerOwner: Int = .max, tasksPerBatch: Int? = nil) {
+    /// Bytes that the records of one owner's tasks may take up.
+    package var recordsPerOwner: Int64
+
+    package init(tasksPerOwner: Int = .max, tasksPerBatch: Int? = nil, recordsPerOwner: Int64 = .max) {
         self.tasksPerOwner = tasksPerOwner
         self.tasksPerBatch = tasksPerBatch
+        self.recordsPerOwner = recordsPerOwner
     }
 }
 
@@ -27,14 +31,20 @@ extension Database {
         }
     }
 
-    /// What sets of one owner hold that are not committed yet, all of them together, may not be more than the tasks.
+    /// Judges what sets of one owner hold that are not committed yet: all of them together may be as much as her tasks.
     func checkStaged(_ quota: Quota, of owner: UInt32) throws {
-        guard quota.tasksPerOwner < .max else { return }
+        guard quota.tasksPerOwner < .max || quota.recordsPerOwner < .max else { return }
         let staged = try firstRow(
-            "SELECT coalesce(sum(entries), 0) FROM staged_set WHERE owner = ? AND is_dropped = 0", [owner]
-        ) { try $0.int(0) }
-        guard let staged, staged > quota.tasksPerOwner else { return }
-        throw StoreError.quota(Self.excess(quota.tasksPerOwner, "one owner", "tasks-per-owner"))
+            """
+            SELECT coalesce(sum(entries), 0), coalesce(sum(bytes), 0) FROM staged_set
+            WHERE owner = ? AND is_dropped = 0
+            """, [owner]
+        ) { (entries: try $0.int(0), bytes: try $0.integer(1) as Int64) }
+        guard let staged else { return }
+        guard staged.entries <= quota.tasksPerOwner else {
+            throw StoreError.quota(Self.excess(quota.tasksPerOwner, "one owner", "tasks-per-owner"))
+        }
+        try quota.check(records: staged.bytes)
     }
 
     /// - Parameter batch: `nil`: all of them.

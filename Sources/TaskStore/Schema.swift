@@ -19,6 +19,7 @@ enum Schema {
         migrator.registerMigration("v7", foreignKeyChecks: .immediate, migrate: createFoundChecksums)
         migrator.registerMigration("v8", foreignKeyChecks: .immediate, migrate: createOwnerTotals)
         migrator.registerMigration("v9", foreignKeyChecks: .immediate, migrate: createOwnerBytes)
+        migrator.registerMigration("v10", foreignKeyChecks: .immediate, migrate: createOwnerRecords)
         return migrator
     }
 

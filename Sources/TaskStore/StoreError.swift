@@ -4,6 +4,8 @@ import GRDB
 package enum StoreError: Error, Sendable, Equatable {
     /// The file system of the state directory has no room left. Nothing of the call was kept.
     case full
+    /// The file system of the state directory has too little room left for more tasks, in bytes. What is there goes on.
+    case nearlyFull(free: Int64, reserved: Int64)
     /// The database's content contradicts itself.
     case corrupt(String)
     /// The database was written by a newer program; it was not touched.
@@ -35,6 +37,9 @@ extension StoreError: CustomStringConvertible {
         switch self {
         case .full:
             "the file system of the state directory is full; make room there and try again"
+        case .nearlyFull(let free, let reserved):
+            "the file system of the state directory is almost full: \(free / 1_024) KiB are free, and \(reserved / 1_024) KiB "
+                + "are kept for the tasks that are there; make room there and try again"
         case .corrupt(let message):
             "the database is damaged (\(message)); stop the daemon, keep a copy of dld.db and restore a backup"
         case .newer(let path, let schema):

@@ -64,6 +64,7 @@ extension Database {
         // Tasks that are not counted yet.
         var tally: (flow: Int64, state: TaskState, count: Int)?
         var ranges: [TaskRange] = []
+        var bytes: Int64 = 0
         try insert(tasks.indices, Self.insertion, columns: 19) { index, row in
             let id = first + Int64(index - tasks.startIndex)
             // Neighbours are mostly of one batch.
@@ -83,6 +84,7 @@ extension Database {
                 tally = (flow, standing.state, 0)
             }
             tally?.count += 1
+            bytes = bytes.addingClamped(tasks[index].rowBytes)
             row.bind(id)
             row.bind(Position.ofNew(id))
             row.bind(flow)
@@ -93,6 +95,7 @@ extension Database {
             row.bind(tasks[index].entry)
         }
         if let tally { try count(tally.count, tally.state, into: tally.flow) }
+        try addRecordBytes(bytes, of: owner)
         for (index, task) in tasks.enumerated() {
             let id = TaskID(first + Int64(index))
             if let secrets = task.secrets { try setSecrets(of: id, to: secrets) }

@@ -67,13 +67,17 @@ extension TaskStore {
     /// Adds tasks: all of them or none.
     ///
     /// - Returns: what became of each, in order; of two with one owner and key the second is `existing`.
-    /// - Throws: also ``StoreError/quota(_:)``.
+    /// - Throws: also ``StoreError/quota(_:)``, ``StoreError/nearlyFull(free:reserved:)``.
     package func add(
         _ tasks: [NewTask], quota: Quota = Quota(), now: Milliseconds
     ) async throws(StoreError) -> [AddOutcome] {
         let identity = identity
         return try await writes.perform(weight: tasks.count) { database in
-            let outcomes = try database.add(tasks, identity: identity, now: now)
+            let outcomes = try database.keepingRecords(
+                of: Set(tasks.lazy.map(\.owner)), within: quota, room: { try self.checkRoom() }
+            ) {
+                try database.add(tasks, identity: identity, now: now)
+            }
             let batches = Dictionary(grouping: tasks, by: \.owner).mapValues { tasks in
                 quota.tasksPerBatch == nil ? [] : Set(tasks.compactMap(\.specification.batch))
             }

@@ -55,12 +55,16 @@ extension TaskStore {
             if staged.batch == nil, try !database.hasStagedEntries(set) {
                 let free = fresh.prefix { $0.entry.key == nil }
                 rest = rest[free.endIndex...]
-                for range in try database.insert(free, owner: staged.owner, set: set, now: now) {
-                    try database.stage(range, set: set)
+                let ranges = try database.keepingRecords(of: [staged.owner], within: quota, room: {}) {
+                    try database.insert(free, owner: staged.owner, set: set, now: now)
                 }
+                for range in ranges { try database.stage(range, set: set) }
             }
             try database.stage(rest, set: set, batch: staged.batch)
-            try database.run("UPDATE staged_set SET entries = entries + ? WHERE id = ?", [fresh.count, set])
+            let bytes = rest.reduce(0 as Int64) { $0.addingClamped($1.stagedBytes) }
+            try database.run(
+                "UPDATE staged_set SET entries = entries + ?, bytes = bytes + ? WHERE id = ?",
+                [fresh.count, bytes, set])
             try database.checkStaged(quota, of: staged.owner)
             return staged.entries + fresh.count
         }
@@ -90,7 +94,7 @@ extension TaskStore {
     ///   - leaving: given ``SetOutcome/moved`` before the commit, where that is something: afterwards nothing would be
     ///     left that knows of what lies in the old directories. It may be called for a commit that then fails, and
     ///     once more for the next.
-    /// - Throws: ``StoreError/unknownSet(_:)``, ``StoreError/quota(_:)``.
+    /// - Throws: ``StoreError/unknownSet(_:)``, ``StoreError/quota(_:)``, ``StoreError/nearlyFull(free:reserved:)``.
     package func commitSet(
         _ set: Int64, owner: UInt32, prune: Bool, dryRun: Bool, quota: Quota = Quota(), now: Milliseconds,
         receipt: String? = nil,
@@ -100,8 +104,12 @@ extension TaskStore {
             let staged = try database.stagedSet(set, owner: owner)
             let application = SetApplication(set: set, owner: owner, batch: staged.batch, now: now)
             let batches = try quota.tasksPerBatch == nil ? [] : database.batches(ofSet: set)
+            // What is staged comes to the log and to the tables once more.
+            try self.checkRoom(for: staged.bytes.multipliedClamped(by: 2))
             let run = {
-                let outcome = try application.run(in: database, prune: prune)
+                let outcome = try database.keepingRecords(of: [owner], within: quota, room: {}) {
+                    try application.run(in: database, prune: prune)
+                }
                 if outcome.added > 0 { try database.check(quota, of: owner, batches: batches) }
                 return outcome
             }
@@ -159,11 +167,14 @@ extension TaskStore {
 extension Database {
     fileprivate func stagedSet(
         _ set: Int64, owner: UInt32?
-    ) throws -> (owner: UInt32, batch: String?, entries: Int) {
+    ) throws -> (owner: UInt32, batch: String?, entries: Int, bytes: Int64) {
         let found = try firstRow(
-            "SELECT owner, batch, entries FROM staged_set WHERE id = ? AND is_dropped = 0", [set]
+            "SELECT owner, batch, entries, bytes FROM staged_set WHERE id = ? AND is_dropped = 0", [set]
         ) { row in
-            (owner: try row.owner(0), batch: try row.textOrNil(1), entries: try row.int(2))
+            (
+                owner: try row.owner(0), batch: try row.textOrNil(1), entries: try row.int(2),
+                bytes: try row.integer(3) as Int64
+            )
         }
         guard let found, owner == nil || found.owner == owner else { throw StoreError.unknownSet(set) }
         return found

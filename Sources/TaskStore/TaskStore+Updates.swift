@@ -26,17 +26,20 @@ extension TaskStore {
     /// stored as.
     ///
     /// - Parameter owner: only this user's tasks are known; `nil`: everyone's.
+    /// - Throws: also ``StoreError/quota(_:)``, ``StoreError/nearlyFull(free:reserved:)`` where records become larger.
     package func update(
-        _ id: TaskID, by changes: TaskChanges, owner: UInt32?, now: Milliseconds, judge: @escaping Judge
+        _ id: TaskID, by changes: TaskChanges, owner: UInt32?, quota: Quota = Quota(), now: Milliseconds,
+        judge: @escaping Judge
     ) async throws(StoreError) -> UpdateOutcome {
-        try await update([id], by: changes, owner: owner, now: now, judge: judge)[id] ?? .unknown
+        try await update([id], by: changes, owner: owner, quota: quota, now: now, judge: judge)[id] ?? .unknown
     }
 
-    /// As ``update(_:by:owner:now:judge:)`` for each of `ids`, in one commit.
+    /// As ``update(_:by:owner:quota:now:judge:)`` for each of `ids`, in one commit: all of them or none.
     ///
     /// - Parameter ids: at most ``rowsInCommit``, so that no commit is long.
     package func update(
-        _ ids: [TaskID], by changes: TaskChanges, owner: UInt32?, now: Milliseconds, judge: @escaping Judge
+        _ ids: [TaskID], by changes: TaskChanges, owner: UInt32?, quota: Quota = Quota(), now: Milliseconds,
+        judge: @escaping Judge
     ) async throws(StoreError) -> [TaskID: UpdateOutcome] {
         let identity = identity
         return try await writes.perform(weight: ids.count) { database in
@@ -45,7 +48,13 @@ extension TaskStore {
                 switch try database.plan(id, changes, owner: owner, identity: identity, now: now, judge) {
                 case .failure(let reason): outcomes[id] = reason.outcome
                 case .success(let plan):
-                    if !plan.isEmpty { try database.carryOut(plan, now: now) }
+                    if !plan.isEmpty {
+                        try database.keepingRecords(
+                            of: [plan.head.owner], within: quota, room: { try self.checkRoom() }
+                        ) {
+                            try database.carryOut(plan, now: now)
+                        }
+                    }
                     outcomes[id] = plan.isEmpty ? .unchanged : .updated
                 }
             }
@@ -53,7 +62,7 @@ extension TaskStore {
         }
     }
 
-    /// What ``update(_:by:owner:now:judge:)`` would say at this moment; changes nothing.
+    /// What ``update(_:by:owner:quota:now:judge:)`` would say at this moment; changes nothing.
     package func judgeUpdate(
         _ id: TaskID, by changes: TaskChanges, owner: UInt32?, now: Milliseconds, judge: Judge
     ) throws(StoreError) -> UpdateOutcome {

@@ -17,9 +17,9 @@ package final class TaskStore: Sendable {
 
     /// Sets that one owner may be putting together at a time; beginning another forgets the oldest.
     package static let setsPerOwner = 8
-    /// Bytes to leave free on the database's disk while a set is put together, but no more than an eighth of it: with
-    /// none at all nothing can be paused, cancelled or removed any more, and no progress written down.
-    static let reservedSpace: Int64 = 16 << 20
+    /// Bytes to leave free on the database's disk when something is added, but no more than an eighth of it: with none at
+    /// all nothing can be paused, cancelled or removed any more, and no progress written down.
+    static let reservedSpace: Int64 = 64 << 20
 
     private let directory: String
     /// 8 hexadecimal digits made with the database; they stand in the names of part files.
@@ -124,13 +124,16 @@ package final class TaskStore: Sendable {
         }
     }
 
-    /// - Throws: ``StoreError/full`` where a set that grows would leave no room for what must be written later.
-    func checkRoom() throws(StoreError) {
+    /// - Parameter bytes: that are to be written.
+    /// - Throws: ``StoreError/nearlyFull(free:reserved:)`` where these would leave no room for what must be written later.
+    func checkRoom(for bytes: Int64 = 0) throws(StoreError) {
         var information = statvfs()
         guard statvfs(directory, &information) == 0 else { return }
-        let unit = UInt64(information.f_frsize)
-        let reserved = min(UInt64(Self.reservedSpace), UInt64(information.f_blocks) * unit / 8)
-        guard UInt64(information.f_bavail) * unit >= reserved else { throw .full }
+        let unit = Int64(clamping: information.f_frsize)
+        let whole = Int64(clamping: information.f_blocks).multipliedClamped(by: unit)
+        let free = Int64(clamping: information.f_bavail).multipliedClamped(by: unit)
+        let reserved = min(Self.reservedSpace, whole / 8)
+        guard free.subtractingClamped(bytes) >= reserved else { throw .nearlyFull(free: free, reserved: reserved) }
     }
 
     /// What keeps the store from taking anything, and what helps; `nil` where nothing does.

@@ -96,6 +96,40 @@ struct DiskRoomTests {
         try await disk.unmount()
     }
 
+    @Test("F14, A31: where the state disk is almost full nothing is added, and what is there goes on to its end")
+    func reserve() async throws {
+        let place = try TemporaryDirectory()
+        let state = try place.makeDirectory("state")
+        // An eighth of it is kept.
+        let disk = try await Mount.tmpfs(at: state, bytes: 32 * mebibyte)
+        let resource = Resource(size: 3 * mebibyte)
+        let server = try ScriptedServer(["/f": [.drip(resource, after: mebibyte, bytesPerSecond: 1 << 20)]])
+        let daemon = try await DaemonProcess.started(Self.retries, stateDirectory: state)
+        let id = try await daemon.add(server.url("/f"))
+        let held = try await daemon.add("--paused", server.url("/held"))
+        try await daemon.state(of: id, "to begin") { $0.bytesDone > 0 }
+        var information = statvfs()
+        try #require(statvfs(state, &information) == 0)
+        let free = Int64(information.f_bavail) * Int64(information.f_frsize)
+        try Resource(size: free - 3 * mebibyte).write(to: "\(state)/ballast")
+        let url = server.url("/more")
+        for (arguments, input) in [(["add", url], ""), (["add", "--input", "-"], url)] {
+            let refused = try await daemon.dlctl(arguments, input: input)
+            #expect(refused.status == .exited(1) && refused.error.contains("almost full"), "\(refused.error)")
+        }
+        let grown = try await daemon.dlctl("set", "\(held)", "--header", "A: \(String(repeating: "b", count: 1_000))")
+        #expect(grown.status == .exited(1) && grown.error.contains("almost full"), "\(grown.error)")
+        #expect(try daemon.tasks().map(\.id).sorted() == [id, held])
+        #expect(try await daemon.settled(id).state == .completed)
+        #expect(resource.difference(fromFileAt: daemon.path("f")) == nil)
+        #expect(try await daemon.dlctl("cancel", "\(held)").succeeded)
+        #expect(try await daemon.dlctl("remove", "\(held)").succeeded)
+        #expect(unlink("\(state)/ballast") == 0)
+        try await expectOthersRun(daemon)
+        try await daemon.terminate()
+        try await disk.unmount()
+    }
+
     @Test("F15: a file that cannot fit is refused before a byte of it is taken", .needsLoopDevices)
     func early() async throws {
         let resource = Resource(size: 12 * mebibyte)

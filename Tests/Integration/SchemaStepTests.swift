@@ -103,6 +103,8 @@ struct SchemaStepTests {
         Cut(schema: "v1", call: "pwrite64", file: "dld.db", occurrence: 20),
         Cut(schema: "v2", call: "fdatasync", file: "dld.db", occurrence: 1),
         Cut(schema: "v7", call: "fdatasync", file: "dld.db-wal", occurrence: 1),
+        Cut(schema: "v9", call: "pwrite64", file: "dld.db-wal", occurrence: 40),
+        Cut(schema: "v9", call: "fdatasync", file: "dld.db-wal", occurrence: 1),
     ]
 
     private static let kinds: [(call: String, file: String, occurrences: StrideTo<Int>)] = [
@@ -114,7 +116,7 @@ struct SchemaStepTests {
 
     private static var longCuts: [Cut] {
         var cuts: [Cut] = []
-        for schema in ["v1", "v2", "v5", "v7", "v8"] {
+        for schema in ["v1", "v2", "v5", "v7", "v8", "v9"] {
             for (call, file, occurrences) in kinds {
                 cuts += occurrences.map { Cut(schema: schema, call: call, file: file, occurrence: $0) }
             }
@@ -173,7 +175,7 @@ struct SchemaStepTests {
         for name in ["dld.db", "dld.db-wal"] where exists("\(daemon.stateDirectory)/\(name)") {
             try FileManager.default.copyItem(atPath: "\(daemon.stateDirectory)/\(name)", toPath: copy.file(name))
         }
-        let sql = "SELECT max(identifier) FROM grdb_migrations"
+        let sql = "SELECT identifier FROM grdb_migrations ORDER BY CAST(substr(identifier, 2) AS INTEGER) DESC LIMIT 1"
         return try await run(["sqlite3", copy.file("dld.db"), sql]).lines.first ?? ""
     }
 

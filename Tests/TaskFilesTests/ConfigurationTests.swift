@@ -22,6 +22,7 @@ struct ConfigurationTests {
         #expect(configuration.limits.connectionsPerTask == .auto)
         #expect(configuration.limits.connectionsPerHost == 16)
         #expect(configuration.limits.tasksPerOwner == 1_000_000 && configuration.limits.bytesPerOwner == nil)
+        #expect(configuration.limits.recordsPerOwner == 1_073_741_824)
         #expect(configuration.retry.attempts == 10)
         #expect(configuration.retry.baseDelay == 1_000)
         #expect(configuration.retry.maxDelay == 600_000)
@@ -39,7 +40,7 @@ struct ConfigurationTests {
             "downloads: {directory: /srv/d, roots: [/srv/d, '/srv/e f'], on-conflict: skip}",
             "uploads:", "  roots:", "    - /srv/u",
             "limits: {active-tasks: 3, connections-per-task: 4, connections-per-host: 5, tasks-per-owner: 6,",
-            "  bytes-per-owner: 2G}",
+            "  bytes-per-owner: 2G, records-per-owner: 3M}",
             "retry: {attempts: 7, base-delay: 500ms, max-delay: 6h}",
             "timeouts: {connect: 1.5s, stall: 2m}",
             "disk: {min-free: 0, max-size: 1.5G}",
@@ -61,6 +62,7 @@ struct ConfigurationTests {
         expected.limits.connectionsPerHost = 5
         expected.limits.tasksPerOwner = 6
         expected.limits.bytesPerOwner = 2_147_483_648
+        expected.limits.recordsPerOwner = 3_145_728
         expected.retry.attempts = 7
         expected.retry.baseDelay = 500
         expected.retry.maxDelay = 21_600_000

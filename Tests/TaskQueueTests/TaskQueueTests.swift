@@ -165,6 +165,32 @@ struct TaskQueueTests {
         _ = try await fixture.add("http://h/a") { $0.paused = true }
     }
 
+    @Test("A31: a user's records are as large as allowed, and neither a new task nor a change makes them larger")
+    func recordQuota() async throws {
+        let fixture = try await QueueFixture { $0.quota.recordsPerOwner = 2_000 }
+        let id = try await fixture.add("http://h/a") { $0.paused = true }
+        let large = "X: " + String(repeating: "y", count: 2_000)
+        func expectRefusal(_ body: () async throws -> Void) async {
+            await #expect {
+                try await body()
+            } throws: {
+                let refusal = ($0 as? QueueError)?.refusal
+                return refusal?.code == .quota && refusal?.message.contains("limits.records-per-owner") == true
+            }
+        }
+        await expectRefusal { _ = try await fixture.add("http://h/b") { $0.headers = [large] } }
+        var changes = TaskChanges()
+        changes.headers = .set([large])
+        await expectRefusal { _ = try await fixture.queue.update(id, by: changes, for: QueueFixture.me) }
+        await expectRefusal { _ = try await fixture.queue.update([id], by: changes, for: QueueFixture.administrator) }
+        var entry = TaskSpecification(url: "http://h/c")
+        entry.headers = [large]
+        await expectRefusal { _ = try await fixture.queue.apply([entry], batch: "b", by: QueueFixture.me) }
+        #expect(try await fixture.status(id).state == .paused)
+        #expect(try fixture.store.recordBytes(of: 1000) < 500)
+        _ = try await fixture.add("http://h/d") { $0.paused = true }
+    }
+
     @Test("A14, A35: another user's tasks are not there")
     func owners() async throws {
         let server = try ScriptedServer(["/a": [.hang]])

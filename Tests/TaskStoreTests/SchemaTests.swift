@@ -122,4 +122,31 @@ struct SchemaTests {
         _ = try await store.remove([TaskID(2), TaskID(3), TaskID(4)], owner: nil, now: 9)
         #expect(try store.keptBytes(of: 1000) == 5)
     }
+
+    @Test("of the ninth schema, the bytes of tasks' records are summed for each owner")
+    func fromNinth() async throws {
+        let directory = try TemporaryDirectory()
+        let pool = try DatabasePool(path: directory.file("dld.db"))
+        try Schema.migrator.migrate(pool, upTo: "v9")
+        try await pool.write { database in
+            try database.execute(
+                sql: """
+                    INSERT INTO flow (id, owner, failed) VALUES (1, 1000, 2), (2, 1001, 1);
+                    INSERT INTO task (kind, url, output, path, priority, state, owner, created_at, flow) VALUES
+                    ('download', 'https://a.example/1', 'ä', '/ä', 1, 'failed', 1000, 1, 1),
+                    ('download', 'https://a.example/2', NULL, NULL, 1, 'failed', 1000, 1, 1),
+                    ('download', 'https://a.example/3', NULL, NULL, 1, 'failed', 1001, 1, 2);
+                    INSERT INTO task_secret (task_id, json) VALUES (2, '{"user":"u"}');
+                    INSERT INTO task_resume (task_id, data) VALUES (2, x'7B7D');
+                    INSERT INTO event (at, type, task_id, owner, state) VALUES (1, 'added', 1, 1000, 'queued');
+                    """)
+        }
+        try pool.close()
+        let fixture = try StoreFixture(in: directory)
+        let store = fixture.store
+        #expect(try store.recordBytes(of: 1000) == 19 + 2 + 3 + 19 + 12 + 2)
+        #expect(try store.recordBytes(of: 1001) == 19)
+        _ = try await store.remove([TaskID(2)], owner: nil, now: 9)
+        #expect(try store.recordBytes(of: 1000) == 19 + 2 + 3)
+    }
 }

@@ -1,0 +1,78 @@
+import GRDB
+import TaskModel
+
+/// The statements about what the records of owners' tasks take up. Each goes by the owner's number alone.
+enum OwnerRecordsSQL {
+    static let sum = "SELECT records FROM owner_total WHERE owner = ?"
+    static let add = """
+        INSERT INTO owner_total (owner, records) VALUES (?, ?)
+        ON CONFLICT (owner) DO UPDATE SET records = \(Schema.changedRecords("+ excluded.records"))
+        """
+}
+
+extension FreshTask {
+    /// Bytes of the texts in the task's row.
+    var rowBytes: Int64 { entry.bytes.addingClamped(Int64(path?.utf8.count ?? 0)) }
+
+    /// Bytes of all of it, as it is staged.
+    var stagedBytes: Int64 {
+        rowBytes.addingClamped(Int64(entry.batch?.utf8.count ?? 0)).addingClamped(Int64(secrets?.utf8.count ?? 0))
+            .addingClamped(Int64(pieceHashes?.hashes.count ?? 0))
+    }
+}
+
+extension StoredEntry {
+    /// Bytes of the texts in the columns.
+    fileprivate var bytes: Int64 {
+        [url, output, directory, key, specification].reduce(0 as Int64) { $0.addingClamped(Int64($1?.utf8.count ?? 0)) }
+    }
+}
+
+extension TaskStore {
+    /// Bytes that the records of an owner's tasks take up.
+    package func recordBytes(of owner: UInt32) throws(StoreError) -> Int64 {
+        try read { try $0.recordBytes(of: owner) }
+    }
+}
+
+extension Database {
+    fileprivate func recordBytes(of owner: UInt32) throws -> Int64 {
+        try firstRow(OwnerRecordsSQL.sum, [owner]) { try $0.integer(0) } ?? 0
+    }
+
+    /// Adds up what tasks bring that were inserted.
+    func addRecordBytes(_ bytes: Int64, of owner: UInt32) throws {
+        try run(OwnerRecordsSQL.add, [owner, bytes])
+    }
+
+    /// Performs `body`, and refuses it where it makes an owner's records larger than they may be.
+    ///
+    /// What makes them no larger is taken even where they are too large already.
+    ///
+    /// - Parameter room: judges whether the disk has room for more; asked where some are larger than before.
+    /// - Throws: ``StoreError/quota(_:)``, and what `room` throws. The caller undoes what was written.
+    func keepingRecords<Value>(
+        of owners: Set<UInt32>, within quota: Quota, room: () throws -> Void, _ body: () throws -> Value
+    ) throws -> Value {
+        let before = try owners.sorted().map { (owner: $0, bytes: try recordBytes(of: $0)) }
+        let value = try body()
+        for (owner, bytes) in before {
+            let grown = try recordBytes(of: owner)
+            guard grown > bytes else { continue }
+            try quota.check(records: grown)
+            try room()
+        }
+        return value
+    }
+}
+
+extension Quota {
+    /// - Throws: ``StoreError/quota(_:)``.
+    func check(records bytes: Int64) throws(StoreError) {
+        guard bytes > recordsPerOwner else { return }
+        throw .quota(
+            "the records of one owner's tasks (URLs, header fields, cookies, forms and so on) may take up "
+                + "\(recordsPerOwner) bytes, and this would make them \(bytes); remove some, or raise "
+                + "limits.records-per-owner")
+    }
+}
