@@ -76,6 +76,7 @@ class Auditor(threading.Thread):
                 self.ledger.violation("doubled", f"{entry.token} is {entry.id} and {number}")
             self._judge(entry, task, begun)
             entry.state, entry.reason = task["state"], task["reason"]
+            entry.error = (task["error"] or {}).get("code")
         for entry in self.ledger.all():
             if entry not in seen and not entry.is_refused and entry.removal_asked_at is None and (
                     entry.acknowledged_at is not None and entry.acknowledged_at < begun):
@@ -267,6 +268,13 @@ class Auditor(threading.Thread):
         """Whether a part beneath a place that both daemons use is this one's."""
         return f".dld-{self.world.identity()}-" in path
 
+    def wrong_file(self, entry, path):
+        """Returns what is wrong with the file of a removed task; None where it is whole."""
+        digest, size = digest_of(path)
+        if digest in self._digests(entry):
+            return None
+        return f"{path} of {entry.token}, which was removed, has {size} bytes that were never served"
+
     def _stranger(self, path, finished):
         token = TOKEN.search(os.path.basename(path))
         is_shared = os.path.basename(path).startswith("same-")
@@ -283,10 +291,8 @@ class Auditor(threading.Thread):
             return []
         if entry.removed_at is not None and not entry.deletes_file:
             # It had completed before, and its file stays.
-            digest, size = digest_of(path)
-            if digest not in self._digests(entry):
-                return [f"{path} of {entry.token}, which was removed, has {size} bytes that were never served"]
-            return []
+            text = self.wrong_file(entry, path)
+            return [text] if text else []
         return [f"{path} of {entry.token} ({entry.state}) lies there"]
 
 

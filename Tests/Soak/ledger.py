@@ -64,6 +64,8 @@ class Entry:
     completed_path: object = None
     state: object = None
     reason: object = None
+    # The code of what ails it.
+    error: object = None
 
     @property
     def is_known(self):
@@ -79,6 +81,12 @@ class Entry:
     def has_failed_rightly(self):
         """Whether it ended as it had to."""
         return self.must_fail and self.state == "failed"
+
+    def told(self):
+        """Returns what its owner asked of it, for whoever asks why it has not come to its end."""
+        return {"token": self.token, "wish": self.wish.value, "state": self.state, "batch": self.batch,
+                "is standing": self.is_standing, "must fail": self.must_fail, "codes": sorted(self.codes),
+                "removal asked": self.removal_asked_at is not None, "removed": self.removed_at is not None}
 
     def wants(self, wish):
         """Notes what is asked for from now on."""

@@ -454,7 +454,8 @@ class Soak:
                     user.let_everything_go_on()
             time.sleep(1)
         for task in rest:
-            world.ledger.violation("not at its end", f"{BOUND} s after the storm: {task}")
+            entry = world.ledger.by_id.get(task["id"])
+            world.ledger.violation("not at its end", f"{BOUND} s after the storm: {task}; {entry and entry.told()}")
         for path in self._undropped(world):
             world.ledger.violation("dropped and lost", f"{path} still lies there")
         world.write_evidence("open", [task["id"] for task in rest[:10]])
@@ -556,6 +557,8 @@ def keep(place, target):
     os.makedirs(target, exist_ok=True)
     for name in ("evidence", "samples", "struck", "steady", "chaos", "http", "https", "http2", "ftp", "ftps", "sftp"):
         source = os.path.join(place, name)
+        # What an earlier run left there, a log of a database above all, does not go with this one's.
+        shutil.rmtree(os.path.join(target, name), ignore_errors=True)
         if os.path.exists(source):
             subprocess.run(
                 ["rsync", "-a", "--exclude", "disk", "--exclude", "disk.image", source, target] if shutil.which("rsync")

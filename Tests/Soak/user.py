@@ -36,6 +36,8 @@ class User(threading.Thread):
         self.batches = {}
         self.unapplied = []
         self.unkeyed = []
+        # Tasks whose removal nobody answered, or that it was refused for the moment.
+        self.unremoved = []
         self.actions = {
             self.add: 20, self.add_file: 4, self.add_set: 3, self.apply: 4, self.drop: 2, self.upload: 7,
             self.pause_resume: 8, self.filtered: 5, self.cancel: 3, self.retry: 3, self.remove: 4, self.set: 7,
@@ -190,6 +192,8 @@ class User(threading.Thread):
                 value, is_sure = self.json([command, *wishes.as_words(task, papers)], FINE)
                 papers.remove()
                 if is_sure and value is not None:
+                    if entry.is_passed:
+                        self.world.usage.note("source.receive")
                     ledger.acknowledge(entry, value["ids"][0])
                     return
             time.sleep(1)
@@ -411,7 +415,11 @@ class User(threading.Thread):
             value = value if isinstance(value, dict) else None
         else:
             words = [verb, *map(str, numbers), *(["--delete-file"] if delete_file else [])]
+            lost = verb in ("resume", "retry") and any(entry.error == "source-lost" for entry in entries)
             value, _ = self.json(words)
+            if lost and value is not None:
+                # dlctl passes them anew.
+                self.world.usage.note("source.receive", "source.attach")
             if value is not None and "errors" not in value:
                 value = None
         if value is None:
@@ -520,28 +528,70 @@ class User(threading.Thread):
             return
         for entry in entries:
             entry.removal_asked_at, entry.deletes_file = time.monotonic(), delete_file
+        self.remove_again()
         changed, _ = self._select("remove", entries, delete_file=delete_file)
         for entry in changed:
-            entry.removed_at = time.monotonic()
-            path = entry.completed_path
-            if path is None or entry.shares_name:
+            self._forget(entry)
+        self.unremoved += [entry for entry in entries if entry.removed_at is None]
+
+    def remove_again(self):
+        """Removes what may have been removed: of whose removal there was no answer. Else its file would lie there for
+        ever, and the small disk be full of such files after an hour."""
+        asked, self.unremoved = self.unremoved, []
+        for delete_file in (False, True):
+            entries = [entry for entry in asked if entry.deletes_file == delete_file]
+            if not entries:
                 continue
-            if delete_file:
-                if os.path.exists(path):
-                    self.world.ledger.violation("file not deleted", f"{path} of {entry.token}")
+            value = self.call("task.remove", {
+                "ids": [entry.id for entry in entries], **({"deleteFile": True} if delete_file else {})})
+            if not isinstance(value, dict):
+                self.unremoved += entries
                 continue
-            if entry.is_checked and not os.path.exists(path):
-                self.world.ledger.violation("file gone", f"{path} of {entry.token} after its removal")
-                continue
-            try:
-                with acting_as(self.uid, dlctl.GROUP_ID):
-                    os.unlink(path)
-            except OSError as error:
-                if os.path.dirname(path) == self.world.daemon.downloads:
-                    # Of everybody's directory, which is sticky here: the daemon's own.
-                    os.unlink(path)
+            refused = {error["id"]: error for error in value["errors"]}
+            for entry in entries:
+                error = refused.get(entry.id)
+                if error is None or error["code"] == "unknown-task":
+                    self._forget(entry)
                 else:
-                    self.world.ledger.violation("not hers", f"{path}: {error}")
+                    self.world.report.note(f"removal refused: {error['code']}")
+                    self.unremoved.append(entry)
+
+    def _forget(self, entry):
+        """Looks what a removal left, and deletes the file that it leaves to the owner."""
+        entry.removed_at = time.monotonic()
+        if entry.kind != "download" or entry.shares_name:
+            return
+        path, violation = entry.completed_path, self.world.ledger.violation
+        if path is None:
+            # It completed unseen perhaps, and its file stays then; it has to be whole.
+            for path in [os.path.join(place, name) for place in entry.place for name in entry.names]:
+                if os.path.exists(path) and not entry.deletes_file:
+                    text = self.world.auditor.wrong_file(entry, path)
+                    if text:
+                        violation("rubbish", text)
+                    else:
+                        self._unlink(path)
+            return
+        if entry.deletes_file:
+            if os.path.exists(path):
+                violation("file not deleted", f"{path} of {entry.token}")
+            return
+        if entry.is_checked and not os.path.exists(path):
+            violation("file gone", f"{path} of {entry.token} after its removal")
+            return
+        self._unlink(path)
+
+    def _unlink(self, path):
+        """Deletes an own file."""
+        try:
+            with acting_as(self.uid, dlctl.GROUP_ID):
+                os.unlink(path)
+        except OSError as error:
+            if os.path.dirname(path) == self.world.daemon.downloads:
+                # Of everybody's directory, which is sticky here: the daemon's own.
+                os.unlink(path)
+            else:
+                self.world.ledger.violation("not hers", f"{path}: {error}")
 
     def set(self):
         """Changes what tasks ask for."""
@@ -803,6 +853,7 @@ class User(threading.Thread):
 
     def let_everything_go_on(self):
         """Resumes what is paused, and takes back what failed though it need not have."""
+        self.remove_again()
         stuck = []
         for entry in self.mine(among=lambda entry: not entry.is_completed):
             if entry.state == "failed" and not entry.must_fail or entry.wish == Wish.UNSURE and entry.state == "cancelled":
@@ -814,11 +865,16 @@ class User(threading.Thread):
         # dlctl opens files anew that the daemon has lost with its last process.
         passed = [str(entry.id) for entry in paused if entry.is_passed]
         if passed:
-            self.say(["resume", *passed])
+            lost = any(entry.is_passed and entry.error == "source-lost" for entry in paused)
+            _, is_sure = self.say(["resume", *passed])
+            if lost and is_sure:
+                self.world.usage.note("source.receive", "source.attach")
         if paused:
             self.call("task.resume", {"ids": [entry.id for entry in paused if not entry.is_passed]})
         if stuck:
-            self.call("task.retry", {"ids": [entry.id for entry in stuck]})
+            result = self.call("task.retry", {"ids": [entry.id for entry in stuck]})
+            for error in result["errors"] if isinstance(result, dict) else [{"code": str(result)[:100]}]:
+                self.world.report.note(f"not taken back at the end: {error['code']}")
         for _ in range(20):
             waiting = self.mine(among=lambda entry: entry.login and not entry.is_completed)
             if not waiting:
