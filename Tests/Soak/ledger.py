@@ -31,7 +31,7 @@ class Entry:
     # Of a download: the directory beneath which it has to lie, and what its name may be.
     place: str = ""
     names: object = None
-    # Its URL leads to a Metalink.
+    # Its URL leads to a Metalink, or a list of digests goes with it: it has to keep it.
     is_described: bool = False
     # Of an upload: whether dlctl opens its file for the daemon.
     is_passed: bool = False

@@ -94,6 +94,8 @@ class Wishes:
             task["cookies"] = f"127.0.0.1\tFALSE\t/\tFALSE\t0\tsoak\t{token}\n"
         elif kind == "sums":
             task["checksumURL"] = task["url"]
+            # The list names the file of this URL alone.
+            entry.is_described = True
             task["url"] = self.world.chaos.url(f"f/{size}/{token}.bin")
             task.pop("checksum", None)
         elif kind == "meta":
