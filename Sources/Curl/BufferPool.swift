@@ -12,32 +12,62 @@ package final class BufferPool {
     /// Bytes of free buffers that are kept of each size, and buffers that are kept at least.
     private static let keptBytes = 1 << 20
     private static let keptBuffers = 16
+    /// Returned buffers of a size after which those go that nobody has needed meanwhile.
+    static let turn = 128
 
-    /// Free buffers, those of the smallest size first.
-    private var free: [[UnsafeMutableRawBufferPointer]]
+    /// The free buffers of one size.
+    private struct Shelf {
+        var free: [UnsafeMutableRawBufferPointer] = []
+        /// Buffers that were never taken since the turn began.
+        var idle = 0
+        /// Buffers that have come back since the turn began.
+        var returned = 0
+    }
+
+    /// Those of the smallest size first.
+    private var shelves: [Shelf]
 
     package init() {
-        free = Array(repeating: [], count: Self.sizeClass(of: Self.bufferSize) + 1)
+        shelves = Array(repeating: Shelf(), count: Self.sizeClass(of: Self.bufferSize) + 1)
     }
 
     deinit {
-        for buffer in free.joined() { buffer.deallocate() }
+        for shelf in shelves { for buffer in shelf.free { buffer.deallocate() } }
     }
+
+    /// Free buffers of all sizes.
+    var freeCount: Int { shelves.reduce(0) { $0 + $1.free.count } }
 
     /// - Parameter count: bytes to make room for; more than the largest buffer has are not met.
     package func take(_ count: Int = bufferSize) -> UnsafeMutableRawBufferPointer {
         let sizeClass = Self.sizeClass(of: count)
-        return free[sizeClass].popLast() ?? .allocate(byteCount: Self.size(of: sizeClass), alignment: 16)
+        guard let buffer = shelves[sizeClass].free.popLast() else {
+            return .allocate(byteCount: Self.size(of: sizeClass), alignment: 16)
+        }
+        shelves[sizeClass].idle = min(shelves[sizeClass].idle, shelves[sizeClass].free.count)
+        return buffer
     }
 
     /// - Parameter buffer: one of a pool's.
     package func give(_ buffer: UnsafeMutableRawBufferPointer) {
         let sizeClass = Self.sizeClass(of: buffer.count)
-        if free[sizeClass].count < max(Self.keptBuffers, Self.keptBytes / buffer.count) {
-            free[sizeClass].append(buffer)
+        if shelves[sizeClass].free.count < max(Self.keptBuffers, Self.keptBytes / buffer.count) {
+            shelves[sizeClass].free.append(buffer)
         } else {
             buffer.deallocate()
         }
+        shelves[sizeClass].returned += 1
+        if shelves[sizeClass].returned >= Self.turn { endTurn(of: sizeClass) }
+    }
+
+    /// Frees the buffers that lay idle for the whole turn: what many transfers needed at once, once, is not kept for ever.
+    private func endTurn(of sizeClass: Int) {
+        // The last one is taken first: those that lay idle come first.
+        let idle = shelves[sizeClass].idle
+        for buffer in shelves[sizeClass].free.prefix(idle) { buffer.deallocate() }
+        shelves[sizeClass].free.removeFirst(idle)
+        shelves[sizeClass].idle = shelves[sizeClass].free.count
+        shelves[sizeClass].returned = 0
     }
 
     /// The number of the smallest size that has room for so many bytes, or of the largest size.

@@ -34,7 +34,7 @@ package struct QueueClock: Sendable {
     package static let system = QueueClock(
         now: { milliseconds(CLOCK_REALTIME) },
         monotonic: { milliseconds(CLOCK_MONOTONIC) },
-        sleep: { try? await Task.sleep(for: .milliseconds($0)) },
+        sleep: { await CancellableSleep.sleep($0) },
         settings: { ClockSettings.stream() })
 
     private static func milliseconds(_ clock: clockid_t) -> Milliseconds {

@@ -380,7 +380,7 @@ package actor Scheduler {
             if task.order == .release { becomesReady = true }
             for waiter in task.waiters { waiter.resume() }
         }
-        heap.note(running.count)
+        heap.note(running.count, ended: ids.count)
         eventsWritten()
         if !places.isEmpty { downloadsEnded(places) }
         if becomesReady { chooser.invalidate() }

@@ -43,4 +43,39 @@ struct BufferPoolTests {
         #expect(largest.count == BufferPool.bufferSize)
         pool.give(largest)
     }
+
+    @Test("buffers that many needed at once go once fewer do; the one that is in use stays")
+    func fewer() {
+        let pool = BufferPool()
+        let buffers = (0..<16).map { _ in pool.take() }
+        for buffer in buffers { pool.give(buffer) }
+        #expect(pool.freeCount == 16)
+        // The turn in which all were out, and one in which a single one was.
+        var last: UnsafeMutableRawPointer?
+        for _ in 0..<2 * BufferPool.turn {
+            let buffer = pool.take()
+            last = buffer.baseAddress
+            pool.give(buffer)
+        }
+        #expect(pool.freeCount == 1)
+        let kept = pool.take()
+        #expect(kept.baseAddress == last)
+        pool.give(kept)
+    }
+
+    @Test("buffers that are needed again and again stay")
+    func steady() {
+        let pool = BufferPool()
+        let addresses = Set(
+            (0..<8).map { _ in pool.take() }.map { buffer in
+                defer { pool.give(buffer) }
+                return UInt(bitPattern: buffer.baseAddress)
+            })
+        for _ in 0..<BufferPool.turn {
+            let buffers = (0..<8).map { _ in pool.take() }
+            #expect(Set(buffers.map { UInt(bitPattern: $0.baseAddress) }) == addresses)
+            for buffer in buffers { pool.give(buffer) }
+        }
+        #expect(pool.freeCount == 8)
+    }
 }

@@ -45,4 +45,17 @@ struct HeapLevelTests {
         #expect(!level.isPending)
         #expect(looks(at: 0) == nil)
     }
+
+    @Test("once a minute where few tasks run at a time, but many one after the other")
+    mutating func oneAfterTheOther() {
+        for _ in 0..<HeapLevel.many { level.note(3, ended: 1) }
+        #expect(level.isPending)
+        #expect(looks(at: 3, upTo: 2 * HeapLevel.interval) == HeapLevel.interval)
+        #expect(!level.isPending)
+        #expect(looks(at: 3, upTo: 2 * HeapLevel.interval) == nil)
+        level.note(3, ended: HeapLevel.many)
+        #expect(looks(at: 3) == 1)
+        level.note(3, ended: HeapLevel.many - 1)
+        #expect(looks(at: 3, upTo: 2 * HeapLevel.interval) == nil)
+    }
 }
