@@ -67,8 +67,12 @@ package final class WakeUp: Sendable {
     }
 
     /// As ``wait()``, but for so many milliseconds at most.
-    package func wait(atMost milliseconds: Int32) {
+    ///
+    /// - Returns: whether a signal came.
+    @discardableResult package func wait(atMost milliseconds: Int32) -> Bool {
         var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        if poll(&entry, 1, milliseconds) > 0 { wait() }
+        guard poll(&entry, 1, milliseconds) > 0 else { return false }
+        wait()
+        return true
     }
 }

@@ -4,7 +4,7 @@ import SystemPackage
 
 /// What a ``TransferLoop``'s thread owns. Not `Sendable`: it never leaves that thread.
 package final class LoopCore {
-    let multi: MultiHandle
+    var multi: MultiHandle
     private let poll: EventPoll
     private let wakeUp: WakeUp
     private(set) var exchanges: [Int: Exchange] = [:]
@@ -21,7 +21,7 @@ package final class LoopCore {
     package private(set) var now = MonotonicTime.now()
 
     /// When libcurl wants to be called though no socket is ready.
-    private var curlDeadline: MonotonicTime?
+    var curlDeadline: MonotonicTime?
     private var stallCheck: MonotonicTime?
     /// When the wait of this turn is to end at the latest; `nil`: whenever something comes.
     private var waitEnd: MonotonicTime?
@@ -40,6 +40,11 @@ package final class LoopCore {
     }
 
     private var registrations: [Registration] = []
+    /// When the last exchange ended, and the timer that asks how long ago that is.
+    var idleSince = MonotonicTime.now()
+    var idleTimer: Int?
+    /// Milliseconds without an exchange after which connections are closed.
+    let idlePatience: Int64
     /// What libcurl failed at for all its transfers, until they are ended for it.
     var fault: CurlError?
     /// Handles that libcurl did not let go of within a callback, each with whoever owns it.
@@ -48,19 +53,17 @@ package final class LoopCore {
     /// Idle connections kept for the next request.
     static let idleConnections = 128
 
-    init(wakeUp: WakeUp, faults: LoopFaults = LoopFaults()) throws {
+    init(wakeUp: WakeUp, faults: LoopFaults = LoopFaults(), idlePatience: Int64 = 60_000) throws {
+        self.idlePatience = idlePatience
         self.wakeUp = wakeUp
         self.faults = faults
         multi = try MultiHandle()
         poll = try EventPoll()
         Watchman.shared?.watch(mark)
-        multi.setMaximumIdleConnections(Self.idleConnections)
         guard poll.add(wakeUp.descriptor, mask: LINUX_EPOLLIN, tag: Self.wakeUpTag) else {
             throw Errno(rawValue: 12)
         }
-        let context = Unmanaged.passUnretained(self).toOpaque()
-        try CurlError.check(ccurl_multi_set_socket_callback(multi.raw, Self.socketChanged, context))
-        try CurlError.check(ccurl_multi_set_timer_callback(multi.raw, Self.timerChanged, context))
+        try attach(multi)
     }
 
     /// Buffers for the bodies that arrive on this loop.
@@ -125,7 +128,10 @@ package final class LoopCore {
 
     func end(_ exchange: Exchange, _ ending: ExchangeEnding) {
         exchanges[exchange.id] = nil
-        if exchanges.isEmpty { watchDeadline = nil }
+        if exchanges.isEmpty {
+            watchDeadline = nil
+            noteIdle()
+        }
         exchange.hasEnded = true
         remove(exchange.easy.raw, of: exchange)
         exchange.handler.exchangeDidEnd(exchange, ending)
@@ -288,7 +294,7 @@ package final class LoopCore {
 
     // MARK: What libcurl asks for
 
-    private static let socketChanged: curl_socket_callback = { easy, socket, what, context, _ in
+    static let socketChanged: curl_socket_callback = { easy, socket, what, context, _ in
         guard let context else { return 0 }
         Unmanaged<LoopCore>.fromOpaque(context)._withUnsafeGuaranteedRef { core in
             core.register(socket, what)
@@ -324,7 +330,7 @@ package final class LoopCore {
         return registrations[index].isRegistered && registrations[index].mask & LINUX_EPOLLIN != 0
     }
 
-    private static let timerChanged: curl_multi_timer_callback = { _, milliseconds, context in
+    static let timerChanged: curl_multi_timer_callback = { _, milliseconds, context in
         guard let context else { return 0 }
         Unmanaged<LoopCore>.fromOpaque(context)._withUnsafeGuaranteedRef { core in
             // 0 means at the next turn: acting here would recurse.

@@ -3,7 +3,8 @@ import Synchronization
 
 /// A thread with its libcurl multi handle: the only one that touches it and the exchanges on it.
 ///
-/// Others post work to it. An idle loop sleeps in epoll without a deadline.
+/// Others post work to it. An idle loop sleeps in epoll without a deadline, once a
+/// minute has passed and its connections are closed.
 package final class TransferLoop: Sendable {
     package typealias Work = (LoopCore) -> Void
 
@@ -15,15 +16,19 @@ package final class TransferLoop: Sendable {
     private let inbox = Mutex(Inbox())
     private let wakeUp: WakeUp
 
-    /// - Parameter faults: counts what the watchdog finds.
+    /// - Parameters:
+    ///   - faults: counts what the watchdog finds.
+    ///   - idlePatience: milliseconds without an exchange after which its connections are closed.
     /// - Throws: where the system has no thread, no descriptor or no libcurl to give.
-    package init(name: String = "dld-loop", faults: LoopFaults = LoopFaults()) throws {
+    package init(name: String = "dld-loop", faults: LoopFaults = LoopFaults(), idlePatience: Int64 = 60_000) throws {
         try CurlLibrary.initialise()
         wakeUp = try WakeUp(counting: false)
         // Delegates, validators and handlers run here too.
         let started = SystemThread.start(name: name, stack: SystemThread.largeStack) { [self] in
             // Made here, so that it never belongs to another thread.
-            guard let core = try? LoopCore(wakeUp: wakeUp, faults: faults) else { return fail() }
+            guard let core = try? LoopCore(wakeUp: wakeUp, faults: faults, idlePatience: idlePatience) else {
+                return fail()
+            }
             core.run { self.take() }
         }
         guard started else { throw Errno.resourceTemporarilyUnavailable }

@@ -2,8 +2,8 @@ import Synchronization
 
 /// Threads for calls that block: `getaddrinfo`, `fdatasync`.
 ///
-/// A thread is made when work arrives and none is free, up to a limit; one that has no work sleeps in the
-/// kernel and costs no wake-up.
+/// A thread is made when work arrives and none is free, up to a limit. One that has no work sleeps in the kernel, and
+/// ends after a minute of that.
 package final class WorkerThreads: Sendable {
     private struct State {
         var work: [@Sendable () -> Void] = []
@@ -16,11 +16,18 @@ package final class WorkerThreads: Sendable {
     private let name: String
     private let limit: Int
     private let stack: Int
+    /// Milliseconds for which a thread waits for work.
+    private let patience: Int32
     private let wakeUp: WakeUp?
     private let state = Mutex(State())
 
-    /// - Parameter stack: bytes for each.
-    package init(name: String, limit: Int, stack: Int = SystemThread.smallStack) {
+    /// - Parameters:
+    ///   - stack: bytes for each.
+    ///   - patience: milliseconds for which a thread waits for work before it ends.
+    package init(
+        name: String, limit: Int, stack: Int = SystemThread.smallStack, patience: Int32 = 60_000
+    ) {
+        self.patience = patience
         self.name = name
         self.limit = limit
         self.stack = stack
@@ -76,8 +83,15 @@ package final class WorkerThreads: Sendable {
     private func run(_ wakeUp: WakeUp) {
         while true {
             state.withLock { $0.idle += 1 }
-            wakeUp.wait()
-            state.withLock { $0.idle -= 1 }
+            let isSignalled = wakeUp.wait(atMost: patience)
+            let ends = state.withLock { state in
+                state.idle -= 1
+                // What was posted meanwhile counts on this thread.
+                guard !isSignalled, state.next == state.work.count else { return false }
+                state.threads -= 1
+                return true
+            }
+            if ends { return }
             if let work = take() {
                 work()
             } else if state.withLock({ $0.stopped }) {

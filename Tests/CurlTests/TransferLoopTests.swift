@@ -61,6 +61,23 @@ struct TransferLoopTests {
         #expect(try await switchesWhileIdle() <= 1)
     }
 
+    @Test("a loop without work closes its connections after a while, and makes new ones when it has some again")
+    func idleConnections() async throws {
+        let server = try ScriptedServer(["/f": [.serve(Resource(size: 1000))]])
+        let loop = try TransferLoop(name: "test-close", idlePatience: 100)
+        defer { loop.stop() }
+        for round in 1...3 {
+            #expect(await loop.fetch(server.url("/f")).ending == "finished")
+            #expect(server.connectionsAccepted == round)
+            try await eventually(that: "the connection is closed") { server.connectionsOpen == 0 }
+        }
+        // The pause between two exchanges has to be one without an end.
+        let patient = try TransferLoop(name: "test-keep")
+        defer { patient.stop() }
+        for _ in 1...3 { #expect(await patient.fetch(server.url("/f")).ending == "finished") }
+        #expect(server.connectionsAccepted == 4)
+    }
+
     @Test("a stop does what was posted before, ends exchanges as cancelled, and then the thread")
     func stop() async throws {
         let server = try ScriptedServer(["/hang": [.hang]])

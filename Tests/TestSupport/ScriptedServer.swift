@@ -86,6 +86,9 @@ package final class ScriptedServer: Sendable {
     /// Connections accepted so far.
     package var connectionsAccepted: Int { state.withLock { $0.accepted } }
 
+    /// Connections that nobody has closed.
+    package var connectionsOpen: Int { state.withLock { $0.connections.count } }
+
     /// Refuses connections from now on and cuts those that are open.
     package func stop() {
         let wasRunning = state.withLock { state in
