@@ -51,7 +51,8 @@ struct OwnersTests {
         #expect(own.succeeded, "\(own)")
         let input = try daemon.directory.write(String(repeating: server.url("/f") + "\n", count: 40), to: "list.txt")
         #expect(chmod(input, 0o644) == 0)
-        #expect(try await dlctl(Self.one, daemon, "add", "--wait", "--input", input).succeeded)
+        let list = try await dlctl(Self.one, daemon, "add", "--wait", "--input", input)
+        #expect(list.succeeded, "\(list)")
         func count(_ owner: UInt32) throws -> Int { try daemon.tasks().filter { $0.owner == owner }.count }
         try await eventually(that: "the other's history is as long as it may be") { try count(Self.one) == 5 }
         #expect(try count(Self.other) == 2)
