@@ -94,7 +94,8 @@ final class TaskWaiter {
                 if wasSeen { try follow(client) }
                 if pending.isEmpty, !unread.isEmpty {
                     swap(&pending, &unread)
-                    try look(client).forEach { end($0, .removed) }
+                    // What the history has no more has completed all the same.
+                    try look(client).forEach { end($0, .completed) }
                 }
             } catch {
                 try recover(from: error)
@@ -239,7 +240,12 @@ final class TaskWaiter {
             pending.remove(id)
             unread.insert(id)
         case .completed, .failed, .cancelled, .paused, .removed:
-            if let task = try client.taskIfKnown(id) { note(task) } else { end(id, .removed) }
+            if let task = try client.taskIfKnown(id) {
+                note(task)
+            } else {
+                // The history may have no more of it.
+                end(id, event.type == .completed ? .completed : .removed)
+            }
         case .added, .updated, .resumed, .waiting, .retried, .gap: break
         }
     }

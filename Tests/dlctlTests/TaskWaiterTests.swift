@@ -126,6 +126,20 @@ private final class FakeSource: TaskSource {
             ])
     }
 
+    @Test("a task that was heard to complete has completed, though it is no longer in the history")
+    func completedAndForgotten() throws {
+        let source = FakeSource()
+        source.tasks[TaskID(1)] = sampleTask(1, .active)
+        source.tasks[TaskID(2)] = sampleTask(2, .active)
+        let other = [TaskID(2): sampleTask(2, .active)]
+        source.script.append(.event(TaskEvent(sequence: 1, at: 0, type: .completed, id: TaskID(1)), other))
+        source.change(to: sampleTask(2, .completed), .completed)
+        let waiter = waiter([1, 2], source)
+        try waiter.run()
+        #expect(waiter.conclude(), "\(reports.failures)")
+        #expect(waiter.settled.map(\.id) == [TaskID(2)])
+    }
+
     @Test("a task that its user paused is waited for")
     func pausedByUser() throws {
         let source = FakeSource()
