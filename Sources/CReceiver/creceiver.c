@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 _Static_assert(CRECEIVER_MOST_FILES == LINUX_MOST_DESCRIPTORS, "a message's");
@@ -217,7 +218,7 @@ static void let_go(int requests) {
 
 int creceiver_pair(int ends[2]) { return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends); }
 
-int creceiver_start(void) {
+int creceiver_start(int32_t *process) {
     int ends[2];
     if (creceiver_pair(ends) != 0) return -1;
     sigset_t all, before;
@@ -232,10 +233,25 @@ int creceiver_start(void) {
     }
     (void)sigprocmask(SIG_SETMASK, &before, NULL); // as above
     (void)close(ends[1]); // nothing was written to it
-    if (pid > 0) return ends[0];
+    if (pid > 0) {
+        *process = pid;
+        return ends[0];
+    }
     (void)close(ends[0]); // nothing was written to it
     errno = error;
     return -1;
+}
+
+void creceiver_end(int receiver, int32_t process) {
+    // Not closed: another thread may be about to ask.
+    (void)shutdown(receiver, SHUT_WR); // fails where the process has ended
+    const struct timespec moment = {.tv_nsec = 1000000};
+    for (int i = 0; i < 500; i++) {
+        pid_t ended = waitpid(process, NULL, WNOHANG);
+        if (ended == process || (ended < 0 && errno != EINTR)) return;
+        (void)nanosleep(&moment, NULL); // a signal makes it shorter
+    }
+    (void)kill(process, SIGKILL); // it may have ended by now
 }
 
 int creceiver_look(int connection, uint8_t *byte) {

@@ -62,12 +62,15 @@ package final class BufferPool {
 
     /// Frees the buffers that lay idle for the whole turn: what many transfers needed at once, once, is not kept for ever.
     private func endTurn(of sizeClass: Int) {
-        // The last one is taken first: those that lay idle come first.
+        defer {
+            shelves[sizeClass].idle = shelves[sizeClass].free.count
+            shelves[sizeClass].returned = 0
+        }
         let idle = shelves[sizeClass].idle
+        guard idle > 0 else { return }
+        // The last one is taken first: those that lay idle come first.
         for buffer in shelves[sizeClass].free.prefix(idle) { buffer.deallocate() }
         shelves[sizeClass].free.removeFirst(idle)
-        shelves[sizeClass].idle = shelves[sizeClass].free.count
-        shelves[sizeClass].returned = 0
     }
 
     /// The number of the smallest size that has room for so many bytes, or of the largest size.

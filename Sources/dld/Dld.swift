@@ -92,6 +92,7 @@ struct Dld: AsyncParsableCommand {
         SchedulingPolicy.becomeBatch()
 
         if !checkConfig { ReceivingProcess.start() }
+        defer { if !checkConfig { ReceivingProcess.stop() } }
 
         let inherited = checkConfig ? ServiceManager.Inherited() : ServiceManager.inherited()
         let planner = DaemonPlanner(

@@ -78,6 +78,23 @@ struct PassedSourceTests {
         }
     }
 
+    @Test("a daemon that ends leaves no process behind")
+    func processes() async throws {
+        let daemon = try await DaemonProcess.started()
+        for _ in 1...5 {
+            let pid = try #require(daemon.pid)
+            let threads = "/proc/\(pid)/task"
+            let children = try FileManager.default.contentsOfDirectory(atPath: threads).flatMap { thread in
+                try String(contentsOfFile: "\(threads)/\(thread)/children", encoding: .utf8)
+                    .split(separator: " ").compactMap { Int32($0) }
+            }
+            #expect(children.count == 1, "the one that receives files")
+            #expect(try await daemon.terminate() == .exited(0))
+            #expect(children.allSatisfy { kill($0, 0) != 0 })
+            try await daemon.start()
+        }
+    }
+
     @Test("after a kill the task waits for its file, says so, and resume passes it again")
     func killed() async throws {
         let fixture = try await Fixture()
@@ -205,13 +222,15 @@ struct PassedSourceTests {
     }
 }
 
-/// What a daemon has open, by path.
+/// What a daemon has open, by path, but for what it opens for itself when it first needs it: further connections to its
+/// database, timers, signals.
 private func openFiles(of daemon: DaemonProcess) throws -> [String] {
     let pid = try #require(daemon.pid)
     return try FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/fd").compactMap { name in
         var text = [CChar](repeating: 0, count: 4096)
         let count = readlink("/proc/\(pid)/fd/\(name)", &text, text.count)
         guard count > 0 else { return nil }
-        return String(decoding: text[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let path = String(decoding: text[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return path.hasPrefix("anon_inode:") || path.hasPrefix(daemon.stateDirectory) ? nil : path
     }
 }

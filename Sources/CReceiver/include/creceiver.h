@@ -54,9 +54,12 @@ struct creceiver_report_message {
     struct creceiver_file files[CRECEIVER_MOST_FILES];
 };
 
-// Starts the process, which ends with the descriptor that is returned, or returns -1. What is open at that moment is
-// closed in the process: to be called before much is.
-int creceiver_start(void);
+// Starts the process, whose id `process` becomes, and which ends with the descriptor that is returned, or returns -1.
+// What is open at that moment is closed in the process: to be called before much is.
+int creceiver_start(int32_t *process);
+
+// Ends the process, and waits for that, half a second at most. What hangs is not it but a child of its.
+void creceiver_end(int receiver, int32_t process);
 
 // The first byte that waits in a connection, without taking it or any file: 1 where files may come with it, 0 where none
 // do, or -1 (EAGAIN: there is none; ENODATA: there will be none).
