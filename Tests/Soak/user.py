@@ -374,6 +374,7 @@ class User(threading.Thread):
             # It would come anew under the same token.
             del self.batches[batch]
             return
+        pairs = list(zip(tasks, entries))
         prunes = self.lot.random() < 0.3
         tries = self.lot.random() < 0.3
         tasks = [dict(task, priority=self.lot.choice(["low", "high"])) for task in tasks]
@@ -385,6 +386,10 @@ class User(threading.Thread):
         if prunes and not tries:
             entries[0].wants(Wish.UNSURE)
             del self.batches[batch]
+        for task, entry in pairs:
+            if task.get("paused") and not tries and entry.wish == Wish.RUN:
+                # Where it has failed meanwhile, it stands as the file says: paused.
+                entry.wants(Wish.UNSURE)
         self.json(words, FINE)
         papers.remove()
 

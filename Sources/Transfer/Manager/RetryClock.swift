@@ -8,5 +8,5 @@ struct RetryClock: Sendable {
 
     static let system = RetryClock(
         now: { MonotonicTime.now() },
-        sleep: { try? await Task.sleep(for: .milliseconds($0)) })
+        sleep: { await CancellableSleep.sleep($0) })
 }

@@ -242,7 +242,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
         case .fail(let other): fail(other)
         case .retry(let milliseconds):
             delegate.setWaiting()
-            if milliseconds > 0 { try? await Task.sleep(for: .milliseconds(milliseconds)) }
+            if milliseconds > 0 { await CancellableSleep.sleep(milliseconds) }
             guard session.isOpen else { return fail(error) }
             guard delegate.countRetry() else { return }
             session.events.tell(.willRetry(self, error))

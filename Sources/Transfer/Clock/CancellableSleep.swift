@@ -1,12 +1,11 @@
 @preconcurrency import Dispatch
 import Synchronization
-import TaskModel
 
 /// A sleep that leaves nothing behind once it is cancelled.
 ///
 /// `Task.sleep` keeps its job, some hundred bytes and a timer, until the time that it was to end at, cancelled or not:
 /// whoever puts off a sleep of a day once a second would have a day's worth of them.
-final class CancellableSleep: Sendable {
+package final class CancellableSleep: Sendable {
     private enum State {
         case ready
         case asleep(CheckedContinuation<Void, Never>, any DispatchSourceTimer)
@@ -18,7 +17,7 @@ final class CancellableSleep: Sendable {
     private let state = Mutex(State.ready)
 
     /// Returns after so many milliseconds, or when the Swift task is cancelled.
-    static func sleep(_ milliseconds: Milliseconds) async {
+    package static func sleep(_ milliseconds: Int64) async {
         let sleep = CancellableSleep()
         await withTaskCancellationHandler {
             await withCheckedContinuation { sleep.begin(max(0, milliseconds), $0) }
@@ -27,7 +26,7 @@ final class CancellableSleep: Sendable {
         }
     }
 
-    private func begin(_ milliseconds: Milliseconds, _ continuation: CheckedContinuation<Void, Never>) {
+    private func begin(_ milliseconds: Int64, _ continuation: CheckedContinuation<Void, Never>) {
         let isOver = state.withLock { state in
             guard case .ready = state else { return true }
             let timer = DispatchSource.makeTimerSource(queue: Self.queue)

@@ -1,18 +1,18 @@
+import Curl
 import Foundation
-import TaskModel
 import Testing
 
-@testable import TaskQueue
+@testable import Transfer
 
 @Suite("Sleeping until a moment", .serialized, .timeLimit(.minutes(1)))
 struct CancellableSleepTests {
-    private let clock = QueueClock.system
+    private let clock = RetryClock.system
 
     @Test("a sleep ends after its time, and at once where there is none")
     func ends() async {
-        let begun = clock.monotonic()
+        let begun = clock.now()
         await clock.sleep(30)
-        #expect(clock.monotonic() - begun >= 29)
+        #expect(clock.now().milliseconds(since: begun) >= 29)
         await clock.sleep(0)
         await clock.sleep(-1)
     }
@@ -30,10 +30,14 @@ struct CancellableSleepTests {
     @Test("20,000 sleeps of a day that were cancelled leave no memory taken")
     func nothingStays() async throws {
         try await cancelSleeps(2_000)
-        let before = try residentBytes()
-        try await cancelSleeps(20_000)
-        let grown = try residentBytes() - before
-        #expect(grown < 8 << 20, "\(grown) bytes")
+        // What tests beside this one take comes and goes; what sleeps leave behind would stay each time.
+        var least = Int.max
+        for _ in 0..<5 where least >= 4 << 20 {
+            let before = try residentBytes()
+            try await cancelSleeps(20_000)
+            least = min(least, try residentBytes() - before)
+        }
+        #expect(least < 4 << 20, "\(least) bytes")
     }
 
     private func cancelSleeps(_ count: Int) async throws {
