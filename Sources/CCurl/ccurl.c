@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -16,13 +17,21 @@ void ccurl_keep_openssl_at_exit(void) {
     if (initialise != NULL) (void)initialise(no_atexit, NULL);  // curl_global_init reports what fails
 }
 
+static int (*get_shutdown)(const void *);
+
+static void find_get_shutdown(void) {
+    get_shutdown = (int (*)(const void *))dlsym(RTLD_DEFAULT, "SSL_get_shutdown");
+}
+
 int ccurl_has_tls_ended(CURL *easy) {
     struct curl_tlssessioninfo *session = NULL;
     if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || session == NULL) return -1;
     if (session->backend != CURLSSLBACKEND_OPENSSL || session->internals == NULL) return -1;
-    int (*get_shutdown)(const void *) = (int (*)(const void *))dlsym(RTLD_DEFAULT, "SSL_get_shutdown");
+    // Looked up once: this is asked while bytes arrive.
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (pthread_once(&once, find_get_shutdown) != 0 || get_shutdown == NULL) return -1;
     const int received = 2;  // SSL_RECEIVED_SHUTDOWN, SSL_get_shutdown(3)
-    return get_shutdown == NULL ? -1 : (get_shutdown(session->internals) & received) != 0;
+    return (get_shutdown(session->internals) & received) != 0;
 }
 
 int ccurl_copy_address(const struct curl_sockaddr *address, unsigned char bytes[16]) {

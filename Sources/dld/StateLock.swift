@@ -2,7 +2,9 @@ import Glibc
 
 /// Holds a state directory for one daemon; let go of by the kernel when the process ends, however it ends.
 final class StateLock: Sendable {
-    private let descriptor: Int32
+    private let file: Int32
+    /// The directory itself, so that a daemon is alone though someone removed the file.
+    private let directory: Int32
 
     enum Failure: Error, CustomStringConvertible {
         /// Another daemon is there; its number where it is known.
@@ -29,22 +31,44 @@ final class StateLock: Sendable {
             _ = mkdir(built, built == directory ? 0o700 : 0o755)  // where one is missing, the open below fails
         }
         let path = directory + "/lock"
-        descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw .system("cannot open \(path)", errno) }
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            let error = errno
-            var text = [UInt8](repeating: 0, count: 16)
-            let count = pread(descriptor, &text, text.count, 0)
-            _ = close(descriptor)  // nothing was written to it
-            guard error == EWOULDBLOCK else { throw .system("cannot lock \(path)", error) }
-            let digits = text[..<max(0, count)].prefix { (0x30...0x39).contains($0) }
-            throw .held(directory: directory, pid: Int32(String(decoding: digits, as: UTF8.self)))
+        let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard file >= 0 else { throw .system("cannot open \(path)", errno) }
+        let opened = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let openError = errno
+        let failure: Failure? =
+            if flock(file, LOCK_EX | LOCK_NB) != 0 {
+                errno == EWOULDBLOCK
+                    ? .held(directory: directory, pid: Self.number(in: file)) : .system("cannot lock \(path)", errno)
+            } else if opened < 0 {
+                .system("cannot open \(directory)", openError)
+            } else if flock(opened, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK {
+                .held(directory: directory, pid: nil)
+            } else {
+                // Where a file system has no locks of directories, as NFS, the file's alone has to do.
+                nil
+            }
+        if let failure {
+            if opened >= 0 { _ = close(opened) }  // nothing was written to it
+            _ = close(file)  // as above
+            throw failure
         }
+        self.file = file
+        self.directory = opened
         let pid = "\(getpid())\n"
         // The number is for people to read; the lock is what counts.
-        _ = ftruncate(descriptor, 0)
-        _ = pwrite(descriptor, pid, pid.utf8.count, 0)  // as above
+        _ = ftruncate(file, 0)
+        _ = pwrite(file, pid, pid.utf8.count, 0)  // as above
     }
 
-    deinit { _ = close(descriptor) }  // gives up the lock whatever it returns
+    deinit {
+        _ = close(directory)  // gives up the lock whatever it returns
+        _ = close(file)  // as above
+    }
+
+    private static func number(in file: Int32) -> Int32? {
+        var text = [UInt8](repeating: 0, count: 16)
+        let count = pread(file, &text, text.count, 0)
+        let digits = text[..<max(0, count)].prefix { (0x30...0x39).contains($0) }
+        return Int32(String(decoding: digits, as: UTF8.self))
+    }
 }
