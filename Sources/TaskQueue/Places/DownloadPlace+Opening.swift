@@ -12,7 +12,7 @@ extension DownloadPlace {
         if let own {
             let home = try Directory.open(root: root, makesRoot: makesRoot)
             _ = try home.makePrivate(own.name, for: own.user)
-            _ = try home.letThrough(UserIdentity(uid: own.user, groups: AccountNames.groups(of: own.user)))
+            _ = try home.letThrough(own.user) { AccountNames.groups(of: own.user) }
         }
         let judge = PlaceJudge(place: self, user: user, settings: settings)
         // Several times: somebody may make the same directory meanwhile.

@@ -88,15 +88,18 @@ extension Directory {
     /// Lets a user through to what lies in this directory, where it is the process's own and she may not search it; to
     /// list it needs another right.
     ///
+    /// - Parameter groups: hers. Asked where they matter: the answer may come from another machine.
     /// - Returns: `false` where she cannot be let through: the directory is another user's, or the file system has no
     ///   access control lists.
-    package func letThrough(_ user: UserIdentity) throws(TransferError) -> Bool {
+    package func letThrough(_ uid: UInt32, groups: () -> [UInt32]) throws(TransferError) -> Bool {
         let status = try descriptor.status()
         let found = try AccessControlList.read(.access, of: descriptor.raw)
+        let user = UserIdentity(
+            uid: uid, groups: UserIdentity.isJudgedByNumber(uid, status, found) ? [] : groups())
         if user.may(.search, status, found) { return true }
         guard status.st_uid == geteuid() else { return false }
         let list = found ?? AccessControlList(mode: status.st_mode)
-        return try list.granting(UserIdentity.Access.search.rawValue, to: user.uid).write(.access, to: descriptor.raw)
+        return try list.granting(UserIdentity.Access.search.rawValue, to: uid).write(.access, to: descriptor.raw)
     }
 
     /// Gives a file the rights of a new one here for which 0666 was asked: what the directory's default access control

@@ -24,6 +24,11 @@ package struct UserIdentity: Sendable, Hashable {
         package static let search = execute
     }
 
+    /// Whether her number alone says what a user may do with a file, whatever groups she is in.
+    static func isJudgedByNumber(_ uid: UInt32, _ status: stat, _ list: AccessControlList?) -> Bool {
+        uid == 0 || status.st_uid == uid || list?.entries.contains { $0.tag == .user && $0.id == uid } == true
+    }
+
     /// Whether the kernel would let the user do this, by owner, mode and access control list (acl(5), "ACCESS CHECK
     /// ALGORITHM"). Root may do everything.
     package func may(_ wanted: Access, _ status: stat, _ list: AccessControlList?) -> Bool {
