@@ -105,8 +105,8 @@ final class ClientLink: Sendable {
     func resume() { front.order(.hold(id, false)) }
 
     /// - Parameter refused: called once nothing more is taken from the client, since it sent open files that nobody had
-    ///   asked for.
-    func whenFilesAreRefused(_ refused: @escaping @Sendable () -> Void) { self.refused.withLock { $0 = refused } }
+    ///   asked for; `nil`: nobody is to be told.
+    func whenFilesAreRefused(_ refused: (@Sendable () -> Void)?) { self.refused.withLock { $0 = refused } }
 
     func filesAreRefused() { refused.withLock { $0 }?() }
 }

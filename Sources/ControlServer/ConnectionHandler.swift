@@ -108,6 +108,8 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
 
     func handlerRemoved(context: ChannelHandlerContext) {
         self.context = nil
+        // It refers to this connection, and the front may know the client for longer.
+        link.whenFilesAreRefused(nil)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
