@@ -14,9 +14,9 @@ extension TaskStore {
     package func forgetPastEntries(batch: String, owner: UInt32?) async throws(StoreError) {
         let chosen = "SELECT id FROM past_entry WHERE batch = ?1 AND (?2 IS NULL OR owner = ?2) LIMIT"
         while try read({ try $0.firstRow(chosen + " 1", [batch, owner]) { _ in true } }) != nil {
-            try await writes.perform(weight: Self.rowsInCommit) { database in
-                try database.run(
-                    "DELETE FROM past_entry WHERE id IN (\(chosen) ?3)", [batch, owner, Self.rowsInCommit])
+            _ = try await inSteps { database, rows in
+                try database.run("DELETE FROM past_entry WHERE id IN (\(chosen) ?3)", [batch, owner, rows])
+                return database.changesCount
             }
         }
     }

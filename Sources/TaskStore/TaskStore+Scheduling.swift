@@ -61,12 +61,12 @@ extension TaskStore {
     package func releaseDue(now: Milliseconds) async throws(StoreError) -> Int {
         var total = 0
         while true {
-            let count = try await writes.perform(weight: Self.rowsInCommit) { database in
-                try database.run(SchedulingSQL.releaseDue, [now, Self.rowsInCommit])
+            let (rows, isAll) = try await inSteps { database, rows in
+                try database.run(SchedulingSQL.releaseDue, [now, rows])
                 return database.changesCount
             }
-            total += count
-            if count < Self.rowsInCommit { return total }
+            total += rows
+            if isAll { return total }
         }
     }
 
@@ -119,11 +119,11 @@ extension TaskStore {
                 ) { try $0.id(0) }
             }
         }
-        for start in stride(from: 0, to: ids.count, by: Self.rowsInCommit) {
-            let part = Array(ids[start..<min(start + Self.rowsInCommit, ids.count)])
-            try await writes.perform(weight: part.count) { try change($0, part) }
+        return try await inParts(ids, 0) { database, id, count in
+            try change(database, [id])
+            count += 1
+            return 0
         }
-        return ids.count
     }
 
     /// A task with all that it takes to carry it out.
