@@ -260,6 +260,30 @@ struct TaskStoreSetsTests {
             try await apply([three[0], three[0]], to: fixture) == SetOutcome(added: 1, unchanged: 1, idRanges: [1...1]))
     }
 
+    @Test("A31: an entry that stands three times in a set is one task, whatever stands between")
+    func threeTimes() async throws {
+        let fixture = try StoreFixture()
+        let (r, p) = ("https://example.org/r", "https://example.org/p")
+        #expect(
+            try await apply([three[0], three[0], three[0]], to: fixture, prune: true)
+                == SetOutcome(added: 1, unchanged: 2, idRanges: [1...1]))
+        let keyed = [NewTask.sample(r, key: "k"), .sample(p, key: "k"), .sample(r, key: "k")]
+        #expect(
+            try await apply(keyed, to: fixture)
+                == SetOutcome(added: 1, updated: 2, idRanges: [2...2], changed: [TaskID(2), TaskID(2)]))
+        #expect(try fixture.store.record(TaskID(2), owner: nil)?.specification.url == r)
+        let alike = Array(repeating: NewTask.sample(r, key: "l"), count: 4)
+        #expect(try await apply(alike, to: fixture) == SetOutcome(added: 1, unchanged: 3, idRanges: [3...3]))
+        let free = Array(repeating: NewTask.sample(r, key: "m"), count: 4)
+        #expect(
+            try await apply(free, to: fixture, batch: nil) == SetOutcome(added: 1, unchanged: 3, idRanges: [4...4]))
+        // Large ones are not read together.
+        let large = NewTask.sample(r, output: "o").with(password: String(repeating: "p", count: 700_000))
+        #expect(
+            try await apply(Array(repeating: large, count: 5), to: fixture, prune: true).added == 1)
+        #expect(try fixture.store.counts(owner: nil) == [.queued: 2, .cancelled: 3])
+    }
+
     @Test("other owners' and other batches' tasks are neither known nor pruned")
     func strangers() async throws {
         let fixture = try StoreFixture()
