@@ -97,7 +97,11 @@ private struct UpdatePlan {
     var path: String?
 
     /// What was read and judged, which takes longer than writing it.
-    var bytes: Int64 { before.bytes.addingClamped(after.bytes) }
+    var bytes: Int64 {
+        [secretsBefore, secretsAfter].reduce(before.bytes.addingClamped(after.bytes)) {
+            $0.addingClamped(Int64($1?.utf8.count ?? 0))
+        }
+    }
 
     var isEmpty: Bool { before == after && secretsBefore == secretsAfter && head.standing == standing }
 }
