@@ -41,7 +41,7 @@ extension TaskStore {
     ///
     /// - Parameter owner: whose set it must be; `nil`: anyone's.
     /// - Returns: the number of entries in the set so far.
-    /// - Throws: ``StoreError/unknownSet(_:)``.
+    /// - Throws: ``StoreError/unknownSet(_:)``, ``StoreError/quota(_:)``, ``StoreError/nearlyFull(free:reserved:)``.
     package func put(
         _ set: Int64, _ entries: PreparedTasks, owner: UInt32? = nil, quota: Quota = Quota(), now: Milliseconds
     ) async throws(StoreError) -> Int {
@@ -62,6 +62,7 @@ extension TaskStore {
             }
             try database.stage(rest, set: set, batch: staged.batch)
             let bytes = rest.reduce(0 as Int64) { $0.addingClamped($1.stagedBytes) }
+            if !rest.isEmpty { try database.check(entries: staged.bytes.addingClamped(bytes), within: quota) }
             try database.run(
                 "UPDATE staged_set SET entries = entries + ?, bytes = bytes + ? WHERE id = ?",
                 [fresh.count, bytes, set])

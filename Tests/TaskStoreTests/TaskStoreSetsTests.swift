@@ -260,6 +260,26 @@ struct TaskStoreSetsTests {
             try await apply([three[0], three[0]], to: fixture) == SetOutcome(added: 1, unchanged: 1, idRanges: [1...1]))
     }
 
+    @Test("A31: the entries of one set that are compared with tasks take up no more than allowed")
+    func large() async throws {
+        let fixture = try StoreFixture()
+        let store = fixture.store
+        let quota = Quota(entriesPerSet: 900)
+        let entries = try store.prepare([.sample("https://example.org/" + String(repeating: "a", count: 480))])
+        let set = try await store.beginSet(owner: 1000, batch: "b")
+        _ = try await store.put(set, entries, quota: quota, now: 1)
+        do {
+            _ = try await store.put(set, entries, quota: quota, now: 1)
+            Issue.record("a second was taken")
+        } catch {
+            guard case .quota(let message) = error else { throw error }
+            #expect(message.contains("900 bytes") && message.contains("divide it"), "\(message)")
+        }
+        // What is in its place at once is compared with nothing.
+        let free = try await store.beginSet(owner: 1000, batch: nil)
+        for _ in 0..<3 { _ = try await store.put(free, entries, quota: quota, now: 1) }
+    }
+
     @Test("A31: an entry that stands three times in a set is one task, whatever stands between")
     func threeTimes() async throws {
         let fixture = try StoreFixture()
