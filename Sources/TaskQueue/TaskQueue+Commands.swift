@@ -190,7 +190,8 @@ extension TaskQueue {
                 foreign.append(.init(id: id, reason: .foreignFile(path: path)))
             }
             touched.synchronize()
-            let removed = try await store.remove(ids, owner: caller.scope, keepsEntries: keepsEntries, now: now)
+            let removed = try await store.remove(
+                ids, owner: caller.scope, keepsEntries: keepsEntries, quota: settings.quota, now: now)
             await leftoverParts.note(removed.places)
             return .success((removed, foreign))
         } catch {

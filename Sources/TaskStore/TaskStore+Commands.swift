@@ -49,7 +49,7 @@ extension TaskStore {
     ///   - keepsEntries: a queue file that is applied again finds what it names of them completed.
     /// - Returns: what is to be known of those that are gone; an id without a task that the caller may see is passed over.
     package func remove(
-        _ ids: [TaskID], owner: UInt32?, keepsEntries: Bool = false, now: Milliseconds
+        _ ids: [TaskID], owner: UInt32?, keepsEntries: Bool = false, quota: Quota = Quota(), now: Milliseconds
     ) async throws(StoreError) -> RemovedTasks {
         typealias Removal = (tasks: RemovedTasks, places: Set<PartPlace>)
         let noted: @Sendable (Database, inout Removal) throws -> Void = { database, removal in
@@ -59,7 +59,9 @@ extension TaskStore {
         }
         return try await inParts(ids, Removal(RemovedTasks(), []), finish: noted) { database, id, removal in
             guard let task = try database.removable(id, owner: owner) else { return 0 }
-            if keepsEntries { try database.keepEntry(ofCompleted: id) }
+            if keepsEntries {
+                try database.keepEntry(ofCompleted: id, owner: task.head.owner, records: quota.recordsPerOwner)
+            }
             try database.run("DELETE FROM task WHERE id = ?", [id.rawValue])
             try database.journal(.removed, of: task.head, at: now)
             removal.tasks.ids.append(id)
