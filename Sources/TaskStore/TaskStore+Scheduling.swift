@@ -74,12 +74,12 @@ extension TaskStore {
     ///
     /// - Returns: how many.
     package func release(waitingFor reason: TaskReason) async throws(StoreError) -> Int {
-        try await changeWaiting(reasons: [reason]) { database, ids in
+        try await changeWaiting(reasons: [reason]) { database, id in
             try database.run(
                 """
                 UPDATE task SET state = 'queued', reason = NULL, not_before = NULL
-                WHERE id IN (SELECT value FROM json_each(?)) AND state = 'waiting' AND reason = ?
-                """, [Self.list(ids), reason.rawValue])
+                WHERE id = ? AND state = 'waiting' AND reason = ?
+                """, [id.rawValue, reason.rawValue])
         }
     }
 
@@ -93,19 +93,19 @@ extension TaskStore {
         by milliseconds: Milliseconds, latest: Milliseconds, latestAsked: Milliseconds
     ) async throws(StoreError) {
         try await writes.perform { try $0.shiftHolds(by: milliseconds) }
-        _ = try await changeWaiting(reasons: [.retry, .network, .diskFull, .disk]) { database, ids in
+        _ = try await changeWaiting(reasons: [.retry, .network, .diskFull, .disk]) { database, id in
             try database.run(
                 """
                 UPDATE task SET
                     not_before = max(0, min(iif(http_status IN (429, 503), ?, ?), not_before + ?))
-                WHERE id IN (SELECT value FROM json_each(?)) AND state = 'waiting' AND not_before IS NOT NULL
-                """, [latestAsked, latest, milliseconds, Self.list(ids)])
+                WHERE id = ? AND state = 'waiting' AND not_before IS NOT NULL
+                """, [latestAsked, latest, milliseconds, id.rawValue])
         }
     }
 
     /// - Returns: how many were changed.
     private func changeWaiting(
-        reasons: Set<TaskReason>, _ change: @escaping @Sendable (Database, [TaskID]) throws -> Void
+        reasons: Set<TaskReason>, _ change: @escaping @Sendable (Database, TaskID) throws -> Void
     ) async throws(StoreError) -> Int {
         let words = try StoredJSON.encode(reasons.map(\.rawValue).sorted())
         let ids: [TaskID] = try read { database in
@@ -120,7 +120,7 @@ extension TaskStore {
             }
         }
         return try await inParts(ids, 0) { database, id, count in
-            try change(database, [id])
+            try change(database, id)
             count += 1
             return 0
         }

@@ -1,3 +1,4 @@
+import Dispatch
 import GRDB
 import Synchronization
 import TaskModel
@@ -125,10 +126,14 @@ struct CommitBudgetTests {
     func sharing() async throws {
         let fixture = try StoreFixture()
         let sizes = observing(fixture)
+        let gate = DispatchSemaphore(value: 0)
+        fixture.store.pool.asyncWriteWithoutTransaction { _ in gate.wait() }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<24 {
                 group.addTask { _ = try await fixture.store.add([Self.large(number)], now: 1) }
             }
+            while fixture.store.writes.waitingCount < 24 { await Task.yield() }
+            gate.signal()
             try await group.waitForAll()
         }
         #expect(try fixture.store.counts(owner: nil) == [.queued: 24])
