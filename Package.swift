@@ -75,8 +75,7 @@ let package = Package(
         .target(
             name: "ControlServer",
             dependencies: [
-                "CLinux", "CReceiver", "ControlProtocol", "Curl", "TaskModel", "TaskQueue", .nioCore, .nioPosix,
-                .logging,
+                "ControlProtocol", "TaskModel", "TaskQueue", "CReceiver", .nioCore, .nioPosix, .logging,
             ],
             swiftSettings: strict),
         .target(name: "ControlClient", dependencies: ["ControlProtocol", "CLinux"], swiftSettings: strict),

@@ -1,8 +1,7 @@
 import GRDB
 import Synchronization
 
-/// Group commit: whoever wants to write while a commit is being made durable shares the next one, as far as ``CommitLimit``
-/// has room for them.
+/// Group commit: whoever wants to write while a commit is being made durable shares the next one.
 ///
 /// All writing is done by the pool's one writer connection, on its own dispatch queue, so that no thread of
 /// Swift's concurrency waits for the disk. Each caller's part stands in a savepoint of its own. Nothing is acknowledged
@@ -103,10 +102,7 @@ final class WriteQueue: Sendable {
         case .refuse: job.refuse(.closed)
         case .drain:
             pool.asyncWriteWithoutTransaction { database in
-                while let batch = self.takeBatch() {
-                    var rest = batch[...]
-                    while !rest.isEmpty { rest = rest.dropFirst(self.commit(rest, in: database)) }
-                }
+                while let batch = self.takeBatch() { self.commit(batch[...], in: database) }
             }
         }
     }
@@ -132,37 +128,32 @@ final class WriteQueue: Sendable {
 
     /// Where the transaction as a whole fails (a full disk ends it, whoever caused that), each caller's part is
     /// tried by itself, so that nobody pays for another.
-    ///
-    /// - Returns: how many of them were answered; what they wrote left no room for the others.
-    private func commit(_ batch: ArraySlice<Job>, in database: Database) -> Int {
+    private func commit(_ batch: ArraySlice<Job>, in database: Database) {
         do {
             // A transaction that a failing disk left open.
             if database.isInsideTransaction { try database.rollback() }
             if let refusal = watch.refusal(database) { return refuse(batch, refusal) }
-            let budget = CommitBudget(in: database)
             try setSync(batch.contains(where: \.isLasting), in: database)
             try database.beginTransaction(.immediate)
             var answers: [@Sendable () -> Void] = []
             answers.reserveCapacity(batch.count)
-            for job in batch {
-                answers.append(try Self.answer(to: job, in: database))
-                if budget.isSpent(in: database) { break }
-            }
+            for job in batch { answers.append(try Self.answer(to: job, in: database)) }
             try database.commit()
             // Only now is it certain that what was committed has a name.
-            if let refusal = watch.refusal(database) { return refuse(batch.prefix(answers.count), refusal) }
+            if let refusal = watch.refusal(database) { return refuse(batch, refusal) }
             for answer in answers { answer() }
-            return answers.count
         } catch {
             try? database.rollback()
-            guard batch.count > 1 else { return refuse(batch, StoreError(error)) }
-            return batch.indices.reduce(0) { $0 + commit(batch[$1...$1], in: database) }
+            if batch.count > 1 {
+                for index in batch.indices { commit(batch[index...index], in: database) }
+            } else {
+                refuse(batch, StoreError(error))
+            }
         }
     }
 
-    private func refuse(_ batch: ArraySlice<Job>, _ reason: StoreError) -> Int {
+    private func refuse(_ batch: ArraySlice<Job>, _ reason: StoreError) {
         for job in batch { job.refuse(reason) }
-        return batch.count
     }
 
     /// In WAL mode NORMAL leaves out the sync of each commit and no other: the database stays whole.
