@@ -75,7 +75,8 @@ let package = Package(
         .target(
             name: "ControlServer",
             dependencies: [
-                "ControlProtocol", "TaskModel", "TaskQueue", "CReceiver", .nioCore, .nioPosix, .logging,
+                "CLinux", "CReceiver", "ControlProtocol", "Curl", "TaskModel", "TaskQueue", .nioCore, .nioPosix,
+                .logging,
             ],
             swiftSettings: strict),
         .target(name: "ControlClient", dependencies: ["ControlProtocol", "CLinux"], swiftSettings: strict),

@@ -23,8 +23,9 @@ _Static_assert(CRECEIVER_MOST_FILES == LINUX_MOST_DESCRIPTORS, "a message's");
 #define STATX_MNT_ID 0x1000
 #endif
 
-// What the daemon asks for: the connection and the child's end of the answers come with it.
+// What the daemon asks for. The connection and the child's end of the answers come with it.
 struct request {
+    int32_t kind;
     uint32_t user;
 };
 
@@ -83,7 +84,8 @@ static void receive(int connection, int answers) {
     ptrdiff_t received = linux_receive_descriptors(connection, &byte, files, &count);
     report.error = received < 0 ? errno : 0;
     report.outcome = received > 0 ? CRECEIVER_RECEIVED : received == 0 ? CRECEIVER_CLOSED : CRECEIVER_FAILED;
-    report.byte = (uint8_t)byte;
+    report.bytes[0] = (uint8_t)byte;
+    report.size = received > 0 ? 1 : 0;
     report.count = count;
     // From here on the client sees the connection's end whatever becomes of this process.
     (void)close(connection); // nothing was written to it
@@ -93,6 +95,33 @@ static void receive(int connection, int answers) {
     }
     // Before the files, whose closing may keep this process for ever.
     (void)close(answers); // what counts was sent
+}
+
+// Takes what comes first out of the connection. Its files are neither looked at nor closed one by one: the end of this
+// process closes them.
+static void drop(int connection, int answers) {
+    struct creceiver_report_message report;
+    memset(&report, 0, sizeof report);
+    union {
+        char bytes[CMSG_SPACE(CRECEIVER_MOST_FILES * sizeof(int))];
+        struct cmsghdr alignment;
+    } space;
+    struct iovec data = {.iov_base = report.bytes, .iov_len = sizeof report.bytes};
+    struct msghdr message = {
+        .msg_iov = &data, .msg_iovlen = 1, .msg_control = space.bytes, .msg_controllen = sizeof space.bytes};
+    ssize_t received = recvmsg(connection, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    report.error = received < 0 ? errno : 0;
+    report.outcome = received > 0 ? CRECEIVER_DROPPED : received == 0 ? CRECEIVER_CLOSED : CRECEIVER_FAILED;
+    report.size = received > 0 ? (int32_t)received : 0;
+    (void)send(answers, &report, sizeof report, MSG_NOSIGNAL); // where nobody listens, nobody waits
+}
+
+static void wait_for_end(int descriptor) {
+    char byte;
+    ssize_t size;
+    do {
+        size = read(descriptor, &byte, 1);
+    } while (size > 0 || (size < 0 && errno == EINTR));
 }
 
 // MARK: The parent of them
@@ -153,6 +182,48 @@ static int next_request(int requests, struct request *request, int descriptors[2
     return 1;
 }
 
+// Closes what the kernel may close for this process alone: others have it open too.
+static void close_both(const int descriptors[2]) {
+    (void)close(descriptors[0]); // nothing was written to it
+    (void)close(descriptors[1]); // what counts was sent
+}
+
+static _Noreturn void be_child(const struct request *request, const int descriptors[2], const int others[2]) {
+    // A child that waits for ever must not keep the daemon from seeing that its parent ended.
+    (void)close(3);         // nothing was written to it
+    (void)close(others[1]); // likewise
+    sigset_t alarms;
+    (void)sigemptyset(&alarms);        // fails for a bad address alone
+    (void)sigaddset(&alarms, SIGALRM); // likewise
+    (void)sigprocmask(SIG_UNBLOCK, &alarms, NULL); // likewise
+    if (request->kind == CRECEIVER_RECEIVE) receive(descriptors[0], descriptors[1]);
+    if (request->kind == CRECEIVER_DROP) drop(descriptors[0], descriptors[1]);
+    if (request->kind == CRECEIVER_CLOSE) {
+        // The daemon lets go of the answers after it has closed the connection. What lies in it unread is closed by the
+        // end of this process, which no socket can put off.
+        wait_for_end(others[0]);
+        wait_for_end(descriptors[1]);
+    }
+    _exit(0);
+}
+
+// Starts the child that does what was asked. Returns its number, or -1.
+//
+// The child ends after the parent has closed its copies: the last one to close a connection may have to wait for what
+// lies in it.
+static pid_t start_child(const struct request *request, const int descriptors[2]) {
+    int others[2];
+    if (pipe2(others, O_CLOEXEC) != 0) return -1;
+    pid_t pid = _Fork();
+    if (pid == 0) be_child(request, descriptors, others);
+    int error = errno;
+    if (pid > 0) close_both(descriptors);
+    (void)close(others[0]); // nothing was written to it
+    (void)close(others[1]); // likewise
+    errno = error;
+    return pid;
+}
+
 static _Noreturn void serve(int requests) {
     static struct child children[CRECEIVER_MOST];
     sigset_t others;
@@ -169,27 +240,22 @@ static _Noreturn void serve(int requests) {
         if (outcome == 0 || (outcome < 0 && errno == ECONNRESET)) _exit(0);
         if (outcome < 0) continue;
         reap(children);
-        struct child *child = place(children, request.user);
-        pid_t pid = child ? _Fork() : 0;
-        if (!child) {
+        struct child *child = NULL;
+        if (request.kind == CRECEIVER_RECEIVE && !(child = place(children, request.user))) {
+            // The daemon keeps the connection.
             refuse(descriptors[1], CRECEIVER_FULL, 0);
-        } else if (pid == 0) {
-            // A child that waits for ever must not keep the daemon from seeing that its parent ended.
-            (void)close(requests); // nothing was written to it
-            sigset_t alarms;
-            (void)sigemptyset(&alarms);        // fails for a bad address alone
-            (void)sigaddset(&alarms, SIGALRM); // likewise
-            (void)sigprocmask(SIG_UNBLOCK, &alarms, NULL); // likewise
-            receive(descriptors[0], descriptors[1]);
-            _exit(0);
-        } else if (pid < 0) {
-            refuse(descriptors[1], CRECEIVER_FAILED, errno);
-        } else {
-            child->user = request.user;
-            child->pid = pid;
+            close_both(descriptors);
+            continue;
         }
-        (void)close(descriptors[0]); // nothing was written to it
+        pid_t pid = start_child(&request, descriptors);
+        if (pid > 0) {
+            if (child) *child = (struct child){.pid = pid, .user = request.user};
+            continue;
+        }
+        refuse(descriptors[1], CRECEIVER_FAILED, errno);
         (void)close(descriptors[1]); // what counts was sent
+        // A connection that the daemon has closed must not be closed here: it stays open as long as this process.
+        if (request.kind != CRECEIVER_CLOSE) (void)close(descriptors[0]); // nothing was written to it
     }
 }
 
@@ -254,23 +320,17 @@ void creceiver_end(int receiver, int32_t process) {
     (void)kill(process, SIGKILL); // it may have ended by now
 }
 
-int creceiver_look(int connection, uint8_t *byte) {
-    struct iovec data = {.iov_base = byte, .iov_len = 1};
+ptrdiff_t creceiver_peek(int connection, void *bytes, size_t capacity, int *has_files) {
+    // There is no room for files, so none is opened; the kernel says that some were left out.
+    struct iovec data = {.iov_base = bytes, .iov_len = capacity};
     struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
     ssize_t size = recvmsg(connection, &message, MSG_PEEK | MSG_DONTWAIT);
-    if (size == 0) errno = ENODATA;
-    if (size <= 0) return -1;
-    // There is no room for files, so none is opened; the kernel says that some were left out.
-    return message.msg_flags & MSG_CTRUNC ? 1 : 0;
+    *has_files = size > 0 && (message.msg_flags & MSG_CTRUNC);
+    return size;
 }
 
-int creceiver_drop(int connection) {
-    char byte;
-    return (int)recv(connection, &byte, 1, MSG_DONTWAIT);
-}
-
-int creceiver_ask(int receiver, int connection, int answers, uint32_t user) {
-    struct request request = {.user = user};
+int creceiver_ask(int receiver, int kind, int connection, int answers, uint32_t user) {
+    struct request request = {.kind = kind, .user = user};
     int descriptors[2] = {connection, answers};
     union two_descriptors space;
     memset(&space, 0, sizeof space);
@@ -288,7 +348,10 @@ int creceiver_ask(int receiver, int connection, int answers, uint32_t user) {
 int creceiver_report(int answers, struct creceiver_report_message *report) {
     ssize_t size = recv(answers, report, sizeof *report, MSG_DONTWAIT);
     if (size <= 0) return (int)size;
-    if (size == (ssize_t)sizeof *report && report->count >= 0 && report->count <= CRECEIVER_MOST_FILES) return 1;
+    if (size == (ssize_t)sizeof *report && report->count >= 0 && report->count <= CRECEIVER_MOST_FILES && report->size >= 0
+        && report->size <= CRECEIVER_MOST_BYTES) {
+        return 1;
+    }
     errno = EPROTO;
     return -1;
 }

@@ -38,6 +38,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
     let peer: Peer
     private let server: ServerParts
     private let processor: RequestProcessor
+    private let link: ClientLink
     private var limits: ConnectionLimits { server.limits }
     private var workload: Workload { server.workload }
 
@@ -70,8 +71,9 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
     /// The pump waits for this until the page's turn comes.
     private var pageTurn: EventLoopPromise<Void>?
 
-    init(peer: Peer, server: ServerParts) {
+    init(peer: Peer, link: ClientLink, server: ServerParts) {
         self.peer = peer
+        self.link = link
         self.server = server
         processor = RequestProcessor(handler: server.handler, peer: peer)
         lastActivity = .now()
@@ -100,10 +102,14 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
+        let (connection, eventLoop) = (NIOLoopBound(self, eventLoop: context.eventLoop), context.eventLoop)
+        link.whenFilesAreRefused { eventLoop.execute { connection.value.filesAreRefused() } }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
         self.context = nil
+        // It refers to this connection, and the front may know the client for longer.
+        link.whenFilesAreRefused(nil)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -335,22 +341,15 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
 
     // MARK: - Open files
 
-    /// Waits for the message that brings `room.count` open files: NIO reads nothing until then, since it would take the
-    /// message's byte and drop the files.
+    /// Waits for the message that brings `room.count` open files.
     ///
     /// - Returns: `false` where the client has sent something else already.
     private func receive(_ room: DescriptorShares.Reservation, _ context: ChannelHandlerContext) -> Bool {
         guard ahead == nil, decoder.count == 0, !isInputClosed else { return false }
-        let receiver = try? context.channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
-            of: NIOBSDSocket.Handle.self
-        ) { socket in
-            try context.channel.syncOptions?.setOption(.autoRead, value: false)
-            return DescriptorReceiver(
-                socket: socket, room: room, limit: limits.halfLine, eventLoop: context.eventLoop
-            ) { [weak self] in self?.received($0) }
-        }
-        guard case .some(.some(let receiver)) = receiver else { return false }
-        phase = .receiving(receiver)
+        phase = .receiving(
+            DescriptorReceiver(
+                connection: link.hold(), room: room, limit: limits.halfLine, eventLoop: context.eventLoop
+            ) { [weak self] in self?.received($0) })
         return true
     }
 
@@ -360,8 +359,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         switch outcome {
         case .files(let files):
             peer.files.replace(with: files)
-            // Where the channel is closed it reads no more.
-            try? context?.channel.syncOptions?.setOption(.autoRead, value: true)
+            link.resume()
             advance()
         case .failed(let reason):
             send(RequestProcessor.errorLine(.invalidRequest(reason)), nil)
@@ -373,6 +371,15 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         guard case .receiving(let receiver) = phase else { return }
         receiver.cancel()
         phase = .idle
+    }
+
+    /// The client sends open files again and again that nobody asked for: nothing more is taken from it.
+    private func filesAreRefused() {
+        guard !isEnding else { return }
+        send(
+            RequestProcessor.errorLine(.invalidRequest("open files may follow the answer to source.receive alone")), nil
+        )
+        drain()
     }
 
     /// The deadline stands only while half a line waits, so that an idle connection wakes nobody.

@@ -36,7 +36,7 @@ package actor ControlServer {
         let parts: NIOLoopBound<ServerParts>
         let heavyThreads: HeavyThreads
         var sockets: [ListeningSocket] = []
-        var channels: [any Channel] = []
+        var front: ClientFront?
     }
 
     private let configuration: Configuration
@@ -72,22 +72,34 @@ package actor ControlServer {
         }.get()
         running = Running(group: group, parts: parts, heavyThreads: heavyThreads)
         do {
-            let bootstrap = bootstrap(group, parts)
-            for socket in configuration.sockets {
-                let listening =
-                    switch socket {
-                    case .path(let path): try ListeningSocket(making: path)
-                    case .descriptor(let descriptor): try ListeningSocket(adopting: descriptor)
-                    }
-                running?.sockets.append(listening)
-                let channel = try await bootstrap.withBoundSocket(listening.descriptor).get()
-                running?.channels.append(channel)
-            }
+            try listen(eventLoop, parts)
         } catch {
             await shutdown()
             throw error
         }
         logger.debug("control sockets accept", metadata: ["sockets": "\(configuration.sockets.count)"])
+    }
+
+    private func listen(_ eventLoop: any EventLoop, _ parts: NIOLoopBound<ServerParts>) throws {
+        var sockets: [ListeningSocket] = []
+        do {
+            for socket in configuration.sockets {
+                let made =
+                    switch socket {
+                    case .path(let path): try ListeningSocket(making: path)
+                    case .descriptor(let descriptor): try ListeningSocket(adopting: descriptor)
+                    }
+                sockets.append(made)
+                running?.sockets.append(made)
+                try made.listen()
+            }
+        } catch {
+            for socket in sockets { socket.close() }
+            throw error
+        }
+        running?.front = try ClientFront(sockets: sockets, limits: configuration.limits) { [self] arrival in
+            eventLoop.execute { self.serve(arrival, on: eventLoop, parts.value) }
+        }
     }
 
     /// Stops accepting, lets answers under way go out for ``ConnectionLimits/grace``, and closes everything. The
@@ -96,15 +108,17 @@ package actor ControlServer {
         guard let running else { return }
         self.running = nil
         for socket in running.sockets { socket.unlinkIfMade() }
-        for channel in running.channels { try? await channel.close() }
+        await running.front?.stopAccepting()
         let eventLoop = running.group.next()
         let isQuiet = try? await eventLoop.flatSubmit { running.parts.value.table.drain(on: eventLoop) }.get()
         guard isQuiet == true else {
             // Their reports would come to an event loop that is no more. The process is about to end anyhow.
             logger.warning("requests were still being carried out when the control server ended")
+            await running.front?.stop()
             return
         }
         try? await running.group.shutdownGracefully()
+        await running.front?.stop()
         await running.heavyThreads.shutdown()
     }
 
@@ -113,40 +127,22 @@ package actor ControlServer {
     /// Bytes of one read from a connection.
     private static let readSize = 1_024
 
-    private nonisolated func bootstrap(
-        _ group: MultiThreadedEventLoopGroup, _ parts: NIOLoopBound<ServerParts>
-    ) -> ServerBootstrap {
-        let reserve = NIOLoopBoundBox.makeBoxSendingValue(DescriptorReserve(), eventLoop: group.next())
-        return ServerBootstrap(group: group)
-            .serverChannelOption(.maxMessagesPerRead, value: 16)
-            .serverChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    // NIO listens with a backlog of 128; clients that do not wait would be turned away by a burst.
-                    try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
-                        _ = listen($0, 1024)  // NIO listens too, and fails where the socket cannot
-                    }
-                    try channel.pipeline.syncOperations.addHandler(AcceptHandler(reserve: reserve.value))
-                }
-            }
-            .childChannelOption(.allowRemoteHalfClosure, value: true)
+    private nonisolated func serve(_ arrival: ClientFront.Arrival, on eventLoop: any EventLoop, _ parts: ServerParts) {
+        let parts = NIOLoopBound(parts, eventLoop: eventLoop)
+        let channel = ClientBootstrap(group: eventLoop)
+            .channelOption(.allowRemoteHalfClosure, value: true)
             // A connection keeps the buffer of its last read; thousands of them must not keep large ones.
-            .childChannelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: Self.readSize))
-            .childChannelOption(.maxMessagesPerRead, value: 1)
-            .childChannelInitializer { [configuration, logger] channel in
+            .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: Self.readSize))
+            .channelOption(.maxMessagesPerRead, value: 1)
+            .channelInitializer { [configuration, logger] channel in
                 channel.eventLoop.makeCompletedFuture {
-                    let pipeline = channel.pipeline.syncOperations
-                    let peer = try pipeline.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { descriptor in
-                        // NIO does not ask for close-on-exec.
-                        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-                        return Peer(ofSocket: descriptor)
-                    }
-                    guard let peer = peer ?? nil, configuration.authorize(peer) else {
-                        logger.info("a connection was refused", metadata: Self.metadata(peer ?? nil))
+                    let (pipeline, peer, table) = (channel.pipeline.syncOperations, arrival.peer, parts.value.table)
+                    guard configuration.authorize(peer) else {
+                        logger.info("a connection was refused", metadata: Self.metadata(peer))
                         try pipeline.addHandler(RefusalHandler(.peerNotPermitted))
                         return
                     }
-                    let table = parts.value.table
-                    let connection = ConnectionHandler(peer: peer, server: parts.value)
+                    let connection = ConnectionHandler(peer: peer, link: arrival.link, server: parts.value)
                     guard table.admit(connection) else {
                         logger.info("too many connections", metadata: Self.metadata(peer))
                         try pipeline.addHandler(RefusalHandler(.tooManyConnections))
@@ -156,10 +152,22 @@ package actor ControlServer {
                     try pipeline.addHandler(connection)
                 }
             }
+            .withConnectedSocket(arrival.descriptor)
+        channel.whenFailure { [logger] error in
+            logger.info("a connection was not served", metadata: ["error": "\(error)"])
+        }
     }
 
-    private static func metadata(_ peer: Peer?) -> Logger.Metadata {
-        guard let peer else { return [:] }
-        return ["uid": "\(peer.uid)", "pid": "\(peer.pid)"]
+    private static func metadata(_ peer: Peer) -> Logger.Metadata {
+        ["uid": "\(peer.uid)", "pid": "\(peer.pid)"]
+    }
+}
+
+extension Duration {
+    /// Whole milliseconds; what is too long is the longest.
+    var wholeMilliseconds: Int64 {
+        let (seconds, isTooLong) = components.seconds.multipliedReportingOverflow(by: 1_000)
+        return isTooLong
+            ? .max : seconds.addingReportingOverflow(components.attoseconds / 1_000_000_000_000_000).partialValue
     }
 }

@@ -7,8 +7,8 @@ import Synchronization
 import TaskQueue
 import Transfer
 
-/// Waits for the message with which a client passes open files, while NIO, which would drop them, reads nothing from
-/// the connection. Belongs to the event loop.
+/// Waits for the message with which a client passes open files, while nobody else reads the connection. Belongs to the
+/// event loop.
 final class DescriptorReceiver {
     enum Outcome: Sendable {
         case files([ReceivedFiles.Entry])
@@ -21,18 +21,15 @@ final class DescriptorReceiver {
     private var ended: ((Outcome) -> Void)?
 
     /// - Parameters:
-    ///   - socket: the connection's.
+    ///   - connection: the client's.
     ///   - room: for as many files as are to come.
     ///   - limit: how long to wait for them.
     ///   - ended: called once, unless ``cancel()`` is.
-    init?(
-        socket: Int32, room: DescriptorShares.Reservation, limit: Duration, eventLoop: any EventLoop,
+    init(
+        connection: ClientSocket, room: DescriptorShares.Reservation, limit: Duration, eventLoop: any EventLoop,
         ended: @escaping (Outcome) -> Void
     ) {
-        // NIO may close its own while libdispatch looks at this one.
-        let copy = fcntl(socket, F_DUPFD_CLOEXEC, 0)
-        guard copy >= 0 else { return nil }
-        delivery = FileDelivery(connection: copy, room: room)
+        delivery = FileDelivery(connection: connection, room: room)
         self.ended = ended
         let receiver = NIOLoopBound(self, eventLoop: eventLoop)
         deadline = eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(limit)) { [self] in

@@ -24,16 +24,16 @@ final class FileDelivery: @unchecked Sendable {
         case over
     }
 
-    private let connection: FileDescriptor
+    private let connection: ClientSocket
     private let room: DescriptorShares.Reservation
     private var step = Step.message
     private var source: (any DispatchSourceRead)?
     private var ended: (@Sendable (DescriptorReceiver.Outcome) -> Void)?
     private var attempt = 0
 
-    /// - Parameter connection: belongs to the delivery from now on.
-    init(connection: Int32, room: DescriptorShares.Reservation) {
-        self.connection = FileDescriptor(connection)
+    /// - Parameter connection: nobody else reads it meanwhile.
+    init(connection: ClientSocket, room: DescriptorShares.Reservation) {
+        self.connection = connection
         self.room = room
     }
 
@@ -42,7 +42,7 @@ final class FileDelivery: @unchecked Sendable {
         Self.queue.async { [self] in
             guard case .message = step else { return }
             self.ended = ended
-            listen(to: connection) { $0.messageCame() }
+            listen(to: connection.descriptor, of: connection) { $0.messageCame() }
         }
     }
 
@@ -51,11 +51,14 @@ final class FileDelivery: @unchecked Sendable {
         Self.queue.async { [self] in finish() }
     }
 
-    private func listen(to descriptor: FileDescriptor, _ handler: @escaping @Sendable (FileDelivery) -> Void) {
+    /// - Parameter holder: keeps the descriptor open for as long as libdispatch looks at it.
+    private func listen(
+        to descriptor: Int32, of holder: any Sendable & AnyObject,
+        _ handler: @escaping @Sendable (FileDelivery) -> Void
+    ) {
         source?.cancel()
-        let source = DispatchSource.makeReadSource(fileDescriptor: descriptor.raw, queue: Self.queue)
-        // The descriptor stays open for as long as libdispatch looks at it.
-        source.setCancelHandler { withExtendedLifetime(descriptor) {} }
+        let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: Self.queue)
+        source.setCancelHandler { withExtendedLifetime(holder) {} }
         source.setEventHandler { [weak self] in
             if let self { handler(self) }
         }
@@ -85,23 +88,22 @@ final class FileDelivery: @unchecked Sendable {
     private func messageCame() {
         guard case .message = step else { return }
         var byte: UInt8 = 0
-        switch creceiver_look(connection.raw, &byte) {
-        case 1 where byte == UInt8(ascii: "\n"): ask()
-        case 0...: failCount(0)
-        default:
-            if errno == EAGAIN || errno == EINTR { return }
-            if errno == ENODATA { return finish(.failed("the client closed the connection")) }
-            fail(errno)
+        switch withUnsafeMutableBytes(of: &byte, { connection.peek(into: $0) }) {
+        case .files where byte == UInt8(ascii: "\n"): ask(.receive)
+        case .files, .bytes: failCount(0)
+        case .nothing: return
+        case .end: finish(.failed("the client closed the connection"))
+        case .failed(let error): fail(error)
         }
     }
 
-    private func ask() {
+    private func ask(_ work: ReceivingProcess.Work) {
         var ends: [Int32] = [-1, -1]
         guard creceiver_pair(&ends) == 0 else { return fail(errno) }
         let (own, other) = (FileDescriptor(ends[0]), FileDescriptor(ends[1]))
         do throws(SystemFailure) {
             try withExtendedLifetime(other) { () throws(SystemFailure) in
-                try ReceivingProcess.ask(connection.raw, answers: other.raw, user: room.user)
+                try ReceivingProcess.ask(work, connection.descriptor, answers: other.raw, user: room.user)
             }
         } catch {
             return finish(
@@ -111,7 +113,7 @@ final class FileDelivery: @unchecked Sendable {
         }
         step = .report(own)
         // One source for all that comes there: a second one of the same descriptor can miss what the first was told.
-        listen(to: own) { $0.answerCame() }
+        listen(to: own.raw, of: own) { $0.answerCame() }
     }
 
     private func answerCame() {
@@ -132,7 +134,9 @@ final class FileDelivery: @unchecked Sendable {
             return fail(errno)
         }
         switch report.outcome {
-        case CRECEIVER_RECEIVED: choose(Self.facts(report), of: report.byte, answers)
+        case CRECEIVER_RECEIVED: choose(Self.facts(report), of: report.bytes.0, answers)
+        // The connection goes on behind the message.
+        case CRECEIVER_DROPPED: finish(.files(Array(repeating: .failure(.heldUp), count: room.count)))
         case CRECEIVER_CLOSED: finish(.failed("the client closed the connection"))
         case CRECEIVER_FULL: tryAgain()
         default: fail(report.error)
@@ -196,17 +200,11 @@ final class FileDelivery: @unchecked Sendable {
         source?.cancel()
         source = nil
         step = .message
-        guard attempt < Self.attempts else { return refuseAll() }
+        guard attempt < Self.attempts else { return ask(.drop) }
         Self.queue.asyncAfter(deadline: .now() + Self.pause) { [self] in
             guard case .message = step else { return }
-            listen(to: connection) { $0.messageCame() }
+            listen(to: connection.descriptor, of: connection) { $0.messageCame() }
         }
-    }
-
-    /// The connection goes on behind the message.
-    private func refuseAll() {
-        guard creceiver_drop(connection.raw) == 1 else { return fail(errno) }
-        finish(.files(Array(repeating: .failure(.heldUp), count: room.count)))
     }
 }
 
@@ -217,13 +215,4 @@ private final class FileDescriptor: Sendable {
     init(_ raw: Int32) { self.raw = raw }
 
     deinit { PassedFile.close(raw) }
-}
-
-/// The reason of a system call that failed (errno(3)).
-struct SystemFailure: Error, CustomStringConvertible {
-    let errno: Int32
-
-    init(_ errno: Int32) { self.errno = errno }
-
-    var description: String { String(cString: strerror(errno)) }
 }

@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// A socket to make in the file system.
@@ -49,14 +50,13 @@ package enum ListeningSocketError: Error, Equatable, CustomStringConvertible {
     }
 }
 
-/// A socket that clients can connect to as soon as `listen` is called on it.
-struct ListeningSocket {
-    /// Whoever takes the descriptor closes it.
+/// A socket that clients can connect to as soon as ``listen()`` is called.
+struct ListeningSocket: Sendable {
     let descriptor: Int32
     /// What to unlink in the end; `nil` for a socket that was made by somebody else.
     private let made: Made?
 
-    private struct Made {
+    private struct Made: Sendable {
         let path: String
         let device: dev_t
         let inode: ino_t
@@ -87,6 +87,29 @@ struct ListeningSocket {
             throw error
         }
         self.descriptor = descriptor
+    }
+
+    /// Clients that wait until they are accepted: a burst of them must not be turned away.
+    private static let backlog: Int32 = 1_024
+
+    /// Lets clients connect.
+    func listen() throws(ListeningSocketError) {
+        let flags = fcntl(descriptor, F_GETFL)
+        guard flags >= 0, fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) == 0,
+            Glibc.listen(descriptor, Self.backlog) == 0
+        else { throw Self.failure("listen", made?.path ?? "descriptor \(descriptor)") }
+    }
+
+    /// Turns everyone away who has not been accepted, unless the socket is somebody else's too.
+    func close() {
+        if made != nil {
+            _ = shutdown(descriptor, Int32(SHUT_RDWR))  // fails where nobody could connect yet
+            // The kernel would close what they sent along: see ``ClientSocket``.
+            while case let client = linux_accept(descriptor), client >= 0 {
+                _ = ClientSocket(client, user: .max)  // closes it
+            }
+        }
+        _ = Glibc.close(descriptor)  // nothing is written to it
     }
 
     /// Removes the socket's name, if it is still the one that was made here.

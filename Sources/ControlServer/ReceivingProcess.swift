@@ -1,38 +1,100 @@
 import CReceiver
 import Glibc
+import Synchronization
 
-/// The process that receives open files from clients in place of this one, which could otherwise be kept from ending by
-/// a file system that never answers: see `creceiver.h`.
+/// The process that receives open files from clients in place of this one, which could otherwise be kept from serving,
+/// or from ending, by a file that does not let itself be closed: see `creceiver.h`.
 ///
-/// There is one, which ends with this process. It is not started anew: its successor would be a child of a process that
-/// has much open, and would close all of that.
+/// There is one, which ends with this process. Where it was killed, the next request starts another one.
 package enum ReceivingProcess {
+    /// What is done with a connection in which files wait.
+    enum Work {
+        /// The message is received, and its files are looked at.
+        case receive
+        /// The message is taken, and its files are closed.
+        case drop
+        /// The connection is closed once this process has closed its own.
+        case close
+
+        fileprivate var kind: Int32 {
+            switch self {
+            case .receive: CRECEIVER_RECEIVE
+            case .drop: CRECEIVER_DROP
+            case .close: CRECEIVER_CLOSE
+            }
+        }
+    }
+
     private struct Receiver {
         let descriptor: Int32
         let process: Int32
     }
 
-    private static let receiver: Result<Receiver, SystemFailure> = {
-        var process: Int32 = 0
-        let descriptor = creceiver_start(&process)
-        return descriptor < 0
-            ? .failure(SystemFailure(errno)) : .success(Receiver(descriptor: descriptor, process: process))
-    }()
+    private enum State {
+        case absent
+        case running(Receiver)
+        /// For good.
+        case stopped
+    }
 
-    /// To be called early in a program. Where it is not, the first file that a client passes starts the process.
-    package static func start() { _ = receiver }
+    private static let state = Mutex(State.absent)
+
+    /// To be called early in a program, before much is open. Where it is not, the first file that a client passes starts
+    /// the process.
+    package static func start() {
+        state.withLock { state in
+            // Where it cannot be started, the first request tells why.
+            _ = try? running(&state)
+        }
+    }
 
     /// To be called last, once no client is served: whoever waits for this process to end then finds nothing of it left.
     package static func stop() {
-        guard case .success(let receiver) = receiver else { return }
-        creceiver_end(receiver.descriptor, receiver.process)
+        state.withLock { state in
+            if case .running(let receiver) = state { creceiver_end(receiver.descriptor, receiver.process) }
+            state = .stopped
+        }
     }
 
-    /// Has the message received that waits in a connection.
+    /// Has something done with a connection.
     ///
     /// - Parameter answers: the other end of the pair of sockets by which the report comes.
-    static func ask(_ connection: Int32, answers: Int32, user: UInt32) throws(SystemFailure) {
-        let receiver = try receiver.get()
-        guard creceiver_ask(receiver.descriptor, connection, answers, user) == 0 else { throw SystemFailure(errno) }
+    static func ask(
+        _ work: Work, _ connection: Int32, answers: Int32, user: UInt32
+    ) throws(SystemFailure) {
+        try state.withLock { state throws(SystemFailure) in
+            for isLast in [false, true] {
+                let receiver = try running(&state)
+                if creceiver_ask(receiver.descriptor, work.kind, connection, answers, user) == 0 { return }
+                let error = errno
+                guard !isLast, [EPIPE, ECONNRESET, ENOTCONN].contains(error) else { throw SystemFailure(error) }
+                _ = waitpid(receiver.process, nil, WNOHANG)  // how it ended tells nothing
+                _ = close(receiver.descriptor)  // nobody listens there
+                state = .absent
+            }
+        }
     }
+
+    private static func running(_ state: inout State) throws(SystemFailure) -> Receiver {
+        switch state {
+        case .running(let receiver): return receiver
+        case .stopped: throw SystemFailure(ESHUTDOWN)
+        case .absent:
+            var process: Int32 = 0
+            let descriptor = creceiver_start(&process)
+            guard descriptor >= 0 else { throw SystemFailure(errno) }
+            let receiver = Receiver(descriptor: descriptor, process: process)
+            state = .running(receiver)
+            return receiver
+        }
+    }
+}
+
+/// The reason of a system call that failed (errno(3)).
+struct SystemFailure: Error, CustomStringConvertible {
+    let errno: Int32
+
+    init(_ errno: Int32) { self.errno = errno }
+
+    var description: String { String(cString: strerror(errno)) }
 }

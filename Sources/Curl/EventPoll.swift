@@ -6,10 +6,10 @@ import Glibc
 #endif
 
 /// Owns an epoll descriptor.
-struct EventPoll: ~Copyable {
+package struct EventPoll: ~Copyable {
     private let descriptor: Int32
 
-    init() throws(Errno) {
+    package init() throws(Errno) {
         descriptor = linux_epoll_create()
         guard descriptor >= 0 else { throw Errno(rawValue: errno) }
     }
@@ -20,21 +20,21 @@ struct EventPoll: ~Copyable {
     }
 
     /// - Parameter tag: comes back with each event of this registration.
-    borrowing func add(_ fd: Int32, mask: UInt32, tag: UInt64) -> Bool {
+    package borrowing func add(_ fd: Int32, mask: UInt32, tag: UInt64) -> Bool {
         linux_epoll_add(descriptor, fd, mask, tag) == 0
     }
 
-    borrowing func change(_ fd: Int32, mask: UInt32, tag: UInt64) -> Bool {
+    package borrowing func change(_ fd: Int32, mask: UInt32, tag: UInt64) -> Bool {
         linux_epoll_change(descriptor, fd, mask, tag) == 0
     }
 
-    borrowing func remove(_ fd: Int32) {
+    package borrowing func remove(_ fd: Int32) {
         _ = linux_epoll_remove(descriptor, fd)  // fails where the descriptor was closed, and gone with that
     }
 
     /// - Parameter timeout: milliseconds, −1 for ever.
     /// - Returns: the number of events at the front of `events`.
-    borrowing func wait(into events: UnsafeMutableBufferPointer<linux_event>, timeout: Int32) -> Int {
+    package borrowing func wait(into events: UnsafeMutableBufferPointer<linux_event>, timeout: Int32) -> Int {
         let count = linux_epoll_wait(descriptor, events.baseAddress, Int32(events.count), timeout)
         return max(0, Int(count))
     }

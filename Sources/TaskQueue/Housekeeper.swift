@@ -71,7 +71,7 @@ actor Housekeeper {
             try await removeTasks()
             let events = KeptHistory(since: clock.now() - settings.eventAge, count: settings.eventCount)
             while try await store.trimEvents(events) {}
-            while try await store.trimPastEntries() {}
+            while try await store.trimPastEntries(quota: settings.quota) {}
             later = try await erase()
         } catch {
             if (error as? StoreError) == .closed { return }

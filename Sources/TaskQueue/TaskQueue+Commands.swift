@@ -90,7 +90,7 @@ extension TaskQueue {
 
     // MARK: One commit's worth
 
-    /// So many rows a commit: the checkpoints of what runs come in between.
+    /// So many tasks are taken up at once, in one commit where they are small.
     static let partSize = 5_000
 
     static func parts(of ids: [TaskID]) -> [[TaskID]] {
@@ -166,11 +166,11 @@ extension TaskQueue {
         }
         await changed()
         let (removed, foreign) = try stored { () throws(StoreError) in try result.get() }
-        await scheduler.roomWasMade(for: Set(removed.lazy.filter { $0.bytesDone > 0 }.map(\.owner)))
-        return (Set(removed.map(\.id)), foreign)
+        await scheduler.roomWasMade(for: removed.ownersOfBytes)
+        return (Set(removed.ids), foreign)
     }
 
-    private typealias Removed = (tasks: [TaskRecord], foreign: [ChangeOutcome.Refusal])
+    private typealias Removed = (tasks: RemovedTasks, foreign: [ChangeOutcome.Refusal])
 
     private func erase(
         _ ids: [TaskID], deletesFiles: Bool, by caller: Caller, keepsEntries: Bool
@@ -190,9 +190,9 @@ extension TaskQueue {
                 foreign.append(.init(id: id, reason: .foreignFile(path: path)))
             }
             touched.synchronize()
-            let removed = try await store.remove(ids, owner: caller.scope, keepsEntries: keepsEntries, now: now)
-            let downloads = removed.lazy.filter { $0.specification.kind == .download }
-            await leftoverParts.note(Set(downloads.map { PartPlace($0) }))
+            let removed = try await store.remove(
+                ids, owner: caller.scope, keepsEntries: keepsEntries, quota: settings.quota, now: now)
+            await leftoverParts.note(removed.places)
             return .success((removed, foreign))
         } catch {
             return .failure(error)

@@ -81,8 +81,15 @@ extension TaskQueue {
         let result: Result<[TaskID: UpdateOutcome], StoreError>
         if changes.areTakenUpAtOnce {
             result = await write(changing)
-            if case .success(let outcomes) = result, let limit = changes.limit {
-                for (id, outcome) in outcomes where outcome == .updated { await scheduler.limit(id, to: limit.value) }
+            if let limit = changes.limit {
+                // Where a commit failed, those before it were changed.
+                let taken = try stored { () throws(StoreError) in
+                    if case .success(let outcomes) = result { return outcomes }
+                    return try store.judgeUpdate(changing, by: changes, owner: caller.scope, now: now, judge: judge)
+                }
+                for (id, outcome) in taken where [.updated, .unchanged].contains(outcome) {
+                    await scheduler.limit(id, to: limit.value)
+                }
             }
         } else {
             result = await scheduler.withStopped(

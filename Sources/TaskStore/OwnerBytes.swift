@@ -83,13 +83,13 @@ extension TaskStore {
         guard isAny else { return 0 }
         var count = 0
         while all {
-            let released = try await writes.perform(weight: Self.rowsInCommit) { database in
-                let ids = try database.rows(OwnerBytesSQL.waiting, [owner, -1, -1, Self.rowsInCommit]) { try $0.id(0) }
+            let released = try await inSteps { database, rows in
+                let ids = try database.rows(OwnerBytesSQL.waiting, [owner, -1, -1, rows]) { try $0.id(0) }
                 try database.run(OwnerBytesSQL.release, [Self.list(ids)])
                 return ids.count
             }
-            count += released
-            if released < Self.rowsInCommit { break }
+            count += released.rows
+            if released.isAll { break }
         }
         return count
             + (try await writes.perform(weight: limit) { database in

@@ -23,7 +23,7 @@ extension FreshTask {
 
 extension StoredEntry {
     /// Bytes of the texts in the columns.
-    fileprivate var bytes: Int64 {
+    var bytes: Int64 {
         [url, output, directory, key, specification].reduce(0 as Int64) { $0.addingClamped(Int64($1?.utf8.count ?? 0)) }
     }
 }

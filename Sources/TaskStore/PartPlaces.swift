@@ -70,8 +70,7 @@ extension TaskStore {
     }
 
     /// Remembers where removed tasks' parts were to lie: the place may be away at this moment.
-    static func notePlaces(of removed: [TaskRecord], in database: Database) throws {
-        let places = Set(removed.lazy.filter { $0.specification.kind == .download }.map { PartPlace($0) })
+    static func note(_ places: Set<PartPlace>, in database: Database) throws {
         guard !places.isEmpty else { return }
         var known = try database.list(of: PartPlace.self, placesName)
         let fresh = places.subtracting(known)

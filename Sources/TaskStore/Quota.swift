@@ -11,7 +11,15 @@ package struct Quota: Sendable, Equatable {
     /// Bytes that the records of one owner's tasks may take up.
     package var recordsPerOwner: Int64
 
-    package init(tasksPerOwner: Int = .max, tasksPerBatch: Int? = nil, recordsPerOwner: Int64 = .max) {
+    /// Bytes that the entries of one set may take up which are compared with tasks when it is committed: that is one
+    /// transaction, for which everyone waits.
+    package var entriesPerSet: Int64
+
+    package init(
+        tasksPerOwner: Int = .max, tasksPerBatch: Int? = nil, recordsPerOwner: Int64 = .max,
+        entriesPerSet: Int64 = 128 << 20
+    ) {
+        self.entriesPerSet = entriesPerSet
         self.tasksPerOwner = tasksPerOwner
         self.tasksPerBatch = tasksPerBatch
         self.recordsPerOwner = recordsPerOwner
@@ -29,6 +37,15 @@ extension Database {
         for batch in batches.sorted() where try count(owner: owner, batch: batch) > limit {
             throw StoreError.quota(Self.excess(limit, "the batch \(batch)", "tasks-per-batch"))
         }
+    }
+
+    /// - Parameter bytes: of one set.
+    func check(entries bytes: Int64, within quota: Quota) throws {
+        guard bytes > quota.entriesPerSet else { return }
+        throw StoreError.quota(
+            "the entries of one queue file (URLs, header fields, cookies, forms and so on) may take up "
+                + "\(quota.entriesPerSet) bytes where it has a batch or keys, and these would take up \(bytes); divide it "
+                + "into several with a batch each")
     }
 
     /// Judges what sets of one owner hold that are not committed yet: all of them together may be as much as her tasks.

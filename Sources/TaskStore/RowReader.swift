@@ -108,6 +108,23 @@ extension Database {
         return values
     }
 
+    /// As ``rows(_:_:_:)``, up to the row with which they take up as much.
+    ///
+    /// - Parameter bytes: of a row.
+    func rows<Value>(
+        _ sql: String, _ arguments: StatementArguments, within limit: Int64, _ bytes: (Value) -> Int64,
+        _ decode: (RowReader) throws -> Value
+    ) throws -> [Value] {
+        var (values, total) = ([] as [Value], 0 as Int64)
+        let cursor = try Row.fetchCursor(cachedStatement(sql: sql), arguments: arguments)
+        while total < limit, let row = try cursor.next() {
+            let value = try decode(RowReader(row: row))
+            total = total.addingClamped(bytes(value))
+            values.append(value)
+        }
+        return values
+    }
+
     func firstRow<Value>(
         _ sql: String, _ arguments: StatementArguments = StatementArguments(), _ decode: (RowReader) throws -> Value
     ) throws -> Value? {

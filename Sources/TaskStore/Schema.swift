@@ -20,6 +20,7 @@ enum Schema {
         migrator.registerMigration("v8", foreignKeyChecks: .immediate, migrate: createOwnerTotals)
         migrator.registerMigration("v9", foreignKeyChecks: .immediate, migrate: createOwnerBytes)
         migrator.registerMigration("v10", foreignKeyChecks: .immediate, migrate: createOwnerRecords)
+        migrator.registerMigration("v11", foreignKeyChecks: .immediate, migrate: createPastBytes)
         return migrator
     }
 

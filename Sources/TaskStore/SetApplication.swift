@@ -13,8 +13,8 @@ package struct SetOutcome: Sendable, Equatable {
     package var cancelled: [TaskID] = []
     /// The updated tasks: those among them that run go by what was asked before.
     package var changed: [TaskID] = []
-    /// Those of the updated tasks that belong in another directory now, with what was asked before: what they have
-    /// fetched lies in the old one.
+    /// Those of the updated tasks that belong in another directory now, with the kind and the directory that were asked
+    /// for before: what they have fetched lies there.
     package var moved: [TaskID: TaskSpecification] = [:]
 
     mutating func add(_ ids: ClosedRange<Int64>) {
@@ -29,8 +29,8 @@ package struct SetOutcome: Sendable, Equatable {
 
 /// One set of staged entries as it meets the tasks that are there.
 struct SetApplication {
-    /// Entries read at once: what a commit holds in memory does not grow with the set.
-    private static let chunk = 500
+    /// Entries read at once, and bytes of them about: what a commit holds in memory does not grow with the set.
+    private static let (chunk, chunkBytes) = (500, 1 << 20 as Int64)
 
     let set: Int64
     let owner: UInt32
@@ -46,6 +46,8 @@ struct SetApplication {
         var hasPieceHashes: Bool
         /// The task that it named when it was read.
         var task: TaskID?
+
+        var bytes: Int64 { stored.bytes.addingClamped(Int64(secrets?.utf8.count ?? 0)) }
 
         /// The task that an entry names, of the owner ?1 and the batch ?2. One with a key belongs to the entry with that
         /// key, and to no other with its URL.
@@ -87,6 +89,8 @@ struct SetApplication {
         var startedAt: Milliseconds?
         var hasPieceHashes: Bool
 
+        var bytes: Int64 { stored.bytes.addingClamped(Int64(secrets?.utf8.count ?? 0)) }
+
         static let query = """
             SELECT \(StoredEntry.columnsWithBatch), task.id, task.owner, state, reason, not_before, json, started_at,
                 EXISTS (SELECT 1 FROM task_piece_hashes WHERE task_piece_hashes.task_id = task.id)
@@ -107,19 +111,21 @@ struct SetApplication {
     func run(in database: Database, prune: Bool) throws -> SetOutcome {
         var outcome = SetOutcome()
         try takeInPlace(in: database, to: &outcome)
-        var additions = Additions()
+        var additions: [Entry] = []
         // Most have none, and then nothing is asked for each entry.
         let past = try database.hasPastEntries(owner: owner) ? batch : nil
         var last: Int64 = 0
         while true {
-            let entries = try database.rows(Entry.query, [owner, batch, set, last, Self.chunk], Entry.init)
+            let entries = try database.rows(
+                Entry.query, [owner, batch, set, last, Self.chunk], within: Self.chunkBytes, \.bytes, Entry.init)
             guard let newest = entries.last else { break }
             last = newest.id
             var tasks = try self.known(entries.compactMap(\.task), in: database)
+            var fresh = Names()
             for entry in entries {
                 let known: Known?
-                if additions.mayHold(entry.stored) {
-                    // It may be the same task as one that is not added yet.
+                if fresh.mayHold(entry.stored) {
+                    // It may be the same task as one that was not there when it was read.
                     try add(&additions, in: database, to: &outcome, notes: prune)
                     known = try self.known(entry, in: database)
                 } else if let id = entry.task {
@@ -135,6 +141,7 @@ struct SetApplication {
                     outcome.unchanged += 1
                 } else {
                     additions.append(entry)
+                    fresh.insert(entry.stored)
                 }
             }
             try add(&additions, in: database, to: &outcome, notes: prune)
@@ -184,8 +191,10 @@ struct SetApplication {
 
     private func known(_ ids: [TaskID], in database: Database) throws -> [TaskID: Known] {
         if ids.isEmpty { return [:] }
+        // Those that are left out are read one by one.
         let found = try database.rows(
-            Known.query + " WHERE task.id IN (SELECT value FROM json_each(?))", [TaskStore.list(Set(ids))], Known.init)
+            Known.query + " WHERE task.id IN (SELECT value FROM json_each(?))", [TaskStore.list(Set(ids))],
+            within: Self.chunkBytes, \.bytes, Known.init)
         return Dictionary(found.map { ($0.head.id, $0) }) { first, _ in first }
     }
 
@@ -195,9 +204,8 @@ struct SetApplication {
         return try known([id], in: database)[id]
     }
 
-    /// Entries that become new tasks together.
-    private struct Additions {
-        private(set) var entries: [Entry] = []
+    /// What names the entries of a chunk that become new tasks.
+    private struct Names {
         private var marks: Set<Int64> = []
         private var keys: Set<String> = []
 
@@ -207,19 +215,18 @@ struct SetApplication {
             return entry.entryMark.map(marks.contains) ?? false
         }
 
-        mutating func append(_ entry: Entry) {
-            entries.append(entry)
-            if let key = entry.stored.key { keys.insert(key) }
-            if let mark = entry.stored.entryMark { marks.insert(mark) }
+        mutating func insert(_ entry: StoredEntry) {
+            if let key = entry.key { keys.insert(key) }
+            if let mark = entry.entryMark { marks.insert(mark) }
         }
     }
 
     /// - Parameter notes: it is noted which task each entry became.
     private func add(
-        _ additions: inout Additions, in database: Database, to outcome: inout SetOutcome, notes: Bool
+        _ additions: inout [Entry], in database: Database, to outcome: inout SetOutcome, notes: Bool
     ) throws {
-        let entries = additions.entries
-        additions = Additions()
+        let entries = additions
+        additions = []
         let tasks = try entries.map {
             try FreshTask(entry: $0.stored, path: $0.path, standing: $0.standing, secrets: $0.secrets)
         }
@@ -237,7 +244,7 @@ struct SetApplication {
         }
     }
 
-    /// - Returns: what was asked before, where what was fetched lies in another directory than from now on.
+    /// - Returns: the kind and the directory asked for before, where what was fetched lies in another directory than from now on.
     private func update(
         _ known: Known, to entry: Entry, in database: Database
     ) throws -> TaskSpecification? {
@@ -271,7 +278,11 @@ struct SetApplication {
             try database.setDependency(of: id, after: after.afterTask)
         }
         try database.journal(.updated, of: head, at: now)
-        return leavesDirectory ? before : nil
+        guard leavesDirectory else { return nil }
+        // There may be a million of them.
+        var left = TaskSpecification(kind: before.kind, url: "")
+        left.directory = before.directory
+        return left
     }
 
     /// Where an updated task stands from now on; `nil`: where it stood.

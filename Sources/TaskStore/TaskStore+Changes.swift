@@ -74,7 +74,7 @@ extension TaskStore {
         let identity = identity
         return try await writes.perform(weight: tasks.count) { database in
             let outcomes = try database.keepingRecords(
-                of: Set(tasks.lazy.map(\.owner)), within: quota, room: { try self.checkRoom() }
+                of: Set(tasks.lazy.map(\.owner)), within: quota, room: { try self.checkRoom(in: database) }
             ) {
                 try database.add(tasks, identity: identity, now: now)
             }

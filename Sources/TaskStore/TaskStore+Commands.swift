@@ -19,53 +19,66 @@ extension TaskStore {
     /// bytes.
     ///
     /// - Parameters:
-    ///   - ids: at most ``rowsInCommit``, so that no commit is long.
+    ///   - ids: of as many tasks as there are; where a commit fails, those before it stay.
     ///   - owner: only this user's tasks are known; `nil`: everyone's.
     package func apply(
         _ event: TaskStanding.Event, to ids: [TaskID], owner: UInt32?, now: Milliseconds
     ) async throws(StoreError) -> CommandOutcome {
-        try await writes.perform(weight: ids.count) { database in
-            var outcome = CommandOutcome()
-            for id in ids {
-                guard let head = try database.head(of: id, owner: owner) else {
-                    outcome.unknown.append(id)
-                    continue
-                }
-                do throws(IllegalTransition) {
-                    var standing = head.standing
-                    guard try standing.apply(event) else { continue }
-                } catch {
-                    outcome.refused.append((id, error))
-                    continue
-                }
-                try database.apply(event, to: head, now: now)
-                outcome.changed.append(id)
+        try await inParts(ids, CommandOutcome()) { database, id, outcome in
+            guard let head = try database.head(of: id, owner: owner) else {
+                outcome.unknown.append(id)
+                return 0
             }
-            return outcome
+            do throws(IllegalTransition) {
+                var standing = head.standing
+                guard try standing.apply(event) else { return 0 }
+            } catch {
+                outcome.refused.append((id, error))
+                return 0
+            }
+            try database.apply(event, to: head, now: now)
+            outcome.changed.append(id)
+            return 0
         }
     }
 
     /// Deletes the tasks with their secrets, piece hashes and resume data, with an event each.
     ///
-    /// - Parameter keepsEntries: a queue file that is applied again finds what it names of them completed.
-    /// - Returns: the records as they were; an id without a task that the caller may see is passed over.
+    /// - Parameters:
+    ///   - ids: of as many tasks as there are; where a commit fails, those before it are gone.
+    ///   - keepsEntries: a queue file that is applied again finds what it names of them completed.
+    /// - Returns: what is to be known of those that are gone; an id without a task that the caller may see is passed over.
     package func remove(
-        _ ids: [TaskID], owner: UInt32?, keepsEntries: Bool = false, now: Milliseconds
-    ) async throws(StoreError) -> [TaskRecord] {
-        try await writes.perform(weight: ids.count) { database in
-            var removed: [TaskRecord] = []
-            for id in ids {
-                guard let record = try database.record(id, owner: owner) else { continue }
-                if keepsEntries { try database.keepEntry(ofCompleted: id) }
-                try database.run("DELETE FROM task WHERE id = ?", [id.rawValue])
-                let head = TaskHead(id: id, owner: record.owner, standing: record.standing)
-                try database.journal(.removed, of: head, at: now)
-                removed.append(record)
-            }
-            try Self.notePlaces(of: removed, in: database)
-            return removed
+        _ ids: [TaskID], owner: UInt32?, keepsEntries: Bool = false, quota: Quota = Quota(), now: Milliseconds
+    ) async throws(StoreError) -> RemovedTasks {
+        typealias Removal = (tasks: RemovedTasks, places: Set<PartPlace>)
+        let noted: @Sendable (Database, inout Removal) throws -> Void = { database, removal in
+            try Self.note(removal.places, in: database)
+            removal.tasks.places.formUnion(removal.places)
+            removal.places = []
         }
+        return try await inParts(ids, Removal(RemovedTasks(), []), finish: noted) { database, id, removal in
+            guard let task = try database.removable(id, owner: owner) else { return 0 }
+            if keepsEntries {
+                try database.keepEntry(ofCompleted: id, owner: task.head.owner, records: quota.recordsPerOwner)
+            }
+            try database.run("DELETE FROM task WHERE id = ?", [id.rawValue])
+            try database.journal(.removed, of: task.head, at: now)
+            removal.tasks.ids.append(id)
+            if let place = task.place { removal.places.insert(place) }
+            if task.hasBytes { removal.tasks.ownersOfBytes.insert(task.head.owner) }
+            return 0
+        }.tasks
     }
+}
+
+/// What is to be known of tasks that were removed.
+package struct RemovedTasks: Sendable, Equatable {
+    package var ids: [TaskID] = []
+    /// Where the downloads among them had their parts.
+    package var places: Set<PartPlace> = []
+    /// The owners of those that had fetched something.
+    package var ownersOfBytes: Set<UInt32> = []
 }
 
 extension Database {
@@ -102,6 +115,21 @@ extension Database {
         try run(
             "DELETE FROM task_resume WHERE task_id = ? AND (SELECT kind FROM task WHERE id = task_id) = 'upload'",
             [id.rawValue])
+    }
+
+    /// - Returns: the task without its texts, of which there may be much.
+    fileprivate func removable(
+        _ id: TaskID, owner: UInt32?
+    ) throws -> (head: TaskHead, place: PartPlace?, hasBytes: Bool)? {
+        let task = try firstRow(
+            "SELECT \(TaskHead.columns), kind, directory, bytes_done FROM \(FlowSQL.tasks) WHERE task.id = ?",
+            [id.rawValue]
+        ) { row in
+            let (head, kind) = (try TaskHead(row), try row.word(5) as TaskKind)
+            let place = PartPlace(directory: try row.textOrNil(6), owner: head.owner)
+            return (head: head, place: kind == .download ? place : nil, hasBytes: try row.integer(7) > 0)
+        }
+        return owner == nil || task?.head.owner == owner ? task : nil
     }
 
     func record(_ id: TaskID, owner: UInt32?) throws -> TaskRecord? {

@@ -8,9 +8,7 @@ extension TaskStore {
     package func settleDependencies(now: Milliseconds) async throws(StoreError) -> Int {
         var total = 0
         while try read({ try $0.firstSettled() }) != nil {
-            total += try await writes.perform(weight: Self.rowsInCommit) { database in
-                try database.settleFirst(limit: Self.rowsInCommit, now: now)
-            }
+            total += try await inCommit { try $1.settleFirst(within: $0, now: now) }
         }
         return total
     }
@@ -21,9 +19,8 @@ extension Database {
         try firstRow("SELECT after_task FROM settled_dependency ORDER BY after_task LIMIT 1") { try $0.integer(0) }
     }
 
-    /// - Parameter limit: tasks to change at most.
-    /// - Returns: how many changed.
-    fileprivate func settleFirst(limit: Int, now: Milliseconds) throws -> Int {
+    /// - Returns: how many tasks changed.
+    fileprivate func settleFirst(within limit: CommitLimit, now: Milliseconds) throws -> Int {
         guard let first = try firstSettled() else { return 0 }
         let state = try firstRow("SELECT state FROM task WHERE id = ?", [first]) { try $0.word(0) as TaskState }
         // It may have been taken back into the queue.
@@ -35,20 +32,24 @@ extension Database {
                 """
                 SELECT id, owner, state, reason, not_before FROM task WHERE state = 'waiting' AND reason = 'dependency'
                     AND id IN (SELECT task_id FROM task_dependency WHERE after_task = ?) LIMIT ?
-                """, [first, limit], TaskHead.init)
+                """, [first, limit.rows], TaskHead.init)
+        var (done, budget) = (0, CommitBudget(limit, in: self))
         for head in waiting {
             if state == .completed {
                 try release(head.id, now: now)
             } else {
                 try fail(head, after: TaskID(first), state, now: now)
             }
+            done += 1
+            budget.spend()
+            if budget.isSpent(in: self) { break }
         }
-        if waiting.count < limit {
+        if done == waiting.count, done < limit.rows {
             try run("DELETE FROM settled_dependency WHERE after_task = ?", [first])
             // What is paused has nothing to wait for any more either.
             if state == .completed { try run("DELETE FROM task_dependency WHERE after_task = ?", [first]) }
         }
-        return waiting.count
+        return done
     }
 
     private func release(_ id: TaskID, now: Milliseconds) throws {

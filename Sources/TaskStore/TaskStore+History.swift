@@ -143,24 +143,26 @@ extension TaskStore {
         }
     }
 
-    /// Forgets the oldest of the entries of queue files that were completed, where one owner has too many of them.
+    /// Forgets the oldest of the entries of queue files that were completed, where one owner has too many of them or they
+    /// take up too much.
     ///
     /// - Parameter limit: as many are kept of each owner.
     /// - Returns: whether there may be more to forget.
-    package func trimPastEntries(limit: Int = PastEntries.maximumCount) async throws(StoreError) -> Bool {
-        let surplus: (owner: UInt32, count: Int)? = try read { database in
-            let totals = try database.rows("SELECT owner, past_entries FROM owner_total WHERE past_entries > 0") {
-                row in
-                (owner: try row.owner(0), count: try row.int(1))
-            }
+    package func trimPastEntries(
+        limit: Int = PastEntries.maximumCount, quota: Quota = Quota()
+    ) async throws(StoreError) -> Bool {
+        let bytes = PastEntries.maximumBytes(records: quota.recordsPerOwner)
+        let surplus: (owner: UInt32, level: Int)? = try read { database in
+            let totals = try database.rows(
+                "SELECT owner, past_entries, past_bytes FROM owner_total WHERE past_entries > 0"
+            ) { row in (owner: try row.owner(0), count: try row.int(1), bytes: try row.integer(2) as Int64) }
             let level = OwnerShares.level(of: totals.lazy.map(\.count), limit: limit)
-            return totals.first { $0.count > level }.map { ($0.owner, $0.count - level) }
+            return totals.first { $0.count > level || $0.bytes > bytes }.map { ($0.owner, level) }
         }
-        guard let surplus else { return false }
-        return try await writes.perform(weight: Self.rowsInCommit) { database in
-            try database.run(HistorySQL.dropPastEntries, [surplus.owner, min(surplus.count, Self.rowsInCommit)])
-            return database.changesCount > 0
-        }
+        guard let (owner, level) = surplus else { return false }
+        return try await inSteps { database, rows in
+            try database.dropPastEntries(of: owner, limit: rows, count: level, bytes: bytes)
+        }.rows > 0
     }
 }
 

@@ -61,12 +61,12 @@ extension TaskStore {
     package func releaseDue(now: Milliseconds) async throws(StoreError) -> Int {
         var total = 0
         while true {
-            let count = try await writes.perform(weight: Self.rowsInCommit) { database in
-                try database.run(SchedulingSQL.releaseDue, [now, Self.rowsInCommit])
+            let (rows, isAll) = try await inSteps { database, rows in
+                try database.run(SchedulingSQL.releaseDue, [now, rows])
                 return database.changesCount
             }
-            total += count
-            if count < Self.rowsInCommit { return total }
+            total += rows
+            if isAll { return total }
         }
     }
 
@@ -74,12 +74,12 @@ extension TaskStore {
     ///
     /// - Returns: how many.
     package func release(waitingFor reason: TaskReason) async throws(StoreError) -> Int {
-        try await changeWaiting(reasons: [reason]) { database, ids in
+        try await changeWaiting(reasons: [reason]) { database, id in
             try database.run(
                 """
                 UPDATE task SET state = 'queued', reason = NULL, not_before = NULL
-                WHERE id IN (SELECT value FROM json_each(?)) AND state = 'waiting' AND reason = ?
-                """, [Self.list(ids), reason.rawValue])
+                WHERE id = ? AND state = 'waiting' AND reason = ?
+                """, [id.rawValue, reason.rawValue])
         }
     }
 
@@ -93,19 +93,19 @@ extension TaskStore {
         by milliseconds: Milliseconds, latest: Milliseconds, latestAsked: Milliseconds
     ) async throws(StoreError) {
         try await writes.perform { try $0.shiftHolds(by: milliseconds) }
-        _ = try await changeWaiting(reasons: [.retry, .network, .diskFull, .disk]) { database, ids in
+        _ = try await changeWaiting(reasons: [.retry, .network, .diskFull, .disk]) { database, id in
             try database.run(
                 """
                 UPDATE task SET
                     not_before = max(0, min(iif(http_status IN (429, 503), ?, ?), not_before + ?))
-                WHERE id IN (SELECT value FROM json_each(?)) AND state = 'waiting' AND not_before IS NOT NULL
-                """, [latestAsked, latest, milliseconds, Self.list(ids)])
+                WHERE id = ? AND state = 'waiting' AND not_before IS NOT NULL
+                """, [latestAsked, latest, milliseconds, id.rawValue])
         }
     }
 
     /// - Returns: how many were changed.
     private func changeWaiting(
-        reasons: Set<TaskReason>, _ change: @escaping @Sendable (Database, [TaskID]) throws -> Void
+        reasons: Set<TaskReason>, _ change: @escaping @Sendable (Database, TaskID) throws -> Void
     ) async throws(StoreError) -> Int {
         let words = try StoredJSON.encode(reasons.map(\.rawValue).sorted())
         let ids: [TaskID] = try read { database in
@@ -119,11 +119,11 @@ extension TaskStore {
                 ) { try $0.id(0) }
             }
         }
-        for start in stride(from: 0, to: ids.count, by: Self.rowsInCommit) {
-            let part = Array(ids[start..<min(start + Self.rowsInCommit, ids.count)])
-            try await writes.perform(weight: part.count) { try change($0, part) }
+        return try await inParts(ids, 0) { database, id, count in
+            try change(database, id)
+            count += 1
+            return 0
         }
-        return ids.count
     }
 
     /// A task with all that it takes to carry it out.

@@ -41,7 +41,7 @@ extension TaskStore {
     ///
     /// - Parameter owner: whose set it must be; `nil`: anyone's.
     /// - Returns: the number of entries in the set so far.
-    /// - Throws: ``StoreError/unknownSet(_:)``.
+    /// - Throws: ``StoreError/unknownSet(_:)``, ``StoreError/quota(_:)``, ``StoreError/nearlyFull(free:reserved:)``.
     package func put(
         _ set: Int64, _ entries: PreparedTasks, owner: UInt32? = nil, quota: Quota = Quota(), now: Milliseconds
     ) async throws(StoreError) -> Int {
@@ -62,6 +62,7 @@ extension TaskStore {
             }
             try database.stage(rest, set: set, batch: staged.batch)
             let bytes = rest.reduce(0 as Int64) { $0.addingClamped($1.stagedBytes) }
+            if !rest.isEmpty { try database.check(entries: staged.bytes.addingClamped(bytes), within: quota) }
             try database.run(
                 "UPDATE staged_set SET entries = entries + ?, bytes = bytes + ? WHERE id = ?",
                 [fresh.count, bytes, set])
@@ -105,7 +106,7 @@ extension TaskStore {
             let application = SetApplication(set: set, owner: owner, batch: staged.batch, now: now)
             let batches = try quota.tasksPerBatch == nil ? [] : database.batches(ofSet: set)
             // What is staged comes to the log and to the tables once more.
-            try self.checkRoom(for: staged.bytes.multipliedClamped(by: 2))
+            try self.checkRoom(for: staged.bytes.multipliedClamped(by: 2), in: database)
             let run = {
                 let outcome = try database.keepingRecords(of: [owner], within: quota, room: {}) {
                     try application.run(in: database, prune: prune)
@@ -134,8 +135,9 @@ extension TaskStore {
 
     /// What these tasks had fetched counts no longer; what they are and where they stand stays.
     package func forgetBytes(of ids: [TaskID]) async throws(StoreError) {
-        try await writes.perform(weight: ids.count) { database in
-            for id in ids { try database.forgetBytes(of: id) }
+        try await inParts(ids, ()) { database, id, _ in
+            try database.forgetBytes(of: id)
+            return 0
         }
     }
 
@@ -160,7 +162,7 @@ extension TaskStore {
             }
         }
         guard hasSome == true else { return false }
-        return try await writes.perform(weight: Self.rowsInCommit) { try $0.sweep(limit: Self.rowsInCommit) }
+        return try await inSteps { try $0.sweep(limit: $1) }.rows > 0
     }
 }
 
@@ -245,12 +247,13 @@ extension Database {
     }
 
     /// - Parameter limit: rows to delete at most.
-    fileprivate func sweep(limit: Int) throws -> Bool {
+    /// - Returns: how many were deleted: `limit` where there may be more.
+    fileprivate func sweep(limit: Int) throws -> Int {
         let set = try firstRow("SELECT id FROM staged_set WHERE is_dropped ORDER BY id LIMIT 1") { try $0.integer(0) }
-        guard let set else { return false }
+        guard let set else { return 0 }
         try run(
             "DELETE FROM staged_entry WHERE id IN (SELECT id FROM staged_entry WHERE set_id = ? LIMIT ?)", [set, limit])
-        guard changesCount == 0 else { return true }
+        guard changesCount == 0 else { return limit }
         let range = try firstRow(
             "SELECT first, last FROM staged_range WHERE set_id = ? ORDER BY first LIMIT 1", [set]
         ) { (first: try $0.integer(0), last: try $0.integer(1)) }
@@ -263,9 +266,9 @@ extension Database {
                     "INSERT INTO staged_range (set_id, first, last, state) VALUES (?, ?, ?, '')",
                     [set, end + 1, range.last])
             }
-            return true
+            return limit
         }
         try run("DELETE FROM staged_set WHERE id = ?", [set])
-        return true
+        return limit
     }
 }

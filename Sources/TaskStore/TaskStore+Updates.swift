@@ -34,31 +34,30 @@ extension TaskStore {
         try await update([id], by: changes, owner: owner, quota: quota, now: now, judge: judge)[id] ?? .unknown
     }
 
-    /// As ``update(_:by:owner:quota:now:judge:)`` for each of `ids`, in one commit: all of them or none.
+    /// As ``update(_:by:owner:quota:now:judge:)`` for each of `ids`.
     ///
-    /// - Parameter ids: at most ``rowsInCommit``, so that no commit is long.
+    /// - Parameter ids: of as many tasks as there are; where a commit fails, those before it stay.
     package func update(
         _ ids: [TaskID], by changes: TaskChanges, owner: UInt32?, quota: Quota = Quota(), now: Milliseconds,
         judge: @escaping Judge
     ) async throws(StoreError) -> [TaskID: UpdateOutcome] {
         let identity = identity
-        return try await writes.perform(weight: ids.count) { database in
-            var outcomes: [TaskID: UpdateOutcome] = [:]
-            for id in ids {
-                switch try database.plan(id, changes, owner: owner, identity: identity, now: now, judge) {
-                case .failure(let reason): outcomes[id] = reason.outcome
-                case .success(let plan):
-                    if !plan.isEmpty {
-                        try database.keepingRecords(
-                            of: [plan.head.owner], within: quota, room: { try self.checkRoom() }
-                        ) {
-                            try database.carryOut(plan, now: now)
-                        }
+        return try await inParts(ids, [:] as [TaskID: UpdateOutcome]) { database, id, outcomes in
+            switch try database.plan(id, changes, owner: owner, identity: identity, now: now, judge) {
+            case .failure(let reason):
+                outcomes[id] = reason.outcome
+                return 0
+            case .success(let plan):
+                if !plan.isEmpty {
+                    try database.keepingRecords(
+                        of: [plan.head.owner], within: quota, room: { try self.checkRoom(in: database) }
+                    ) {
+                        try database.carryOut(plan, now: now)
                     }
-                    outcomes[id] = plan.isEmpty ? .unchanged : .updated
                 }
+                outcomes[id] = plan.isEmpty ? .unchanged : .updated
+                return plan.bytes
             }
-            return outcomes
         }
     }
 
@@ -96,6 +95,13 @@ private struct UpdatePlan {
     var secretsAfter: String?
     /// `nil`: as it is.
     var path: String?
+
+    /// What was read and judged, which takes longer than writing it.
+    var bytes: Int64 {
+        [secretsBefore, secretsAfter].reduce(before.bytes.addingClamped(after.bytes)) {
+            $0.addingClamped(Int64($1?.utf8.count ?? 0))
+        }
+    }
 
     var isEmpty: Bool { before == after && secretsBefore == secretsAfter && head.standing == standing }
 }

@@ -8,7 +8,7 @@ import TaskModel
 /// method returned is on disk: the log is synced at every commit, which many callers share.
 package final class TaskStore: Sendable {
     /// Rows in one commit, save where a single call needs more: a commit must not keep checkpoints waiting.
-    /// Whoever has a command for more tasks calls several times.
+    /// ``CommitLimit`` bounds it by its bytes as well.
     package static let rowsInCommit = 5_000
     /// Seconds to wait for another process, such as one that makes a backup.
     static let busyTimeout = 5.0
@@ -17,11 +17,8 @@ package final class TaskStore: Sendable {
 
     /// Sets that one owner may be putting together at a time; beginning another forgets the oldest.
     package static let setsPerOwner = 8
-    /// Bytes to leave free on the database's disk when something is added, but no more than an eighth of it: with none at
-    /// all nothing can be paused, cancelled or removed any more, and no progress written down.
-    static let reservedSpace: Int64 = 64 << 20
 
-    private let directory: String
+    let directory: String
     /// 8 hexadecimal digits made with the database; they stand in the names of part files.
     package let identity: String
     /// The newest task that there was when the store was opened: later ones have known no other life of the daemon.
@@ -122,18 +119,6 @@ package final class TaskStore: Sendable {
         } catch {
             throw StoreError(error)
         }
-    }
-
-    /// - Parameter bytes: that are to be written.
-    /// - Throws: ``StoreError/nearlyFull(free:reserved:)`` where these would leave no room for what must be written later.
-    func checkRoom(for bytes: Int64 = 0) throws(StoreError) {
-        var information = statvfs()
-        guard statvfs(directory, &information) == 0 else { return }
-        let unit = Int64(clamping: information.f_frsize)
-        let whole = Int64(clamping: information.f_blocks).multipliedClamped(by: unit)
-        let free = Int64(clamping: information.f_bavail).multipliedClamped(by: unit)
-        let reserved = min(Self.reservedSpace, whole / 8)
-        guard free.subtractingClamped(bytes) >= reserved else { throw .nearlyFull(free: free, reserved: reserved) }
     }
 
     /// What keeps the store from taking anything, and what helps; `nil` where nothing does.

@@ -1,7 +1,8 @@
 import GRDB
 import Synchronization
 
-/// Group commit: whoever wants to write while a commit is being made durable shares the next one.
+/// Group commit: whoever wants to write while a commit is being made durable shares the next one, as far as ``CommitLimit``
+/// has room for them.
 ///
 /// All writing is done by the pool's one writer connection, on its own dispatch queue, so that no thread of
 /// Swift's concurrency waits for the disk. Each caller's part stands in a savepoint of its own. Nothing is acknowledged
@@ -102,7 +103,10 @@ final class WriteQueue: Sendable {
         case .refuse: job.refuse(.closed)
         case .drain:
             pool.asyncWriteWithoutTransaction { database in
-                while let batch = self.takeBatch() { self.commit(batch[...], in: database) }
+                while let batch = self.takeBatch() {
+                    var rest = batch[...]
+                    while !rest.isEmpty { rest = rest.dropFirst(self.commit(rest, in: database)) }
+                }
             }
         }
     }
@@ -128,32 +132,37 @@ final class WriteQueue: Sendable {
 
     /// Where the transaction as a whole fails (a full disk ends it, whoever caused that), each caller's part is
     /// tried by itself, so that nobody pays for another.
-    private func commit(_ batch: ArraySlice<Job>, in database: Database) {
+    ///
+    /// - Returns: how many of them were answered; what they wrote left no room for the others.
+    private func commit(_ batch: ArraySlice<Job>, in database: Database) -> Int {
         do {
             // A transaction that a failing disk left open.
             if database.isInsideTransaction { try database.rollback() }
             if let refusal = watch.refusal(database) { return refuse(batch, refusal) }
+            let budget = CommitBudget(in: database)
             try setSync(batch.contains(where: \.isLasting), in: database)
             try database.beginTransaction(.immediate)
             var answers: [@Sendable () -> Void] = []
             answers.reserveCapacity(batch.count)
-            for job in batch { answers.append(try Self.answer(to: job, in: database)) }
+            for job in batch {
+                answers.append(try Self.answer(to: job, in: database))
+                if budget.isSpent(in: database) { break }
+            }
             try database.commit()
             // Only now is it certain that what was committed has a name.
-            if let refusal = watch.refusal(database) { return refuse(batch, refusal) }
+            if let refusal = watch.refusal(database) { return refuse(batch.prefix(answers.count), refusal) }
             for answer in answers { answer() }
+            return answers.count
         } catch {
             try? database.rollback()
-            if batch.count > 1 {
-                for index in batch.indices { commit(batch[index...index], in: database) }
-            } else {
-                refuse(batch, StoreError(error))
-            }
+            guard batch.count > 1 else { return refuse(batch, StoreError(error)) }
+            return batch.indices.reduce(0) { $0 + commit(batch[$1...$1], in: database) }
         }
     }
 
-    private func refuse(_ batch: ArraySlice<Job>, _ reason: StoreError) {
+    private func refuse(_ batch: ArraySlice<Job>, _ reason: StoreError) -> Int {
         for job in batch { job.refuse(reason) }
+        return batch.count
     }
 
     /// In WAL mode NORMAL leaves out the sync of each commit and no other: the database stays whole.

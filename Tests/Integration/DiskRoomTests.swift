@@ -130,6 +130,30 @@ struct DiskRoomTests {
         try await disk.unmount()
     }
 
+    @Test("F14, A31: what filled the state disk can be removed, whole and at once, and others then add again")
+    func filled() async throws {
+        let place = try TemporaryDirectory()
+        let state = try place.makeDirectory("state")
+        let disk = try await Mount.tmpfs(at: state, bytes: 96 * mebibyte)
+        let daemon = try await DaemonProcess.started(stateDirectory: state)
+        let fields = (0..<30).flatMap { ["--header", "A\($0): \(String(repeating: "b", count: 8_000))"] }
+        let urls = (0..<3).map { "http://127.0.0.1:9/\($0)" }.joined(separator: "\n")
+        var (count, refusal) = (0, "")
+        while refusal.isEmpty, count < 600 {
+            let outcome = try await daemon.dlctl(["add", "--paused", "--input", "-"] + fields, input: urls)
+            if outcome.succeeded { count += 3 } else { refusal = outcome.error }
+        }
+        #expect(count > 200 && refusal.contains("almost full"), "\(count): \(refusal)")
+        let removed = try await daemon.dlctl("remove", "--all")
+        #expect(removed.succeeded, "\(removed.error)")
+        #expect(try daemon.tasks().isEmpty)
+        let again = try await daemon.dlctl(["add", "--paused", "--input", "-"] + fields, input: urls)
+        #expect(again.succeeded, "\(again.error)")
+        #expect(daemon.answers)
+        try await daemon.terminate()
+        try await disk.unmount()
+    }
+
     @Test("F15: a file that cannot fit is refused before a byte of it is taken", .needsLoopDevices)
     func early() async throws {
         let resource = Resource(size: 12 * mebibyte)

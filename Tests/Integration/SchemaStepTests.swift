@@ -105,6 +105,7 @@ struct SchemaStepTests {
         Cut(schema: "v7", call: "fdatasync", file: "dld.db-wal", occurrence: 1),
         Cut(schema: "v9", call: "pwrite64", file: "dld.db-wal", occurrence: 40),
         Cut(schema: "v9", call: "fdatasync", file: "dld.db-wal", occurrence: 1),
+        Cut(schema: "v10", call: "fdatasync", file: "dld.db-wal", occurrence: 1),
     ]
 
     private static let kinds: [(call: String, file: String, occurrences: StrideTo<Int>)] = [
@@ -116,7 +117,7 @@ struct SchemaStepTests {
 
     private static var longCuts: [Cut] {
         var cuts: [Cut] = []
-        for schema in ["v1", "v2", "v5", "v7", "v8", "v9"] {
+        for schema in ["v1", "v2", "v5", "v7", "v8", "v9", "v10"] {
             for (call, file, occurrences) in kinds {
                 cuts += occurrences.map { Cut(schema: schema, call: call, file: file, occurrence: $0) }
             }

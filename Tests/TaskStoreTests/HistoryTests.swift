@@ -148,6 +148,41 @@ struct HistoryTests {
         #expect(kept == urls + ["2 https://example.org/0"])
     }
 
+    @Test("A31: what is known of past entries takes up a quarter of what records may at most, the oldest go first")
+    func pastBytes() async throws {
+        let fixture = try StoreFixture()
+        let store = fixture.store
+        func complete(_ count: Int, quota: Quota = Quota(), owner: UInt32 = 1) async throws {
+            let url = "https://example.org/" + String(repeating: "a", count: 1_000)
+            let ids = try await store.add(
+                (0..<count).map { .sample(url, owner: owner, batch: "b", output: "\($0)") }, now: 1
+            ).map(\.id)
+            for id in ids { try await fixture.conclude(id, .inState(.completed)) }
+            _ = try await store.remove(ids, owner: nil, keepsEntries: true, quota: quota, now: 2)
+        }
+        func kept(_ owner: UInt32 = 1) throws -> (outputs: [String], bytes: Int64) {
+            try store.read { database in
+                let outputs = try database.rows("SELECT output FROM past_entry WHERE owner = ? ORDER BY id", [owner]) {
+                    try $0.text(0)
+                }
+                return (outputs, try database.pastBytes(of: owner))
+            }
+        }
+        let quota = Quota(recordsPerOwner: 16_000)
+        try await complete(9, quota: quota)
+        #expect(try kept().outputs == ["6", "7", "8"] && kept().bytes == 3 * 1_022)
+        // What there was before a limit goes with what comes, or when somebody looks.
+        try await complete(5)
+        #expect(try kept().outputs.count == 8)
+        try await complete(1, quota: quota)
+        #expect(try kept().outputs.count == 7)
+        try await complete(4, owner: 2)
+        while try await store.trimPastEntries(quota: quota) {}
+        #expect(try kept().outputs == ["3", "4", "0"] && kept(2).outputs == ["1", "2", "3"])
+        try await store.forgetPastEntries(batch: "b", owner: nil)
+        #expect(try kept().bytes == 0 && kept(2).bytes == 0)
+    }
+
     @Test("nothing of it goes through a whole table or sorts")
     func plans() throws {
         let fixture = try StoreFixture()

@@ -149,4 +149,27 @@ struct SchemaTests {
         _ = try await store.remove([TaskID(2)], owner: nil, now: 9)
         #expect(try store.recordBytes(of: 1000) == 19 + 2 + 3)
     }
+
+    @Test("of the tenth schema, the bytes of what is known of past entries are summed for each owner")
+    func fromTenth() async throws {
+        let directory = try TemporaryDirectory()
+        let pool = try DatabasePool(path: directory.file("dld.db"))
+        try Schema.migrator.migrate(pool, upTo: "v10")
+        try await pool.write { database in
+            try database.execute(
+                sql: """
+                    INSERT INTO past_entry (owner, batch, key, kind, url, output) VALUES
+                    (1000, 'b', NULL, 'download', 'https://a.example/1', 'ä'),
+                    (1000, 'b', 'key', 'download', 'https://a.example/2', NULL),
+                    (1001, 'b', NULL, 'download', 'https://a.example/3', NULL);
+                    """)
+        }
+        try pool.close()
+        let fixture = try StoreFixture(in: directory)
+        let store = fixture.store
+        #expect(try store.read { try $0.pastBytes(of: 1000) } == 20 + 2 + 20 + 3)
+        #expect(try store.read { try $0.pastBytes(of: 1001) } == 20)
+        try await store.forgetPastEntries(batch: "b", owner: 1000)
+        #expect(try store.read { try $0.pastBytes(of: 1000) } == 0)
+    }
 }

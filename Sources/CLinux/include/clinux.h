@@ -25,6 +25,9 @@ int linux_epoll_wait(int epoll, struct linux_event *events, int capacity, int ti
 
 int linux_eventfd(int semaphore);
 
+// A connection that waits at a listening socket, close-on-exec and without blocking, or -1 (accept4(2)).
+int linux_accept(int fd);
+
 // A number that no other socket of this boot has (SO_COOKIE), or 0 where the kernel does not tell.
 uint64_t linux_socket_cookie(int fd);
 

@@ -1,6 +1,7 @@
 #ifndef CRECEIVER_H
 #define CRECEIVER_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 // A process that receives open files from clients (SCM_RIGHTS, unix(7)) in place of the daemon.
@@ -11,10 +12,16 @@
 // that the daemon wants, and closes the others. Each message has a child of its own, which may wait for ever: it has
 // nothing else open, and another parent once the daemon has ended.
 //
+// The kernel closes the files of a message that is read without room for them, or never read, in the thread that reads
+// or closes the connection, and a socket among them may keep that thread for as long as its sender likes (SO_LINGER).
+// So the daemon reads and closes no connection in which files wait: a child does.
+//
 // All of this is C without locks and without the heap: it runs after fork(2) without execve(2).
 
 // As many files as one message takes (LINUX_MOST_DESCRIPTORS).
 #define CRECEIVER_MOST_FILES 253
+// Bytes that are taken at once where files come with them unasked.
+#define CRECEIVER_MOST_BYTES 2048
 // Children of one user, and in all.
 #define CRECEIVER_MOST_OF_USER 8
 #define CRECEIVER_MOST 256
@@ -42,15 +49,17 @@ struct creceiver_file {
 #define CRECEIVER_FAILED 3
 // As many children as there may be; the message has not been read.
 #define CRECEIVER_FULL 4
+// The message was read, and its files are closed by the end of the child.
+#define CRECEIVER_DROPPED 5
 
 // What became of a message.
 struct creceiver_report_message {
     int32_t outcome;
     int32_t error;
     int32_t count;
-    // The one byte that was read.
-    uint8_t byte;
-    uint8_t unused[3];
+    // How many bytes were read.
+    int32_t size;
+    uint8_t bytes[CRECEIVER_MOST_BYTES];
     struct creceiver_file files[CRECEIVER_MOST_FILES];
 };
 
@@ -61,17 +70,19 @@ int creceiver_start(int32_t *process);
 // Ends the process, and waits for that, half a second at most. What hangs is not it but a child of its.
 void creceiver_end(int receiver, int32_t process);
 
-// The first byte that waits in a connection, without taking it or any file: 1 where files may come with it, 0 where none
-// do, or -1 (EAGAIN: there is none; ENODATA: there will be none).
-int creceiver_look(int connection, uint8_t *byte);
+// The bytes that wait in a connection, without taking them or any file: as recv(2) returns, without waiting. `has_files`
+// becomes 1 where files come with one of the bytes, or behind them: the kernel looks further than the bytes go.
+ptrdiff_t creceiver_peek(int connection, void *bytes, size_t capacity, int *has_files);
 
-// Takes one byte of a connection, and drops the files that come with it without opening them. Returns 1, 0 at the end of
-// the stream, or -1.
-int creceiver_drop(int connection);
+// Receives one byte and the files that come with it; the report says where these lie, and creceiver_choose follows.
+#define CRECEIVER_RECEIVE 0
+// Takes some bytes, up to the first ones with files and with these, and closes the files.
+#define CRECEIVER_DROP 1
+// Closes the connection once everyone else has; there is no report.
+#define CRECEIVER_CLOSE 2
 
-// Has a child receive one byte and the files that come with it. The report comes to the other end of `answers`, which
-// creceiver_pair made. 0, or -1.
-int creceiver_ask(int receiver, int connection, int answers, uint32_t user);
+// Has a child do the one of these. The report comes to the other end of `answers`, which creceiver_pair made. 0, or -1.
+int creceiver_ask(int receiver, int kind, int connection, int answers, uint32_t user);
 
 // Two ends of a connection between the daemon and a child. 0, or -1.
 int creceiver_pair(int ends[2]);

@@ -1,0 +1,112 @@
+import CLinux
+import Curl
+import Glibc
+import Synchronization
+
+/// Accepts connections, and moves their bytes to the server and back, on a thread of its own that sleeps while no byte
+/// comes. It alone touches what clients send: see ``ClientRelay``.
+final class ClientFront: Sendable {
+    /// A client that was accepted, and that the server is to serve.
+    struct Arrival: Sendable {
+        let peer: Peer
+        let link: ClientLink
+        /// The end of a pair of sockets by which the server reads and writes. Whoever gets this closes it.
+        let descriptor: Int32
+    }
+
+    enum Order {
+        /// Leaves what a client sends to somebody else, or takes it again.
+        case hold(ClientLink.ID, Bool)
+        case stopAccepting(@Sendable () -> Void)
+        case stop(@Sendable () -> Void)
+    }
+
+    private let orders = Mutex<[Order]>([])
+    private let wakeUp: WakeUp
+
+    /// Starts to accept.
+    ///
+    /// - Parameters:
+    ///   - sockets: belong to the front from now on, also where it throws.
+    ///   - reserve: descriptors that are kept back for connections.
+    ///   - acceptOne: as accept(2).
+    ///   - arrived: called on the front's thread.
+    /// - Throws: an error of the system, where there is no thread or descriptor to be had.
+    init(
+        sockets: [ListeningSocket], limits: ConnectionLimits, reserve: Int = 8,
+        acceptOne: @escaping @Sendable (_ socket: Int32) -> Int32 = { linux_accept($0) },
+        arrived: @escaping @Sendable (Arrival) -> Void
+    ) throws {
+        let loop: FrontLoop
+        do {
+            wakeUp = try WakeUp(counting: false)
+            loop = try FrontLoop(
+                sockets: sockets, limits: limits, wakeUp: wakeUp, reserve: DescriptorReserve(size: reserve),
+                acceptOne: acceptOne, arrived: arrived)
+        } catch {
+            for socket in sockets { socket.close() }
+            throw error
+        }
+        let started = SystemThread.start(name: "dld-clients") { [self] in loop.run(self) }
+        guard started else {
+            for socket in sockets { socket.close() }
+            throw SystemFailure(EAGAIN)
+        }
+    }
+
+    /// Carried out before anything that the caller does to a pair of sockets after this is seen.
+    func order(_ order: Order) {
+        orders.withLock { $0.append(order) }
+        wakeUp.signal()
+    }
+
+    func takeOrders() -> [Order] {
+        orders.withLock { orders in
+            defer { orders = [] }
+            return orders
+        }
+    }
+
+    /// Turns away whoever comes from now on; returns once nobody else can arrive.
+    func stopAccepting() async {
+        await withCheckedContinuation { continuation in order(.stopAccepting { continuation.resume() }) }
+    }
+
+    /// To be called once the server has closed every connection. What it has written goes out for
+    /// ``ConnectionLimits/grace``.
+    func stop() async {
+        await withCheckedContinuation { continuation in order(.stop { continuation.resume() }) }
+    }
+}
+
+/// What the server knows of a client's own connection.
+final class ClientLink: Sendable {
+    typealias ID = UInt64
+
+    let id: ID
+    private let socket: ClientSocket
+    private let front: ClientFront
+    private let refused = Mutex<(@Sendable () -> Void)?>(nil)
+
+    init(id: ID, socket: ClientSocket, front: ClientFront) {
+        self.id = id
+        self.socket = socket
+        self.front = front
+    }
+
+    /// Takes nothing more from the client until ``resume()``.
+    ///
+    /// - Returns: the connection, for whoever receives open files from it.
+    func hold() -> ClientSocket {
+        front.order(.hold(id, true))
+        return socket
+    }
+
+    func resume() { front.order(.hold(id, false)) }
+
+    /// - Parameter refused: called once nothing more is taken from the client, since it sent open files that nobody had
+    ///   asked for; `nil`: nobody is to be told.
+    func whenFilesAreRefused(_ refused: (@Sendable () -> Void)?) { self.refused.withLock { $0 = refused } }
+
+    func filesAreRefused() { refused.withLock { $0 }?() }
+}

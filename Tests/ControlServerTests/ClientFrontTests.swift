@@ -1,0 +1,170 @@
+import Glibc
+import Synchronization
+import Testing
+
+@testable import ControlServer
+
+@Suite("Between clients and the server", .serialized, .timeLimit(.minutes(2)))
+struct ClientFrontTests {
+    /// Seconds. No test waits for that.
+    private static let linger: Int32 = 1_000_000
+
+    enum Place: CaseIterable {
+        case withRequest, beforeRequest, unread, beforeTheEnd, refused
+    }
+
+    @Test(
+        "a socket that cannot be closed, sent along with a request or left unread, keeps nobody waiting",
+        arguments: Place.allCases)
+    func lingering(_ place: Place) async throws {
+        let isPermitted = place != .refused
+        let began = ContinuousClock.now
+        try await withServer(authorize: { _ in isPermitted }) { _, path in
+            var sockets: [LingeringSocket] = []
+            func pass(_ text: String, on client: TestClient) throws {
+                let socket = try LingeringSocket(seconds: Self.linger)
+                try client.send(Array(text.utf8), passing: socket.descriptor, count: 1)
+                socket.giveUp()
+                sockets.append(socket)
+            }
+            for number in 0..<3 {
+                let client = try TestClient(connectingTo: path)
+                switch place {
+                case .withRequest:
+                    try pass(request(number) + "\n", on: client)
+                    #expect(try await client.line() == acknowledgement(number))
+                case .beforeRequest:
+                    try pass(" ", on: client)
+                    #expect(try await client.ask(request(number)) == acknowledgement(number))
+                case .unread, .refused:
+                    try? pass(" ", on: client)
+                    try? pass(" ", on: client)
+                case .beforeTheEnd:
+                    #expect(try await client.ask(request(number)) == acknowledgement(number))
+                    try pass(" ", on: client)
+                    client.leave()
+                }
+                if isPermitted {
+                    let other = try TestClient(connectingTo: path)
+                    #expect(try await other.ask(request(9)) == acknowledgement(9))
+                }
+            }
+            #expect(!sockets.isEmpty || !isPermitted)
+        }
+        #expect(ContinuousClock.now - began < .seconds(15))
+    }
+
+    @Test("bytes around files that nobody asked for come to the server, in their order and once")
+    func bytesAround() async throws {
+        try await withServer { _, path in
+            let client = try TestClient(connectingTo: path)
+            let (output, input) = try makePipe()
+            defer {
+                close(output)
+                close(input)
+            }
+            let text = Array((request(1) + "\n" + request(2) + "\n").utf8)
+            for (start, middle, end) in [(0, 7, 9), (9, 10, 40), (40, 60, text.count)] {
+                try client.send(Array(text[start..<middle]), passing: input, count: 2)
+                try await client.send(Array(text[middle..<end]))
+            }
+            #expect(try await client.line() == acknowledgement(1))
+            #expect(try await client.line() == acknowledgement(2))
+        }
+    }
+
+    @Test("a client that sends files again and again is told why it is heard no more, and others go on")
+    func tooMany() async throws {
+        try await withServer { _, path in
+            let client = try TestClient(connectingTo: path)
+            let (output, input) = try makePipe()
+            defer {
+                close(output)
+                close(input)
+            }
+            for _ in 0..<20 { try? client.send([0x20], passing: input, count: 1) }
+            let line = try await client.line()
+            #expect(
+                line?.contains("open files may follow the answer to source.receive alone") == true, "\(line ?? "-")")
+            #expect(try await client.line() == nil)
+            #expect(try await TestClient(connectingTo: path).ask(request(1)) == acknowledgement(1))
+        }
+    }
+
+    @Test("what the server wrote before it closed comes to a client that reads late")
+    func lateReader() async throws {
+        let answer = String(repeating: "x", count: 200_000)
+        try await withServer(ScriptedHandler(commands: { _, _ in .success(answer) })) { _, path in
+            let client = try TestClient(connectingTo: path)
+            try await client.send(request(1) + "\n" + request(2) + "\n")
+            client.shutdownWriting()
+            try await Task.sleep(for: .milliseconds(200))
+            for number in 1...2 {
+                let expected = #"{"id":\#(number),"jsonrpc":"2.0","result":"\#(answer)"}"#
+                #expect(try await client.line() == expected)
+            }
+            #expect(try await client.line() == nil)
+        }
+    }
+
+    // MARK: - Without descriptors
+
+    /// Answers as accept(2) would: with errors first, as many as a test says.
+    private final class Accepting: Sendable {
+        private let state: Mutex<(errors: [Int32], calls: Int)>
+
+        init(_ errors: [Int32]) { state = Mutex((errors, 0)) }
+
+        var calls: Int { state.withLock { $0.calls } }
+
+        func callAsFunction(_ socket: Int32) -> Int32 {
+            let error = state.withLock { state -> Int32? in
+                state.calls += 1
+                return state.errors.isEmpty ? nil : state.errors.removeFirst()
+            }
+            guard let error else { return accept(socket, nil, nil) }
+            errno = error
+            return -1
+        }
+    }
+
+    /// - Returns: how long the first connection took to arrive.
+    private func arrival(after errors: [Int32], reserve: Int) async throws -> (time: Duration, calls: Int) {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/s"
+            let socket = try ListeningSocket(making: SocketPath(path: path, replacesStale: false))
+            try socket.listen()
+            let accepting = Accepting(errors)
+            let (arrivals, continuation) = AsyncStream<Void>.makeStream()
+            let front = try ClientFront(
+                sockets: [socket], limits: ConnectionLimits(), reserve: reserve, acceptOne: { accepting($0) }
+            ) {
+                close($0.descriptor)
+                continuation.yield()
+            }
+            let began = ContinuousClock.now
+            let client = try TestClient(connectingTo: path)
+            var iterator = arrivals.makeAsyncIterator()
+            await iterator.next()
+            let time = ContinuousClock.now - began
+            #expect(try await client.line() == nil)
+            await front.stop()
+            return (time, accepting.calls)
+        }
+    }
+
+    @Test("F18: with nothing in reserve accepting pauses, and goes on by itself", arguments: [EMFILE, ENFILE, ENOBUFS])
+    func pauses(_ number: Int32) async throws {
+        let (time, calls) = try await arrival(after: [number, number], reserve: 0)
+        #expect(time >= .milliseconds(195))
+        #expect(calls <= 4)
+    }
+
+    @Test("A19: as long as there is a reserve accepting does not pause")
+    func usesReserve() async throws {
+        let (_, calls) = try await arrival(after: [EMFILE, EMFILE, ECONNABORTED], reserve: 2)
+        #expect(calls <= 5)
+        let (time, _) = try await arrival(after: [EMFILE, EMFILE, EMFILE], reserve: 2)
+        #expect(time >= .milliseconds(95))
+    }
+}
