@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -23,16 +24,31 @@ _Static_assert(CRECEIVER_MOST_FILES == LINUX_MOST_DESCRIPTORS, "a message's");
 #define STATX_MNT_ID 0x1000
 #endif
 
-// What the daemon asks for. The connection and the child's end of the answers come with it.
+// What the daemon asks for. The connection comes with it, and the child's end of the answers where there are any.
 struct request {
     int32_t kind;
     uint32_t user;
 };
 
+// The daemon has closed its own of each connection that it sent before. Nothing comes with it.
+#define LET_GO 3
+
 struct child {
     pid_t pid;
     uint32_t user;
 };
+
+// A connection that is to be closed.
+struct closing {
+    int connection;
+    uint32_t user;
+};
+
+// The children that run, those of an entry with a number, and the connections that wait for one.
+static struct child children[CRECEIVER_MOST];
+static struct closing waiting[CRECEIVER_MOST_WAITING];
+static int waiting_count;
+static int most_waiting;
 
 static void close_all_from(unsigned first) {
     if (syscall(SYS_close_range, first, ~0u, 0) == 0) return;
@@ -116,17 +132,9 @@ static void drop(int connection, int answers) {
     (void)send(answers, &report, sizeof report, MSG_NOSIGNAL); // where nobody listens, nobody waits
 }
 
-static void wait_for_end(int descriptor) {
-    char byte;
-    ssize_t size;
-    do {
-        size = read(descriptor, &byte, 1);
-    } while (size > 0 || (size < 0 && errno == EINTR));
-}
-
 // MARK: The parent of them
 
-static void reap(struct child *children) {
+static void reap(void) {
     pid_t pid;
     while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
         for (int i = 0; i < CRECEIVER_MOST; i++) {
@@ -136,7 +144,7 @@ static void reap(struct child *children) {
 }
 
 // A free entry for a child of `user`, or NULL.
-static struct child *place(struct child *children, uint32_t user) {
+static struct child *place(uint32_t user) {
     struct child *free_entry = NULL;
     int own = 0;
     for (int i = 0; i < CRECEIVER_MOST; i++) {
@@ -163,7 +171,12 @@ union two_descriptors {
     struct cmsghdr alignment;
 };
 
-// One request, with its two descriptors. 1, 0 where the daemon has ended, or -1.
+// How many descriptors come with a request.
+static int descriptors_of(int32_t kind) {
+    return kind == LET_GO ? 0 : kind == CRECEIVER_CLOSE ? 1 : 2;
+}
+
+// One request, with its descriptors. 1, 0 where the daemon has ended, or -1.
 static int next_request(int requests, struct request *request, int descriptors[2]) {
     union two_descriptors space;
     memset(&space, 0, sizeof space);
@@ -173,12 +186,13 @@ static int next_request(int requests, struct request *request, int descriptors[2
     ssize_t size = recvmsg(requests, &message, MSG_CMSG_CLOEXEC);
     if (size <= 0) return size == 0 ? 0 : -1;
     struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    // Only the daemon sends here, and always both; without room for both there is none.
-    if (size != (ssize_t)sizeof *request || !header || header->cmsg_len != CMSG_LEN(2 * sizeof(int))) {
+    size_t length = header ? header->cmsg_len - CMSG_LEN(0) : 0;
+    // Only the daemon sends here, and always all; without room for all there is none.
+    if (size != (ssize_t)sizeof *request || length != (size_t)descriptors_of(request->kind) * sizeof(int)) {
         errno = EPROTO;
         return -1;
     }
-    memcpy(descriptors, CMSG_DATA(header), 2 * sizeof(int));
+    if (length > 0) memcpy(descriptors, CMSG_DATA(header), length);
     return 1;
 }
 
@@ -188,74 +202,150 @@ static void close_both(const int descriptors[2]) {
     (void)close(descriptors[1]); // what counts was sent
 }
 
-static _Noreturn void be_child(const struct request *request, const int descriptors[2], const int others[2]) {
+// Closes the connections that wait, but for those of `user` where that is not NULL. Others have them open too.
+static void close_all_waiting_but(const uint32_t *user) {
+    for (int i = 0; i < waiting_count; i++) {
+        if (!user || waiting[i].user != *user) (void)close(waiting[i].connection); // nothing was written to it
+    }
+}
+
+static _Noreturn void be_child(const struct request *request, const int descriptors[2], int parent) {
     // A child that waits for ever must not keep the daemon from seeing that its parent ended.
-    (void)close(3);         // nothing was written to it
-    (void)close(others[1]); // likewise
+    (void)close(3); // nothing was written to it
+    close_all_waiting_but(request->kind == CRECEIVER_CLOSE ? &request->user : NULL);
     sigset_t alarms;
     (void)sigemptyset(&alarms);        // fails for a bad address alone
     (void)sigaddset(&alarms, SIGALRM); // likewise
     (void)sigprocmask(SIG_UNBLOCK, &alarms, NULL); // likewise
+    // The parent closes its own now, so that the last one to close a connection is a child: that one may have to wait.
+    char byte = 0;
+    (void)send(parent, &byte, 1, MSG_NOSIGNAL); // where the parent has ended, it has closed its own
+    while (recv(parent, &byte, 1, 0) < 0 && errno == EINTR) {}
     if (request->kind == CRECEIVER_RECEIVE) receive(descriptors[0], descriptors[1]);
     if (request->kind == CRECEIVER_DROP) drop(descriptors[0], descriptors[1]);
-    if (request->kind == CRECEIVER_CLOSE) {
-        // The daemon lets go of the answers after it has closed the connection. What lies in it unread is closed by the
-        // end of this process, which no socket can put off.
-        wait_for_end(others[0]);
-        wait_for_end(descriptors[1]);
-    }
+    // What lies unread in a connection is closed by the end of this process, which no socket can put off.
     _exit(0);
 }
 
-// Starts the child that does what was asked. Returns its number, or -1.
-//
-// The child ends after the parent has closed its copies: the last one to close a connection may have to wait for what
-// lies in it.
+// Starts the child that does what was asked, or that closes the connections of the request's user. Returns its number,
+// or -1. Once it returns one, the child alone has open what it closes.
 static pid_t start_child(const struct request *request, const int descriptors[2]) {
-    int others[2];
-    if (pipe2(others, O_CLOEXEC) != 0) return -1;
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return -1;
     pid_t pid = _Fork();
-    if (pid == 0) be_child(request, descriptors, others);
+    if (pid == 0) {
+        (void)close(ends[0]); // nothing was written to it
+        be_child(request, descriptors, ends[1]);
+    }
     int error = errno;
-    if (pid > 0) close_both(descriptors);
-    (void)close(others[0]); // nothing was written to it
-    (void)close(others[1]); // likewise
+    (void)close(ends[1]); // nothing was written to it
+    if (pid > 0) {
+        char byte;
+        // Nothing comes where the child was killed.
+        while (recv(ends[0], &byte, 1, 0) < 0 && errno == EINTR) {}
+        if (descriptors) close_both(descriptors);
+    }
+    (void)close(ends[0]); // nothing was written to it
     errno = error;
     return pid;
 }
 
+// Has a child close all that waits of a user. 1, or 0 where there can be no child.
+static int close_waiting_of(uint32_t user) {
+    struct child *child = NULL;
+    for (int i = 0; i < CRECEIVER_MOST && !child; i++) {
+        if (children[i].pid == 0) child = &children[i];
+    }
+    if (!child) return 0;
+    const struct request request = {.kind = CRECEIVER_CLOSE, .user = user};
+    pid_t pid = start_child(&request, NULL);
+    if (pid < 0) return 0;
+    *child = (struct child){.pid = pid, .user = user};
+    int left = 0;
+    for (int i = 0; i < waiting_count; i++) {
+        if (waiting[i].user == user) {
+            (void)close(waiting[i].connection); // the child has it open
+        } else {
+            waiting[left++] = waiting[i];
+        }
+    }
+    waiting_count = left;
+    return 1;
+}
+
+static uint32_t user_of_most_waiting(void) {
+    uint32_t user = 0;
+    int most = 0;
+    for (int i = 0; i < waiting_count; i++) {
+        int count = 0;
+        for (int j = i; j < waiting_count; j++) count += waiting[j].user == waiting[i].user;
+        if (count > most) {
+            most = count;
+            user = waiting[i].user;
+        }
+        if (most >= waiting_count - i) break; // nobody has more
+    }
+    return user;
+}
+
+// Has children close what waits, for as many as each user may have. What is too much for that waits until one of them
+// ends, or until there is room for no more.
+static void close_waiting(void) {
+    for (int i = 0; i < waiting_count;) {
+        uint32_t user = waiting[i].user;
+        int is_tried = i > 0 && waiting[i - 1].user == user;
+        if (is_tried || !place(user) || !close_waiting_of(user)) {
+            i++;
+        } else {
+            i = 0;
+        }
+    }
+    if (waiting_count >= most_waiting) (void)close_waiting_of(user_of_most_waiting()); // otherwise later
+}
+
+// The daemon has ended. Nobody may be kept by this process's end.
+static _Noreturn void end(void) {
+    while (waiting_count > 0 && close_waiting_of(waiting[0].user)) {}
+    _exit(0);
+}
+
+static void carry_out(const struct request *request, const int descriptors[2]) {
+    if (request->kind == CRECEIVER_CLOSE) {
+        waiting[waiting_count++] = (struct closing){.connection = descriptors[0], .user = request->user};
+        return;
+    }
+    if (request->kind == LET_GO) return close_waiting();
+    struct child *child = place(request->user);
+    pid_t pid = child ? start_child(request, descriptors) : 0;
+    if (child && pid > 0) {
+        *child = (struct child){.pid = pid, .user = request->user};
+        return;
+    }
+    // The daemon keeps the connection.
+    refuse(descriptors[1], child ? CRECEIVER_FAILED : CRECEIVER_FULL, child ? errno : 0);
+    close_both(descriptors);
+}
+
 static _Noreturn void serve(int requests) {
-    static struct child children[CRECEIVER_MOST];
     sigset_t others;
     (void)sigfillset(&others);         // fails for a bad address alone
     (void)sigdelset(&others, SIGCHLD); // likewise
     struct pollfd entry = {.fd = requests, .events = POLLIN};
+    const struct timespec second = {.tv_sec = 1};
     for (;;) {
-        reap(children);
+        reap();
+        close_waiting();
+        // Without room for one more, and without a child to be had, this tries again instead of reading.
+        int is_full = waiting_count >= most_waiting;
         // Interrupted when a child ends.
-        if (ppoll(&entry, 1, NULL, &others) <= 0) continue;
+        if (ppoll(&entry, is_full ? 0 : 1, is_full ? &second : NULL, &others) <= 0) continue;
         struct request request;
         int descriptors[2];
         int outcome = next_request(requests, &request, descriptors);
-        if (outcome == 0 || (outcome < 0 && errno == ECONNRESET)) _exit(0);
+        if (outcome == 0 || (outcome < 0 && errno == ECONNRESET)) end();
         if (outcome < 0) continue;
-        reap(children);
-        struct child *child = NULL;
-        if (request.kind == CRECEIVER_RECEIVE && !(child = place(children, request.user))) {
-            // The daemon keeps the connection.
-            refuse(descriptors[1], CRECEIVER_FULL, 0);
-            close_both(descriptors);
-            continue;
-        }
-        pid_t pid = start_child(&request, descriptors);
-        if (pid > 0) {
-            if (child) *child = (struct child){.pid = pid, .user = request.user};
-            continue;
-        }
-        refuse(descriptors[1], CRECEIVER_FAILED, errno);
-        (void)close(descriptors[1]); // what counts was sent
-        // A connection that the daemon has closed must not be closed here: it stays open as long as this process.
-        if (request.kind != CRECEIVER_CLOSE) (void)close(descriptors[0]); // nothing was written to it
+        reap();
+        carry_out(&request, descriptors);
     }
 }
 
@@ -278,6 +368,15 @@ static void let_go(int requests) {
     if (none < 0 || dup2(none, 0) < 0 || dup2(none, 1) < 0 || dup2(none, 2) < 0) _exit(1);
     if (requests != 3 && dup2(requests, 3) < 0) _exit(1);
     close_all_from(4);
+    struct rlimit limit = {.rlim_cur = 64};
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit); // lower than allowed at worst
+        (void)getrlimit(RLIMIT_NOFILE, &limit); // fails for a bad address alone
+    }
+    // Some are for what is not a connection that waits.
+    rlim_t room = limit.rlim_cur > 32 ? limit.rlim_cur - 16 : 16;
+    most_waiting = room < CRECEIVER_MOST_WAITING ? (int)room : CRECEIVER_MOST_WAITING;
 }
 
 // MARK: In the daemon
@@ -329,20 +428,40 @@ ptrdiff_t creceiver_peek(int connection, void *bytes, size_t capacity, int *has_
     return size;
 }
 
-int creceiver_ask(int receiver, int kind, int connection, int answers, uint32_t user) {
-    struct request request = {.kind = kind, .user = user};
-    int descriptors[2] = {connection, answers};
+// 0, or -1.
+static int send_request(int receiver, const struct request *request, const int descriptors[2]) {
+    size_t length = (size_t)descriptors_of(request->kind) * sizeof(int);
     union two_descriptors space;
     memset(&space, 0, sizeof space);
-    struct iovec data = {.iov_base = &request, .iov_len = sizeof request};
-    struct msghdr message = {
-        .msg_iov = &data, .msg_iovlen = 1, .msg_control = space.bytes, .msg_controllen = sizeof space.bytes};
-    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof descriptors);
-    memcpy(CMSG_DATA(header), descriptors, sizeof descriptors);
+    struct request copy = *request;
+    struct iovec data = {.iov_base = &copy, .iov_len = sizeof copy};
+    struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
+    if (length > 0) {
+        message.msg_control = space.bytes;
+        message.msg_controllen = CMSG_SPACE(length);
+        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(length);
+        memcpy(CMSG_DATA(header), descriptors, length);
+    }
     return sendmsg(receiver, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -1 : 0;
+}
+
+int creceiver_ask(int receiver, int kind, int connection, int answers, uint32_t user) {
+    const struct request request = {.kind = kind, .user = user};
+    const int descriptors[2] = {connection, answers};
+    return send_request(receiver, &request, descriptors);
+}
+
+int creceiver_close(int receiver, int connection, uint32_t user) {
+    const struct request request = {.kind = CRECEIVER_CLOSE, .user = user};
+    const int descriptors[2] = {connection, -1};
+    if (send_request(receiver, &request, descriptors) != 0) return -1;
+    (void)close(connection); // the other process has it open
+    const struct request let_go = {.kind = LET_GO};
+    (void)send_request(receiver, &let_go, NULL); // the next request says it too
+    return 0;
 }
 
 int creceiver_report(int answers, struct creceiver_report_message *report) {

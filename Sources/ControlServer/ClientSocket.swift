@@ -42,7 +42,7 @@ final class ClientSocket: Sendable {
         if Self.isDrained(descriptor) {
             _ = close(descriptor)  // what was written is the client's to read
         } else {
-            Self.giveAway(descriptor, user: user)
+            ReceivingProcess.close(descriptor, user: user)
         }
     }
 
@@ -92,20 +92,5 @@ final class ClientSocket: Sendable {
                 }
             }
         }
-    }
-
-    /// Has another process be the last one that has it open.
-    private static func giveAway(_ descriptor: Int32, user: UInt32) {
-        var ends: [Int32] = [-1, -1]
-        // Without a descriptor or a process to be had it stays open: to close it could take for ever.
-        guard creceiver_pair(&ends) == 0 else { return }
-        defer { for end in ends { _ = close(end) } }  // nothing was written to them
-        do throws(SystemFailure) {
-            try ReceivingProcess.ask(.close, descriptor, answers: ends[1], user: user)
-        } catch {
-            return  // as above
-        }
-        // The other process waits until the pair is closed, which comes after this.
-        _ = close(descriptor)  // what was written is the client's to read
     }
 }

@@ -135,8 +135,6 @@ final class FileDelivery: @unchecked Sendable {
         }
         switch report.outcome {
         case CRECEIVER_RECEIVED: choose(Self.facts(report), of: report.bytes.0, answers)
-        // The connection goes on behind the message.
-        case CRECEIVER_DROPPED: finish(.files(Array(repeating: .failure(.heldUp), count: room.count)))
         case CRECEIVER_CLOSED: finish(.failed("the client closed the connection"))
         case CRECEIVER_FULL: tryAgain()
         default: fail(report.error)
@@ -200,7 +198,12 @@ final class FileDelivery: @unchecked Sendable {
         source?.cancel()
         source = nil
         step = .message
-        guard attempt < Self.attempts else { return ask(.drop) }
+        guard attempt < Self.attempts else {
+            return finish(
+                .failed(
+                    "the open files were not taken: files that you passed before, on FUSE or the like, keep too many "
+                        + "processes waiting for their file system to close them; end it, and try again"))
+        }
         Self.queue.asyncAfter(deadline: .now() + Self.pause) { [self] in
             guard case .message = step else { return }
             listen(to: connection.descriptor, of: connection) { $0.messageCame() }

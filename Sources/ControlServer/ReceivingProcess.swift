@@ -13,14 +13,11 @@ package enum ReceivingProcess {
         case receive
         /// The message is taken, and its files are closed.
         case drop
-        /// The connection is closed once this process has closed its own.
-        case close
 
         fileprivate var kind: Int32 {
             switch self {
             case .receive: CRECEIVER_RECEIVE
             case .drop: CRECEIVER_DROP
-            case .close: CRECEIVER_CLOSE
             }
         }
     }
@@ -37,22 +34,28 @@ package enum ReceivingProcess {
         case stopped
     }
 
-    private static let state = Mutex(State.absent)
+    private struct Shared {
+        var state = State.absent
+        /// Connections that are still to be closed, and their users.
+        var unclosed: [(descriptor: Int32, user: UInt32)] = []
+    }
+
+    private static let shared = Mutex(Shared())
 
     /// To be called early in a program, before much is open. Where it is not, the first file that a client passes starts
     /// the process.
     package static func start() {
-        state.withLock { state in
+        shared.withLock { shared in
             // Where it cannot be started, the first request tells why.
-            _ = try? running(&state)
+            _ = try? running(&shared.state)
         }
     }
 
     /// To be called last, once no client is served: whoever waits for this process to end then finds nothing of it left.
     package static func stop() {
-        state.withLock { state in
-            if case .running(let receiver) = state { creceiver_end(receiver.descriptor, receiver.process) }
-            state = .stopped
+        shared.withLock { shared in
+            if case .running(let receiver) = shared.state { creceiver_end(receiver.descriptor, receiver.process) }
+            shared.state = .stopped
         }
     }
 
@@ -62,16 +65,36 @@ package enum ReceivingProcess {
     static func ask(
         _ work: Work, _ connection: Int32, answers: Int32, user: UInt32
     ) throws(SystemFailure) {
-        try state.withLock { state throws(SystemFailure) in
-            for isLast in [false, true] {
-                let receiver = try running(&state)
-                if creceiver_ask(receiver.descriptor, work.kind, connection, answers, user) == 0 { return }
-                let error = errno
-                guard !isLast, [EPIPE, ECONNRESET, ENOTCONN].contains(error) else { throw SystemFailure(error) }
-                _ = waitpid(receiver.process, nil, WNOHANG)  // how it ended tells nothing
-                _ = close(receiver.descriptor)  // nobody listens there
-                state = .absent
+        try shared.withLock { shared throws(SystemFailure) in
+            try send(&shared.state) { creceiver_ask($0, work.kind, connection, answers, user) }
+        }
+    }
+
+    /// Closes a connection in which files wait. Where nobody can be had who does it, it stays open until the next one is
+    /// to be closed.
+    static func close(_ connection: Int32, user: UInt32) {
+        shared.withLock { shared in
+            shared.unclosed.append((connection, user))
+            while let (connection, user) = shared.unclosed.last {
+                do throws(SystemFailure) {
+                    try send(&shared.state) { creceiver_close($0, connection, user) }
+                } catch {
+                    return
+                }
+                shared.unclosed.removeLast()
             }
+        }
+    }
+
+    private static func send(_ state: inout State, _ request: (_ receiver: Int32) -> Int32) throws(SystemFailure) {
+        for isLast in [false, true] {
+            let receiver = try running(&state)
+            if request(receiver.descriptor) == 0 { return }
+            let error = errno
+            guard !isLast, [EPIPE, ECONNRESET, ENOTCONN].contains(error) else { throw SystemFailure(error) }
+            _ = waitpid(receiver.process, nil, WNOHANG)  // how it ended tells nothing
+            _ = Glibc.close(receiver.descriptor)  // nobody listens there
+            state = .absent
         }
     }
 

@@ -301,9 +301,6 @@ struct Admission {
         case .notReadable: "is not open for reading"
         case .onAnotherMachine:
             "is on a network file system or FUSE, which could keep the daemon waiting: upload a copy on a local disk"
-        case .heldUp:
-            "was not taken: files that you passed before, on FUSE or the like, keep too many processes waiting for their "
-                + "file system to close them; end it, and try again"
         case .system(let errno): "cannot be used: \(String(cString: strerror(errno)))"
         }
     }

@@ -12,7 +12,8 @@ package final class SilentFileSystem: Sendable {
     private let directory: TemporaryDirectory
 
     /// - Parameters:
-    ///   - count: connections, each of which passes the file once and then asks for something else.
+    ///   - count: connections, each of which passes the file once and then asks for something else. As many again send it
+    ///     where nobody asked for it, and end.
     ///   - user: who makes them.
     package init(passingTo socket: String, times count: Int, as user: uid_t, url: String) throws {
         directory = try TemporaryDirectory()
@@ -32,6 +33,8 @@ package final class SilentFileSystem: Sendable {
     package var refusals: [String] { lines("named ") }
     /// The connections that answered afterwards.
     package var answers: Int { lines("after ").count(where: { $0.contains("result") }) }
+    /// Whether all has been sent.
+    package var isDone: Bool { !lines("done").isEmpty }
     /// Processes that wait for an answer to their closing.
     package var waiting: Int { lines("flush").count }
     /// What to look at where something else came.
@@ -96,12 +99,18 @@ package final class SilentFileSystem: Sendable {
             answers = connection.makefile("r")
             def ask(method, parameters):
                 request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters}
-                connection.sendall(json.dumps(request).encode() + b"\n")
+                try: connection.sendall(json.dumps(request).encode() + b"\n")
+                except BrokenPipeError: return "closed"
                 return answers.readline().strip()
             tell("ready " + ask("source.receive", {"count": 1}))
             socket.send_fds(connection, [b"\n"], [file])
             tell("named " + ask("task.add", {"tasks": [task]}))
             tell("after " + ask("daemon.status", {}))
+        for _ in range(count):
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.connect(path)
+                socket.send_fds(connection, [b" "], [file])
+        tell("done")
         os.read(alive, 1)
         """#
 }

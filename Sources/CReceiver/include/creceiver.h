@@ -22,9 +22,11 @@
 #define CRECEIVER_MOST_FILES 253
 // Bytes that are taken at once where files come with them unasked.
 #define CRECEIVER_MOST_BYTES 2048
-// Children of one user, and in all.
+// Children of one user, and in all. Connections that are to be closed wait where their user has as many.
 #define CRECEIVER_MOST_OF_USER 8
 #define CRECEIVER_MOST 256
+// Connections that wait. With as many, a further child closes all of the user who has most of them.
+#define CRECEIVER_MOST_WAITING 4096
 // How long a child waits for the daemon.
 #define CRECEIVER_SECONDS 60
 
@@ -47,7 +49,7 @@ struct creceiver_file {
 #define CRECEIVER_CLOSED 2
 // See `error`.
 #define CRECEIVER_FAILED 3
-// As many children as there may be; the message has not been read.
+// As many children as the user may have; the message has not been read.
 #define CRECEIVER_FULL 4
 // The message was read, and its files are closed by the end of the child.
 #define CRECEIVER_DROPPED 5
@@ -78,11 +80,15 @@ ptrdiff_t creceiver_peek(int connection, void *bytes, size_t capacity, int *has_
 #define CRECEIVER_RECEIVE 0
 // Takes some bytes, up to the first ones with files and with these, and closes the files.
 #define CRECEIVER_DROP 1
-// Closes the connection once everyone else has; there is no report.
+// Closes connections.
 #define CRECEIVER_CLOSE 2
 
-// Has a child do the one of these. The report comes to the other end of `answers`, which creceiver_pair made. 0, or -1.
+// Has a child do one of the first two. The report comes to the other end of `answers`, which creceiver_pair made. 0, or -1.
 int creceiver_ask(int receiver, int kind, int connection, int answers, uint32_t user);
+
+// Closes the connection here, and has a child be the last one to close it. 0, or -1: it is still open then. To be called
+// by one thread at a time.
+int creceiver_close(int receiver, int connection, uint32_t user);
 
 // Two ends of a connection between the daemon and a child. 0, or -1.
 int creceiver_pair(int ends[2]);

@@ -10,8 +10,6 @@ package final class PassedFile: Sendable {
         case notReadable
         /// Whoever reads it may have to wait for another machine, or for a program of its user's.
         case onAnotherMachine
-        /// Files that its user passed before keep those waiting who are to close them.
-        case heldUp
         /// The system's own reason (errno(3)).
         case system(Int32)
     }
