@@ -34,7 +34,7 @@ final class ClientFront: Sendable {
     /// - Throws: an error of the system, where there is no thread or descriptor to be had.
     init(
         sockets: [ListeningSocket], limits: ConnectionLimits, reserve: Int = 8,
-        acceptOne: @escaping @Sendable (_ socket: Int32) -> Int32 = { linux_accept($0) },
+        acceptOne: @escaping @Sendable (_ socket: Int32) -> Int32 = linux_accept,
         arrived: @escaping @Sendable (Arrival) -> Void
     ) throws {
         let loop: FrontLoop

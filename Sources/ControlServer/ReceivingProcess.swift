@@ -66,7 +66,9 @@ package enum ReceivingProcess {
         _ work: Work, _ connection: Int32, answers: Int32, user: UInt32
     ) throws(SystemFailure) {
         try shared.withLock { shared throws(SystemFailure) in
-            try send(&shared.state) { creceiver_ask($0, work.kind, connection, answers, user) }
+            try send(&shared.state) { receiver in
+                return creceiver_ask(receiver, work.kind, connection, answers, user)
+            }
         }
     }
 
@@ -77,7 +79,9 @@ package enum ReceivingProcess {
             shared.unclosed.append((connection, user))
             while let (connection, user) = shared.unclosed.last {
                 do throws(SystemFailure) {
-                    try send(&shared.state) { creceiver_close($0, connection, user) }
+                    try send(&shared.state) { receiver in
+                        return creceiver_close(receiver, connection, user)
+                    }
                 } catch {
                     return
                 }
