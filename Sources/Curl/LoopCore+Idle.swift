@@ -15,7 +15,8 @@ extension LoopCore {
         idleTimer = after(milliseconds: milliseconds) { [unowned self] in
             idleTimer = nil
             // Otherwise the end of the last exchange comes here again.
-            guard exchanges.isEmpty, streams.byID.isEmpty, leftBehind.isEmpty else { return }
+            guard exchanges.isEmpty else { return }
+            guard streams.byID.isEmpty, leftBehind.isEmpty else { return watchIdleness(for: idlePatience) }
             let idle = idleSince.milliseconds(until: MonotonicTime.now())
             guard idle >= idlePatience else { return watchIdleness(for: idlePatience - idle) }
             closeConnections()

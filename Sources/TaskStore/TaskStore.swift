@@ -88,6 +88,9 @@ package final class TaskStore: Sendable {
         }
     }
 
+    /// KiB of pages that each of the connections that read may keep.
+    private static let readersCache = 256
+
     private static var configuration: Configuration {
         var configuration = Configuration()
         configuration.label = "dld.store"
@@ -97,6 +100,11 @@ package final class TaskStore: Sendable {
         configuration.prepareDatabase { database in
             // Neither what a schema calls nor what a page claims is trusted.
             try database.execute(sql: "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON")
+            // Pages stay in a connection's own memory for as long as it is open, and in the system's cache besides. What a
+            // reader needs again and again is little.
+            if database.configuration.readonly {
+                try database.execute(sql: "PRAGMA cache_size = -\(Self.readersCache)")
+            }
         }
         return configuration
     }

@@ -27,6 +27,9 @@ final class TaskWaiter {
     private var pending: Set<TaskID>
     /// Heard to have completed, and not yet looked at: of many tasks, pages at the end cost less than a question each.
     private var unread: Set<TaskID> = []
+    /// Those that are looked at in the end. What the history has no more of them has completed all the same, whichever
+    /// look finds that.
+    private var heardToComplete: Set<TaskID> = []
     private var wasSeen: Bool
     /// When the patience with an absent daemon ends; `nil` while it answers.
     private var patience: Deadline?
@@ -86,16 +89,16 @@ final class TaskWaiter {
                     strangers = try look(client)
                     patience = nil
                     if wasSeen {
-                        strangers.forEach { end($0, .removed) }
+                        strangers.forEach(endUnknown)
                     } else {
                         wasSeen = strangers.isEmpty
                     }
                 }
                 if wasSeen { try follow(client) }
                 if pending.isEmpty, !unread.isEmpty {
+                    heardToComplete.formUnion(unread)
                     swap(&pending, &unread)
-                    // What the history has no more has completed all the same.
-                    try look(client).forEach { end($0, .completed) }
+                    try look(client).forEach(endUnknown)
                 }
             } catch {
                 try recover(from: error)
@@ -208,6 +211,8 @@ final class TaskWaiter {
         if task.isSettled { end(task.id, .settled(task)) } else if view != nil { latest[task.id] = task }
     }
 
+    private func endUnknown(_ id: TaskID) { end(id, heardToComplete.contains(id) ? .completed : .removed) }
+
     private func end(_ id: TaskID, _ ending: Ending) {
         guard pending.remove(id) != nil else { return }
         endings[id] = ending
@@ -230,7 +235,7 @@ final class TaskWaiter {
 
     private func handle(_ event: TaskEvent, _ client: any TaskSource) throws(ClientError) {
         if event.type == .gap {
-            try look(client).forEach { end($0, .removed) }
+            try look(client).forEach(endUnknown)
             return
         }
         guard let id = event.id, pending.contains(id) else { return }
@@ -256,7 +261,8 @@ final class TaskWaiter {
 
     private func redraw(_ view: ProgressView, _ client: any TaskSource) throws(ClientError) {
         if showsEach(view) {
-            for id in pending { if let task = try client.taskIfKnown(id) { note(task) } else { end(id, .removed) } }
+            // An event on its way says what became of a task that is gone.
+            for id in pending { if let task = try client.taskIfKnown(id) { note(task) } }
         } else {
             let page = try client.page(
                 TaskListParameters(

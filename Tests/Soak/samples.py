@@ -42,7 +42,7 @@ def look(pid, at=0.0, age=0.0):
                     fields[key] = value.split()
         return Sample(
             at, age, pid, int(fields["RssAnon"][0]) * KIB, int(fields["VmRSS"][0]) * KIB, int(fields["Pss"][0]) * KIB,
-            len(os.listdir(f"/proc/{pid}/fd")), int(fields["Threads"][0]))
+            sum(descriptors(pid).values()) - database_descriptors(pid), sum(lasting_threads(pid).values()))
     except (OSError, KeyError, ValueError, IndexError):
         return None
 
@@ -61,6 +61,17 @@ def descriptors(pid):
     except OSError:
         pass
     return dict(sorted(counts.items()))
+
+
+def database_descriptors(pid):
+    """Returns how many of them are connections to the database: they come when several requests read at once, stay, and
+    are six at most."""
+    return sum(count for name, count in descriptors(pid).items() if name.endswith(("/dld.db", "/dld.db-wal")))
+
+
+def lasting_threads(pid):
+    """Returns the threads of a process by name, but for those that the dispatch library starts and ends as it likes."""
+    return {name: count for name, count in thread_names(pid).items() if "-qos" not in name}
 
 
 def thread_names(pid):

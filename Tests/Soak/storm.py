@@ -24,7 +24,8 @@ class Life:
 
     def mark(self):
         """Returns what `was_disturbed` wants to know later."""
-        return self.count, time.monotonic()
+        # A daemon that is down now is another one than answers later.
+        return self.count - int(self.is_down), time.monotonic()
 
     def was_disturbed(self, mark):
         """Whether the daemon was down at any moment since a mark."""

@@ -21,6 +21,8 @@ private final class FakeSource: TaskSource {
     /// What each request for the next event meets.
     var script: [Step] = []
     var whenSubscribed: () -> Void = {}
+    /// The connection ends before this page comes, counted from 0.
+    var lostPage: Int?
 
     func subscribe(after: Int64?, types: [TaskEvent.Kind]?) -> Int64 {
         calls.append("subscribe")
@@ -49,7 +51,9 @@ private final class FakeSource: TaskSource {
     func forEachPage(
         filter: TaskFilter?, limit: Int?, after: TaskID?, newest: Int?, _ body: ([TaskStatus]) throws -> Bool
     ) throws {
+        let number = calls.count { $0 == "list" }
         calls.append("list")
+        if number == lostPage { throw ClientError.connectionLost(path: "/s") }
         _ = try body(tasks.values.sorted { $0.id < $1.id })
     }
 
@@ -138,6 +142,22 @@ private final class FakeSource: TaskSource {
         try waiter.run()
         #expect(waiter.conclude(), "\(reports.failures)")
         #expect(waiter.settled.map(\.id) == [TaskID(2)])
+    }
+
+    @Test("a task that was heard to complete has completed, though the connection ends before the last look")
+    func completedAndLost() throws {
+        let ids = Array(Int64(1)...300)
+        let source = FakeSource()
+        for id in ids { source.tasks[TaskID(id)] = sampleTask(id, .active) }
+        for id in ids { source.change(to: sampleTask(id, .completed), .completed) }
+        source.lostPage = 1
+        let second = FakeSource()
+        // The history is shorter than that.
+        for id in ids.dropFirst(100) { second.tasks[TaskID(id)] = sampleTask(id, .completed) }
+        let waiter = waiter(ids, source) { () throws(ClientError) in second }
+        try waiter.run()
+        #expect(waiter.conclude(), "\(reports.failures.count) failures")
+        #expect(waiter.settled.count == 200)
     }
 
     @Test("a task that its user paused is waited for")
