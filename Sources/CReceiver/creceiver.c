@@ -227,8 +227,21 @@ static _Noreturn void be_child(const struct request *request, const int descript
     _exit(0);
 }
 
-// Starts the child that does what was asked, or that closes the connections of the request's user. Returns its number,
-// or -1. Once it returns one, the child alone has open what it closes.
+// Closes what waits of a user. A child has it open.
+static void forget_waiting_of(uint32_t user) {
+    int left = 0;
+    for (int i = 0; i < waiting_count; i++) {
+        if (waiting[i].user == user) {
+            (void)close(waiting[i].connection); // nothing was written to it
+        } else {
+            waiting[left++] = waiting[i];
+        }
+    }
+    waiting_count = left;
+}
+
+// Starts the child that does what was asked: with a connection and the answers, or for all that waits of a user. Returns
+// its number, or -1.
 static pid_t start_child(const struct request *request, const int descriptors[2]) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return -1;
@@ -243,8 +256,13 @@ static pid_t start_child(const struct request *request, const int descriptors[2]
         char byte;
         // Nothing comes where the child was killed.
         while (recv(ends[0], &byte, 1, 0) < 0 && errno == EINTR) {}
-        if (descriptors) close_both(descriptors);
+        if (descriptors) {
+            close_both(descriptors);
+        } else {
+            forget_waiting_of(request->user);
+        }
     }
+    // Only now may the child end: it must be the last one.
     (void)close(ends[0]); // nothing was written to it
     errno = error;
     return pid;
@@ -261,15 +279,6 @@ static int close_waiting_of(uint32_t user) {
     pid_t pid = start_child(&request, NULL);
     if (pid < 0) return 0;
     *child = (struct child){.pid = pid, .user = user};
-    int left = 0;
-    for (int i = 0; i < waiting_count; i++) {
-        if (waiting[i].user == user) {
-            (void)close(waiting[i].connection); // the child has it open
-        } else {
-            waiting[left++] = waiting[i];
-        }
-    }
-    waiting_count = left;
     return 1;
 }
 

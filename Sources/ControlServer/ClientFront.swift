@@ -15,8 +15,10 @@ final class ClientFront: Sendable {
     }
 
     enum Order {
-        /// Leaves what a client sends to somebody else, or takes it again.
-        case hold(ClientLink.ID, Bool)
+        /// Leaves what a client sends to somebody else from now on.
+        case hold(ClientLink.ID, @Sendable () -> Void)
+        /// Takes it again.
+        case resume(ClientLink.ID)
         case stopAccepting(@Sendable () -> Void)
         case stop(@Sendable () -> Void)
     }
@@ -96,13 +98,13 @@ final class ClientLink: Sendable {
 
     /// Takes nothing more from the client until ``resume()``.
     ///
-    /// - Returns: the connection, for whoever receives open files from it.
-    func hold() -> ClientSocket {
-        front.order(.hold(id, true))
-        return socket
+    /// - Parameter held: called on the front's thread with the connection, for whoever receives open files from it.
+    ///   Before that, bytes that the server has read may still lie there.
+    func hold(_ held: @escaping @Sendable (ClientSocket) -> Void) {
+        front.order(.hold(id) { [socket] in held(socket) })
     }
 
-    func resume() { front.order(.hold(id, false)) }
+    func resume() { front.order(.resume(id)) }
 
     /// - Parameter refused: called once nothing more is taken from the client, since it sent open files that nobody had
     ///   asked for; `nil`: nobody is to be told.

@@ -348,7 +348,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         guard ahead == nil, decoder.count == 0, !isInputClosed else { return false }
         phase = .receiving(
             DescriptorReceiver(
-                connection: link.hold(), room: room, limit: limits.halfLine, eventLoop: context.eventLoop
+                link: link, room: room, limit: limits.halfLine, eventLoop: context.eventLoop
             ) { [weak self] in self?.received($0) })
         return true
     }

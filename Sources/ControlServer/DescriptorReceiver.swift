@@ -21,22 +21,24 @@ final class DescriptorReceiver {
     private var ended: ((Outcome) -> Void)?
 
     /// - Parameters:
-    ///   - connection: the client's.
+    ///   - link: to the client.
     ///   - room: for as many files as are to come.
     ///   - limit: how long to wait for them.
     ///   - ended: called once, unless ``cancel()`` is.
     init(
-        connection: ClientSocket, room: DescriptorShares.Reservation, limit: Duration, eventLoop: any EventLoop,
+        link: ClientLink, room: DescriptorShares.Reservation, limit: Duration, eventLoop: any EventLoop,
         ended: @escaping (Outcome) -> Void
     ) {
-        delivery = FileDelivery(connection: connection, room: room)
+        delivery = FileDelivery(room: room)
         self.ended = ended
         let receiver = NIOLoopBound(self, eventLoop: eventLoop)
         deadline = eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(limit)) { [self] in
             end(.failed("no message with \(room.count) open files came after the answer to source.receive"))
         }
-        delivery.start { outcome in
-            eventLoop.execute { receiver.value.end(outcome) }
+        link.hold { [delivery] connection in
+            delivery.start(with: connection) { outcome in
+                eventLoop.execute { receiver.value.end(outcome) }
+            }
         }
     }
 

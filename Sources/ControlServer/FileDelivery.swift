@@ -15,33 +15,34 @@ final class FileDelivery: @unchecked Sendable {
     private static let (attempts, pause) = (20, DispatchTimeInterval.milliseconds(100))
 
     private enum Step {
+        case begun
         /// Nothing has come yet.
-        case message
+        case message(ClientSocket)
         /// The child has the connection.
-        case report(FileDescriptor)
+        case report(FileDescriptor, ClientSocket)
         /// The child knows for each file whether it is taken (`nil`) or why not.
         case files(FileDescriptor, [PassedFile.Unfitness?])
         case over
     }
 
-    private let connection: ClientSocket
     private let room: DescriptorShares.Reservation
-    private var step = Step.message
+    private var step = Step.begun
     private var source: (any DispatchSourceRead)?
     private var ended: (@Sendable (DescriptorReceiver.Outcome) -> Void)?
     private var attempt = 0
 
-    /// - Parameter connection: nobody else reads it meanwhile.
-    init(connection: ClientSocket, room: DescriptorShares.Reservation) {
-        self.connection = connection
-        self.room = room
-    }
+    init(room: DescriptorShares.Reservation) { self.room = room }
 
-    /// - Parameter ended: called once, on the queue, unless ``cancel()`` comes before.
-    func start(_ ended: @escaping @Sendable (DescriptorReceiver.Outcome) -> Void) {
+    /// - Parameters:
+    ///   - connection: nobody else reads it meanwhile.
+    ///   - ended: called once, on the queue, unless ``cancel()`` comes before.
+    func start(
+        with connection: ClientSocket, _ ended: @escaping @Sendable (DescriptorReceiver.Outcome) -> Void
+    ) {
         Self.queue.async { [self] in
-            guard case .message = step else { return }
+            guard case .begun = step else { return }
             self.ended = ended
+            step = .message(connection)
             listen(to: connection.descriptor, of: connection) { $0.messageCame() }
         }
     }
@@ -86,10 +87,10 @@ final class FileDelivery: @unchecked Sendable {
     // MARK: - Steps
 
     private func messageCame() {
-        guard case .message = step else { return }
+        guard case .message(let connection) = step else { return }
         var byte: UInt8 = 0
         switch withUnsafeMutableBytes(of: &byte, { connection.peek(into: $0) }) {
-        case .files where byte == UInt8(ascii: "\n"): ask(.receive)
+        case .files where byte == UInt8(ascii: "\n"): ask(connection)
         case .files, .bytes: failCount(0)
         case .nothing: return
         case .end: finish(.failed("the client closed the connection"))
@@ -97,13 +98,13 @@ final class FileDelivery: @unchecked Sendable {
         }
     }
 
-    private func ask(_ work: ReceivingProcess.Work) {
+    private func ask(_ connection: ClientSocket) {
         var ends: [Int32] = [-1, -1]
         guard creceiver_pair(&ends) == 0 else { return fail(errno) }
         let (own, other) = (FileDescriptor(ends[0]), FileDescriptor(ends[1]))
         do throws(SystemFailure) {
             try withExtendedLifetime(other) { () throws(SystemFailure) in
-                try ReceivingProcess.ask(work, connection.descriptor, answers: other.raw, user: room.user)
+                try ReceivingProcess.ask(.receive, connection.descriptor, answers: other.raw, user: room.user)
             }
         } catch {
             return finish(
@@ -111,20 +112,20 @@ final class FileDelivery: @unchecked Sendable {
                     "the daemon's process that receives open files cannot be asked (\(error)): ask the administrator to "
                         + "start the daemon anew, or for uploads.roots"))
         }
-        step = .report(own)
+        step = .report(own, connection)
         // One source for all that comes there: a second one of the same descriptor can miss what the first was told.
         listen(to: own.raw, of: own) { $0.answerCame() }
     }
 
     private func answerCame() {
         switch step {
-        case .report(let answers): reportCame(answers)
+        case .report(let answers, let connection): reportCame(answers, connection)
         case .files(let answers, let unfitness): filesCame(answers, unfitness)
-        case .message, .over: break
+        case .begun, .message, .over: break
         }
     }
 
-    private func reportCame(_ answers: FileDescriptor) {
+    private func reportCame(_ answers: FileDescriptor, _ connection: ClientSocket) {
         var report = creceiver_report_message()
         switch creceiver_report(answers.raw, &report) {
         case 1: break
@@ -136,7 +137,7 @@ final class FileDelivery: @unchecked Sendable {
         switch report.outcome {
         case CRECEIVER_RECEIVED: choose(Self.facts(report), of: report.bytes.0, answers)
         case CRECEIVER_CLOSED: finish(.failed("the client closed the connection"))
-        case CRECEIVER_FULL: tryAgain()
+        case CRECEIVER_FULL: tryAgain(connection)
         default: fail(report.error)
         }
     }
@@ -193,11 +194,11 @@ final class FileDelivery: @unchecked Sendable {
     }
 
     /// The message is still in the connection. Children of an honest user end by themselves in a moment.
-    private func tryAgain() {
+    private func tryAgain(_ connection: ClientSocket) {
         attempt += 1
         source?.cancel()
         source = nil
-        step = .message
+        step = .message(connection)
         guard attempt < Self.attempts else {
             return finish(
                 .failed(

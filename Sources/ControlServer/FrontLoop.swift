@@ -85,8 +85,10 @@ final class FrontLoop: @unchecked Sendable {
         defer { events.deallocate() }
         while !isOver() {
             let count = poll.wait(into: events, timeout: timeout())
+            // Before the orders are taken: an order that comes later wakes this thread again.
+            if events.prefix(count).contains(where: { $0.tag == 0 }) { wakeUp.wait() }
             carryOut(front)
-            for event in events.prefix(count) { handle(event, front) }
+            for event in events.prefix(count) where event.tag != 0 { handle(event, front) }
             tidy(front)
         }
         clients = [:]
@@ -109,8 +111,12 @@ final class FrontLoop: @unchecked Sendable {
     private func carryOut(_ front: ClientFront) {
         for order in front.takeOrders() {
             switch order {
-            case .hold(let id, let isHeld):
-                clients[id]?.relay.hold(isHeld)
+            case .hold(let id, let then):
+                clients[id]?.relay.hold(true)
+                watch(id)
+                then()
+            case .resume(let id):
+                clients[id]?.relay.hold(false)
                 watch(id)
             case .stopAccepting(let then):
                 stopAccepting()
@@ -123,7 +129,6 @@ final class FrontLoop: @unchecked Sendable {
     }
 
     private func handle(_ event: linux_event, _ front: ClientFront) {
-        guard event.tag != 0 else { return wakeUp.wait() }
         let id = event.tag >> 2
         switch Kind(rawValue: event.tag & 3) {
         case .client: clientReady(id, event.mask, front)

@@ -1,3 +1,5 @@
+import CLinux
+import Curl
 import Glibc
 import Synchronization
 import Testing
@@ -107,6 +109,69 @@ struct ClientFrontTests {
         }
     }
 
+    @Test("whoever is given a connection finds nothing there that the server has read")
+    func held() async throws {
+        let (found, continuation) = AsyncStream<String>.makeStream()
+        try await withFront { arrival in
+            _ = SystemThread.start(name: "test-server") {
+                var byte: UInt8 = 0
+                // Reads as soon as there is something, while the front may still be taking it from the client.
+                while read(arrival.descriptor, &byte, 1) < 0 {}
+                arrival.link.hold { connection in
+                    var waiting: UInt8 = 0
+                    let answer = withUnsafeMutableBytes(of: &waiting) { connection.peek(into: $0) }
+                    continuation.yield("\(answer)")
+                    close(arrival.descriptor)
+                }
+            }
+        } _: { path, _ in
+            var iterator = found.makeAsyncIterator()
+            for _ in 0..<300 {
+                let client = try TestClient(connectingTo: path)
+                try await client.send("x")
+                #expect(await iterator.next() == "nothing")
+            }
+        }
+    }
+
+    @Test("no order is left, however many come while the front is busy with others")
+    func orders() async throws {
+        try await withFront {
+            close($0.descriptor)
+        } _: { _, front in
+            await withTaskGroup { group in
+                for _ in 0..<2 {
+                    group.addTask {
+                        for _ in 0..<20_000 {
+                            await withCheckedContinuation { done in front.order(.hold(0) { done.resume() }) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    private func withFront(
+        reserve: Int = 8, accepting: @escaping @Sendable (Int32) -> Int32 = linux_accept,
+        arrived: @escaping @Sendable (ClientFront.Arrival) -> Void,
+        _ body: (_ path: String, _ front: ClientFront) async throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/s"
+            let socket = try ListeningSocket(making: SocketPath(path: path, replacesStale: false))
+            try socket.listen()
+            let front = try ClientFront(
+                sockets: [socket], limits: ConnectionLimits(), reserve: reserve, acceptOne: accepting, arrived: arrived)
+            do {
+                try await body(path, front)
+            } catch {
+                await front.stop()
+                throw error
+            }
+            await front.stop()
+        }
+    }
+
     // MARK: - Without descriptors
 
     /// Answers as accept(2) would: with errors first, as many as a test says.
@@ -130,27 +195,21 @@ struct ClientFrontTests {
 
     /// - Returns: how long the first connection took to arrive.
     private func arrival(after errors: [Int32], reserve: Int) async throws -> (time: Duration, calls: Int) {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/s"
-            let socket = try ListeningSocket(making: SocketPath(path: path, replacesStale: false))
-            try socket.listen()
-            let accepting = Accepting(errors)
-            let (arrivals, continuation) = AsyncStream<Void>.makeStream()
-            let front = try ClientFront(
-                sockets: [socket], limits: ConnectionLimits(), reserve: reserve, acceptOne: { accepting($0) }
-            ) {
-                close($0.descriptor)
-                continuation.yield()
-            }
+        let accepting = Accepting(errors)
+        let (arrivals, continuation) = AsyncStream<Void>.makeStream()
+        var time = Duration.zero
+        try await withFront(reserve: reserve, accepting: { accepting($0) }) {
+            close($0.descriptor)
+            continuation.yield()
+        } _: { path, _ in
             let began = ContinuousClock.now
             let client = try TestClient(connectingTo: path)
             var iterator = arrivals.makeAsyncIterator()
             await iterator.next()
-            let time = ContinuousClock.now - began
+            time = ContinuousClock.now - began
             #expect(try await client.line() == nil)
-            await front.stop()
-            return (time, accepting.calls)
         }
+        return (time, accepting.calls)
     }
 
     @Test("F18: with nothing in reserve accepting pauses, and goes on by itself", arguments: [EMFILE, ENFILE, ENOBUFS])

@@ -83,11 +83,7 @@ struct PassedSourceTests {
         let daemon = try await DaemonProcess.started()
         for _ in 1...5 {
             let pid = try #require(daemon.pid)
-            let threads = "/proc/\(pid)/task"
-            let children = try FileManager.default.contentsOfDirectory(atPath: threads).flatMap { thread in
-                try String(contentsOfFile: "\(threads)/\(thread)/children", encoding: .utf8)
-                    .split(separator: " ").compactMap { Int32($0) }
-            }
+            let children = try children(of: pid)
             #expect(children.count == 1, "the one that receives files")
             #expect(try await daemon.terminate() == .exited(0))
             #expect(children.allSatisfy { kill($0, 0) != 0 })
@@ -182,6 +178,30 @@ struct PassedSourceTests {
         #expect(fixture.bodies == [true, true])
     }
 
+    @Test(
+        "A18: connections that cannot be closed wait for their user's processes, and are closed when those end",
+        .enabled(if: SilentFileSystem.isPossible, "needs /dev/fuse"))
+    func waitingConnections() async throws {
+        let fixture = try await Fixture()
+        let times = 9
+        let silent = try SilentFileSystem(
+            passingTo: fixture.daemon.socket, times: times, as: Self.alice, url: fixture.server.url("/in"))
+        defer { silent.end() }
+        try await eventually(that: "all is sent: \(silent.log)", within: .seconds(60)) { silent.isDone }
+        let pid = try #require(fixture.daemon.pid)
+        let receiver = try #require(children(of: pid).first)
+        func open() throws -> Int { try FileManager.default.contentsOfDirectory(atPath: "/proc/\(receiver)/fd").count }
+        // Its standard streams and the daemon's requests.
+        let atRest = 4
+        try await eventually(that: "they wait") { try open() == atRest + times }
+        #expect(try children(of: receiver).count == times - 1)
+        silent.end()
+        try await eventually(that: "nothing is left of them") {
+            try open() == atRest && children(of: receiver).isEmpty
+        }
+        try await expectUpload(fixture, of: "after", by: Self.alice)
+    }
+
     /// Has `user` pass a file that is the user's alone.
     private func expectUpload(_ fixture: borrowing Fixture, of name: String, by user: uid_t) async throws {
         let place = try fixture.daemon.directory.makeDirectory("place-\(name)")
@@ -219,6 +239,14 @@ struct PassedSourceTests {
             if line.contains("error") { break }
         }
         return lines
+    }
+}
+
+private func children(of process: Int32) throws -> [Int32] {
+    let threads = "/proc/\(process)/task"
+    return try FileManager.default.contentsOfDirectory(atPath: threads).flatMap { thread in
+        try String(contentsOfFile: "\(threads)/\(thread)/children", encoding: .utf8)
+            .split(separator: " ").compactMap { Int32($0) }
     }
 }
 
