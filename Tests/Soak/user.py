@@ -785,7 +785,7 @@ class User(threading.Thread):
         words = self.lot.choice([
             ["show", number], ["cancel", number], ["remove", number, "--delete-file"], ["pause", number],
             ["resume", number], ["retry", number], ["set", number, "--limit", "1K"], ["move", number, "--first"],
-            ["wait", number, "--timeout", "1"], ["add", "--after-task", number, self.world.chaos.url("f/1/never.bin")]])
+            ["wait", number, "--timeout", "10"], ["add", "--after-task", number, self.world.chaos.url("f/1/never.bin")]])
         if self.lot.random() < 0.3:
             value = self.call(*self.lot.choice([
                 ("task.get", {"id": entry.id}), ("task.update", {"id": entry.id, "changes": {"limit": 1}}),
