@@ -42,6 +42,8 @@ struct child {
 struct closing {
     int connection;
     uint32_t user;
+    // The daemon has closed its own. Before that no child may close it: the daemon would be the last one.
+    int is_let_go;
 };
 
 // The children that run, those of an entry with a number, and the connections that wait for one.
@@ -202,10 +204,12 @@ static void close_both(const int descriptors[2]) {
     (void)close(descriptors[1]); // what counts was sent
 }
 
-// Closes the connections that wait, but for those of `user` where that is not NULL. Others have them open too.
+// Closes the connections that wait, but for those that a child of `user` is to close, where that is not NULL. Others have
+// them open too.
 static void close_all_waiting_but(const uint32_t *user) {
     for (int i = 0; i < waiting_count; i++) {
-        if (!user || waiting[i].user != *user) (void)close(waiting[i].connection); // nothing was written to it
+        if (user && waiting[i].user == *user && waiting[i].is_let_go) continue;
+        (void)close(waiting[i].connection); // nothing was written to it
     }
 }
 
@@ -231,7 +235,7 @@ static _Noreturn void be_child(const struct request *request, const int descript
 static void forget_waiting_of(uint32_t user) {
     int left = 0;
     for (int i = 0; i < waiting_count; i++) {
-        if (waiting[i].user == user) {
+        if (waiting[i].user == user && waiting[i].is_let_go) {
             (void)close(waiting[i].connection); // nothing was written to it
         } else {
             waiting[left++] = waiting[i];
@@ -303,7 +307,7 @@ static void close_waiting(void) {
     for (int i = 0; i < waiting_count;) {
         uint32_t user = waiting[i].user;
         int is_tried = i > 0 && waiting[i - 1].user == user;
-        if (is_tried || !place(user) || !close_waiting_of(user)) {
+        if (is_tried || !waiting[i].is_let_go || !place(user) || !close_waiting_of(user)) {
             i++;
         } else {
             i = 0;
@@ -312,18 +316,24 @@ static void close_waiting(void) {
     if (waiting_count >= most_waiting) (void)close_waiting_of(user_of_most_waiting()); // otherwise later
 }
 
+static void let_all_go(void) {
+    for (int i = waiting_count - 1; i >= 0 && !waiting[i].is_let_go; i--) waiting[i].is_let_go = 1;
+}
+
 // The daemon has ended. Nobody may be kept by this process's end.
 static _Noreturn void end(void) {
+    let_all_go();
     while (waiting_count > 0 && close_waiting_of(waiting[0].user)) {}
     _exit(0);
 }
 
 static void carry_out(const struct request *request, const int descriptors[2]) {
+    let_all_go();
     if (request->kind == CRECEIVER_CLOSE) {
         waiting[waiting_count++] = (struct closing){.connection = descriptors[0], .user = request->user};
         return;
     }
-    if (request->kind == LET_GO) return close_waiting();
+    if (request->kind == LET_GO) return; // it is done for every request
     struct child *child = place(request->user);
     pid_t pid = child ? start_child(request, descriptors) : 0;
     if (child && pid > 0) {
@@ -343,7 +353,8 @@ static _Noreturn void serve(int requests) {
     const struct timespec second = {.tv_sec = 1};
     for (;;) {
         reap();
-        close_waiting();
+        // A child for all that has come is less work than one for each.
+        if (waiting_count >= most_waiting || poll(&entry, 1, 0) <= 0) close_waiting();
         // Without room for one more, and without a child to be had, this tries again instead of reading.
         int is_full = waiting_count >= most_waiting;
         // Interrupted when a child ends.

@@ -15,6 +15,8 @@ final class ClientFront: Sendable {
     }
 
     enum Order {
+        /// The server has taken what arrived.
+        case acceptOn
         /// Leaves what a client sends to somebody else from now on.
         case hold(ClientLink.ID, @Sendable () -> Void)
         /// Takes it again.
@@ -23,7 +25,11 @@ final class ClientFront: Sendable {
         case stop(@Sendable () -> Void)
     }
 
+    /// Clients that wait for the server. It takes them between its other work, so that none of them waits for many.
+    private static let mostArrivals = 16
+
     private let orders = Mutex<[Order]>([])
+    private let arrivals = Mutex<[Arrival]>([])
     private let wakeUp: WakeUp
 
     /// Starts to accept.
@@ -32,12 +38,12 @@ final class ClientFront: Sendable {
     ///   - sockets: belong to the front from now on, also where it throws.
     ///   - reserve: descriptors that are kept back for connections.
     ///   - acceptOne: as accept(2).
-    ///   - arrived: called on the front's thread.
+    ///   - arrived: called on the front's thread when ``takeArrivals()`` has something after it had nothing.
     /// - Throws: an error of the system, where there is no thread or descriptor to be had.
     init(
         sockets: [ListeningSocket], limits: ConnectionLimits, reserve: Int = 8,
         acceptOne: @escaping @Sendable (_ socket: Int32) -> Int32 = linux_accept,
-        arrived: @escaping @Sendable (Arrival) -> Void
+        arrived: @escaping @Sendable () -> Void
     ) throws {
         let loop: FrontLoop
         do {
@@ -60,6 +66,29 @@ final class ClientFront: Sendable {
     func order(_ order: Order) {
         orders.withLock { $0.append(order) }
         wakeUp.signal()
+    }
+
+    /// - Returns: whether there may be more.
+    func add(_ arrival: Arrival, _ arrived: () -> Void) -> Bool {
+        let count = arrivals.withLock { arrivals in
+            arrivals.append(arrival)
+            return arrivals.count
+        }
+        if count == 1 { arrived() }
+        return count < Self.mostArrivals
+    }
+
+    func takeArrivals() -> [Arrival] {
+        let taken = arrivals.withLock { arrivals in
+            defer { arrivals = [] }
+            return arrivals
+        }
+        if taken.count >= Self.mostArrivals { order(.acceptOn) }
+        return taken
+    }
+
+    deinit {
+        for arrival in takeArrivals() { _ = close(arrival.descriptor) }  // nothing was written to it
     }
 
     func takeOrders() -> [Order] {

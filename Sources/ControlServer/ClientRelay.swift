@@ -121,6 +121,7 @@ final class ClientRelay {
             return false
         }
         answers = ends[0]
+        client.share(true)
         settle()
         return true
     }
@@ -135,6 +136,7 @@ final class ClientRelay {
         if outcome < 0, Self.isBusy(errno) { return nil }
         _ = close(answers)  // nothing is written to it
         self.answers = nil
+        client.share(false)
         settle()
         guard outcome == 1 else { return false }
         carried = withUnsafeBytes(of: report.bytes) { Array($0.prefix(Int(report.size)))[...] }

@@ -1,5 +1,6 @@
 import CReceiver
 import Glibc
+import Synchronization
 
 /// The daemon's end of a client's connection. The last reference closes it.
 ///
@@ -21,6 +22,7 @@ final class ClientSocket: Sendable {
 
     let descriptor: Int32
     private let user: UInt32
+    private let isShared = Atomic(false)
 
     /// - Parameters:
     ///   - descriptor: that of a connected Unix stream socket; belongs to this from now on.
@@ -35,11 +37,18 @@ final class ClientSocket: Sendable {
             // Where it fails, each message counts as one with files, and is refused.
             _ = setsockopt(descriptor, SOL_SOCKET, option, &no, socklen_t(MemoryLayout<Int32>.size))
         }
+        // Otherwise nobody would see an urgent byte (MSG_OOB) and its files before the kernel closes them.
+        var yes: Int32 = 1
+        // It fails for no socket.
+        _ = setsockopt(descriptor, SOL_SOCKET, SO_OOBINLINE, &yes, socklen_t(MemoryLayout<Int32>.size))
     }
+
+    /// Says whether another process reads the connection now. Files may then go from under whoever looks at them.
+    func share(_ isShared: Bool) { self.isShared.store(isShared, ordering: .sequentiallyConsistent) }
 
     deinit {
         _ = shutdown(descriptor, Int32(SHUT_RD))  // fails where the client is gone; it can send nothing more then
-        if Self.isDrained(descriptor) {
+        if !isShared.load(ordering: .sequentiallyConsistent), Self.isDrained(descriptor) {
             _ = close(descriptor)  // what was written is the client's to read
         } else {
             ReceivingProcess.close(descriptor, user: user)

@@ -35,6 +35,7 @@ package actor ControlServer {
         let group: MultiThreadedEventLoopGroup
         let parts: NIOLoopBound<ServerParts>
         let heavyThreads: HeavyThreads
+        let arrivals: NIOLoopBound<ArrivalHandler>
         var sockets: [ListeningSocket] = []
         var front: ClientFront?
     }
@@ -70,9 +71,19 @@ package actor ControlServer {
                 workload: Workload(limits: limits, relief: relief), heavyThreads: heavyThreads, limits: limits)
             return NIOLoopBound(parts, eventLoop: eventLoop)
         }.get()
-        running = Running(group: group, parts: parts, heavyThreads: heavyThreads)
+        let arrivals: ArrivalHandler.Announced
         do {
-            try listen(eventLoop, parts)
+            arrivals = try await ArrivalHandler.make(on: eventLoop) { [self] arrival in
+                serve(arrival, on: eventLoop, parts.value)
+            }
+        } catch {
+            try? await group.shutdownGracefully()
+            await heavyThreads.shutdown()
+            throw error
+        }
+        running = Running(group: group, parts: parts, heavyThreads: heavyThreads, arrivals: arrivals.handler)
+        do {
+            try listen(eventLoop, arrivals)
         } catch {
             await shutdown()
             throw error
@@ -80,7 +91,7 @@ package actor ControlServer {
         logger.debug("control sockets accept", metadata: ["sockets": "\(configuration.sockets.count)"])
     }
 
-    private func listen(_ eventLoop: any EventLoop, _ parts: NIOLoopBound<ServerParts>) throws {
+    private func listen(_ eventLoop: any EventLoop, _ arrivals: ArrivalHandler.Announced) throws {
         var sockets: [ListeningSocket] = []
         do {
             for socket in configuration.sockets {
@@ -97,9 +108,9 @@ package actor ControlServer {
             for socket in sockets { socket.close() }
             throw error
         }
-        running?.front = try ClientFront(sockets: sockets, limits: configuration.limits) { [self] arrival in
-            eventLoop.execute { self.serve(arrival, on: eventLoop, parts.value) }
-        }
+        let front = try ClientFront(sockets: sockets, limits: configuration.limits, arrived: arrivals.tell)
+        running?.front = front
+        eventLoop.execute { arrivals.handler.value.serveArrivals(at: front) }
     }
 
     /// Stops accepting, lets answers under way go out for ``ConnectionLimits/grace``, and closes everything. The
@@ -110,7 +121,11 @@ package actor ControlServer {
         for socket in running.sockets { socket.unlinkIfMade() }
         await running.front?.stopAccepting()
         let eventLoop = running.group.next()
-        let isQuiet = try? await eventLoop.flatSubmit { running.parts.value.table.drain(on: eventLoop) }.get()
+        let isQuiet = try? await eventLoop.flatSubmit {
+            // Those who arrived before.
+            running.arrivals.value.serveArrivals()
+            return running.parts.value.table.drain(on: eventLoop)
+        }.get()
         guard isQuiet == true else {
             // Their reports would come to an event loop that is no more. The process is about to end anyhow.
             logger.warning("requests were still being carried out when the control server ended")

@@ -107,11 +107,14 @@ final class FileDelivery: @unchecked Sendable {
                 try ReceivingProcess.ask(.receive, connection.descriptor, answers: other.raw, user: room.user)
             }
         } catch {
+            // Others keep it busy at the moment.
+            if error.errno == EAGAIN { return tryAgain(connection) }
             return finish(
                 .failed(
                     "the daemon's process that receives open files cannot be asked (\(error)): ask the administrator to "
                         + "start the daemon anew, or for uploads.roots"))
         }
+        connection.share(true)
         step = .report(own, connection)
         // One source for all that comes there: a second one of the same descriptor can miss what the first was told.
         listen(to: own.raw, of: own) { $0.answerCame() }
@@ -134,6 +137,7 @@ final class FileDelivery: @unchecked Sendable {
             if errno == EAGAIN || errno == EINTR { return }
             return fail(errno)
         }
+        connection.share(false)
         switch report.outcome {
         case CRECEIVER_RECEIVED: choose(Self.facts(report), of: report.bytes.0, answers)
         case CRECEIVER_CLOSED: finish(.failed("the client closed the connection"))
@@ -210,13 +214,4 @@ final class FileDelivery: @unchecked Sendable {
             listen(to: connection.descriptor, of: connection) { $0.messageCame() }
         }
     }
-}
-
-/// A descriptor of a socket, closed with the last reference.
-private final class FileDescriptor: Sendable {
-    let raw: Int32
-
-    init(_ raw: Int32) { self.raw = raw }
-
-    deinit { PassedFile.close(raw) }
 }

@@ -23,6 +23,8 @@ final class FrontLoop: @unchecked Sendable {
     private static let pairBuffer: Int32 = 64 << 10
     /// Connections that are accepted in a row.
     private static let acceptsInRow = 16
+    /// Connections that wait to be closed by another process, from which on accepting pauses.
+    private static let mostUnclosed = 512
     /// How long accepting pauses where the system has nothing to accept with: milliseconds.
     private static let pause: Int64 = 100
     /// Messages of one client whose files are dropped; the next one ends the connection.
@@ -33,7 +35,7 @@ final class FrontLoop: @unchecked Sendable {
     private let poll: EventPoll
     private let wakeUp: WakeUp
     private let limits: ConnectionLimits
-    private let arrived: @Sendable (ClientFront.Arrival) -> Void
+    private let arrived: @Sendable () -> Void
     private let reserve: DescriptorReserve
     private let acceptOne: @Sendable (_ socket: Int32) -> Int32
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferSize, alignment: 4_096)
@@ -43,6 +45,9 @@ final class FrontLoop: @unchecked Sendable {
     /// Made before a connection is accepted, so that none is accepted that cannot be served.
     private var pair: (inner: Int32, server: Int32)?
     private var acceptAgain: MonotonicTime?
+    /// As many wait for the server as may.
+    private var isFull = false
+    private var allowance = DropAllowance()
     private var lingering = 0
     private var stopped: (deadline: MonotonicTime, then: @Sendable () -> Void)?
 
@@ -51,7 +56,7 @@ final class FrontLoop: @unchecked Sendable {
     init(
         sockets: [ListeningSocket], limits: ConnectionLimits, wakeUp: WakeUp,
         reserve: DescriptorReserve, acceptOne: @escaping @Sendable (_ socket: Int32) -> Int32,
-        arrived: @escaping @Sendable (ClientFront.Arrival) -> Void
+        arrived: @escaping @Sendable () -> Void
     ) throws {
         poll = try EventPoll()
         self.sockets = sockets
@@ -111,6 +116,9 @@ final class FrontLoop: @unchecked Sendable {
     private func carryOut(_ front: ClientFront) {
         for order in front.takeOrders() {
             switch order {
+            case .acceptOn:
+                isFull = false
+                listen()
             case .hold(let id, let then):
                 clients[id]?.relay.hold(true)
                 watch(id)
@@ -145,7 +153,7 @@ final class FrontLoop: @unchecked Sendable {
         let now = MonotonicTime.now()
         if let acceptAgain, acceptAgain <= now {
             self.acceptAgain = nil
-            for index in sockets.indices { listen(to: index) }
+            listen()
         }
         guard lingering > 0 else { return }
         for (id, client) in clients {
@@ -155,19 +163,27 @@ final class FrontLoop: @unchecked Sendable {
 
     // MARK: - Accepting
 
-    private func listen(to index: Int) {
-        // Where it is listened to already, it stays so.
-        _ = poll.add(sockets[index].descriptor, mask: LINUX_EPOLLIN, tag: Self.tag(UInt64(index), .listener))
+    private func listen() {
+        guard acceptAgain == nil, !isFull else { return }
+        for (index, socket) in sockets.enumerated() {
+            // Where it is listened to already, it stays so.
+            _ = poll.add(socket.descriptor, mask: LINUX_EPOLLIN, tag: Self.tag(UInt64(index), .listener))
+        }
+    }
+
+    private func ignoreListeners() {
+        for socket in sockets { poll.remove(socket.descriptor) }
     }
 
     /// The system has no descriptors, or no memory. A socket with a connection waiting would wake this thread at once.
     private func pauseAccepting() {
         acceptAgain = MonotonicTime.now().advanced(milliseconds: Self.pause)
-        for socket in sockets { poll.remove(socket.descriptor) }
+        ignoreListeners()
     }
 
     private func accept(_ index: Int, _ front: ClientFront) {
-        guard sockets.indices.contains(index), acceptAgain == nil else { return }
+        guard sockets.indices.contains(index), acceptAgain == nil, !isFull else { return }
+        guard ReceivingProcess.unclosedCount < Self.mostUnclosed else { return pauseAccepting() }
         for _ in 0..<Self.acceptsInRow {
             guard let pair = pair ?? makePair() else { return pauseAccepting() }
             self.pair = pair
@@ -185,8 +201,9 @@ final class FrontLoop: @unchecked Sendable {
                 continue
             }
             self.pair = nil
-            begin(ClientSocket(descriptor, user: peer.uid), peer, pair, front)
+            isFull = !begin(ClientSocket(descriptor, user: peer.uid), peer, pair, front)
             reserve.refill()
+            if isFull { return ignoreListeners() }
         }
     }
 
@@ -204,15 +221,16 @@ final class FrontLoop: @unchecked Sendable {
         return (ends[0], ends[1])
     }
 
+    /// - Returns: whether the server can be given more.
     private func begin(
         _ socket: ClientSocket, _ peer: Peer, _ pair: (inner: Int32, server: Int32), _ front: ClientFront
-    ) {
+    ) -> Bool {
         let id = nextID
         nextID += 1
         let link = ClientLink(id: id, socket: socket, front: front)
         clients[id] = Client(relay: ClientRelay(client: socket, peer: peer, inner: pair.inner), link: link)
-        arrived(ClientFront.Arrival(peer: peer, link: link, descriptor: pair.server))
         watch(id)
+        return front.add(ClientFront.Arrival(peer: peer, link: link, descriptor: pair.server), arrived)
     }
 
     private func stopAccepting() {
@@ -265,7 +283,9 @@ final class FrontLoop: @unchecked Sendable {
             carryOut(front)
             guard let client = clients[id] else { return false }
             guard client.relay.toServer == .open else { return true }
-            if client.relay.drops < Self.mostDrops, client.relay.drop() { return true }
+            if client.relay.drops < Self.mostDrops, allowance.allows(client.relay.peer.uid), client.relay.drop() {
+                return true
+            }
             refuse(client)
             return true
         }

@@ -104,12 +104,9 @@ struct ListeningSocket: Sendable {
     func close() {
         if made != nil {
             _ = shutdown(descriptor, Int32(SHUT_RDWR))  // fails where nobody could connect yet
-            // The kernel would close what they sent along: see ``ClientSocket``.
-            while case let client = linux_accept(descriptor), client >= 0 {
-                _ = ClientSocket(client, user: .max)  // closes it
-            }
         }
-        _ = Glibc.close(descriptor)  // nothing is written to it
+        // Whoever closes it last closes what they sent along, too: see ``ClientSocket``.
+        ReceivingProcess.close(descriptor, user: geteuid())
     }
 
     /// Removes the socket's name, if it is still the one that was made here.

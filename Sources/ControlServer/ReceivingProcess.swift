@@ -1,4 +1,5 @@
 import CReceiver
+@preconcurrency import Dispatch
 import Glibc
 import Synchronization
 
@@ -41,6 +42,9 @@ package enum ReceivingProcess {
     }
 
     private static let shared = Mutex(Shared())
+    /// Where what could not be closed is tried again.
+    private static let queue = DispatchQueue(label: "dld-closing")
+    private static let pause = DispatchTimeInterval.milliseconds(20)
 
     /// To be called early in a program, before much is open. Where it is not, the first file that a client passes starts
     /// the process.
@@ -72,22 +76,43 @@ package enum ReceivingProcess {
         }
     }
 
-    /// Closes a connection in which files wait. Where nobody can be had who does it, it stays open until the next one is
-    /// to be closed.
+    /// Closes a connection, or a listening socket, in which files wait. Where the process cannot take it at the moment, it
+    /// stays open for a while.
     static func close(_ connection: Int32, user: UInt32) {
-        shared.withLock { shared in
+        let isRetryNeeded = shared.withLock { shared in
+            let isFirst = shared.unclosed.isEmpty
             shared.unclosed.append((connection, user))
-            while let (connection, user) = shared.unclosed.last {
-                do throws(SystemFailure) {
-                    try send(&shared.state) { receiver in
-                        return creceiver_close(receiver, connection, user)
-                    }
-                } catch {
-                    return
-                }
-                shared.unclosed.removeLast()
-            }
+            return isFirst && !closeAll(&shared)
         }
+        if isRetryNeeded { retryLater() }
+    }
+
+    /// How many wait to be closed.
+    static var unclosedCount: Int { shared.withLock { $0.unclosed.count } }
+
+    private static func retryLater() {
+        queue.asyncAfter(deadline: .now() + pause) {
+            let isRetryNeeded = shared.withLock { shared in
+                // The end of this process closes what is left.
+                if case .stopped = shared.state { false } else { !closeAll(&shared) }
+            }
+            if isRetryNeeded { retryLater() }
+        }
+    }
+
+    /// - Returns: whether none is left.
+    private static func closeAll(_ shared: inout Shared) -> Bool {
+        while let (connection, user) = shared.unclosed.last {
+            do throws(SystemFailure) {
+                try send(&shared.state) { receiver in
+                    return creceiver_close(receiver, connection, user)
+                }
+            } catch {
+                return false
+            }
+            shared.unclosed.removeLast()
+        }
+        return true
     }
 
     private static func send(_ state: inout State, _ request: (_ receiver: Int32) -> Int32) throws(SystemFailure) {

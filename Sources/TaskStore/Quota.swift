@@ -17,7 +17,7 @@ package struct Quota: Sendable, Equatable {
 
     package init(
         tasksPerOwner: Int = .max, tasksPerBatch: Int? = nil, recordsPerOwner: Int64 = .max,
-        entriesPerSet: Int64 = 512 << 20
+        entriesPerSet: Int64 = 256 << 20
     ) {
         self.entriesPerSet = entriesPerSet
         self.tasksPerOwner = tasksPerOwner

@@ -12,7 +12,7 @@ struct ClientFrontTests {
     private static let linger: Int32 = 1_000_000
 
     enum Place: CaseIterable {
-        case withRequest, beforeRequest, unread, beforeTheEnd, refused
+        case withRequest, beforeRequest, urgent, unread, unreadUrgent, beforeTheEnd, refused
     }
 
     @Test(
@@ -23,9 +23,10 @@ struct ClientFrontTests {
         let began = ContinuousClock.now
         try await withServer(authorize: { _ in isPermitted }) { _, path in
             var sockets: [LingeringSocket] = []
+            let flags = place == .urgent || place == .unreadUrgent ? Int32(MSG_OOB) : 0
             func pass(_ text: String, on client: TestClient) throws {
                 let socket = try LingeringSocket(seconds: Self.linger)
-                try client.send(Array(text.utf8), passing: socket.descriptor, count: 1)
+                try client.send(Array(text.utf8), passing: socket.descriptor, count: 1, flags: flags)
                 socket.giveUp()
                 sockets.append(socket)
             }
@@ -35,10 +36,10 @@ struct ClientFrontTests {
                 case .withRequest:
                     try pass(request(number) + "\n", on: client)
                     #expect(try await client.line() == acknowledgement(number))
-                case .beforeRequest:
+                case .beforeRequest, .urgent:
                     try pass(" ", on: client)
                     #expect(try await client.ask(request(number)) == acknowledgement(number))
-                case .unread, .refused:
+                case .unread, .unreadUrgent, .refused:
                     try? pass(" ", on: client)
                     try? pass(" ", on: client)
                 case .beforeTheEnd:
@@ -160,8 +161,12 @@ struct ClientFrontTests {
             let path = directory + "/s"
             let socket = try ListeningSocket(making: SocketPath(path: path, replacesStale: false))
             try socket.listen()
+            let (told, continuation) = AsyncStream<Void>.makeStream()
             let front = try ClientFront(
-                sockets: [socket], limits: ConnectionLimits(), reserve: reserve, acceptOne: accepting, arrived: arrived)
+                sockets: [socket], limits: ConnectionLimits(), reserve: reserve, acceptOne: accepting
+            ) { continuation.yield() }
+            let server = Task { for await _ in told { front.takeArrivals().forEach(arrived) } }
+            defer { server.cancel() }
             do {
                 try await body(path, front)
             } catch {

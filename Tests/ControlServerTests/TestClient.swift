@@ -94,7 +94,8 @@ final class TestClient: Sendable {
     func leave() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
     /// Sends `bytes` with `count` copies of the descriptor `passed` beside them (SCM_RIGHTS, unix(7)).
-    func send(_ bytes: [UInt8], passing passed: Int32, count: Int) throws {
+    /// - Parameter flags: as for send(2).
+    func send(_ bytes: [UInt8], passing passed: Int32, count: Int, flags: Int32 = 0) throws {
         // `struct cmsghdr` is a length of 8 bytes, a level and a type of 4 each; then the descriptors.
         var control: [Int32] = [Int32(16 + 4 * count), 0, SOL_SOCKET, 1]
         control += [Int32](repeating: passed, count: count)
@@ -109,7 +110,7 @@ final class TestClient: Sendable {
                     message.msg_iovlen = 1
                     message.msg_control = control.baseAddress
                     message.msg_controllen = control.count
-                    return sendmsg(descriptor, &message, Int32(MSG_NOSIGNAL))
+                    return sendmsg(descriptor, &message, Int32(MSG_NOSIGNAL) | flags)
                 }
             }
         }

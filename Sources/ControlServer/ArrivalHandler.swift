@@ -1,0 +1,63 @@
+import Glibc
+import NIOCore
+import NIOPosix
+
+/// Serves the clients that the ``ClientFront`` has accepted, told by a pair of sockets: the event loop reads that between its
+/// other work. Whatever is executed on an event loop comes before that work, and would put it off for as long as clients come.
+final class ArrivalHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+
+    /// The handler, and what tells it that somebody arrived, from any thread.
+    typealias Announced = (handler: NIOLoopBound<ArrivalHandler>, tell: @Sendable () -> Void)
+
+    private let serve: (ClientFront.Arrival) -> Void
+    private var front: ClientFront?
+
+    private init(serve: @escaping (ClientFront.Arrival) -> Void) { self.serve = serve }
+
+    /// - Parameter serve: called on the event loop.
+    /// - Throws: an error of the system or of the event loop.
+    static func make(
+        on eventLoop: any EventLoop, serve: @escaping @Sendable (ClientFront.Arrival) -> Void
+    ) async throws -> Announced {
+        var ends: [Int32] = [-1, -1]
+        let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+        guard socketpair(AF_UNIX, type, 0, &ends) == 0 else { throw SystemFailure(errno) }
+        let (output, input) = (ends[0], FileDescriptor(ends[1]))
+        let handler = try await eventLoop.submit {
+            NIOLoopBound(ArrivalHandler(serve: serve), eventLoop: eventLoop)
+        }.get()
+        do {
+            _ = try await NIOPipeBootstrap(group: eventLoop)
+                .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 16))
+                .channelOption(.maxMessagesPerRead, value: 1)
+                .channelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        try channel.pipeline.syncOperations.addHandler(handler.value)
+                    }
+                }
+                .takingOwnershipOfDescriptor(input: output).get()
+        } catch {
+            _ = close(output)  // nobody reads it
+            throw error
+        }
+        return (
+            handler,
+            {
+                var byte: UInt8 = 0
+                // It fails where bytes enough lie there, or nobody reads them any more.
+                _ = send(input.raw, &byte, 1, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL))
+            }
+        )
+    }
+
+    /// Serves from now on those who arrive at `front`, and those who have.
+    func serveArrivals(at front: ClientFront) {
+        self.front = front
+        serveArrivals()
+    }
+
+    func serveArrivals() { front?.takeArrivals().forEach(serve) }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) { serveArrivals() }
+}
