@@ -92,7 +92,7 @@ test-integration: setup debug
 
 # One test at a time: ten times slower as they are, side by side they would wait for each other until their patience ends.
 test-tsan: setup
-	TSAN_OPTIONS='suppressions=$(CURDIR)/Tests/thread-sanitizer.supp' DLD_STRESS_SECONDS=60 \
+	TSAN_OPTIONS='suppressions=$(CURDIR)/Tests/thread-sanitizer.supp atexit_sleep_ms=0' DLD_STRESS_SECONDS=60 \
 		$(SWIFT) test --scratch-path .build-tsan --sanitize thread --no-parallel --skip '^Integration\.'
 
 test-asan: setup

@@ -117,7 +117,7 @@ final class ClientLink: Sendable {
     let id: ID
     private let socket: ClientSocket
     private let front: ClientFront
-    private let refused = Mutex<(@Sendable () -> Void)?>(nil)
+    private let refusal = Mutex<(isThere: Bool, told: (@Sendable () -> Void)?)>((false, nil))
 
     init(id: ID, socket: ClientSocket, front: ClientFront) {
         self.id = id
@@ -135,9 +135,21 @@ final class ClientLink: Sendable {
 
     func resume() { front.order(.resume(id)) }
 
-    /// - Parameter refused: called once nothing more is taken from the client, since it sent open files that nobody had
+    /// - Parameter told: called once nothing more is taken from the client, since it sent open files that nobody had
     ///   asked for; `nil`: nobody is to be told.
-    func whenFilesAreRefused(_ refused: (@Sendable () -> Void)?) { self.refused.withLock { $0 = refused } }
+    func whenFilesAreRefused(_ told: (@Sendable () -> Void)?) {
+        let isThere = refusal.withLock { refusal in
+            refusal.told = told
+            return refusal.isThere
+        }
+        if isThere { told?() }
+    }
 
-    func filesAreRefused() { refused.withLock { $0 }?() }
+    func filesAreRefused() {
+        let told = refusal.withLock { refusal in
+            refusal.isThere = true
+            return refusal.told
+        }
+        told?()
+    }
 }

@@ -135,6 +135,23 @@ struct ClientFrontTests {
         }
     }
 
+    @Test("a client whose files were refused before the server knew it is told, and once")
+    func refusedEarly() async throws {
+        let (told, continuation) = AsyncStream<Int>.makeStream()
+        try await withFront { arrival in
+            arrival.link.filesAreRefused()
+            arrival.link.whenFilesAreRefused { continuation.yield(1) }
+            arrival.link.whenFilesAreRefused(nil)
+            close(arrival.descriptor)
+            continuation.finish()
+        } _: { path, _ in
+            _ = try TestClient(connectingTo: path)
+            var count = 0
+            for await one in told { count += one }
+            #expect(count == 1)
+        }
+    }
+
     @Test("no order is left, however many come while the front is busy with others")
     func orders() async throws {
         try await withFront {
