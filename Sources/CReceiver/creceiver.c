@@ -131,6 +131,7 @@ static void drop(int connection, int answers) {
     report.error = received < 0 ? errno : 0;
     report.outcome = received > 0 ? CRECEIVER_DROPPED : received == 0 ? CRECEIVER_CLOSED : CRECEIVER_FAILED;
     report.size = received > 0 ? (int32_t)received : 0;
+    report.count = received > 0 && message.msg_controllen > 0;
     (void)send(answers, &report, sizeof report, MSG_NOSIGNAL); // where nobody listens, nobody waits
 }
 

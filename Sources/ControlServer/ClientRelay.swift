@@ -32,6 +32,8 @@ final class ClientRelay {
     private(set) var toServer = Way.open
     private(set) var toClient = Way.open
     private var isHeldByServer = false
+    /// Called once the process that drops files has let go of the connection.
+    private var held: (() -> Void)?
     /// Messages of the client whose files were dropped.
     private(set) var drops = 0
     /// Where the process that drops a message's files reports.
@@ -97,20 +99,33 @@ final class ClientRelay {
     }
 
     /// Leaves what the client sends to somebody else, or takes it again.
-    func hold(_ isHeld: Bool) {
-        isHeldByServer = isHeld
+    ///
+    /// - Parameter then: called once nobody else has the connection.
+    func hold(_ then: @escaping () -> Void) {
+        isHeldByServer = true
+        settle()
+        if answers == nil { then() } else { held = then }
+    }
+
+    func resume() {
+        isHeldByServer = false
         settle()
     }
 
     private func settle() {
-        if toServer != .ended { toServer = isHeldByServer || answers != nil ? .held : .open }
+        guard toServer != .ended else { return }
+        if isHeldByServer || answers != nil {
+            toServer = .held
+        } else {
+            // The other side is asked whether it takes what is here.
+            toServer = carried.isEmpty ? .open : .blocked
+        }
     }
 
     /// Has another process take what waits, as far as the first files, and these.
     ///
     /// - Returns: whether it does.
     func drop() -> Bool {
-        drops += 1
         var ends: [Int32] = [-1, -1]
         guard creceiver_pair(&ends) == 0 else { return false }
         defer { _ = close(ends[1]) }  // the other process has its own
@@ -137,10 +152,14 @@ final class ClientRelay {
         _ = close(answers)  // nothing is written to it
         self.answers = nil
         client.share(false)
+        if outcome == 1 {
+            if report.count > 0 { drops += 1 }
+            carried += withUnsafeBytes(of: report.bytes) { Array($0.prefix(Int(report.size))) }
+        }
         settle()
-        guard outcome == 1 else { return false }
-        carried = withUnsafeBytes(of: report.bytes) { Array($0.prefix(Int(report.size)))[...] }
-        return report.outcome == CRECEIVER_DROPPED || report.outcome == CRECEIVER_CLOSED
+        held?()
+        held = nil
+        return outcome == 1 && (report.outcome == CRECEIVER_DROPPED || report.outcome == CRECEIVER_CLOSED)
     }
 
     /// Takes nothing more from the client.

@@ -37,4 +37,15 @@ package struct ConnectionLimits: Sendable {
     package var grace = Duration.seconds(2)
 
     package init() {}
+
+    /// The client's own socket, and the pair by which the server speaks with it.
+    private static let descriptorsPerConnection = 3
+    private static let (leastPerUser, leastTotal) = (8, 12)
+
+    /// Lowers the numbers of connections to what so many descriptors are enough for, so that one user's leave some for
+    /// others'.
+    package mutating func fit(intoDescriptors count: Int) {
+        total = min(total, max(Self.leastTotal, count / Self.descriptorsPerConnection))
+        perUser = min(perUser, max(Self.leastPerUser, total / 2))
+    }
 }

@@ -29,8 +29,6 @@ final class FrontLoop: @unchecked Sendable {
     private static let pause: Int64 = 100
     /// Messages of one client whose files are dropped; the next one ends the connection.
     private static let mostDrops = 16
-    /// Clients that may take their time to read what a server that has closed wrote to them: of one user, and in all.
-    private static let (mostLingeringOfUser, mostLingering) = (32, 256)
 
     private let poll: EventPoll
     private let wakeUp: WakeUp
@@ -120,11 +118,14 @@ final class FrontLoop: @unchecked Sendable {
                 isFull = false
                 listen()
             case .hold(let id, let then):
-                clients[id]?.relay.hold(true)
+                guard let client = clients[id] else {
+                    then()
+                    break
+                }
+                client.relay.hold(then)
                 watch(id)
-                then()
             case .resume(let id):
-                clients[id]?.relay.hold(false)
+                clients[id]?.relay.resume()
                 watch(id)
             case .stopAccepting(let then):
                 stopAccepting()
@@ -311,7 +312,7 @@ final class FrontLoop: @unchecked Sendable {
 
     private func linger(_ id: ClientLink.ID, _ relay: ClientRelay) -> Bool {
         let ofUser = clients.values.count { $0.deadline != nil && $0.relay.peer.uid == relay.peer.uid }
-        guard lingering < Self.mostLingering, ofUser < Self.mostLingeringOfUser else { return false }
+        guard lingering < limits.total, ofUser < limits.perUser else { return false }
         lingering += 1
         clients[id]?.deadline = MonotonicTime.now().advanced(milliseconds: limits.stalled.wholeMilliseconds)
         return true

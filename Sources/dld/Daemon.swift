@@ -170,7 +170,9 @@ struct Daemon: Service {
             },
             problems: { await reloader.problems() }, reload: { await reloader.reload() },
             shutDown: { stopRequest.request() })
-        let configuration = ControlServer.Configuration(sockets: sockets, authorize: { access.rule.mayConnect($0) })
+        var configuration = ControlServer.Configuration(sockets: sockets, authorize: { access.rule.mayConnect($0) })
+        configuration.limits.fit(
+            intoDescriptors: DaemonPlanner.descriptorsForClients(besideTasks: plan.configuration.limits.activeTasks))
         return ControlServer(configuration: configuration, handler: handler, logger: logger)
     }
 }

@@ -64,17 +64,29 @@ struct DaemonPlanner: Sendable {
             readFile: BatchRun.read)
     }
 
-    /// Descriptors that the daemon itself uses, clients and the database's readers among them.
-    private static let ownDescriptors = 48
+    /// Descriptors that the daemon itself uses, a few clients and the database's readers among them.
+    private static let ownDescriptors = 56
     /// A part, its directory, a connection, and one that is kept for the next request.
     private static let descriptorsPerTask = 4
 
     /// How many tasks may run at a time, so that descriptors are left for those who ask about them: more transfers
     /// than the system lets be open would fail, where they can as well wait.
     private static func affordable(_ tasks: Int) -> Int {
-        var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(7), &limit) == 0 else { return tasks }  // RLIMIT_NOFILE
-        let descriptors = Int(clamping: limit.rlim_cur)
+        guard let descriptors else { return tasks }
         return max(1, min(tasks, (descriptors - ownDescriptors) / descriptorsPerTask))
+    }
+
+    /// How many descriptors are left for clients where so many tasks run.
+    static func descriptorsForClients(besideTasks tasks: Int) -> Int {
+        guard let descriptors else { return .max }
+        return max(
+            0, descriptors - ownDescriptors - tasks.multipliedReportingOverflow(by: descriptorsPerTask).partialValue)
+    }
+
+    /// The limit on them; `nil`: not known.
+    private static var descriptors: Int? {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(7), &limit) == 0 else { return nil }  // RLIMIT_NOFILE
+        return Int(clamping: limit.rlim_cur)
     }
 }

@@ -135,6 +135,39 @@ struct ClientFrontTests {
         }
     }
 
+    @Test("what came with dropped files reaches the server, though it held the client meanwhile")
+    func heldWhileDropping() async throws {
+        let (found, continuation) = AsyncStream<Int>.makeStream()
+        try await withFront { arrival in
+            arrival.link.hold { _ in arrival.link.resume() }
+            _ = SystemThread.start(name: "test-server") {
+                var count = 0
+                var bytes = [UInt8](repeating: 0, count: 16)
+                var entry = pollfd(fd: arrival.descriptor, events: Int16(POLLIN), revents: 0)
+                while count < 2, poll(&entry, 1, 5_000) == 1 {
+                    count += max(0, read(arrival.descriptor, &bytes, bytes.count))
+                }
+                close(arrival.descriptor)
+                continuation.yield(count)
+            }
+        } _: { path, _ in
+            let (output, input) = try makePipe()
+            defer {
+                close(output)
+                close(input)
+            }
+            var iterator = found.makeAsyncIterator()
+            for _ in 0..<60 {
+                let client = try TestClient(connectingTo: path)
+                try client.send([0x20], passing: input, count: 1)
+                try await client.send("x")
+                #expect(await iterator.next() == 2)
+                // As often as one user may.
+                try await Task.sleep(for: .milliseconds(35))
+            }
+        }
+    }
+
     @Test("a client whose files were refused before the server knew it is told, and once")
     func refusedEarly() async throws {
         let (told, continuation) = AsyncStream<Int>.makeStream()

@@ -21,7 +21,7 @@
 // As many files as one message takes (LINUX_MOST_DESCRIPTORS).
 #define CRECEIVER_MOST_FILES 253
 // Bytes that are taken at once where files come with them unasked.
-#define CRECEIVER_MOST_BYTES 2048
+#define CRECEIVER_MOST_BYTES 4096
 // Children of one user, and in all. Connections that are to be closed wait where their user has as many.
 #define CRECEIVER_MOST_OF_USER 8
 #define CRECEIVER_MOST 256
@@ -58,6 +58,7 @@ struct creceiver_file {
 struct creceiver_report_message {
     int32_t outcome;
     int32_t error;
+    // Files that came; of those that are dropped 1 stands for any number.
     int32_t count;
     // How many bytes were read.
     int32_t size;

@@ -45,13 +45,12 @@ final class Disk: Sendable {
     func publish(_ item: Publisher.Item, isUrgent: Bool) {
         let found = publisher.withLock { publisher -> Result<Publisher, TransferError> in
             if let publisher { return .success(publisher) }
-            do {
+            do throws(TransferError) {
                 let made = try Publisher()
                 publisher = made
                 return .success(made)
             } catch {
-                return .failure(
-                    error as? TransferError ?? TransferError(.internal, "there is nobody to publish files: \(error)"))
+                return .failure(error)
             }
         }
         switch found {

@@ -2,6 +2,7 @@ import CLinux
 import Curl
 import Glibc
 import Synchronization
+import SystemPackage
 
 /// Gives whole part files their final names, in an order that a power cut cannot turn into a lie:
 /// sync the bytes, verify, rename without replacing, sync the directory, and only then tell.
@@ -44,11 +45,18 @@ final class Publisher: Sendable {
     /// Of the process.
     private let umask: mode_t
 
-    init() throws {
-        wakeUp = try WakeUp(counting: true)
+    /// - Throws: without a descriptor or a thread to be had, which may be there later.
+    init() throws(TransferError) {
+        do {
+            wakeUp = try WakeUp(counting: true)
+        } catch {
+            throw TransferError(.io, "files cannot be published: \(error)", systemError: error.rawValue)
+        }
         umask = ProcessFile.umask()
         let started = SystemThread.start(name: "dld-publisher") { [self] in run() }
-        guard started else { throw TransferError(.internal, "there is no thread to publish files on") }
+        guard started else {
+            throw TransferError(.io, "there is no thread to publish files on", systemError: EAGAIN)
+        }
     }
 
     /// - Parameter isUrgent: nothing else is on its way, so that waiting would only cost time.
