@@ -42,7 +42,7 @@ def look(pid, at=0.0, age=0.0):
                     fields[key] = value.split()
         return Sample(
             at, age, pid, int(fields["RssAnon"][0]) * KIB, int(fields["VmRSS"][0]) * KIB, int(fields["Pss"][0]) * KIB,
-            sum(descriptors(pid).values()) - database_descriptors(pid), sum(lasting_threads(pid).values()))
+            sum(descriptors(pid).values()) - passing_descriptors(pid), sum(lasting_threads(pid).values()))
     except (OSError, KeyError, ValueError, IndexError):
         return None
 
@@ -56,17 +56,18 @@ def descriptors(pid):
                 target = os.readlink(f"/proc/{pid}/fd/{name}")
             except OSError:
                 continue
-            kind = target.split(":")[0] if ":" in target and not target.startswith("/") else target
+            kind = target.split(":")[0] if target.startswith(("socket:", "pipe:")) else target
             counts[kind] = counts.get(kind, 0) + 1
     except OSError:
         pass
     return dict(sorted(counts.items()))
 
 
-def database_descriptors(pid):
-    """Returns how many of them are connections to the database: they come when several requests read at once, stay, and
-    are six at most."""
-    return sum(count for name, count in descriptors(pid).items() if name.endswith(("/dld.db", "/dld.db-wal")))
+def passing_descriptors(pid):
+    """Returns how many of them come when they are first needed, and stay: connections to the database, six at most, and
+    the dispatch library's timers, one for each clock."""
+    return sum(count for name, count in descriptors(pid).items()
+               if name.endswith(("/dld.db", "/dld.db-wal", "[timerfd]")))
 
 
 def lasting_threads(pid):

@@ -411,6 +411,9 @@ class Soak:
             self._come_to_the_end(world, begun)
         for world in self.worlds:
             self._judge(world)
+            # They were not there before the storm either.
+            for listener in world.listeners:
+                listener.stopping.set()
         found = self.settle(SETTLING, SETTLING, self.is_as_before)
         for world in self.worlds:
             wanted, sample = self.baseline[world.name], found[world.name]
@@ -423,8 +426,6 @@ class Soak:
                     "more at rest", f"{self.at_rest(sample)}, before the storm {self.at_rest(wanted)}; open: "
                     f"{samples.descriptors(pid)}; threads: {samples.thread_names(pid)}")
         for world in self.worlds:
-            for listener in world.listeners:
-                listener.stopping.set()
             status = world.daemon.terminate(30)
             if status != 0:
                 world.ledger.violation("does not end", f"exit status {status} on SIGTERM")
