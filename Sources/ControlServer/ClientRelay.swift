@@ -4,8 +4,8 @@ import Glibc
 /// Moves bytes between a client's connection and the pair of sockets whose other end the server reads and writes. So the
 /// server never meets the files that a client may send along: see ``ClientSocket``.
 ///
-/// Nothing is kept here but what came with dropped files: bytes are taken from one side once the other side has taken them. Belongs to
-/// the thread of the ``ClientFront``.
+/// Nothing is kept here but what came with dropped files: bytes are taken from one side once the other side has taken
+/// them. Belongs to the thread of the ``ClientFront``.
 final class ClientRelay {
     enum Way {
         case open
