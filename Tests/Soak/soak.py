@@ -16,6 +16,7 @@ they meet is the machine's to say.
 """
 
 import argparse
+import collections
 import os
 import random
 import shutil
@@ -240,7 +241,7 @@ class Soak:
         self.weather = Weather(self.worlds, self.disks, self.farm, self.lot.randrange(1 << 30), self.report)
         self.killer = Killer(self.worlds[0], self.lot.randrange(1 << 30), self.report)
         self.sampler = None
-        self.baseline = {}
+        self.baseline, self.open = {}, {}
         self.quiet = 125 if options.seconds >= 300 else 15
 
     # Before
@@ -274,6 +275,7 @@ class Soak:
             self.warm_up(world)
         # Connections that nobody uses are kept for two minutes.
         self.baseline = self.settle(self.quiet, 180, lambda found: False)
+        self.open = {world.name: self.held(world.daemon.child.pid) for world in self.worlds}
         for name, sample in self.baseline.items():
             self.report.say(f"{name} at rest: {self.at_rest(sample)}")
 
@@ -294,6 +296,11 @@ class Soak:
                         ["add", "-o", f"{entry.token}.bin", *place, self.farm[name].url(self.content.name(size))], {0})
                     if is_sure and value:
                         world.ledger.acknowledge(entry, value["ids"][0])
+
+    @staticmethod
+    def held(pid):
+        """Counts what a process has open, and its threads."""
+        return collections.Counter(samples.descriptors(pid)) + collections.Counter(samples.lasting_threads(pid))
 
     @staticmethod
     def at_rest(sample):
@@ -423,8 +430,9 @@ class Soak:
             if sample.descriptors > wanted.descriptors or sample.threads > wanted.threads:
                 pid = world.daemon.child.pid
                 world.ledger.violation(
-                    "more at rest", f"{self.at_rest(sample)}, before the storm {self.at_rest(wanted)}; open: "
-                    f"{samples.descriptors(pid)}; threads: {samples.thread_names(pid)}")
+                    "more at rest", f"{self.at_rest(sample)}, before the storm {self.at_rest(wanted)}; more: "
+                    f"{dict(self.held(pid) - self.open[world.name])}, less: "
+                    f"{dict(self.open[world.name] - self.held(pid))}")
         for world in self.worlds:
             status = world.daemon.terminate(30)
             if status != 0:
