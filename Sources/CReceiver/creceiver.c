@@ -146,18 +146,19 @@ static void reap(void) {
     }
 }
 
-// A free entry for a child of `user`, or NULL.
-static struct child *place(uint32_t user) {
-    struct child *free_entry = NULL;
-    int own = 0;
+// A free entry for a child, or NULL.
+static struct child *free_entry(void) {
     for (int i = 0; i < CRECEIVER_MOST; i++) {
-        if (children[i].pid == 0) {
-            free_entry = &children[i];
-        } else if (children[i].user == user) {
-            own++;
-        }
+        if (children[i].pid == 0) return &children[i];
     }
-    return own < CRECEIVER_MOST_OF_USER ? free_entry : NULL;
+    return NULL;
+}
+
+// A free entry for a child of `user`, or NULL where she has as many as she may.
+static struct child *place(uint32_t user) {
+    int own = 0;
+    for (int i = 0; i < CRECEIVER_MOST; i++) own += children[i].pid != 0 && children[i].user == user;
+    return own < CRECEIVER_MOST_OF_USER ? free_entry() : NULL;
 }
 
 static void refuse(int answers, int32_t outcome, int32_t error) {
@@ -275,10 +276,7 @@ static pid_t start_child(const struct request *request, const int descriptors[2]
 
 // Has a child close all that waits of a user. 1, or 0 where there can be no child.
 static int close_waiting_of(uint32_t user) {
-    struct child *child = NULL;
-    for (int i = 0; i < CRECEIVER_MOST && !child; i++) {
-        if (children[i].pid == 0) child = &children[i];
-    }
+    struct child *child = free_entry();
     if (!child) return 0;
     const struct request request = {.kind = CRECEIVER_CLOSE, .user = user};
     pid_t pid = start_child(&request, NULL);

@@ -1,6 +1,7 @@
 import Curl
 
-/// How often each user's unasked files are dropped: a process is started each time, and others need processes too.
+/// A limit on how often each user's unasked files are dropped: a process is started each time, and others need processes
+/// too.
 struct DropAllowance {
     /// In one second.
     static let mostOfUser = 32

@@ -43,7 +43,7 @@ final class FrontLoop: @unchecked Sendable {
     /// Made before a connection is accepted, so that none is accepted that cannot be served.
     private var pair: (inner: Int32, server: Int32)?
     private var acceptAgain: MonotonicTime?
-    /// As many wait for the server as may.
+    /// Whether as many clients wait for the server as may.
     private var isFull = false
     private var allowance = DropAllowance()
     private var lingering = 0

@@ -42,7 +42,7 @@ package enum ReceivingProcess {
     }
 
     private static let shared = Mutex(Shared())
-    /// Where what could not be closed is tried again.
+    /// The queue on which what could not be closed is tried again.
     private static let queue = DispatchQueue(label: "dld-closing")
     private static let pause = DispatchTimeInterval.milliseconds(20)
 
@@ -87,7 +87,7 @@ package enum ReceivingProcess {
         if isRetryNeeded { retryLater() }
     }
 
-    /// How many wait to be closed.
+    /// The number of connections that wait to be closed.
     static var unclosedCount: Int { shared.withLock { $0.unclosed.count } }
 
     private static func retryLater() {

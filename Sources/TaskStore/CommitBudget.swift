@@ -2,7 +2,7 @@ import GRDB
 import GRDBSQLite
 import TaskModel
 
-/// How much one commit may do before it ends, so that nobody waits for it for long, and so that it has room on a disk
+/// The limit on what one commit does before it ends, so that nobody waits for it for long, and so that it has room on a disk
 /// that is almost full.
 struct CommitLimit: Sendable, Equatable {
     /// Bytes of the log, about: a commit ends with the row that goes beyond them.
@@ -26,7 +26,7 @@ struct CommitLimit: Sendable, Equatable {
     mutating func grow() { rows = min(rows * 2, TaskStore.rowsInCommit) }
 }
 
-/// What is left of a commit's limit.
+/// The rest of a commit's limit.
 struct CommitBudget {
     private let limit: CommitLimit
     private let before: UInt32?

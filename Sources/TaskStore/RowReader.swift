@@ -108,7 +108,7 @@ extension Database {
         return values
     }
 
-    /// As ``rows(_:_:_:)``, up to the row with which they take up as much.
+    /// Reads as ``rows(_:_:_:)`` does, up to the row with which they take up as much.
     ///
     /// - Parameter bytes: of a row.
     func rows<Value>(

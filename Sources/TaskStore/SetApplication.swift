@@ -13,8 +13,8 @@ package struct SetOutcome: Sendable, Equatable {
     package var cancelled: [TaskID] = []
     /// The updated tasks: those among them that run go by what was asked before.
     package var changed: [TaskID] = []
-    /// Those of the updated tasks that belong in another directory now, with the kind and the directory that were asked
-    /// for before: what they have fetched lies there.
+    /// The updated tasks that belong in another directory now, with the kind and the directory that were asked for
+    /// before: what they have fetched lies there.
     package var moved: [TaskID: TaskSpecification] = [:]
 
     mutating func add(_ ids: ClosedRange<Int64>) {
@@ -204,7 +204,7 @@ struct SetApplication {
         return try known([id], in: database)[id]
     }
 
-    /// What names the entries of a chunk that become new tasks.
+    /// The names of a chunk's entries that become new tasks.
     private struct Names {
         private var marks: Set<Int64> = []
         private var keys: Set<String> = []

@@ -72,10 +72,10 @@ extension TaskStore {
     }
 }
 
-/// What is to be known of tasks that were removed.
+/// The facts that are kept of tasks that were removed.
 package struct RemovedTasks: Sendable, Equatable {
     package var ids: [TaskID] = []
-    /// Where the downloads among them had their parts.
+    /// The places where the downloads among them had their parts.
     package var places: Set<PartPlace> = []
     /// The owners of those that had fetched something.
     package var ownersOfBytes: Set<UInt32> = []

@@ -13,7 +13,7 @@ struct DiskRoom: Equatable {
     var free: Int64
     /// All that the disk has.
     var whole: Int64
-    /// What the log takes up: it begins anew within itself.
+    /// The bytes that the log takes up: it begins anew within itself.
     var log: Int64 = 0
     /// Pages of the database that nothing stands in.
     var inDatabase: Int64 = 0

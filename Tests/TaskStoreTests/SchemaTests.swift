@@ -9,29 +9,24 @@ import Testing
 struct SchemaTests {
     @Test("tasks of the second schema keep what they are, their secrets, their order and their names in queue files")
     func fromSecond() async throws {
-        let directory = try TemporaryDirectory()
-        let pool = try DatabasePool(path: directory.file("dld.db"))
-        try Schema.migrator.migrate(pool, upTo: "v2")
-        try await pool.write { database in
-            try database.execute(
-                sql: """
-                    INSERT INTO task (kind, url, url_mark, output, priority, batch, key, host, path, state, reason,
-                        owner, bytes_done, created_at) VALUES
-                    ('download', 'https://a.example/1', NULL, 'one', 1, 'b', NULL, 'https://a.example:443', '/d/one',
-                        'completed', NULL, 1000, 5, 1),
-                    ('download', 'https://a.example/2', NULL, NULL, 1, 'b', NULL, 'https://a.example:443', '/d/2',
-                        'queued', NULL, 1000, 0, 2),
-                    ('download', 'https://b.example/3', NULL, NULL, 2, NULL, 'k', 'https://b.example:443', '/d/3',
-                        'queued', NULL, 1000, 7, 3),
-                    ('download', 'https://b.example/4', NULL, NULL, 1, NULL, NULL, 'https://b.example:443', '/d/4',
-                        'paused', 'user', 1001, 0, 4);
-                    INSERT INTO task_secret (task_id, json) VALUES (2, '{"user":"u"}');
-                    INSERT INTO task_resume (task_id, data) VALUES (3, x'01');
-                    INSERT INTO event (at, type, task_id, owner, state) VALUES (1, 'added', 1, 1000, 'queued');
-                    INSERT INTO staged_set (owner, batch) VALUES (1000, 'b');
-                    """)
-        }
-        try pool.close()
+        let directory = try await Self.database(
+            of: "v2",
+            """
+            INSERT INTO task (kind, url, url_mark, output, priority, batch, key, host, path, state, reason,
+                owner, bytes_done, created_at) VALUES
+            ('download', 'https://a.example/1', NULL, 'one', 1, 'b', NULL, 'https://a.example:443', '/d/one',
+                'completed', NULL, 1000, 5, 1),
+            ('download', 'https://a.example/2', NULL, NULL, 1, 'b', NULL, 'https://a.example:443', '/d/2',
+                'queued', NULL, 1000, 0, 2),
+            ('download', 'https://b.example/3', NULL, NULL, 2, NULL, 'k', 'https://b.example:443', '/d/3',
+                'queued', NULL, 1000, 7, 3),
+            ('download', 'https://b.example/4', NULL, NULL, 1, NULL, NULL, 'https://b.example:443', '/d/4',
+                'paused', 'user', 1001, 0, 4);
+            INSERT INTO task_secret (task_id, json) VALUES (2, '{"user":"u"}');
+            INSERT INTO task_resume (task_id, data) VALUES (3, x'01');
+            INSERT INTO event (at, type, task_id, owner, state) VALUES (1, 'added', 1, 1000, 'queued');
+            INSERT INTO staged_set (owner, batch) VALUES (1000, 'b');
+            """)
 
         let fixture = try StoreFixture(in: directory)
         let store = fixture.store
@@ -64,24 +59,19 @@ struct SchemaTests {
 
     @Test("of the seventh schema, what there is of the past is counted for each owner, and what is gone stays known")
     func fromSeventh() async throws {
-        let directory = try TemporaryDirectory()
-        let pool = try DatabasePool(path: directory.file("dld.db"))
-        try Schema.migrator.migrate(pool, upTo: "v7")
-        try await pool.write { database in
-            try database.execute(
-                sql: """
-                    INSERT INTO flow (id, owner, completed) VALUES (1, 1000, 1), (2, 1001, 1);
-                    INSERT INTO task (kind, url, priority, path, state, owner, created_at, finished_at, flow) VALUES
-                    ('download', 'https://a.example/1', 1, '/d/1', 'completed', 1000, 1, 5, 1),
-                    ('download', 'https://a.example/2', 1, '/d/2', 'completed', 1001, 1, 6, 2);
-                    INSERT INTO event (sequence, at, type, task_id, owner, state, count) VALUES
-                    (30, 1, 'added', 1, 1000, 'queued', 10), (31, 2, 'completed', 1, 1000, 'completed', 1),
-                    (32, 2, 'completed', 2, 1001, 'completed', 1);
-                    INSERT INTO past_entry (owner, batch, kind, url) VALUES
-                    (1000, 'b', 'download', 'https://a.example/0'), (1002, 'b', 'download', 'https://a.example/0');
-                    """)
-        }
-        try pool.close()
+        let directory = try await Self.database(
+            of: "v7",
+            """
+            INSERT INTO flow (id, owner, completed) VALUES (1, 1000, 1), (2, 1001, 1);
+            INSERT INTO task (kind, url, priority, path, state, owner, created_at, finished_at, flow) VALUES
+            ('download', 'https://a.example/1', 1, '/d/1', 'completed', 1000, 1, 5, 1),
+            ('download', 'https://a.example/2', 1, '/d/2', 'completed', 1001, 1, 6, 2);
+            INSERT INTO event (sequence, at, type, task_id, owner, state, count) VALUES
+            (30, 1, 'added', 1, 1000, 'queued', 10), (31, 2, 'completed', 1, 1000, 'completed', 1),
+            (32, 2, 'completed', 2, 1001, 'completed', 1);
+            INSERT INTO past_entry (owner, batch, kind, url) VALUES
+            (1000, 'b', 'download', 'https://a.example/0'), (1002, 'b', 'download', 'https://a.example/0');
+            """)
 
         let fixture = try StoreFixture(in: directory)
         let store = fixture.store
@@ -99,23 +89,18 @@ struct SchemaTests {
 
     @Test("of the eighth schema, the bytes that are there of downloads are summed for each owner")
     func fromEighth() async throws {
-        let directory = try TemporaryDirectory()
-        let pool = try DatabasePool(path: directory.file("dld.db"))
-        try Schema.migrator.migrate(pool, upTo: "v8")
-        try await pool.write { database in
-            try database.execute(
-                sql: """
-                    INSERT INTO flow (id, owner, completed) VALUES (1, 1000, 4), (2, 1001, 1);
-                    INSERT INTO task (kind, url, priority, state, owner, created_at, bytes_done, flow) VALUES
-                    ('download', 'https://a.example/1', 1, 'completed', 1000, 1, 5, 1),
-                    ('download', 'https://a.example/2', 1, 'completed', 1000, 1, \(Int64.max), 1),
-                    ('download', 'https://a.example/3', 1, 'completed', 1000, 1, \(Int64.max), 1),
-                    ('upload', 'https://a.example/4', 1, 'completed', 1000, 1, 7, 1),
-                    ('download', 'https://a.example/5', 1, 'completed', 1001, 1, 9, 2);
-                    INSERT INTO event (at, type, task_id, owner, state) VALUES (1, 'added', 1, 1000, 'queued');
-                    """)
-        }
-        try pool.close()
+        let directory = try await Self.database(
+            of: "v8",
+            """
+            INSERT INTO flow (id, owner, completed) VALUES (1, 1000, 4), (2, 1001, 1);
+            INSERT INTO task (kind, url, priority, state, owner, created_at, bytes_done, flow) VALUES
+            ('download', 'https://a.example/1', 1, 'completed', 1000, 1, 5, 1),
+            ('download', 'https://a.example/2', 1, 'completed', 1000, 1, \(Int64.max), 1),
+            ('download', 'https://a.example/3', 1, 'completed', 1000, 1, \(Int64.max), 1),
+            ('upload', 'https://a.example/4', 1, 'completed', 1000, 1, 7, 1),
+            ('download', 'https://a.example/5', 1, 'completed', 1001, 1, 9, 2);
+            INSERT INTO event (at, type, task_id, owner, state) VALUES (1, 'added', 1, 1000, 'queued');
+            """)
         let fixture = try StoreFixture(in: directory)
         let store = fixture.store
         #expect(try store.keptBytes(of: 1000) == 2 * Schema.countedBytes + 5 && store.keptBytes(of: 1001) == 9)
@@ -125,23 +110,18 @@ struct SchemaTests {
 
     @Test("of the ninth schema, the bytes of tasks' records are summed for each owner")
     func fromNinth() async throws {
-        let directory = try TemporaryDirectory()
-        let pool = try DatabasePool(path: directory.file("dld.db"))
-        try Schema.migrator.migrate(pool, upTo: "v9")
-        try await pool.write { database in
-            try database.execute(
-                sql: """
-                    INSERT INTO flow (id, owner, failed) VALUES (1, 1000, 2), (2, 1001, 1);
-                    INSERT INTO task (kind, url, output, path, priority, state, owner, created_at, flow) VALUES
-                    ('download', 'https://a.example/1', 'ä', '/ä', 1, 'failed', 1000, 1, 1),
-                    ('download', 'https://a.example/2', NULL, NULL, 1, 'failed', 1000, 1, 1),
-                    ('download', 'https://a.example/3', NULL, NULL, 1, 'failed', 1001, 1, 2);
-                    INSERT INTO task_secret (task_id, json) VALUES (2, '{"user":"u"}');
-                    INSERT INTO task_resume (task_id, data) VALUES (2, x'7B7D');
-                    INSERT INTO event (at, type, task_id, owner, state) VALUES (1, 'added', 1, 1000, 'queued');
-                    """)
-        }
-        try pool.close()
+        let directory = try await Self.database(
+            of: "v9",
+            """
+            INSERT INTO flow (id, owner, failed) VALUES (1, 1000, 2), (2, 1001, 1);
+            INSERT INTO task (kind, url, output, path, priority, state, owner, created_at, flow) VALUES
+            ('download', 'https://a.example/1', 'ä', '/ä', 1, 'failed', 1000, 1, 1),
+            ('download', 'https://a.example/2', NULL, NULL, 1, 'failed', 1000, 1, 1),
+            ('download', 'https://a.example/3', NULL, NULL, 1, 'failed', 1001, 1, 2);
+            INSERT INTO task_secret (task_id, json) VALUES (2, '{"user":"u"}');
+            INSERT INTO task_resume (task_id, data) VALUES (2, x'7B7D');
+            INSERT INTO event (at, type, task_id, owner, state) VALUES (1, 'added', 1, 1000, 'queued');
+            """)
         let fixture = try StoreFixture(in: directory)
         let store = fixture.store
         #expect(try store.recordBytes(of: 1000) == 19 + 2 + 3 + 19 + 12 + 2)
@@ -152,24 +132,29 @@ struct SchemaTests {
 
     @Test("of the tenth schema, the bytes of what is known of past entries are summed for each owner")
     func fromTenth() async throws {
-        let directory = try TemporaryDirectory()
-        let pool = try DatabasePool(path: directory.file("dld.db"))
-        try Schema.migrator.migrate(pool, upTo: "v10")
-        try await pool.write { database in
-            try database.execute(
-                sql: """
-                    INSERT INTO past_entry (owner, batch, key, kind, url, output) VALUES
-                    (1000, 'b', NULL, 'download', 'https://a.example/1', 'ä'),
-                    (1000, 'b', 'key', 'download', 'https://a.example/2', NULL),
-                    (1001, 'b', NULL, 'download', 'https://a.example/3', NULL);
-                    """)
-        }
-        try pool.close()
+        let directory = try await Self.database(
+            of: "v10",
+            """
+            INSERT INTO past_entry (owner, batch, key, kind, url, output) VALUES
+            (1000, 'b', NULL, 'download', 'https://a.example/1', 'ä'),
+            (1000, 'b', 'key', 'download', 'https://a.example/2', NULL),
+            (1001, 'b', NULL, 'download', 'https://a.example/3', NULL);
+            """)
         let fixture = try StoreFixture(in: directory)
         let store = fixture.store
         #expect(try store.read { try $0.pastBytes(of: 1000) } == 20 + 2 + 20 + 3)
         #expect(try store.read { try $0.pastBytes(of: 1001) } == 20)
         try await store.forgetPastEntries(batch: "b", owner: 1000)
         #expect(try store.read { try $0.pastBytes(of: 1000) } == 0)
+    }
+
+    /// Makes a database of an earlier version, with what `sql` puts into it.
+    private static func database(of version: String, _ sql: String) async throws -> TemporaryDirectory {
+        let directory = try TemporaryDirectory()
+        let pool = try DatabasePool(path: directory.file("dld.db"))
+        try Schema.migrator.migrate(pool, upTo: version)
+        try await pool.write { database in try database.execute(sql: sql) }
+        try pool.close()
+        return directory
     }
 }
