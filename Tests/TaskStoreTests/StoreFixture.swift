@@ -6,6 +6,9 @@ import TestSupport
 @testable import TaskStore
 
 /// A store in a directory of its own, and short words for what the tests do with it.
+///
+/// What the writer runs may hold the store, but not the fixture: the writer would be the last to let it go, and its
+/// end closes the store, which the writer cannot do within its own work.
 final class StoreFixture: Sendable {
     let directory: TemporaryDirectory
     let store: TaskStore

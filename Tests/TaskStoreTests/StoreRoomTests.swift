@@ -44,15 +44,16 @@ struct StoreRoomTests {
     @Test("F14: pages that are free are known to the connection that writes, and to those that read")
     func pages() async throws {
         let fixture = try StoreFixture()
-        let ids = try await fixture.store.add(
+        let store = fixture.store
+        let ids = try await store.add(
             [.sample().with(password: String(repeating: "p", count: 1 << 20))], now: 1
         ).map(\.id)
-        #expect(throws: StoreError.self) { try fixture.store.checkRoom(for: .max) }
-        let before = try fixture.store.freeBytes()
-        _ = try await fixture.store.remove(ids, owner: nil, now: 1)
-        #expect(try fixture.store.freeBytes() - before >= Self.mebibyte)
+        #expect(throws: StoreError.self) { try store.checkRoom(for: .max) }
+        let before = try store.freeBytes()
+        _ = try await store.remove(ids, owner: nil, now: 1)
+        #expect(try store.freeBytes() - before >= Self.mebibyte)
         await #expect(throws: StoreError.self) {
-            try await fixture.store.writes.perform { try fixture.store.checkRoom(for: .max, in: $0) }
+            try await store.writes.perform { try store.checkRoom(for: .max, in: $0) }
         }
     }
 }
