@@ -106,7 +106,7 @@ package actor EventHub {
 
         func next() async -> [TaskEvent]? {
             while !Task.isCancelled {
-                let generation = await hub.currentGeneration
+                let generation = await onSharedThreads { await hub.currentGeneration }
                 guard let newest = try? store.lastEvent() else { return nil }
                 if newest > sequence {
                     guard await room.take() else { return nil }
@@ -119,7 +119,7 @@ package actor EventHub {
                     // None of these is this one's to hear; the next reading begins behind them.
                     sequence = max(sequence, newest)
                 }
-                _ = await hub.changed(since: generation)
+                _ = await onSharedThreads { await hub.changed(since: generation) }
             }
             return nil
         }

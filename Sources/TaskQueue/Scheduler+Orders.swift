@@ -12,26 +12,43 @@ extension Scheduler {
     ///   - goesOnAtOnce: what is ended keeps its slot, and is started again, where it is ready then, before anything
     ///     else is.
     ///   - body: is given the tasks that were ended by this order.
-    func withStopped<Value: Sendable>(
+    nonisolated func withStopped<Value: Sendable>(
         _ ids: [TaskID], order: RunConclusion.Order, owner: UInt32?, goesOnAtOnce: Bool = false,
         _ body: @Sendable (_ stopped: Set<TaskID>) async -> Value
     ) async -> Value {
+        let (stopped, places) = await onSharedThreads {
+            await stop(ids, order, owner: owner, keepsPlaces: goesOnAtOnce)
+        }
+        let value = await body(stopped)
+        await onSharedThreads { await letGo(of: ids, startingAgain: goesOnAtOnce ? stopped : [], in: places) }
+        return value
+    }
+
+    /// Keeps `ids` from starting, and returns when those of them that ran have ended.
+    ///
+    /// - Returns: the tasks that were ended by this order, and with `keepsPlaces` the slots that they still hold.
+    private func stop(
+        _ ids: [TaskID], _ order: RunConclusion.Order, owner: UInt32?, keepsPlaces: Bool
+    ) async -> (stopped: Set<TaskID>, places: [TaskChooser.Place]) {
         for id in ids { held[id, default: 0] += 1 }
         let stopped = end(ids, order, owner: owner)
         // Counted twice until their runs have ended: nobody takes their places.
-        let places = goesOnAtOnce ? stopped.compactMap { running[$0]?.place } : []
+        let places = keepsPlaces ? stopped.compactMap { running[$0]?.place } : []
         for place in places { chooser.take(place, now: clock.monotonic()) }
         for id in ids { await concluded(id) }
-        let value = await body(stopped)
+        return (stopped, places)
+    }
+
+    /// Undoes ``stop(_:_:owner:keepsPlaces:)``.
+    private func letGo(of ids: [TaskID], startingAgain ended: Set<TaskID>, in places: [TaskChooser.Place]) {
         for id in ids {
             held[id, default: 1] -= 1
             if held[id] == 0 { held[id] = nil }
         }
         for place in places { chooser.give(back: place) }
-        if goesOnAtOnce { startAgain(stopped) }
+        startAgain(ended)
         wake()
         setAlarm()
-        return value
     }
 
     /// A person wants tasks to start now: what their hosts asked for is set aside, until they ask again.

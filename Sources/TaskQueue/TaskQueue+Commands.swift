@@ -102,7 +102,7 @@ extension TaskQueue {
     ) async throws(QueueError) {
         var after: TaskID?
         while true {
-            let running = await scheduler.runningIDs
+            let running = await onSharedThreads { await scheduler.runningIDs }
             let ids = try stored { () throws(StoreError) in
                 try store.ids(
                     matching: filter, owner: caller.scope, running: running, after: after, limit: Self.partSize)
@@ -139,7 +139,7 @@ extension TaskQueue {
         if event == .resume, case .success(let outcome) = result {
             // One that is ready waits for its host alone.
             let refused = Set(outcome.refused.map(\.0) + outcome.unknown)
-            await scheduler.openHosts(of: ids.filter { !refused.contains($0) })
+            await onSharedThreads { await scheduler.openHosts(of: ids.filter { !refused.contains($0) }) }
         }
         await changed()
         let outcome = try stored { () throws(StoreError) in try result.get() }
@@ -166,7 +166,7 @@ extension TaskQueue {
         }
         await changed()
         let (removed, foreign) = try stored { () throws(StoreError) in try result.get() }
-        await scheduler.roomWasMade(for: removed.ownersOfBytes)
+        await onSharedThreads { await scheduler.roomWasMade(for: removed.ownersOfBytes) }
         return (Set(removed.ids), foreign)
     }
 

@@ -174,13 +174,15 @@ extension TaskQueue {
         let batch = try await inSet { () async throws(StoreError) in
             try store.batch(ofSet: set, owner: caller.uid)
         }
-        guard !dryRun, batch != nil, await scheduler.runningCount(owner: caller.uid) > 0 else {
+        let anyRuns = await onSharedThreads { await scheduler.runningCount(owner: caller.uid) > 0 }
+        guard !dryRun, batch != nil, anyRuns else {
             let result = await commit(dryRun)
             return (try await inSet { () async throws(StoreError) in try result.get() }, [])
         }
         // Those that run and would change are stopped first: one that is past stopping completes as what it was begun
         // as, and its entry finds it completed.
-        let (expected, running) = (await commit(true), await scheduler.runningIDs)
+        let expected = await commit(true)
+        let running = await onSharedThreads { await scheduler.runningIDs }
         let changing = try await inSet { () async throws(StoreError) in try expected.get() }.changed
             .filter(running.contains)
         let result = await scheduler.withStopped(changing, order: .release, owner: caller.uid) { _ in

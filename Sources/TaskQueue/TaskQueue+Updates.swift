@@ -88,7 +88,7 @@ extension TaskQueue {
                     return try store.judgeUpdate(changing, by: changes, owner: caller.scope, now: now, judge: judge)
                 }
                 for (id, outcome) in taken where [.updated, .unchanged].contains(outcome) {
-                    await scheduler.limit(id, to: limit.value)
+                    await onSharedThreads { await scheduler.limit(id, to: limit.value) }
                 }
             }
         } else {

@@ -139,14 +139,16 @@ package final class TaskQueue: Sendable {
     // MARK: Rates
 
     /// The rates that count now.
-    package func ratesInForce() async -> RatesInForce { await rateKeeper.inForce }
+    package func ratesInForce() async -> RatesInForce { await onSharedThreads { await rateKeeper.inForce } }
 
     /// Sets rates until they are taken back, over restarts too; in force, and durable, when it returns.
     package func orderRates(
         _ change: @escaping @Sendable (inout RateOrders) -> Void
     ) async throws(QueueError) -> RatesInForce {
-        try await stored { () async throws(StoreError) in try await rateKeeper.order(change) }
-        return await rateKeeper.inForce
+        try await stored { () async throws(StoreError) in
+            try await onSharedThreads { () async throws(StoreError) in try await rateKeeper.order(change) }
+        }
+        return await ratesInForce()
     }
 
     // MARK: Adding
@@ -248,10 +250,12 @@ package final class TaskQueue: Sendable {
 
     func changed() async {
         passedSources.removeEnded(in: store, logger)
-        _ = await scheduler.settleDependencies()
-        await scheduler.wake()
-        await hub.notify()
-        await housekeeper.notify()
+        await onSharedThreads {
+            _ = await scheduler.settleDependencies()
+            await scheduler.wake()
+            await hub.notify()
+            await housekeeper.notify()
+        }
     }
 
     // MARK: Telling
@@ -261,7 +265,7 @@ package final class TaskQueue: Sendable {
         guard let record = try stored({ () throws(StoreError) in try store.record(id, owner: caller.scope) }) else {
             return nil
         }
-        var status = await scheduler.statuses(of: [record]).first
+        var status = await onSharedThreads { await scheduler.statuses(of: [record]).first }
         if record.standing.state == .completed {
             let file = FinishedFile(record: record, identity: store.identity, settings: settings)
             status?.fileState = await placeGuard.judge { file.state } ?? nil
@@ -275,16 +279,16 @@ package final class TaskQueue: Sendable {
     package func page(
         _ filter: TaskFilter, after: TaskID?, limit: Int, newest: Int?, for caller: Caller
     ) async throws(QueueError) -> [TaskStatus] {
-        let running = await scheduler.runningIDs
+        let running = await onSharedThreads { await scheduler.runningIDs }
         let query = PageQuery(
             filter: filter, owner: caller.scope, after: after, limit: limit, newest: newest, running: running)
         let records = try stored { () throws(StoreError) in try store.page(query) }
-        return await scheduler.statuses(of: records)
+        return await onSharedThreads { await scheduler.statuses(of: records) }
     }
 
     /// Tasks by state, every state among them.
     package func counts(for caller: Caller) async throws(QueueError) -> [TaskState: Int] {
-        let running = await scheduler.runningCount(owner: caller.scope)
+        let running = await onSharedThreads { await scheduler.runningCount(owner: caller.scope) }
         var counts = try stored { () throws(StoreError) in try store.counts(owner: caller.scope) }
         for state in TaskState.allCases where counts[state] == nil { counts[state] = 0 }
         counts[.active] = running
@@ -296,7 +300,7 @@ package final class TaskQueue: Sendable {
     package func owners(
         of filter: TaskFilter, for caller: Caller
     ) async throws(QueueError) -> [UInt32: Int] {
-        let running = await scheduler.runningIDs
+        let running = await onSharedThreads { await scheduler.runningIDs }
         return try stored { () throws(StoreError) in
             try store.owners(matching: filter, owner: caller.scope, running: running)
         }
@@ -308,7 +312,7 @@ package final class TaskQueue: Sendable {
     }
 
     /// The pause that a window of the schedule makes; `nil`: none does.
-    package func schedulePause() async -> SchedulePause? { await scheduler.pause }
+    package func schedulePause() async -> SchedulePause? { await onSharedThreads { await scheduler.pause } }
 
     /// The most frequent causes for which tasks wait.
     package func waitingCauses(for caller: Caller) throws(QueueError) -> WaitingCauses {
@@ -317,11 +321,17 @@ package final class TaskQueue: Sendable {
 
     /// Bytes that the caller's downloads take up; for administrators, everyone's.
     package func storageUse(for caller: Caller) async throws(QueueError) -> StorageUse {
-        try await stored { () async throws(StoreError) in try await scheduler.storageUse(owner: caller.scope) }
+        try await stored { () async throws(StoreError) in
+            try await onSharedThreads { () async throws(StoreError) in
+                try await scheduler.storageUse(owner: caller.scope)
+            }
+        }
     }
 
     /// Bytes a second of all that runs.
-    package func rates() async -> (download: Int64, upload: Int64) { await scheduler.rates() }
+    package func rates() async -> (download: Int64, upload: Int64) {
+        await onSharedThreads { await scheduler.rates() }
+    }
 
     /// Why no task is taken now, and what a person should know of how the database was opened.
     package var storeProblems: [String] { (store.problem.map { [$0] } ?? []) + store.notes }

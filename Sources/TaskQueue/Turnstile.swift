@@ -5,9 +5,9 @@ actor Turnstile {
 
     /// Runs `body` while no one else's runs.
     nonisolated func alone<Value: Sendable>(_ body: @Sendable () async -> Value) async -> Value {
-        await enter()
+        await onSharedThreads { await enter() }
         let value = await body()
-        await leave()
+        await onSharedThreads { await leave() }
         return value
     }
 
