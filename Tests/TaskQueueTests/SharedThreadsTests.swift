@@ -1,5 +1,4 @@
 import Dispatch
-import Synchronization
 import TaskModel
 import TestSupport
 import Testing
@@ -15,39 +14,17 @@ private final class OneThread: TaskExecutor {
         queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
 
-    /// Occupies the thread until `gate` is signalled; returns once what was asked of the thread before is done.
-    func occupy(until gate: DispatchSemaphore) async {
-        await withCheckedContinuation { continuation in
-            queue.async {
-                continuation.resume()
-                gate.wait()
-            }
+    /// Occupies the thread after what it does now, from when `isOccupied` is signalled until `gate` is.
+    func occupy(_ isOccupied: DispatchSemaphore, until gate: DispatchSemaphore) {
+        queue.async {
+            isOccupied.signal()
+            gate.wait()
         }
     }
 }
 
 @Suite("Threads that requests share")
 struct SharedThreadsTests {
-    /// A clock of which one reading waits.
-    private final class HeldClock: Sendable {
-        let isArmed = Atomic(false)
-        let reached = DispatchSemaphore(value: 0)
-        let gate = DispatchSemaphore(value: 0)
-
-        var clock: QueueClock {
-            var clock = QueueClock.system
-            let monotonic = clock.monotonic
-            clock.monotonic = {
-                if self.isArmed.exchange(false, ordering: .relaxed) {
-                    self.reached.signal()
-                    self.gate.wait()
-                }
-                return monotonic()
-            }
-            return clock
-        }
-    }
-
     enum Request: CaseIterable {
         case list, count, status, states, rates, storage, pause, change, changeMatching, remove, update
 
@@ -74,20 +51,17 @@ struct SharedThreadsTests {
 
     @Test("requests wait for no thread that another request prefers", arguments: Request.allCases)
     func preferredThread(_ request: Request) async throws {
-        let held = HeldClock()
-        let fixture = try await QueueFixture(clock: held.clock)
+        let fixture = try await QueueFixture()
         let queue = fixture.queue
         let id = try await fixture.add("https://localhost:1/a") { $0.paused = true }
-        let one = OneThread()
-        let occupied = DispatchSemaphore(value: 0)
+        let (one, isOccupied, gate) = (OneThread(), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let preferring = Task(executorPreference: one) {
+            // The thread is occupied as soon as the request waits for anything.
+            one.occupy(isOccupied, until: gate)
+            try await request.ask(queue, id)
+        }
+        await Self.wait(for: isOccupied)
 
-        // While the scheduler is busy, a request with a preferred thread comes to wait for it.
-        held.isArmed.store(true, ordering: .relaxed)
-        let busy = Task { await queue.rates() }
-        await Self.wait(for: held.reached)
-        let preferring = Task(executorPreference: one) { try await request.ask(queue, id) }
-        await one.occupy(until: occupied)
-        held.gate.signal()
         let answered = DispatchSemaphore(value: 0)
         let other = Task {
             _ = await queue.rates()
@@ -95,9 +69,9 @@ struct SharedThreadsTests {
         }
         #expect(await Self.wait(for: answered) == .success)
 
-        occupied.signal()
+        gate.signal()
         try await preferring.value
-        _ = await (busy.value, other.value)
+        await other.value
         await queue.stop()
     }
 
