@@ -11,9 +11,13 @@ final class ArrivalHandler: ChannelInboundHandler {
     typealias Announced = (handler: NIOLoopBound<ArrivalHandler>, tell: @Sendable () -> Void)
 
     private let serve: (ClientFront.Arrival) -> Void
+    private let tell: () -> Void
     private var front: ClientFront?
 
-    private init(serve: @escaping (ClientFront.Arrival) -> Void) { self.serve = serve }
+    private init(serve: @escaping (ClientFront.Arrival) -> Void, tell: @escaping () -> Void) {
+        self.serve = serve
+        self.tell = tell
+    }
 
     /// - Parameter serve: called on the event loop.
     /// - Throws: an error of the system or of the event loop.
@@ -24,8 +28,13 @@ final class ArrivalHandler: ChannelInboundHandler {
         let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
         guard socketpair(AF_UNIX, type, 0, &ends) == 0 else { throw SystemFailure(errno) }
         let (output, input) = (ends[0], FileDescriptor(ends[1]))
+        let tell: @Sendable () -> Void = {
+            var byte: UInt8 = 0
+            // It fails where bytes enough lie there, or nobody reads them any more.
+            _ = send(input.raw, &byte, 1, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL))
+        }
         let handler = try await eventLoop.submit {
-            NIOLoopBound(ArrivalHandler(serve: serve), eventLoop: eventLoop)
+            NIOLoopBound(ArrivalHandler(serve: serve, tell: tell), eventLoop: eventLoop)
         }.get()
         do {
             _ = try await NIOPipeBootstrap(group: eventLoop)
@@ -41,14 +50,7 @@ final class ArrivalHandler: ChannelInboundHandler {
             _ = close(output)  // nobody reads it
             throw error
         }
-        return (
-            handler,
-            {
-                var byte: UInt8 = 0
-                // It fails where bytes enough lie there, or nobody reads them any more.
-                _ = send(input.raw, &byte, 1, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL))
-            }
-        )
+        return (handler, tell)
     }
 
     /// Serves from now on those who arrive at `front`, and those who have.
@@ -57,7 +59,19 @@ final class ArrivalHandler: ChannelInboundHandler {
         serveArrivals()
     }
 
-    func serveArrivals() { front?.takeArrivals().forEach(serve) }
+    /// Serves everybody who has arrived.
+    func serveAllArrivals() {
+        while let front, case let (taken, isEmpty) = front.takeArrivals() {
+            taken.forEach(serve)
+            if isEmpty { return }
+        }
+    }
+
+    private func serveArrivals() {
+        guard let (taken, isEmpty) = front?.takeArrivals() else { return }
+        taken.forEach(serve)
+        if !isEmpty { tell() }
+    }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) { serveArrivals() }
 }

@@ -25,11 +25,14 @@ final class ClientFront: Sendable {
         case stop(@Sendable () -> Void)
     }
 
-    /// Clients that wait for the server. It takes them between its other work, so that none of them waits for many.
-    private static let mostArrivals = 16
+    /// Clients that the server takes at once, between its other work.
+    private static let takenAtOnce = 16
+    /// Clients that may wait for the server, as a part of all that it may have.
+    private static let waitingPart = 8
 
     private let orders = Mutex<[Order]>([])
-    private let arrivals = Mutex<[Arrival]>([])
+    private let arrivals = Mutex(ArrivalQueue<Arrival>())
+    private let mostWaiting: Int
     private let wakeUp: WakeUp
 
     /// Starts to accept.
@@ -38,13 +41,14 @@ final class ClientFront: Sendable {
     ///   - sockets: belong to the front from now on, also where it throws.
     ///   - reserve: descriptors that are kept back for connections.
     ///   - acceptOne: as accept(2).
-    ///   - arrived: called on the front's thread when ``takeArrivals()`` has something after it had nothing.
+    ///   - arrived: called on the front's thread when somebody arrives and nobody else waits for the server.
     /// - Throws: an error of the system, where there is no thread or descriptor to be had.
     init(
         sockets: [ListeningSocket], limits: ConnectionLimits, reserve: Int = 8,
         acceptOne: @escaping @Sendable (_ socket: Int32) -> Int32 = linux_accept,
         arrived: @escaping @Sendable () -> Void
     ) throws {
+        mostWaiting = max(Self.takenAtOnce, limits.total / Self.waitingPart)
         let loop: FrontLoop
         do {
             wakeUp = try WakeUp(counting: false)
@@ -68,27 +72,31 @@ final class ClientFront: Sendable {
         wakeUp.signal()
     }
 
-    /// - Returns: whether there may be more.
+    /// - Returns: whether more may wait.
     func add(_ arrival: Arrival, _ arrived: () -> Void) -> Bool {
         let count = arrivals.withLock { arrivals in
-            arrivals.append(arrival)
+            arrivals.append(arrival, user: arrival.peer.uid, id: ObjectIdentifier(arrival.link))
             return arrivals.count
         }
         if count == 1 { arrived() }
-        return count < Self.mostArrivals
+        return count < mostWaiting
     }
 
-    func takeArrivals() -> [Arrival] {
-        let taken = arrivals.withLock { arrivals in
-            defer { arrivals = [] }
-            return arrivals
+    /// Takes some of those who wait for the server, the users in turns.
+    ///
+    /// - Returns: `isEmpty`: nobody waits any more, and `arrived` says when somebody does.
+    func takeArrivals() -> (taken: [Arrival], isEmpty: Bool) {
+        let (taken, before) = arrivals.withLock { arrivals in
+            let before = arrivals.count
+            return (arrivals.take(atMost: Self.takenAtOnce), before)
         }
-        if taken.count >= Self.mostArrivals { order(.acceptOn) }
-        return taken
+        if before >= mostWaiting { order(.acceptOn) }
+        return (taken, before == taken.count)
     }
 
     deinit {
-        for arrival in takeArrivals() { _ = close(arrival.descriptor) }  // nothing was written to it
+        // Nothing was written to them.
+        for arrival in arrivals.withLock({ $0.take(atMost: .max) }) { _ = close(arrival.descriptor) }
     }
 
     func takeOrders() -> [Order] {

@@ -123,7 +123,7 @@ package actor ControlServer {
         let eventLoop = running.group.next()
         let isQuiet = try? await eventLoop.flatSubmit {
             // Those who arrived before.
-            running.arrivals.value.serveArrivals()
+            running.arrivals.value.serveAllArrivals()
             return running.parts.value.table.drain(on: eventLoop)
         }.get()
         guard isQuiet == true else {

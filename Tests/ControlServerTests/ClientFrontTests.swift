@@ -215,7 +215,14 @@ struct ClientFrontTests {
             let front = try ClientFront(
                 sockets: [socket], limits: ConnectionLimits(), reserve: reserve, acceptOne: accepting
             ) { continuation.yield() }
-            let server = Task { for await _ in told { front.takeArrivals().forEach(arrived) } }
+            let server = Task {
+                for await _ in told {
+                    while case let (taken, isEmpty) = front.takeArrivals() {
+                        taken.forEach(arrived)
+                        if isEmpty { break }
+                    }
+                }
+            }
             defer { server.cancel() }
             do {
                 try await body(path, front)
