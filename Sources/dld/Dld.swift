@@ -157,6 +157,8 @@ struct Dld: AsyncParsableCommand {
                 for try await result in tasks {
                     guard let result else { break }
                     status = result
+                    // Requested after the status is known: the end of the daemon breaks this loop.
+                    if exitWhenDone || status != 0 { daemon.stopRequest.request() }
                 }
                 tasks.cancelAll()
                 return status
@@ -196,7 +198,6 @@ struct Dld: AsyncParsableCommand {
             if error != .store(.closed) { report(error.text) }
             status = 1
         }
-        if exitWhenDone || status != 0 { daemon.stopRequest.request() }
         return status
     }
 
