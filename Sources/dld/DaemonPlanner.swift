@@ -76,7 +76,7 @@ struct DaemonPlanner: Sendable {
         return max(1, min(tasks, (descriptors - ownDescriptors) / descriptorsPerTask))
     }
 
-    /// How many descriptors are left for clients where so many tasks run.
+    /// The number of descriptors that are left for clients where so many tasks run.
     static func descriptorsForClients(besideTasks tasks: Int) -> Int {
         guard let descriptors else { return .max }
         return max(
