@@ -24,10 +24,8 @@ final class ArrivalHandler: ChannelInboundHandler {
     static func make(
         on eventLoop: any EventLoop, serve: @escaping @Sendable (ClientFront.Arrival) -> Void
     ) async throws -> Announced {
-        var ends: [Int32] = [-1, -1]
-        let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
-        guard socketpair(AF_UNIX, type, 0, &ends) == 0 else { throw SystemFailure(errno) }
-        let (output, input) = (ends[0], FileDescriptor(ends[1]))
+        guard let (output, end) = SocketPair.make() else { throw SystemFailure(errno) }
+        let input = FileDescriptor(end)
         let tell: @Sendable () -> Void = {
             var byte: UInt8 = 0
             // It fails where bytes enough lie there, or nobody reads them any more.

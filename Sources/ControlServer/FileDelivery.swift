@@ -8,7 +8,7 @@ import Transfer
 /// One message's way from a client's connection through the ``ReceivingProcess``: the message comes, a child of that
 /// process takes it and reports where its files lie, and passes on those that this process wants.
 ///
-/// Belongs to its queue, on which nothing waits.
+/// `@unchecked`: its state belongs to its queue, on which nothing waits.
 final class FileDelivery: @unchecked Sendable {
     private static let queue = DispatchQueue(label: "dld-descriptors")
     /// How often, and after which pause, the message is offered to a process that has as many children as it may.

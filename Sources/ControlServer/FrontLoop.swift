@@ -2,7 +2,9 @@ import CLinux
 import Curl
 import Glibc
 
-/// The loop of the ``ClientFront``. Belongs to its thread once it runs.
+/// The loop of the ``ClientFront``.
+///
+/// `@unchecked`: its state belongs to the thread that runs it, and to its maker before that.
 final class FrontLoop: @unchecked Sendable {
     private struct Client {
         let relay: ClientRelay
@@ -209,17 +211,17 @@ final class FrontLoop: @unchecked Sendable {
     }
 
     private func makePair() -> (inner: Int32, server: Int32)? {
-        var ends: [Int32] = [-1, -1]
-        let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
-        while socketpair(AF_UNIX, type, 0, &ends) != 0 {
+        while true {
+            if let (inner, server) = SocketPair.make() {
+                var size = Self.pairBuffer
+                for end in [inner, server] {
+                    // Otherwise the system's default holds.
+                    _ = setsockopt(end, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<Int32>.size))
+                }
+                return (inner, server)
+            }
             guard reserve.release() else { return nil }
         }
-        var size = Self.pairBuffer
-        for end in ends {
-            // Otherwise the system's default holds.
-            _ = setsockopt(end, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<Int32>.size))
-        }
-        return (ends[0], ends[1])
     }
 
     /// - Returns: whether the server can be given more.

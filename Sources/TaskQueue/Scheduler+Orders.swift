@@ -65,7 +65,7 @@ extension Scheduler {
     }
 
     func startAgain(_ ids: Set<TaskID>) {
-        guard !isStopping, pause == nil else { return }
+        guard !ids.isEmpty, !isStopping, pause == nil else { return }
         var maker = makeRequests()
         for id in ids where running[id] == nil && held[id] == nil {
             do throws(StoreError) {

@@ -79,8 +79,8 @@ struct DaemonPlanner: Sendable {
     /// The number of descriptors that are left for clients where so many tasks run.
     static func descriptorsForClients(besideTasks tasks: Int) -> Int {
         guard let descriptors else { return .max }
-        return max(
-            0, descriptors - ownDescriptors - tasks.multipliedReportingOverflow(by: descriptorsPerTask).partialValue)
+        let ofTasks = tasks.multipliedClamped(by: descriptorsPerTask)
+        return max(0, descriptors.subtractingClamped(ownDescriptors).subtractingClamped(ofTasks))
     }
 
     /// The limit on them; `nil`: not known.
