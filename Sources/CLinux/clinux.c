@@ -58,7 +58,7 @@ int linux_epoll_wait(int epoll, struct linux_event *events, int capacity, int ti
 int linux_accept(int fd) { return accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK); }
 
 int linux_eventfd(int semaphore) {
-    return eventfd(0, EFD_CLOEXEC | (semaphore ? EFD_SEMAPHORE : EFD_NONBLOCK));
+    return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | (semaphore ? EFD_SEMAPHORE : 0));
 }
 
 uint64_t linux_socket_cookie(int fd) {
