@@ -34,7 +34,7 @@ extension Scheduler {
         let stopped = end(ids, order, owner: owner)
         // Counted twice until their runs have ended: nobody takes their places.
         let places = keepsPlaces ? stopped.compactMap { running[$0]?.place } : []
-        for place in places { chooser.take(place, now: clock.monotonic()) }
+        for place in places { chooser.reserve(place) }
         for id in ids { await concluded(id) }
         return (stopped, places)
     }

@@ -1,9 +1,10 @@
+import GRDB
 import TaskModel
-import TaskStore
 import TestSupport
 import Testing
 
 @testable import TaskQueue
+@testable import TaskStore
 @testable import Transfer
 
 @Suite("Hosts that nothing is started of")
@@ -89,5 +90,24 @@ struct HostGateTests {
         gate.note(TransferError(.cannotConnect, "refused"), of: works[0], now: opening)
         #expect(try #require(gate.nextOpening(now: opening)) - opening > opening)
         await fixture.queue.stop()
+    }
+
+    @Test("a task that was to probe its host and could not be read leaves that to another one")
+    func unreadableProbe() async throws {
+        let (fixture, works) = try await works()
+        await fixture.queue.stop()
+        let ids = try await fixture.queue.add(
+            ["a", "b"].map { TaskSpecification(url: "http://127.0.0.1:1/\($0)") }, by: QueueFixture.me)
+        try await fixture.store.writes.perform {
+            try $0.execute(sql: "UPDATE task SET specification = '{' WHERE id = \(ids[0])")
+        }
+        let settings = QueueFixture.settings(downloads: fixture.downloads) { $0.activeTasks = 2 }
+        var chooser = TaskChooser(store: fixture.store, settings: settings)
+        let refused = TransferError(.cannotConnect, "refused")
+        for _ in 1...5 { chooser.note(refused, of: works[0], now: 0) }
+        let opening = try #require(chooser.gate.nextOpening(now: 0))
+        let chosen = try chooser.choose(limit: 2, busy: .init(running: [:], held: [:]), now: opening)
+        #expect(chosen.map(\.work.record.id) == [ids[1]])
+        #expect(chooser.unreadable == [ids[0]])
     }
 }

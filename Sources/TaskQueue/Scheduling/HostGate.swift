@@ -115,6 +115,11 @@ struct HostGate {
         if let host = names[mark] { _ = standings.admit(to: host, now: now) }
     }
 
+    /// Takes in that a task which entered did not start: it finds out nothing, and another one may.
+    mutating func leave(_ mark: Int64, now: Milliseconds) {
+        if let host = names[mark] { _ = standings.note(.unknown, of: host, now: now) }
+    }
+
     /// When the first of the closed hosts opens by itself.
     func nextOpening(now: Milliseconds) -> Milliseconds? {
         (names.values.map { standings.wait(of: $0, now: now).addingClamped(now) } + Array(unreachable.values))

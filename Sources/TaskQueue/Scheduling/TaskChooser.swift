@@ -107,7 +107,7 @@ struct TaskChooser {
         do throws(StoreError) {
             try readRecords(of: chosen.map(\.task.id))
         } catch {
-            for choice in chosen { give(back: choice.place) }
+            for choice in chosen { withdraw(choice.place, now: now) }
             isStale = true
             throw error
         }
@@ -115,7 +115,7 @@ struct TaskChooser {
         for choice in chosen {
             // It may have come to something else since the window was read.
             guard let work = works.removeValue(forKey: choice.task.id) else {
-                give(back: choice.place)
+                withdraw(choice.place, now: now)
                 continue
             }
             know(work)
@@ -226,11 +226,23 @@ struct TaskChooser {
         return place
     }
 
-    mutating func take(_ place: Place, now: Milliseconds) {
+    /// Counts the place as taken, for a task that is about to ask the host.
+    private mutating func take(_ place: Place, now: Milliseconds) {
+        reserve(place)
+        gate.enter(place.hostMark, now: now)
+    }
+
+    /// Counts the place as taken, without asking the host.
+    mutating func reserve(_ place: Place) {
         slots.start(place.hostMark, beyond: place.isBeyond, urgentOf: place.isUrgent ? place.group.owner : nil)
         owners.start(place.group.owner)
         groups.start(place.group)
-        gate.enter(place.hostMark, now: now)
+    }
+
+    /// Undoes ``take(_:now:)`` where the task does not start after all. Another task of the host may probe it.
+    private mutating func withdraw(_ place: Place, now: Milliseconds) {
+        give(back: place)
+        gate.leave(place.hostMark, now: now)
     }
 
     mutating func give(back place: Place, wasSilent: Bool = false) {
