@@ -30,7 +30,7 @@ struct HostGate {
         let witness = work.witness(of: error)
         guard witness != .own else { return note(error, of: (work.hostMark, work.host), now: now) }
         // Whether the own host is well again, another task may find out.
-        if let host = names[work.hostMark] { _ = standings.note(.unknown, of: host, now: now) }
+        leave(work.hostMark, now: now)
         guard case .other(let origin) = witness else { return }
         note(error, of: (Mark.ofHost(origin), origin), isOwn: false, now: now)
     }
@@ -115,7 +115,7 @@ struct HostGate {
         if let host = names[mark] { _ = standings.admit(to: host, now: now) }
     }
 
-    /// Takes in that a task which entered did not start: it finds out nothing, and another one may.
+    /// Takes in that a task of the host has found out nothing of it: another task may.
     mutating func leave(_ mark: Int64, now: Milliseconds) {
         if let host = names[mark] { _ = standings.note(.unknown, of: host, now: now) }
     }
