@@ -110,4 +110,27 @@ struct HostGateTests {
         #expect(chosen.map(\.work.record.id) == [ids[1]])
         #expect(chooser.unreadable == [ids[0]])
     }
+
+    @Test("tasks that were chosen before the store failed give their places back")
+    func placesAfterFailure() async throws {
+        let (fixture, _) = try await works()
+        await fixture.queue.stop()
+        // One more than are read at a time.
+        let tasks = (0...512).map { TaskSpecification(url: "http://127.0.0.1:1/\($0)") }
+        _ = try await fixture.queue.add(tasks, by: QueueFixture.me)
+        let settings = QueueFixture.settings(downloads: fixture.downloads) {
+            $0.activeTasks = 2_000
+            $0.connectionsPerHost = 2_000
+        }
+        var chooser = TaskChooser(store: fixture.store, settings: settings)
+        let busy = TaskChooser.Busy(running: [:], held: [:])
+        // How many tasks the host may have is known once the first has been chosen.
+        for limit in [1] + Array(repeating: 60, count: 8) {
+            let count = try chooser.choose(limit: limit, busy: busy, now: 0).count
+            #expect(count == limit)
+        }
+        try await fixture.store.writes.perform { try $0.execute(sql: "ALTER TABLE task RENAME TO elsewhere") }
+        #expect(throws: StoreError.self) { try chooser.choose(limit: 60, busy: busy, now: 0) }
+        #expect(chooser.slots.running == 481)
+    }
 }

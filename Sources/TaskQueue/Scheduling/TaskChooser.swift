@@ -95,22 +95,22 @@ struct TaskChooser {
         limit: Int, busy: Busy, now: Milliseconds
     ) throws(StoreError) -> [(work: TaskWork, place: Place)] {
         var chosen: [(task: ReadyTask, place: Place)] = []
-        while chosen.count < min(limit, Self.recordsTogether), slots.hasRoom || slots.hasRoomBeyond {
-            guard let choice = try next(busy: busy, chosen: chosen.map(\.task.id), now: now) else { break }
-            let place = Place(
-                group: .init(choice.flow), hostMark: choice.task.hostMark, isBeyond: !slots.hasRoom,
-                isUrgent: Self.isUrgent(choice.task, choice.flow, slots))
-            take(place, now: now)
-            chosen.append((choice.task, place))
-        }
-        guard !chosen.isEmpty else { return [] }
         do throws(StoreError) {
+            while chosen.count < min(limit, Self.recordsTogether), slots.hasRoom || slots.hasRoomBeyond {
+                guard let choice = try next(busy: busy, chosen: chosen.map(\.task.id), now: now) else { break }
+                let place = Place(
+                    group: .init(choice.flow), hostMark: choice.task.hostMark, isBeyond: !slots.hasRoom,
+                    isUrgent: Self.isUrgent(choice.task, choice.flow, slots))
+                take(place, now: now)
+                chosen.append((choice.task, place))
+            }
             try readRecords(of: chosen.map(\.task.id))
         } catch {
             for choice in chosen { withdraw(choice.place, now: now) }
             isStale = true
             throw error
         }
+        if chosen.isEmpty { return [] }
         var started: [(work: TaskWork, place: Place)] = []
         for choice in chosen {
             // It may have come to something else since the window was read.
