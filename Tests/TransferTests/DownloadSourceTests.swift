@@ -23,13 +23,13 @@ struct DownloadSourceTests {
 
     @Test("an untried one is tried where ten seconds are left, and twice as many after each trial that brought less")
     func trials() {
-        let sources = sources(3)
+        var sources = sources(3)
         #expect(better(in: sources, seconds: 9) == nil && better(in: sources, seconds: 10) == 1)
-        sources.all[1].note(rate: 1000)
+        sources[1].note(rate: 1000)
         #expect(better(in: sources, seconds: 19) == nil && better(in: sources, seconds: 20) == 2)
-        sources.all[2].note(rate: 1000)
+        sources[2].note(rate: 1000)
         #expect(better(in: sources, seconds: 39) == nil && better(in: sources, seconds: 40) == 3)
-        sources.all[3].note(rate: 1000)
+        sources[3].note(rate: 1000)
         #expect(better(in: sources, seconds: 1_000) == nil)
     }
 
@@ -44,25 +44,25 @@ struct DownloadSourceTests {
     @Test("a source that is known to be faster is taken, ever more reluctantly")
     func known() {
         var sources = sources(1)
-        sources.all[1].note(rate: 1.5 * Double(Self.second))
+        sources[1].note(rate: 1.5 * Double(Self.second))
         #expect(better(in: sources, seconds: 1) == nil && better(in: sources, seconds: 2) == 1)
         sources.noteReturn()
         #expect(better(in: sources, seconds: 1_000) == nil)
-        sources.all[1].note(rate: 2.1 * Double(Self.second))
+        sources[1].note(rate: 2.1 * Double(Self.second))
         #expect(better(in: sources, seconds: 2) == 1)
         for _ in 0..<10 { sources.noteReturn() }
-        sources.all[1].note(rate: 3.9 * Double(Self.second))
+        sources[1].note(rate: 3.9 * Double(Self.second))
         #expect(better(in: sources, seconds: 1_000) == nil)
-        sources.all[1].note(rate: 4.1 * Double(Self.second))
+        sources[1].note(rate: 4.1 * Double(Self.second))
         #expect(better(in: sources, seconds: 2) == 1)
     }
 
     @Test("one that rests or has another file is not taken")
     func unusable() {
-        let sources = sources(2)
-        sources.all[1].fail(at: 0)
+        var sources = sources(2)
+        sources[1].fail(at: 0)
         #expect(better(in: sources, seconds: 100) == 2)
-        sources.all[2].drop()
+        sources[2].drop()
         #expect(better(in: sources, seconds: 100) == nil)
     }
 }

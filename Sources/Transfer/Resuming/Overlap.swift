@@ -2,7 +2,7 @@ import Glibc
 
 /// How many bytes at the end of what is here are fetched once more and compared, where nothing else tells that they and
 /// what follows them are of one version.
-struct Overlap {
+struct Overlap: Equatable {
     /// Bytes of one look.
     private(set) var width = 256 * 1024
     private var most = 16 << 20

@@ -60,7 +60,9 @@ final class DataRun: SingleTransactionRun, TransactionClient {
 
     // MARK: The request
 
-    func prepare(_ request: TransferRequest, at url: CurlURL) throws(TransferError) -> Transaction.Contribution {
+    func prepare(
+        _ request: TransferRequest, at url: CurlURL, of transaction: Transaction
+    ) throws(TransferError) -> Transaction.Contribution {
         head = nil
         collected = []
         received = 0
@@ -236,7 +238,7 @@ final class DataRun: SingleTransactionRun, TransactionClient {
 
     // MARK: The answer
 
-    func take(_ head: ResponseHead, at url: CurlURL) -> Transaction.HeadVerdict {
+    func take(_ head: ResponseHead, at url: CurlURL, of transaction: Transaction) -> Transaction.HeadVerdict {
         finding = caching?.take(head) ?? .new
         guard case .new = finding else { return .discard }
         self.head = head
@@ -276,7 +278,7 @@ final class DataRun: SingleTransactionRun, TransactionClient {
         core.adopt(run, as: download.identifier)
         core.release(task.identifier)
         session.delegate.dataTask(task, didBecome: download)
-        switch run.take(head, at: url) {
+        switch run.take(head, at: url, of: transaction) {
         case .receive: return true
         case .discard:
             transaction.discard()
@@ -287,7 +289,7 @@ final class DataRun: SingleTransactionRun, TransactionClient {
         }
     }
 
-    func receive(_ bytes: UnsafeRawBufferPointer) -> BodyVerdict {
+    func receive(_ bytes: UnsafeRawBufferPointer, of transaction: Transaction) -> BodyVerdict {
         if overlooked != nil { return overlook(bytes.count) }
         let limit = transaction.request.maximumBodySize ?? .max
         guard received + Int64(bytes.count) <= limit else {
@@ -359,7 +361,7 @@ final class DataRun: SingleTransactionRun, TransactionClient {
 
     // MARK: The end
 
-    func didEnd(_ failure: TransferError?) {
+    func didEnd(_ failure: TransferError?, of transaction: Transaction) {
         endPatience()
         let error = isSettled(in: failure) ? nil : failure
         if goesOn(after: error) { return }

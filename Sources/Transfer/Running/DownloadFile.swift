@@ -16,18 +16,24 @@ final class DownloadFile {
     private(set) var part: PartFile? {
         didSet { disk = part.map { session.disk(of: $0) } }
     }
-    /// What is known of the version that the bytes in the part are of.
-    private(set) var version = ResourceVersion()
-    /// Bytes that were handed to the kernel.
-    private(set) var written = ByteRangeSet()
-    /// How many those are.
-    private(set) var count: Int64 = 0
+    /// The bytes that the part holds, and their version.
+    private(set) var contents = PartContents()
+    var version: ResourceVersion { contents.version }
+    /// Whether the bytes were decoded on their way. Read for every chunk, so that it copies nothing.
+    var isDecoded: Bool { contents.version.isDecoded }
+    var written: ByteRangeSet { contents.written }
+    var count: Int64 { contents.count }
 
-    /// What the whole file must hash to, and who looks whether it does.
-    private var digest: FileDigest?
+    /// The digest that the whole file must have.
+    private var digest: FileDigest? {
+        didSet { contents.hasDigest = digest != nil }
+    }
     private var verifier: Verification?
-    /// Its pieces have digests.
-    var isChecked = false
+    /// Whether digests of the file's pieces are known.
+    var isChecked: Bool {
+        get { contents.hasPieceDigests }
+        set { contents.hasPieceDigests = newValue }
+    }
     /// The front that the verifier knows of.
     private var told: Int64 = 0
 
@@ -49,7 +55,7 @@ final class DownloadFile {
     deinit { forgetNeed() }
 
     /// Bytes at the front that are there.
-    var front: Int64 { written.contiguousEnd }
+    var front: Int64 { contents.front }
 
     private var session: Session { task.session }
 
@@ -77,9 +83,7 @@ final class DownloadFile {
             return
         }
         part = found
-        version = resumeData.version
-        written = resumeData.ranges
-        count = written.count
+        contents = PartContents(version: resumeData.version, written: resumeData.ranges)
         confirmed = count
         task.progress.setTotal(version.total)
         task.progress.setCompleted(count)
@@ -107,9 +111,7 @@ final class DownloadFile {
         stopVerifying()
         digest = nil
         part = nil
-        version = ResourceVersion()
-        written = ByteRangeSet()
-        count = 0
+        contents.removeAll()
         confirmed = 0
         task.setPart(nil, version)
         task.progress.setTotal(nil)
@@ -118,9 +120,7 @@ final class DownloadFile {
 
     /// Forgets what lies behind the bytes at the front: nothing ties it to them.
     func keepFront() {
-        guard written.ranges.count > 1 || (front == 0 && count > 0) else { return }
-        written = ByteRangeSet(front > 0 ? [0..<front] : [])
-        count = front
+        guard contents.keepFront() else { return }
         if told > front { stopVerifying() }
         confirmed = min(confirmed, count)
         part?.forget(behind: front)
@@ -137,39 +137,30 @@ final class DownloadFile {
 
     /// What comes is of the version that is there, and says `claimed` of it.
     func adopt(_ claimed: ResourceVersion) {
-        version = version.continued(by: claimed)
+        contents.adopt(claimed)
         task.setPart(part, version)
     }
 
     /// Another source brings bytes too.
     func join() {
-        guard !version.isJoined else { return }
-        version.isJoined = true
+        guard contents.join() else { return }
         task.setPart(part, version)
     }
 
     // MARK: Its digest
 
-    /// Whether bytes of different sources may be joined: what is wrong with the whole will show.
-    var isJoinable: Bool { digest != nil || isChecked }
+    /// Whether bytes of several sources may be combined.
+    var isJoinable: Bool { contents.isJoinable }
 
-    /// Whether another source may bring what is missing. After a mismatch no two servers' bytes are joined again, unless
-    /// each piece shows whose are wrong.
-    var mayBeJoined: Bool {
-        let isTrusted = task.mismatches.isEmpty || isChecked
-        return count == 0 || (isTrusted && (isJoinable || version.isJoined))
-    }
+    /// Whether another source may fetch the missing bytes.
+    var mayBeJoined: Bool { contents.mayBeJoined(hasMismatch: !task.mismatches.isEmpty) }
 
-    /// Whether another source is asked after the one that the bytes are from has failed. What is here is worth waiting for
-    /// that one, unless it can never be gone on with.
+    /// Whether another source is tried after `error` of the source that the bytes are from.
     func isLeft(after error: TransferError) -> Bool {
-        let retrying = RetryClass(error)
-        if mayBeJoined || retrying.isLasting { return true }
-        return retrying == .soon && (count < Self.worthWaiting || task.originalRequest.leavesFailingSource)
+        contents.mayLeaveSource(
+            after: error, hasMismatch: !task.mismatches.isEmpty,
+            leavesFailingSource: task.originalRequest.leavesFailingSource)
     }
-
-    /// Bytes that are worth waiting for their source.
-    private static let worthWaiting: Int64 = 1 << 20
 
     /// - Parameters:
     ///   - known: what a person says that the file hashes to; outranks what the server says.
@@ -212,7 +203,7 @@ final class DownloadFile {
     // MARK: Checkpoints
 
     /// Whether no more is to be taken before a checkpoint has been confirmed.
-    var isAhead: Bool { !version.isDecoded && count - confirmed >= checkpointLimit }
+    var isAhead: Bool { !isDecoded && count - confirmed >= checkpointLimit }
 
     /// A checkpoint that covers `count` bytes has been written down.
     func confirm(_ count: Int64) { confirmed = min(count, self.count) }
@@ -334,8 +325,7 @@ final class DownloadFile {
     }
 
     private func note(_ range: Range<Int64>) {
-        written.insert(range)
-        count = written.count
+        contents.record(range)
         task.progress.setCompleted(count)
         session.delegate.downloadTask(
             task, didWriteData: Int64(range.count), total: count, expected: task.progress.totalBytes)

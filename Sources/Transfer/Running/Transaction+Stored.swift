@@ -33,7 +33,7 @@ extension Transaction {
             }
             let end = min(stored.position + StoredBody.pieceSize, stored.bytes.count)
             let verdict = stored.bytes.withUnsafeBytes { bytes in
-                client.receive(UnsafeRawBufferPointer(rebasing: bytes[stored.position..<end]))
+                client.receive(UnsafeRawBufferPointer(rebasing: bytes[stored.position..<end]), of: self)
             }
             switch verdict {
             case .accepted:

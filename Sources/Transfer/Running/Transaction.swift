@@ -5,9 +5,11 @@ import HTTPTypes
 /// Who asks through a ``Transaction``: says what goes along, and takes the final answer. Called on the loop's thread.
 protocol TransactionClient: AnyObject {
     /// An exchange with `url` is about to begin: the first, one after a redirect, or one with credentials.
-    func prepare(_ request: TransferRequest, at url: CurlURL) throws(TransferError) -> Transaction.Contribution
+    func prepare(
+        _ request: TransferRequest, at url: CurlURL, of transaction: Transaction
+    ) throws(TransferError) -> Transaction.Contribution
     /// What answers in the place of a server, `nil` where one is to be asked. Comes after
-    /// ``prepare(_:at:)``, when all else that goes along is known.
+    /// ``prepare(_:at:of:)``, when all else that goes along is known.
     func stored(
         for request: TransferRequest, at url: CurlURL, isAuthorized: Bool,
         _ contribution: inout Transaction.Contribution
@@ -15,10 +17,10 @@ protocol TransactionClient: AnyObject {
     /// The head of an answer, whatever becomes of it: redirects and challenges too.
     func hear(_ head: ResponseHead)
     /// The head of the final answer.
-    func take(_ head: ResponseHead, at url: CurlURL) -> Transaction.HeadVerdict
+    func take(_ head: ResponseHead, at url: CurlURL, of transaction: Transaction) -> Transaction.HeadVerdict
     /// Bytes of its body. `.refused` after ``Transaction/failure`` was set; `.paused` after
     /// ``Transaction/pause(_:)``, and then the same bytes come again.
-    func receive(_ bytes: UnsafeRawBufferPointer) -> BodyVerdict
+    func receive(_ bytes: UnsafeRawBufferPointer, of transaction: Transaction) -> BodyVerdict
     /// Puts bytes of the request's body into `space`.
     func fill(_ space: UnsafeMutableRawBufferPointer) -> FillVerdict
     /// The request's body is to be sent again from `offset`.
@@ -26,10 +28,10 @@ protocol TransactionClient: AnyObject {
     /// The answer's body is passed over, and the request's is not sent yet: bytes of the former are no sign of life.
     var awaitsReader: Bool { get }
     /// The answer stands still in a stream of a connection that others use too. Says whether the client asks for the rest
-    /// over a connection of its own, once ``didEnd(_:)`` has been called.
-    func leavesSharedConnection() -> Bool
+    /// over a connection of its own, once ``didEnd(_:of:)`` has been called.
+    func leavesSharedConnection(_ transaction: Transaction) -> Bool
     /// Nothing more comes; `nil` where libcurl is content with the body: whether it is whole is for the client to judge.
-    func didEnd(_ error: TransferError?)
+    func didEnd(_ error: TransferError?, of transaction: Transaction)
 }
 
 extension TransactionClient {
@@ -38,7 +40,7 @@ extension TransactionClient {
         _ contribution: inout Transaction.Contribution
     ) throws(TransferError) -> CachedResponse? { nil }
     func hear(_ head: ResponseHead) {}
-    func leavesSharedConnection() -> Bool { false }
+    func leavesSharedConnection(_ transaction: Transaction) -> Bool { false }
     var awaitsReader: Bool { false }
     func fill(_ space: UnsafeMutableRawBufferPointer) -> FillVerdict { .filled(0) }
     func rewind(to offset: Int64) -> Bool { true }
@@ -255,7 +257,7 @@ final class Transaction: ExchangeHandler {
             return end(TransferError(.protocolNotAllowed, "this version does not speak \(url.scheme)"))
         }
         do throws(TransferError) {
-            var contribution = try client.prepare(request, at: url)
+            var contribution = try client.prepare(request, at: url, of: self)
             contribution.fields += authorization.fields(for: request, at: url)
             let isAuthorized = authorization.answers(url)
             if let stored = try client.stored(for: request, at: url, isAuthorized: isAuthorized, &contribution) {
@@ -364,7 +366,7 @@ final class Transaction: ExchangeHandler {
             bodyBegun = true
             exchange.isWaitingToSend = client.awaitsReader
             if mustRest(&incoming, toPass: bytes.count) { return standStill() }
-            let verdict = client.receive(bytes)
+            let verdict = client.receive(bytes, of: self)
             switch verdict {
             case .accepted: incoming?.pass(bytes.count)
             case .paused: return standStill()
@@ -380,7 +382,7 @@ final class Transaction: ExchangeHandler {
 
     /// Pauses the answer, or breaks it off where its client asks for the rest over a connection of its own.
     private func standStill() -> BodyVerdict {
-        guard isHTTP1 == false, !needsOwnConnection, client.leavesSharedConnection() else { return .paused }
+        guard isHTTP1 == false, !needsOwnConnection, client.leavesSharedConnection(self) else { return .paused }
         needsOwnConnection = true
         failure = failure ?? .cancelled
         return .refused
@@ -520,7 +522,7 @@ final class Transaction: ExchangeHandler {
         phase = .ended
         openQuestion = nil
         storedBody = nil
-        client.didEnd(error?.named(by: url?.origin))
+        client.didEnd(error?.named(by: url?.origin), of: self)
     }
 
     // MARK: The answer
@@ -544,7 +546,7 @@ final class Transaction: ExchangeHandler {
         // Before the client speaks: it may ask a delegate itself.
         phase = .receiving
         task.progress.setPhase(.transferring)
-        switch client.take(head, at: url) {
+        switch client.take(head, at: url, of: self) {
         case .receive: break
         case .discard: phase = .discarding(.tellClient)
         case .refuse(let error):

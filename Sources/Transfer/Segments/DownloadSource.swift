@@ -1,7 +1,7 @@
 import Curl
 
 /// One of the places that a download's file can be had from.
-final class DownloadSource {
+struct DownloadSource {
     /// In the order of preference; 0 is the task's own URL.
     let number: Int
     let request: TransferRequest
@@ -41,26 +41,26 @@ final class DownloadSource {
     func isUsable(at now: Int64) -> Bool { !isOut && now >= restsUntil }
 
     /// - Parameter rest: milliseconds that it asked to be left alone.
-    func fail(at now: Int64, rest: Int64 = 0) {
+    mutating func fail(at now: Int64, rest: Int64 = 0) {
         restsUntil = now + max(rest, min(Self.longestRest, Self.firstRest << Int64(min(failures, 10))))
         failures += 1
     }
 
-    func succeed() {
+    mutating func succeed() {
         failures = 0
         timesLeft = 0
     }
 
     /// Another source is asked in its place, before it answered.
-    func leave() { timesLeft += 1 }
+    mutating func leave() { timesLeft += 1 }
 
     /// One of its requests was answered after so many milliseconds.
-    func note(answerTime: Int64) { self.answerTime = max(self.answerTime, answerTime) }
+    mutating func note(answerTime: Int64) { self.answerTime = max(self.answerTime, answerTime) }
 
     /// One of its connections brings so many bytes a second.
-    func note(rate: Double) { self.rate = max(self.rate, rate) }
+    mutating func note(rate: Double) { self.rate = max(self.rate, rate) }
 
-    func drop() { isOut = true }
+    mutating func drop() { isOut = true }
 }
 
 /// All sources of one download.
@@ -86,8 +86,17 @@ struct DownloadSources {
         all = all.filter { !isWrong($0) } + all.filter(isWrong)
     }
 
-    /// The one to begin with.
+    /// The source to begin with.
     var own: DownloadSource { all[0] }
+
+    /// The source of this number; ``own`` where it is unknown.
+    subscript(number: Int) -> DownloadSource {
+        get { all.first { $0.number == number } ?? all[0] }
+        set {
+            guard let index = all.firstIndex(where: { $0.number == number }) else { return }
+            all[index] = newValue
+        }
+    }
 
     /// - Parameter url: passed over where it is there already, or of a scheme that connections of HTTP's cannot join.
     mutating func add(_ url: String) {

@@ -1,0 +1,167 @@
+/// An action that ``DownloadStateMachine`` wants performed. Its performer, ``DownloadRun``, does nothing else.
+indirect enum DownloadAction {
+    /// The continuation of an action that first writes what a connection has gathered.
+    enum AfterFlush: Equatable {
+        /// Chooses the next bytes for the connection.
+        case nextClaim
+        /// Requests the rest of the claim.
+        case requestRest
+        /// Requests the claim from this byte on, at once or after a delay.
+        case requestOn(from: Int64)
+        /// Closes the connection; others go on.
+        case dismiss
+        /// Requests from the URL that the source names, not from the one that redirects once led to.
+        case goBack
+        /// Has another source go on after this failure of the last connection.
+        case turn(TransferError)
+        /// Has another source go on with the bytes of the part.
+        case handOver(to: Int)
+        /// Has a faster source take the place of the only connection.
+        case change(to: Int)
+        /// Drops the part for the version of the source that was left because it has another version.
+        case beginAnew
+    }
+
+    case none
+    /// Sends the request for a connection's claim. With a reason, the part is dropped first.
+    case send(Int, startingOver: String?)
+    /// Writes what a connection has gathered; ``DownloadStateMachine/flushed(_:_:_:)`` or
+    /// ``DownloadStateMachine/diskFailed(_:_:_:)`` follows.
+    case flush(Int, then: AfterFlush)
+    /// Calls ``DownloadStateMachine/restEnded(_:_:)`` after so many milliseconds.
+    case rest(Int, milliseconds: Int64)
+    /// Calls ``DownloadStateMachine/waitEnded(_:_:)`` after so many milliseconds.
+    case wait(Int, milliseconds: Int64)
+    /// Asks the origin's limit for one connection more; ``DownloadStateMachine/limitAnswered(_:isGranted:_:)`` follows.
+    case borrow(ConnectionWish)
+    /// Gives back a connection that was borrowed and is not needed.
+    case giveBack(Int)
+    /// Creates an exchange for a new connection.
+    case open(ConnectionWish)
+    /// Looks whether still more connections are to be opened, up to this number.
+    case grow(to: Int)
+    /// Closes a connection; what it borrowed is given back.
+    case close(Int)
+    /// Closes all connections but one.
+    case closeOthers(than: Int)
+    /// Creates the exchange of a new connection in the place of another, which is closed. With `isJoining`, the part is
+    /// marked to hold bytes of several sources.
+    case replace(Int, by: Int, source: Int, isJoining: Bool)
+    /// Breaks off the exchange under way; ``DownloadStateMachine/ended(_:_:_:)`` follows.
+    case interrupt(Int)
+    /// Forgets where redirects led to.
+    case goBack(Int)
+    /// Starts the timer of ``DownloadStateMachine/tick(_:_:)``.
+    case tick(milliseconds: Int64)
+    /// Drops the part, and requests the whole.
+    case restart(Int, reason: String)
+    /// Completes the file.
+    case finish(Int)
+    /// Ends the download.
+    case fail(TransferError)
+    /// Performs actions in their order, as long as none of them ends the download.
+    case sequence([DownloadAction])
+}
+
+/// A connection that a download would like to have.
+struct ConnectionWish: Equatable {
+    /// The purpose of the connection.
+    enum Purpose: Equatable {
+        /// One of as many as ``ConnectionGrowth`` wants.
+        case growth(target: Int)
+        /// A single one, after a server refused or lost others.
+        case single
+        /// A source that is expected to be far faster joins those at work.
+        case betterSource
+    }
+
+    /// The number of the new connection.
+    var number: Int
+    var source: Int
+    /// A connection to the same source, whose redirects and credentials it can use.
+    var like: Int?
+    /// Any connection of the download.
+    var beside: Int
+    var purpose: Purpose
+}
+
+/// The range that a request asks for (RFC 9110, section 14.2).
+enum RangeRequest: Equatable {
+    case whole
+    /// `Range: bytes=from-last`, with `If-Range` where there is a validator.
+    case range(from: Int64, last: Int64?, ifRange: String?)
+    /// From before the end of the part, so that its last bytes can be compared; where to begin takes a look at them, and
+    /// ``DownloadStateMachine/overlapBegins(_:at:)`` follows.
+    case overlap(Overlap)
+}
+
+/// What to do with a response, once its head is known.
+enum HeadAction {
+    case discard
+    case receive(BodyPlan)
+}
+
+/// How the body of a response becomes part of the file.
+struct BodyPlan {
+    /// The position of its first byte in the file.
+    var offset: Int64
+    /// Where it ends, as far as the response says.
+    var end: Int64?
+    /// The size of the whole resource, as far as the response says.
+    var total: Int64?
+    /// The version that the response claims to be of.
+    var claimed: ResourceVersion
+    /// Why the bytes of the part are dropped first.
+    var startsOver: String?
+    /// Whether the bytes of the part behind its first gap are dropped first.
+    var keepsFront = false
+    /// Whether other connections fetch the file too.
+    var isShare = false
+    /// The coding that is undone on the way to the file.
+    var coding: BodyDecoder.Coding?
+}
+
+/// What to do with bytes of a body.
+enum BytesAction: Equatable {
+    /// Write all of them.
+    case append
+    /// Write the first so many, which fulfil the claim, and break off.
+    case fulfil(Int)
+    /// Pass over them.
+    case ignore
+    /// Break off.
+    case refuse
+    /// Break off, since the body is longer than its head says.
+    case fail(TransferError)
+}
+
+/// The facts about one exchange that decisions depend on.
+struct ExchangeFacts {
+    var number: Int
+    /// The position of the connection's writer.
+    var position: Int64 = 0
+    /// Bytes that its writer has gathered and not written.
+    var gathered: Int64 = 0
+    /// Whether no byte is taken for now, for whatever reason.
+    var isPaused = false
+    /// Whether something of this machine limits its throughput.
+    var isHeldBack = false
+    /// Whether the server is spoken to in HTTP/1.1.
+    var speaksHTTP1 = true
+    /// Whether bytes of the response's body have come.
+    var bodyBegun = false
+    /// Whether the request went to the URL that an earlier redirect led to.
+    var isShortcut = false
+}
+
+/// The facts that a decision depends on and that ``DownloadStateMachine`` does not keep by itself.
+struct DownloadFacts {
+    /// Monotonic time, in milliseconds.
+    var now: Int64
+    var part: PartContents
+    var exchanges: [ExchangeFacts]
+
+    subscript(number: Int) -> ExchangeFacts {
+        exchanges.first { $0.number == number } ?? ExchangeFacts(number: number)
+    }
+}

@@ -1,0 +1,293 @@
+/// The ends of exchanges.
+extension DownloadStateMachine {
+    /// How an exchange ended, as libcurl and the decoder saw it.
+    struct ExchangeEnd {
+        /// `nil` where libcurl accepts the body as complete.
+        var error: TransferError?
+        /// The coded body is incomplete or invalid.
+        var decodingError: TransferError?
+        /// The body ended before it came to new bytes, and is shorter than the part.
+        var overlapError: TransferError?
+        /// Whether a digest will show whether a body of unknown length is complete.
+        var hasDigest = false
+        /// The position of the connection's writer.
+        var position: Int64 = 0
+        /// The origin of the URL that was asked, for error messages.
+        var origin: String?
+    }
+
+    /// Decides what follows the end of an exchange.
+    mutating func ended(_ number: Int, _ end: ExchangeEnd, _ facts: DownloadFacts) -> DownloadAction {
+        guard let index = index(of: number), !isEnded else { return .none }
+        assert(connections[index].isUnderWay, "the end of an exchange is seen twice")
+        var outcome = outcome(of: connections[index].phase, end)
+        if case .failed(let error) = outcome { outcome = .failed(error.named(by: end.origin)) }
+        connections[index].start = connections[index].position(end.position)
+        connections[index].isUnderWay = false
+        connections[index].isWriting = false
+        if connections[index].endCheck == .underWay { connections[index].endCheck = .done }
+        connections[index].phase = .requesting
+        let (connection, timing) = (connections[index], connections[index].timing)
+        if let setUp = timing.setUp {
+            let seconds = Double(setUp) / 1000
+            rates.setUp = rates.setUp == 0 ? seconds : (3 * rates.setUp + seconds) / 4
+            // A response that ends before the first tick is measured by this alone.
+            let rate = timing.meanRate(at: facts.now)
+            rates.best = max(rates.best, rate)
+            sources[connection.source].note(rate: rate)
+        }
+        // Complete bytes are never thrown away: nothing is left to request.
+        if outcome.leavesPartIntact, hasEverything(facts) { return .finish(number) }
+        if case .bodyEnded = outcome, let error = end.overlapError { return diskFailed(number, error, facts) }
+        return follow(outcome, of: connection, facts)
+    }
+
+    private func outcome(of phase: SegmentConnection.Phase, _ end: ExchangeEnd) -> SegmentOutcome {
+        let decoded = end.decodingError.map { SegmentOutcome.failed($0) }
+        return switch (phase, end.error) {
+        case (.interrupted(let outcome), _): outcome
+        // Some servers end every connection so.
+        case (.receiving(nil), let error?) where error.isIncompleteClose && end.hasDigest:
+            decoded ?? .bodyEnded(end: nil)
+        case (_, let error?): .failed(error)
+        case (.discarding(let outcome), nil): outcome
+        case (.receiving(let stated), nil): decoded ?? .bodyEnded(end: stated)
+        case (.requesting, nil): .failed(TransferError(.truncated, "the connection ended without an answer"))
+        }
+    }
+
+    private mutating func follow(
+        _ outcome: SegmentOutcome, of connection: SegmentConnection, _ facts: DownloadFacts
+    ) -> DownloadAction {
+        let number = connection.number
+        switch outcome {
+        case .bodyEnded(let end): return bodyEnded(connection, end, facts)
+        case .claimFulfilled: return claimFulfilled(number, facts)
+        case .replaced: return replaced(connection, facts)
+        case .needsOwnConnection: return .flush(number, then: .requestRest)
+        case .complete: return .finish(number)
+        case .requestUnconditionally:
+            traits.ignoresCondition = true
+            return request(number, from: connection.start, to: connection.end, facts)
+        case .confirmEnd:
+            update(number) { $0.endCheck = .underWay }
+            return send(number, from: connection.start, to: connection.end, facts)
+        case .changed where isShared:
+            // The other connections bring one version, and the response may be a page that only says that there are too
+            // many connections.
+            if sources.all.count > 1, facts.part.isJoinable {
+                sources[connection.source].drop()
+            } else {
+                isSingle = true
+            }
+            return .flush(number, then: .dismiss)
+        // A mirror that has brought nothing has another version than the part.
+        case .changed(let reason) where sources.all.count > 1 && connection.timing.received == 0:
+            return leave(connection, reason, facts)
+        case .requestWhole where mayBeTakenForOneOfSeveral(facts.part),
+            .changed where mayBeTakenForOneOfSeveral(facts.part):
+            return wait(number, Self.secondThought)
+        case .requestWhole(let reason), .changed(let reason), .startOver(let reason):
+            return restart(number, reason, facts)
+        case .unusable(let reason): return leave(connection, reason, facts)
+        case .failed(let error): return failed(connection, error, facts)
+        case .refused(let error): return refused(connection, error, facts)
+        }
+    }
+
+    /// Checks the length of a body that libcurl accepts as complete.
+    private mutating func bodyEnded(
+        _ connection: SegmentConnection, _ end: Int64?, _ facts: DownloadFacts
+    ) -> DownloadAction {
+        let (number, position) = (connection.number, facts[connection.number].position)
+        if let end, position < end {
+            let error = TransferError(.truncated, "the body ended at \(position) of \(end) bytes")
+            return isShared ? lose(connection, error, facts) : fail(error)
+        }
+        if let claimed = connection.end, position >= claimed { return claimFulfilled(number, facts) }
+        // A range shorter than the requested one is legal (RFC 9110, section 15.3.7): the rest is requested, as long as
+        // responses bring something.
+        guard connection.end != nil || connection.isPart else { return .finish(number) }
+        var narrowed = connection
+        guard position > connection.request.have || narrowed.narrowOverlap() else {
+            // The size is unknown, and no byte follows the part.
+            if facts.part.version.total == nil, facts[number].bodyBegun { return .finish(number) }
+            let error = TransferError(.truncated, "the server sends nothing after byte \(position)")
+            return isShared ? lose(connection, error, facts) : fail(error)
+        }
+        update(number) { $0.overlap = narrowed.overlap }
+        return .flush(number, then: .requestOn(from: max(connection.request.have, connection.start)))
+    }
+
+    private mutating func failed(
+        _ connection: SegmentConnection, _ error: TransferError, _ facts: DownloadFacts
+    ) -> DownloadAction {
+        let number = connection.number
+        if facts[number].isShortcut, let status = error.httpStatus, [400, 401, 403, 404, 410].contains(status) {
+            return shortcutRefused(connection, facts)
+        }
+        if isShared { return lose(connection, error, facts) }
+        if error.code == .truncated {
+            var narrowed = connection
+            if narrowed.narrowOverlap() {
+                update(number) { $0.overlap = narrowed.overlap }
+                return .flush(number, then: .requestRest)
+            }
+        }
+        if let delay = delayBeforeSecondThought(error) { return wait(number, delay) }
+        if sources.all.count > 1, error.code != .cancelled {
+            sources[connection.source].fail(at: facts.now, rest: RetryPolicy.hold(retryAfter: error.retryAfter ?? 0))
+            failures.first = failures.first ?? error
+            return .flush(number, then: .turn(error))
+        }
+        return exhausted(connection, error, facts)
+    }
+
+    private mutating func refused(
+        _ connection: SegmentConnection, _ error: TransferError, _ facts: DownloadFacts
+    ) -> DownloadAction {
+        let number = connection.number
+        if error.code == .checksumMismatch {
+            // It has another file than the wanted one.
+            sources[connection.source].drop()
+            if isShared { return .flush(number, then: .dismiss) }
+            if sources.all.count > 1 {
+                sources[connection.source].fail(at: facts.now)
+                failures.first = failures.first ?? error
+                return .flush(number, then: .turn(error))
+            }
+        }
+        return diskFailed(number, error.code == .allowanceUsedUp ? error : failures.first ?? error, facts)
+    }
+
+    /// No other source goes on after this failure of the last connection.
+    mutating func exhausted(
+        _ connection: SegmentConnection, _ error: TransferError, _ facts: DownloadFacts
+    ) -> DownloadAction {
+        let number = connection.number
+        if canBeginAnew(from: connection) { return .flush(number, then: .beginAnew) }
+        if error.code == .checksumMismatch { return diskFailed(number, failures.first ?? error, facts) }
+        if failures.restarts == 0, connection.request.from ?? 0 > 0, let status = error.httpStatus,
+            [400, 501].contains(status)
+        {
+            failures.restarts += 1
+            update(number) { $0.reasonForWhole = "the server refuses to send a part (\(status))" }
+            return send(number, from: 0, to: nil, facts)
+        }
+        return diskFailed(number, failures.first ?? error, facts)
+    }
+
+    /// The URL that an earlier redirect led to refuses the request: by now the source may redirect to another one.
+    private mutating func shortcutRefused(_ connection: SegmentConnection, _ facts: DownloadFacts) -> DownloadAction {
+        // A digest, or a comparison with the part, tells whether the bytes of another URL belong to it.
+        let mayBeRequested = !isShared || facts.part.isJoinable
+        failures.addsFrom = mayBeRequested ? facts.now + 1_000 : .max
+        return .flush(connection.number, then: mayBeRequested ? .goBack : .dismiss)
+    }
+
+    /// Milliseconds after which a server is asked once more that refused one of several connections, or a response to a
+    /// request without `If-Range`: it may not have noticed yet that the others are gone.
+    private func delayBeforeSecondThought(_ error: TransferError) -> Int64? {
+        guard traits.refusedConnection || traits.ignoresCondition, !traits.wasAskedLater,
+            let status = error.httpStatus, [403, 429, 503].contains(status)
+        else { return nil }
+        let delay = max(Self.secondThought, RetryPolicy.hold(retryAfter: error.retryAfter ?? 0))
+        return delay <= Self.longestThought ? delay : nil
+    }
+
+    private mutating func wait(_ number: Int, _ delay: Int64) -> DownloadAction {
+        traits.wasAskedLater = true
+        isSingle = true
+        isWaiting = true
+        return .wait(number, milliseconds: delay)
+    }
+
+    /// Leaves a source alone that sends nothing that can be joined to the part; another source goes on.
+    private mutating func leave(
+        _ connection: SegmentConnection, _ reason: String, _ facts: DownloadFacts
+    ) -> DownloadAction {
+        let number = connection.number
+        sources[connection.source].drop()
+        if sources.all.count == 1 { isSingle = true }
+        if isShared { return .flush(number, then: .dismiss) }
+        let next = sources.best(at: facts.now, users: [:], where: { $0.number != connection.source })
+        guard facts.part.count > 0, facts.part.isJoinable, let next else {
+            if canBeginAnew(from: connection) { return .flush(number, then: .beginAnew) }
+            return restart(number, reason, facts)
+        }
+        if failures.first == nil, failures.changed == nil { failures.changed = (connection.source, reason) }
+        return .flush(number, then: .handOver(to: next.number))
+    }
+
+    /// Whether the whole is requested from the first source that was left for having another version: no other one goes
+    /// on with the part.
+    private func canBeginAnew(from connection: SegmentConnection) -> Bool {
+        failures.changed.map { $0.source != connection.source } ?? false
+    }
+
+    /// One of several connections failed.
+    ///
+    /// - Parameter isGivenUp: whether another connection in its place would do no better.
+    mutating func lose(
+        _ connection: SegmentConnection, _ error: TransferError, isGivenUp: Bool = false, _ facts: DownloadFacts
+    ) -> DownloadAction {
+        let number = connection.number
+        if connection.hasProgressed, !isGivenUp, error.code != .httpStatus {
+            return .flush(number, then: .requestOn(from: connection.start))
+        }
+        let rest = RetryPolicy.hold(retryAfter: error.retryAfter ?? 0)
+        let isLast = !connections.contains { $0.number != number && $0.source == connection.source }
+        if isLast, sources.all.count > 1 {
+            sources[connection.source].fail(at: facts.now, rest: rest)
+        } else {
+            if error.code == .httpStatus { traits.refusedConnection = true }
+            // Several that are lost at once are one occasion: other downloads may have taken their places for a moment.
+            if facts.now >= failures.addsFrom { failures.losses += 1 }
+            let delay: Int64 = 1_000 << Int64(min(failures.losses, Self.lossLimit))
+            failures.addsFrom = max(failures.addsFrom, facts.now + max(rest, delay))
+        }
+        return .flush(number, then: .dismiss)
+    }
+
+    /// A slow connection was broken off: the rest of its claim is requested elsewhere, or over another connection.
+    private mutating func replaced(_ connection: SegmentConnection, _ facts: DownloadFacts) -> DownloadAction {
+        let isAlone = !connections.contains {
+            $0.number != connection.number && $0.source == connection.source
+        }
+        guard isShared, isAlone || !connection.hasProgressed else {
+            return .flush(connection.number, then: .requestRest)
+        }
+        return lose(connection, TransferError(.stalled, "the server sends nothing"), isGivenUp: true, facts)
+    }
+
+    /// The part is of no use: the whole is requested over one connection.
+    mutating func restart(_ number: Int, _ reason: String, _ facts: DownloadFacts) -> DownloadAction {
+        let connection = self[number] ?? connections.first
+        guard let connection else { return fail(TransferError(.remoteChanged, reason)) }
+        // A mirror with another file discards nothing that the source which failed may go on with later.
+        if self[number]?.timing.received == 0, let error = passingFailure(facts.part) { return fail(error) }
+        if isShared { isSingle = true }
+        connections = [connection]
+        if connection.isUnderWay {
+            // Its bytes must not come to what is begun anew; its end leads here again.
+            return .sequence([
+                .closeOthers(than: connection.number), interrupt(connection.number, .startOver(reason: reason)),
+            ])
+        }
+        failures.restarts += 1
+        guard failures.restarts <= Self.restartLimit else { return fail(TransferError(.remoteChanged, reason)) }
+        partDropped(by: connection.number)
+        // The part that the request is decided by is empty by then.
+        var dropped = facts
+        dropped.part.removeAll()
+        let sent = send(connection.number, from: 0, to: nil, dropped)
+        return .sequence([
+            .closeOthers(than: connection.number), .restart(connection.number, reason: reason), sent,
+        ])
+    }
+
+    mutating func interrupt(_ number: Int, _ outcome: SegmentOutcome) -> DownloadAction {
+        update(number) { $0.phase = .interrupted(outcome) }
+        return .interrupt(number)
+    }
+}

@@ -1,0 +1,185 @@
+import Curl
+
+/// The actions of the state machine.
+extension DownloadRun {
+    func perform(_ action: DownloadAction) {
+        if isEnded { return }
+        switch action {
+        case .none: break
+        case .send(let number, let reason): send(number, startingOver: reason)
+        case .flush(let number, let continuation):
+            guard let connection = connection(number), flush(connection) else { return }
+            perform(machine.flushed(number, continuation, facts()))
+        case .rest(let number, let milliseconds):
+            timers.stopRest(number, core)
+            timers.rests[number] = core.after(milliseconds: milliseconds) { [unowned self] in
+                timers.rests[number] = nil
+                perform(machine.restEnded(number, facts()))
+                checkInvariants("rest")
+            }
+        case .wait(let number, let milliseconds):
+            timers.wait = core.after(milliseconds: milliseconds) { [unowned self] in
+                timers.wait = nil
+                perform(machine.waitEnded(number, facts()))
+                checkInvariants("wait")
+            }
+        case .borrow(let wish):
+            let origin =
+                wish.like.flatMap { connection($0)?.transaction.url?.origin }
+                ?? (try? CurlURL(machine.sources[wish.source].request.url).origin)
+            let isGranted = origin.map { borrowed.borrow(wish.number, at: $0) } ?? false
+            perform(machine.limitAnswered(wish, isGranted: isGranted, facts()))
+        case .giveBack(let number): borrowed.giveBack(number, at: nil)
+        case .open(let wish): open(wish)
+        case .grow(let target): perform(machine.grow(to: target, facts()))
+        case .close(let number): close(number)
+        case .closeOthers(let number): closeAll(but: number)
+        case .replace(let old, let new, let source, let isJoining):
+            replace(old, by: new, at: source, isJoining: isJoining)
+        case .interrupt(let number): connection(number)?.transaction.cancel()
+        case .goBack(let number):
+            guard let source = machine[number]?.source else { return }
+            connection(number)?.transaction.goBack(to: machine.sources[source].request)
+        case .tick(let milliseconds): startTicking(milliseconds)
+        case .restart(let number, let reason):
+            guard let connection = connection(number) else { return }
+            dropPart(for: connection, reason)
+            timers.stopRest(number, core)
+            connection.transaction.isQuiet = false
+        case .finish(let number): finish(number)
+        case .fail(let error): fail(error)
+        case .sequence(let actions): for action in actions { perform(action) }
+        }
+    }
+
+    private func send(_ number: Int, startingOver reason: String?) {
+        guard let connection = connection(number) else { return }
+        if let reason { dropPart(for: connection, reason) }
+        connection.transaction.ask()
+    }
+
+    /// Drops the part: the body that `connection` brings is the first of it.
+    ///
+    /// - Parameter reason: reported where the part holds bytes.
+    func dropPart(for connection: DownloadConnection, _ reason: String) {
+        if file.count > 0 { session.delegate.downloadTask(task, didRestartBecause: reason) }
+        connection.writer.drop()
+        file.startOver()
+        timers.stopTick(core)
+    }
+
+    /// Writes what a connection has gathered.
+    ///
+    /// - Returns: whether the disk took it; otherwise the state machine has gone on from that.
+    func flush(_ connection: DownloadConnection) -> Bool {
+        do throws(TransferError) {
+            try connection.writer.flush()
+            return true
+        } catch {
+            perform(machine.diskFailed(connection.number, error, facts()))
+            return false
+        }
+    }
+
+    // MARK: Connections
+
+    private func open(_ wish: ConnectionWish) {
+        guard let other = connection(wish.like ?? wish.beside) else { return }
+        let transaction =
+            wish.like == nil
+            ? Transaction(
+                machine.sources[wish.source].request, beside: other.transaction, number: wish.number, client: self)
+            : Transaction(following: other.transaction, number: wish.number, client: self)
+        add(transaction)
+        task.progress.setConnections(connections.count)
+    }
+
+    private func add(_ transaction: Transaction) {
+        connections.append(DownloadConnection(transaction, file: file))
+        if machine.isSuspended { transaction.pause(.suspended) }
+    }
+
+    private func close(_ number: Int) {
+        guard let index = connections.firstIndex(where: { $0.number == number }) else { return }
+        let connection = connections.remove(at: index)
+        let origin = connection.transaction.url?.origin
+        connection.close()
+        timers.stopRest(number, core)
+        borrowed.giveBack(number, at: origin)
+        task.progress.setConnections(connections.count)
+    }
+
+    private func closeAll(but number: Int?) {
+        let others = connections.filter { $0.number != number }
+        connections.removeAll { $0.number != number }
+        for other in others {
+            other.close()
+            timers.stopRest(other.number, core)
+        }
+        borrowed.giveBackAll()
+        task.progress.setConnections(connections.count)
+    }
+
+    private func replace(_ old: Int, by new: Int, at source: Int, isJoining: Bool) {
+        guard let index = connections.firstIndex(where: { $0.number == old }) else { return }
+        let connection = connections.remove(at: index)
+        let transaction = Transaction(
+            machine.sources[source].request, beside: connection.transaction, number: new, client: self)
+        add(transaction)
+        connection.close()
+        timers.stopRest(old, core)
+        transaction.isQuiet = false
+        if isJoining { file.join() }
+    }
+
+    // MARK: The end
+
+    private func finish(_ number: Int) {
+        guard let connection = connection(number) else { return }
+        do throws(TransferError) {
+            if destination == nil {
+                destination = try file.place(
+                    connection.undecided ?? ResourceMetadata(nil, file.version), total: nil)
+            }
+            for other in connections where other !== connection { try other.writer.flush() }
+            let size = file.version.total ?? max(connection.writer.position, file.front)
+            let part = try file.complete(size: size, flushing: connection.writer) { [unowned self] in
+                perform(.finish(number))
+            }
+            guard let part else { return }
+            // However the counts came about: a file with a gap gets no name.
+            guard file.front >= size else {
+                throw TransferError(.remoteChanged, "of \(size) bytes only the first \(file.front) are here in a row")
+            }
+            guard let destination else { throw TransferError(.internal, "a file without a destination") }
+            if !task.mismatches.isEmpty, let source = machine[number]?.source {
+                task.setSoleSource(machine.sources[source].request.url)
+            }
+            end()
+            task.progress.setTotal(size)
+            session.publish(task, part, size: size, destination: destination, file.verification())
+        } catch {
+            perform(machine.diskFailed(number, error, facts()))
+        }
+    }
+
+    private func fail(_ error: TransferError) {
+        // Bytes in memory may spare fetching them again; whether the disk takes them does not matter any more.
+        if error.code != .remoteChanged { for connection in connections { try? connection.writer.flush() } }
+        let part = error.code == .remoteChanged ? nil : file.part
+        let (version, isAtRest) = (file.version, file.isAtRest)
+        end()
+        session.fail(task, error, part: part, version: version, isAtRest: isAtRest)
+    }
+
+    private func end() {
+        machine.end()
+        leaveLine()
+        timers.stopAll(core)
+        // What a caller still holds of the connections outlives their place on the loop.
+        withExtendedLifetime(connections) {
+            closeAll(but: nil)
+            core.release(task.identifier)
+        }
+    }
+}
