@@ -1,14 +1,15 @@
 /// The directives of `Cache-Control`, of a request or a response (RFC 9111, section 5.2).
 struct CacheControl {
-    /// Directives that are read; what follows them is passed over.
+    /// The maximum number of directives parsed; further ones are ignored.
     static let maximumDirectives = 64
-    /// Seconds: what a greater number means (section 1.2.2).
+    /// The greatest number of seconds represented; a larger one is read as this one (section 1.2.2).
     static let greatestDelta: Int64 = 1 << 31
 
-    /// By name in lower case; of several of one name the first counts (section 4.2.1).
+    /// The arguments by directive name in lower case. If a name occurs more than once, the first occurrence counts
+    /// (section 4.2.1).
     private var directives: [String: [UInt8]] = [:]
 
-    /// - Parameter values: of all the field's lines.
+    /// - Parameter values: the values of all `Cache-Control` field lines.
     init(_ values: [String]) {
         for value in values {
             var rest = Array(value.utf8)[...]
@@ -37,18 +38,19 @@ struct CacheControl {
 
     func contains(_ name: String) -> Bool { directives[name] != nil }
 
-    /// Whether the directive is there without an argument.
+    /// Whether the directive is present without an argument.
     func isBare(_ name: String) -> Bool { directives[name]?.isEmpty ?? false }
 
-    /// A directive's seconds.
+    /// Returns a directive's argument as a number of seconds.
     ///
-    /// - Returns: `nil` where it is absent, `invalid` where it is no number.
+    /// - Returns: `nil` if the directive is absent, `invalid` if its argument is not a number.
     func seconds(_ name: String, invalid: Int64) -> Int64? {
         guard let argument = directives[name] else { return nil }
         return Self.seconds(argument) ?? invalid
     }
 
-    /// A number of seconds, as in `Age` too; one too large is ``greatestDelta``.
+    /// Parses a number of seconds, also that of `Age`. Returns ``greatestDelta`` for a larger one, `nil` for anything
+    /// but digits.
     static func seconds(_ digits: some Collection<UInt8>) -> Int64? {
         guard !digits.isEmpty, digits.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
         return digits.reduce(0) { min($0 * 10 + Int64($1 - 0x30), greatestDelta) }

@@ -1,28 +1,29 @@
 import HTTPTypes
 
-/// What a private cache does for one request (RFC 9111): a value without a clock or a store.
+/// The decisions of a private cache for one request (RFC 9111). It is a value without a clock or a store.
 public struct CacheJudgement: Sendable {
-    /// What to do with a request.
+    /// The action to take for a request.
     public enum Verdict: Sendable, Equatable {
-        /// Answer with what is stored.
+        /// The stored response is used.
         case useStored
-        /// Ask the server with these fields added; a 304 means that the stored one is right, see
-        /// ``CacheJudgement/freshened(_:by:requestedAt:now:)``.
+        /// The server is asked to validate the stored response: these fields are added to the request. A 304 means that
+        /// the stored response is still valid, see ``CacheJudgement/freshened(_:by:requestedAt:now:)``.
         case revalidate(HTTPFields)
-        /// Ask the server as though nothing were stored.
+        /// The request is sent as if nothing were stored.
         case load
-        /// Fail: the request forbids asking, and nothing that it allows is stored.
+        /// The request fails: it forbids contacting the server, and no stored response satisfies it.
         case fail
     }
 
-    /// Of the request; only answers to GET are kept.
+    /// The request's method. Only responses to GET are stored.
     public let method: HTTPRequest.Method
-    /// Those that are sent, with what the engine adds itself: `Authorization`, `Cookie`, `Accept-Encoding`.
+    /// The request's header fields as sent, with those that the engine adds: `Authorization`, `Cookie`,
+    /// `Accept-Encoding`.
     public let fields: HTTPFields
-    /// What the caller wants of the cache.
+    /// The caller's cache policy.
     public let policy: RequestCachePolicy
 
-    /// Judges for one request, by its method and the fields it goes out with.
+    /// Creates the decisions for one request from its method and the header fields it is sent with.
     public init(method: HTTPRequest.Method, fields: HTTPFields, policy: RequestCachePolicy = .useProtocolCachePolicy) {
         self.method = method
         self.fields = fields
@@ -31,11 +32,13 @@ public struct CacheJudgement: Sendable {
 
     // MARK: Before the request
 
+    /// Decides what to do before the request is sent.
+    ///
     /// - Parameters:
-    ///   - stored: what there is for the request's URL.
-    ///   - now: seconds since 1970.
+    ///   - stored: the stored response for the request's URL, if any.
+    ///   - now: the time in seconds since 1970.
     public func verdict(stored: CachedResponse?, now: Int64) -> Verdict {
-        // A part, or an answer to the caller's own condition, is not to be had from here.
+        // Requests for a part, or with conditions of the caller's own, are never served from the cache.
         guard method == .get, !isPartialOrConditional else { return policy == .returnCacheDataDontLoad ? .fail : .load }
         let usable = stored.flatMap { $0.matches(fields) ? $0 : nil }
         switch policy {
@@ -55,13 +58,15 @@ public struct CacheJudgement: Sendable {
         return onlyIfCached ? .fail : revalidation(of: stored)
     }
 
-    /// Whether it may be used without asking (section 4.2, and section 5.2.1 for the request's wishes).
+    /// Whether the stored response may be used without validation (section 4.2; the request's directives: section
+    /// 5.2.1).
     private func isUsable(_ stored: CachedResponse, request: CacheControl, now: Int64) -> Bool {
-        // Pragma counts only for those who do not know Cache-Control (section 5.4).
+        // `Pragma` applies only if the request has no `Cache-Control` (section 5.4).
         let wishes = request.isEmpty ? CacheControl(Self.pragma.map { fields[values: $0] } ?? []) : request
         guard !wishes.contains("no-cache") else { return false }
         let response = CacheControl(stored.head.values(of: "cache-control"))
-        // Also with names of fields in its argument, which would be asked about alone: what is allowed is not required.
+        // With field names as its argument, `no-cache` requires validation of these fields only. Reuse of the rest is
+        // permitted but not required, so the whole response is validated here too.
         guard !response.contains("no-cache") else { return false }
 
         let (age, lifetime) = (stored.age(now: now), stored.lifetime)
@@ -71,13 +76,13 @@ public struct CacheJudgement: Sendable {
         }
         if age < lifetime { return true }
         guard !response.contains("must-revalidate"), request.contains("max-stale") else { return false }
-        // Without an argument, any staleness.
+        // Without an argument, `max-stale` accepts any staleness.
         let tolerated = request.isBare("max-stale") ? .max : request.seconds("max-stale", invalid: 0) ?? 0
         return age - lifetime <= tolerated
     }
 
-    /// Asks by the entity tag, by the date too where there is one (section 4.3.1); without either there is nothing to
-    /// ask by.
+    /// Returns a validation by the ETag, and by the date too if there is one (section 4.3.1). Without either validator
+    /// it returns a plain load.
     private func revalidation(of stored: CachedResponse) -> Verdict {
         var conditions = HTTPFields()
         if let tag = stored.head.value(of: "etag"), Self.isFieldValue(tag) { conditions[.ifNoneMatch] = tag }
@@ -89,13 +94,13 @@ public struct CacheJudgement: Sendable {
 
     // MARK: After the answer
 
-    /// The response as it is to be stored (section 3), or `nil` where it may not be.
+    /// Returns the response in the form to be stored (section 3), or `nil` if it must not be stored.
     ///
     /// - Parameters:
-    ///   - head: the answer's.
-    ///   - body: the answer's, whole and decoded as far as `head` says.
-    ///   - requestedAt: when the request was sent; seconds since 1970.
-    ///   - now: when the answer came; seconds since 1970.
+    ///   - head: the response's head.
+    ///   - body: the complete body, decoded as far as `head` states.
+    ///   - requestedAt: the time the request was sent, in seconds since 1970.
+    ///   - now: the time the response was received, in seconds since 1970.
     public func stored(_ head: ResponseHead, body: [UInt8], requestedAt: Int64, now: Int64) -> CachedResponse? {
         guard mayStore(head), let varying = CachedResponse.varying(of: head, request: fields) else { return nil }
         return CachedResponse(
@@ -103,7 +108,7 @@ public struct CacheJudgement: Sendable {
             varying: varying)
     }
 
-    /// Whether the answer may be stored at all; known from its head, before its body.
+    /// Whether the response may be stored. This is known from its head, before the body is received.
     public func mayStore(_ head: ResponseHead) -> Bool {
         guard method == .get, !isPartialOrConditional, head.status >= 200, head.status != 206, head.status != 304 else {
             return false
@@ -112,16 +117,17 @@ public struct CacheJudgement: Sendable {
         guard !response.contains("no-store"), !CacheControl(fields[values: .cacheControl]).contains("no-store"),
             CachedResponse.varying(of: head, request: fields) != nil
         else { return false }
-        // Of other statuses, what they mean for a cache is not known: only where the server says so. `private` does,
-        // to a private cache.
+        // Caching is not defined here for the other statuses: they are stored only if the server permits it explicitly.
+        // `private` is a permission for a private cache.
         return CachedResponse.heuristicStatuses.contains(head.status)
             || response.contains("max-age") || response.contains("public") || response.contains("private")
             || head.value(of: "expires") != nil
     }
 
-    /// What is stored, as a 304 renews it (sections 3.2 and 4.3.4).
+    /// Returns the stored response as updated by a 304 (sections 3.2 and 4.3.4).
     ///
-    /// - Returns: `nil` where the 304 speaks of another version: what is stored is of no use then, load anew.
+    /// - Returns: `nil` if the 304 is about another version or forbids storing. The stored response is then unusable,
+    ///   and the resource must be loaded again.
     public func freshened(
         _ stored: CachedResponse, by head: ResponseHead, requestedAt: Int64, now: Int64
     ) -> CachedResponse? {
@@ -134,7 +140,7 @@ public struct CacheJudgement: Sendable {
         }
         let kept = Self.connectionFields(of: head).union(Self.describingBody)
         let updated = stored.head.updated(by: head, except: kept)
-        // A Vary that came with the 304 speaks of the request that brought it.
+        // A `Vary` in the 304 applies to the request that the 304 responds to.
         guard let varying = CachedResponse.varying(of: updated, request: fields),
             !CacheControl(updated.values(of: "cache-control")).contains("no-store")
         else { return nil }
@@ -142,7 +148,8 @@ public struct CacheJudgement: Sendable {
             head: updated, body: stored.body, requestedAt: requestedAt, storedAt: now, varying: varying)
     }
 
-    /// Whether what is stored for the request's URL must go, since the request may have changed it (section 4.4).
+    /// Whether the stored response for the request's URL must be removed, because the request may have changed the
+    /// resource (section 4.4).
     public func invalidates(status: Int) -> Bool {
         switch method {
         case .get, .head, .options, .trace: false
@@ -158,12 +165,13 @@ public struct CacheJudgement: Sendable {
         [.range, .ifRange, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince].contains { fields[$0] != nil }
     }
 
-    /// A 304 has no body: what it says of one is not about the stored one (section 3.2).
+    /// Fields that describe a body. A 304 has no body, so its values do not replace the stored ones (section 3.2).
     private static let describingBody: Set<String> = [
         "content-length", "content-encoding", "content-type", "content-range",
     ]
 
-    /// Fields that end with the connection (section 3.1), and those that `Connection` names.
+    /// Returns the names of the fields that apply to one connection only (section 3.1), with those listed in
+    /// `Connection`.
     private static func connectionFields(of head: ResponseHead) -> Set<String> {
         var names: Set<String> = [
             "connection", "keep-alive", "proxy-authenticate", "proxy-authentication-info", "proxy-authorization",
@@ -177,7 +185,7 @@ public struct CacheJudgement: Sendable {
         return names
     }
 
-    /// A tag without the mark of weakness: weak comparison is enough here (RFC 9110, section 8.8.3.2).
+    /// Returns an ETag without its `W/` prefix. Weak comparison is sufficient here (RFC 9110, section 8.8.3.2).
     private static func opaque(_ tag: String) -> Substring.UTF8View {
         let bytes = tag.utf8[...]
         return bytes.starts(with: "W/".utf8) ? bytes.dropFirst(2) : bytes

@@ -1,13 +1,13 @@
-/// What a request may be answered with: the cache, the server, or either.
+/// The permitted source of a response: the cache, the server, or either.
 public enum RequestCachePolicy: Sendable {
-    /// What HTTP says: a fresh response is used, a stale one asked about (RFC 9111).
+    /// The HTTP rules: a fresh stored response is used, a stale one is validated with the server (RFC 9111).
     case useProtocolCachePolicy
-    /// The server alone.
+    /// The server only.
     case reloadIgnoringLocalCacheData
-    /// What is stored, whatever its age; otherwise the server.
+    /// The stored response, whatever its age; without one, the server.
     case returnCacheDataElseLoad
-    /// What is stored, whatever its age; otherwise a failure, without a word to the server.
+    /// The stored response, whatever its age; without one, a failure. The server is not contacted.
     case returnCacheDataDontLoad
-    /// What is stored, once the server has said that it is still right; otherwise the server's answer.
+    /// The stored response, after the server has validated it; otherwise the server's new response.
     case reloadRevalidatingCacheData
 }

@@ -1,12 +1,13 @@
-/// Age and lifetime (RFC 9111, section 4.2), as a private cache reckons: `s-maxage` is not for it.
+/// Age and freshness lifetime (RFC 9111, section 4.2) as a private cache calculates them: `s-maxage` does not apply to
+/// it.
 extension CachedResponse {
-    /// Seconds: the longest lifetime that is guessed where the server names none.
+    /// The longest heuristic lifetime, in seconds, if the server sends no explicit one.
     static let greatestHeuristicLifetime: Int64 = 24 * 3600
-    /// Statuses that may be stored and guessed about without the server's leave (RFC 9110, section 15.1), but for 206:
-    /// parts are not stored.
+    /// Status codes that may be stored with a heuristic lifetime without an explicit permission of the server (RFC
+    /// 9110, section 15.1), except 206: partial responses are not stored.
     static let heuristicStatuses: Set<Int> = [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501]
 
-    /// Seconds since the origin made it or last said that it is right (section 4.2.3).
+    /// Returns the seconds since the origin server generated or last validated the response (section 4.2.3).
     func age(now: Int64) -> Int64 {
         let ageValue = head.value(of: "age").flatMap { CacheControl.seconds($0.utf8) } ?? 0
         let date = head.value(of: "date").flatMap(HTTPDate.parse)
@@ -15,8 +16,8 @@ extension CachedResponse {
         return Self.sum(max(apparent, corrected), Self.distance(from: storedAt, to: now))
     }
 
-    /// Seconds for which it is fresh (section 4.2.1): `max-age`, else `Expires`, else a tenth of its age when it was
-    /// sent, a day at most (section 4.2.2). What cannot be read is a lifetime of none.
+    /// The freshness lifetime in seconds (section 4.2.1): `max-age`, else `Expires`, else a tenth of the time between
+    /// `Last-Modified` and the sending of the response, a day at most (section 4.2.2). An unreadable value counts as 0.
     var lifetime: Int64 {
         let control = CacheControl(head.values(of: "cache-control"))
         if let seconds = control.seconds("max-age", invalid: 0) { return seconds }
@@ -30,7 +31,7 @@ extension CachedResponse {
         return min(Self.distance(from: modified, to: date) / 10, Self.greatestHeuristicLifetime)
     }
 
-    /// From an earlier time to a later, 0 where they are not: clocks differ, and may be set.
+    /// Returns the seconds between two times, 0 if `later` is not later: clocks differ and may be set.
     private static func distance(from earlier: Int64, to later: Int64) -> Int64 {
         let (difference, overflow) = later.subtractingReportingOverflow(earlier)
         if later <= earlier { return 0 }

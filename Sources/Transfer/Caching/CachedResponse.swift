@@ -1,39 +1,39 @@
 import HTTPTypes
 
-/// A response as it was stored.
+/// A stored response.
 public struct CachedResponse: Sendable {
-    /// Without the fields of its one connection; see ``ResponseHead``.
+    /// The head without the fields of its one connection; see ``ResponseHead``.
     public let head: ResponseHead
-    /// Of the answer, whole.
+    /// The complete body.
     public let body: [UInt8]
-    /// When the request for it was sent: seconds since 1970.
+    /// The time the request was sent, in seconds since 1970.
     public let requestedAt: Int64
-    /// When it came, or was last said to be right: seconds since 1970.
+    /// The time the response was received or last validated, in seconds since 1970.
     public let storedAt: Int64
-    /// What its request carried of the fields that it varies with, names in lower case.
+    /// The values, in the original request, of the fields that the response varies with; names in lower case.
     let varying: [VaryingField]
 
-    /// One field of a request; `value` is `nil` where the request had none.
+    /// A header field of a request; `value` is `nil` if the request did not have it.
     struct VaryingField: Sendable, Equatable {
         let name: String
         let value: String?
     }
 
-    /// Bytes of memory, about.
+    /// The approximate memory use in bytes.
     var size: Int {
         let fields = varying.reduce(0) { $0 + $1.name.utf8.count + ($1.value?.utf8.count ?? 0) + 64 }
         return body.count + head.size + fields + 256
     }
 
-    /// Whether a request with these fields may be given it (RFC 9111, section 4.1).
+    /// Whether the response may be used for a request with these fields (RFC 9111, section 4.1).
     func matches(_ fields: HTTPFields) -> Bool {
         varying.allSatisfy { Self.value(of: $0.name, in: fields) == $0.value }
     }
 
-    /// What of the request's fields the response varies with: those that its `Vary` names, and `Authorization` always,
-    /// so that a program which acts for several people never gives one of them another's answer.
+    /// Returns the request's fields that the response varies with: those named by its `Vary`, and always
+    /// `Authorization`. A program that acts for several users thus never gives one of them another's response.
     ///
-    /// - Returns: `nil` where nothing can match, as with `Vary: *`.
+    /// - Returns: `nil` if no request can match, as with `Vary: *`.
     static func varying(of head: ResponseHead, request fields: HTTPFields) -> [VaryingField]? {
         var names: [String] = ["authorization"]
         for value in head.values(of: "vary") {
@@ -47,10 +47,10 @@ public struct CachedResponse: Sendable {
         return names.map { VaryingField(name: $0, value: Self.value(of: $0, in: fields)) }
     }
 
-    /// Names in `Vary`; a response with more is not stored.
+    /// The maximum number of names in `Vary`; a response with more is not stored.
     static let maximumVaryingFields = 32
 
-    /// All lines of a field as one, which says the same (RFC 9110, section 5.3).
+    /// Returns all lines of a field joined into one, which is equivalent (RFC 9110, section 5.3).
     private static func value(of name: String, in fields: HTTPFields) -> String? {
         guard let name = HTTPField.Name(name) else { return nil }
         let values = fields[values: name]

@@ -1,33 +1,34 @@
 import Synchronization
 
-/// Responses in memory, by URL: the one used the longest ago goes first.
+/// An in-memory cache of responses by URL. It evicts the least recently used response first.
 ///
-/// It stores what it is given; ``CacheJudgement`` says what it may be given.
+/// The cache stores whatever it receives; ``CacheJudgement`` decides what may be stored.
 public final class ResponseCache: Sendable {
-    /// Bytes of all responses together.
+    /// The maximum size of all responses together, in bytes.
     public let capacity: Int
-    /// Bytes of one response; a larger one is not kept, since it would drive out too many others.
+    /// The maximum size of one response, in bytes. A larger one is not stored, since it would evict too many others.
     public var maximumResponseSize: Int { capacity / 8 }
 
     private let list: Mutex<RecentList>
 
-    /// - Parameter capacity: bytes, heads and bookkeeping included; 0 keeps nothing.
+    /// - Parameter capacity: the capacity in bytes, heads and bookkeeping included; 0 disables the cache.
     public init(capacity: Int) {
         self.capacity = max(0, capacity)
         list = Mutex(RecentList())
     }
 
-    /// Bytes in use.
+    /// The number of bytes in use.
     public var size: Int { list.withLock { $0.size } }
-    /// Answers that are kept.
+    /// The number of stored responses.
     public var count: Int { list.withLock { $0.count } }
 
-    /// What is stored for a GET of this URL, without its fragment. Counts as a use.
+    /// Returns the stored response to a GET of this URL, which has no fragment. It counts as a use.
     public func response(for url: String) -> CachedResponse? { list.withLock { $0.use(url) } }
 
-    /// Stores a response in place of the one of this URL.
+    /// Stores a response and replaces the one stored for this URL.
     ///
-    /// - Returns: `false` where it is too large; what was there is removed all the same, since it is no longer right.
+    /// - Returns: `false` if the response is too large. The previous response is removed even then, since it is
+    ///   outdated.
     @discardableResult
     public func store(_ response: CachedResponse, for url: String) -> Bool {
         let size = response.size + 2 * url.utf8.count
@@ -41,19 +42,19 @@ public final class ResponseCache: Sendable {
         return isKept
     }
 
-    /// Forgets the answer for `url`, where there is one.
+    /// Removes the response for `url`, if there is one.
     public func remove(for url: String) { list.withLock { $0.remove(url) } }
 
-    /// Forgets every answer.
+    /// Removes all responses.
     public func removeAll() { list.withLock { $0 = RecentList() } }
 }
 
-/// Responses from the one used last to the one used the longest ago: a doubly linked list in an array, so that every
-/// step takes the same time however many there are.
+/// The responses ordered by their last use, newest first. It is a doubly linked list in an array: each operation takes
+/// constant time whatever the number of responses.
 private struct RecentList {
     private struct Node {
         var url: String
-        /// `nil`: the place is free.
+        /// `nil` in a free slot.
         var response: CachedResponse?
         var size: Int
         var newer: Int?

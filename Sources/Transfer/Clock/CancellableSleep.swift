@@ -1,10 +1,10 @@
 @preconcurrency import Dispatch
 import Synchronization
 
-/// A sleep that leaves nothing behind once it is cancelled.
+/// A sleep that releases its resources when it is cancelled.
 ///
-/// `Task.sleep` keeps its job, some hundred bytes and a timer, until the time that it was to end at, cancelled or not:
-/// whoever puts off a sleep of a day once a second would have a day's worth of them.
+/// `Task.sleep` keeps its job, about a hundred bytes and a timer, until its deadline even if it is cancelled. A caller
+/// that cancelled and restarted a sleep of a day once a second would accumulate a day's worth of them.
 package final class CancellableSleep: Sendable {
     private enum State {
         case ready
@@ -16,7 +16,7 @@ package final class CancellableSleep: Sendable {
 
     private let state = Mutex(State.ready)
 
-    /// Returns after so many milliseconds, or when the Swift task is cancelled.
+    /// Returns after the given number of milliseconds, or when the Swift task is cancelled.
     package static func sleep(_ milliseconds: Int64) async {
         let sleep = CancellableSleep()
         await withTaskCancellationHandler {

@@ -2,10 +2,11 @@ import CLinux
 @preconcurrency import Dispatch
 import Glibc
 
-/// Hears from the kernel when someone sets the clock, and costs nothing until then (timerfd_create(2),
-/// `TFD_TIMER_CANCEL_ON_SET`).
+/// Notifications by the kernel that the wall clock was set (timerfd_create(2), `TFD_TIMER_CANCEL_ON_SET`). They use no
+/// CPU time until then.
 package enum ClockSettings {
-    /// A stream that ends at once where the kernel cannot be asked.
+    /// Returns a stream with one element for each change of the clock. It ends at once if the kernel offers no such
+    /// notification.
     package static func stream() -> AsyncStream<Void> {
         AsyncStream { continuation in
             let descriptor = linux_clock_watch()
@@ -17,11 +18,11 @@ package enum ClockSettings {
                 guard count < 0, errno == ECANCELED else { return }
                 continuation.yield()
                 while linux_clock_watch_arm(descriptor) != 0 {
-                    // ECANCELED: it was set once more meanwhile.
+                    // ECANCELED: the clock was set again in the meantime.
                     guard errno == ECANCELED else { return continuation.finish() }
                 }
             }
-            source.setCancelHandler { _ = close(descriptor) }  // nothing was written to it
+            source.setCancelHandler { _ = close(descriptor) }  // nothing was written to the descriptor
             continuation.onTermination = { _ in source.cancel() }
             source.activate()
         }

@@ -1,14 +1,15 @@
-/// One JSON object as the body (RFC 8259), UTF-8.
+/// An encoding of the parameters as one JSON object in the body (RFC 8259), in UTF-8.
 public struct JSONEncoding: ParameterEncoding {
-    /// The type of the body, unless the request names another.
+    /// The body's `Content-Type`, unless the request sets its own.
     public static let contentType = "application/json"
 
-    /// Whether equal parameters make equal bytes: without it, the order of names is another in each process.
+    /// Whether names are sorted, so that equal parameters give equal bytes. Otherwise their order differs between
+    /// processes.
     public var sortsKeys: Bool
-    /// Whether each value has a line of its own, two spaces further in for each level.
+    /// Whether each value is on its own line, indented by two spaces for each level.
     public var isPretty: Bool
 
-    /// Names in the order of their bytes, on one line, unless said otherwise.
+    /// Creates an encoding; by default names are sorted (`String` order), and the object is on one line.
     public init(sortsKeys: Bool = true, isPretty: Bool = false) {
         self.sortsKeys = sortsKeys
         self.isPretty = isPretty
@@ -68,7 +69,7 @@ public struct JSONEncoding: ParameterEncoding {
         body += repeatElement(0x20, count: 2 * depth)
     }
 
-    /// Escapes what a string must not hold as it is: quotation marks, backslashes and controls (RFC 8259, section 7).
+    /// Appends a JSON string. Escapes quotation marks, backslashes and control characters (RFC 8259, section 7).
     private func append(_ text: String, to body: inout [UInt8]) {
         let digits = Array("0123456789abcdef".utf8)
         body.append(UInt8(ascii: "\""))

@@ -1,20 +1,22 @@
 import HTTPTypes
 
-/// Puts parameters into a request: into its URL or into a body.
+/// An encoding of parameters into a request, either into its URL or into a body.
 public protocol ParameterEncoding: Sendable {
-    /// - Throws: ``TransferError/Code/invalidRequest`` for what the encoding has no form for, as a number that is not
-    ///   finite or levels beyond ``ParameterValue/maximumDepth``.
+    /// Returns the request with the parameters encoded into it.
+    ///
+    /// - Throws: ``TransferError/Code/invalidRequest`` for values that the encoding cannot represent, such as a number
+    ///   that is not finite or a nesting deeper than ``ParameterValue/maximumDepth``.
     func encode(_ request: TransferRequest, with parameters: Parameters) throws(TransferError) -> EncodedRequest
 }
 
-/// A request with its parameters in it.
+/// A request that contains its parameters.
 public struct EncodedRequest: Sendable {
-    /// With a `Content-Type` if there is a body; one that it had before stands.
+    /// The request. If there is a body, it has a `Content-Type`; one that was already set is kept.
     public var request: TransferRequest
-    /// `nil`: the parameters are in the URL.
+    /// The body; `nil` if the parameters are in the URL.
     public var body: [UInt8]?
 
-    /// What an encoding makes; without a body where the parameters went into the URL.
+    /// Creates the result of an encoding; `body` is `nil` if the parameters are in the URL.
     public init(request: TransferRequest, body: [UInt8]? = nil) {
         self.request = request
         self.body = body

@@ -1,25 +1,25 @@
-/// A value to send with a request, as a form's field or in JSON.
+/// A parameter value to send with a request, as a form field or in JSON.
 public enum ParameterValue: Sendable, Equatable {
-    /// Text; JSON has it as a string.
+    /// Text; a string in JSON.
     case string(String)
-    /// A whole number.
+    /// An integer.
     case int(Int)
-    /// Finite, or it cannot be sent.
+    /// A floating-point number. It must be finite to be sent.
     case double(Double)
-    /// As ``URLEncoding/BoolEncoding`` says, in JSON `true` or `false`.
+    /// A Boolean, in a form as ``URLEncoding/BoolEncoding`` defines, in JSON `true` or `false`.
     case bool(Bool)
-    /// As ``URLEncoding/ArrayEncoding`` says.
+    /// An array, in a form as ``URLEncoding/ArrayEncoding`` defines.
     case array([ParameterValue])
-    /// Members by name.
+    /// A dictionary of members by name.
     case dictionary([String: ParameterValue])
-    /// In a URL an empty value.
+    /// A null; in a URL an empty value.
     case null
 
-    /// How many arrays and dictionaries may lie within each other; deeper ones are an error.
+    /// The maximum nesting depth of arrays and dictionaries; a deeper nesting is an error.
     public static let maximumDepth = 128
 }
 
-/// Values by name.
+/// Parameter values by name.
 public typealias Parameters = [String: ParameterValue]
 
 extension ParameterValue: ExpressibleByStringLiteral, ExpressibleByStringInterpolation {
@@ -43,7 +43,7 @@ extension ParameterValue: ExpressibleByArrayLiteral {
 }
 
 extension ParameterValue: ExpressibleByDictionaryLiteral {
-    /// Of a name that comes twice, the last value counts.
+    /// Creates a dictionary; for a repeated name, the last value is used.
     public init(dictionaryLiteral elements: (String, ParameterValue)...) {
         self = .dictionary(Dictionary(elements) { $1 })
     }
@@ -54,7 +54,8 @@ extension ParameterValue: ExpressibleByNilLiteral {
 }
 
 extension ParameterValue {
-    /// The shortest digits that read back as the same number, which JSON takes too (RFC 8259, section 6).
+    /// Returns the shortest decimal form that parses back to the same number; it is valid in JSON too (RFC 8259,
+    /// section 6).
     static func digits(of value: Double, named name: String) throws(TransferError) -> String {
         guard value.isFinite else {
             throw TransferError(.invalidRequest, "the parameter \(name.debugDescription) is not a finite number")

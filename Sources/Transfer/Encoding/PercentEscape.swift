@@ -1,8 +1,8 @@
 /// Percent-encoding of UTF-8 (RFC 3986, section 2.1).
 struct PercentEscape {
-    /// Nothing but letters, digits and `-._~` is left alone (RFC 3986, section 2.3).
+    /// An escape of everything but the unreserved characters: letters, digits and `-._~` (RFC 3986, section 2.3).
     static let unreserved = PercentEscape(spared: [])
-    /// `/` and `?` may stand in a query (RFC 3986, section 3.4).
+    /// An escape that also leaves `/` and `?` unchanged, which are allowed in a query (RFC 3986, section 3.4).
     static let query = PercentEscape(spared: [UInt8(ascii: "/"), UInt8(ascii: "?")])
 
     private let spared: [UInt8]

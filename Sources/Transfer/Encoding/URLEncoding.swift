@@ -1,22 +1,22 @@
 import HTTPTypes
 
-/// `name=value` pairs as HTML forms send them, joined by `&` and sorted by name.
+/// An encoding as `name=value` pairs in the format of HTML forms, joined by `&` and sorted by name.
 ///
-/// Everything but letters, digits and `-._~` is percent-encoded, brackets too; a space becomes `%20`, and in a query
-/// `/` and `?` stand as they are (RFC 3986, section 3.4). What lies in a dictionary is named `name[key]`. A null is
-/// an empty value; an empty array or dictionary leaves nothing.
+/// Everything but letters, digits and `-._~` is percent-encoded, including brackets. A space becomes `%20`. In a query,
+/// `/` and `?` are not encoded (RFC 3986, section 3.4). A member of a dictionary is named `name[key]`. A null becomes
+/// an empty value. An empty array or dictionary produces no pair.
 public struct URLEncoding: ParameterEncoding {
-    /// Where the pairs go.
+    /// The place of the pairs in the request.
     public enum Destination: Sendable {
-        /// Into the query for GET, HEAD and DELETE, into the body for every other method.
+        /// The query for GET, HEAD and DELETE, the body for every other method.
         case methodDependent
-        /// Into the URL's query, after what it has.
+        /// The URL's query, appended to an existing one.
         case queryString
-        /// Into the body, whatever the method.
+        /// The body, whatever the method.
         case httpBody
     }
 
-    /// How the elements of an array are named.
+    /// The naming of array elements.
     public enum ArrayEncoding: Sendable {
         /// `a[]=1&a[]=2`
         case brackets
@@ -26,7 +26,7 @@ public struct URLEncoding: ParameterEncoding {
         case indexInBrackets
     }
 
-    /// How truth is written.
+    /// The representation of Booleans.
     public enum BoolEncoding: Sendable {
         /// `1` and `0`.
         case numeric
@@ -34,17 +34,17 @@ public struct URLEncoding: ParameterEncoding {
         case literal
     }
 
-    /// The type of a body, unless the request names another.
+    /// The body's `Content-Type`, unless the request sets its own.
     public static let contentType = "application/x-www-form-urlencoded; charset=utf-8"
 
-    /// Where the pairs go.
+    /// The place of the pairs in the request.
     public var destination: Destination
-    /// How the elements of an array are named.
+    /// The naming of array elements.
     public var arrayEncoding: ArrayEncoding
-    /// How truth is written.
+    /// The representation of Booleans.
     public var boolEncoding: BoolEncoding
 
-    /// By method, with brackets and numbers for truth, unless said otherwise.
+    /// Creates an encoding. By default the method decides the place, arrays use brackets and Booleans are numbers.
     public init(
         destination: Destination = .methodDependent, arrayEncoding: ArrayEncoding = .brackets,
         boolEncoding: BoolEncoding = .numeric
@@ -111,7 +111,7 @@ public struct URLEncoding: ParameterEncoding {
         pairs.append(escape.escape(name) + "=" + escape.escape(text))
     }
 
-    /// Behind the query that there is, before the fragment (RFC 3986, section 3).
+    /// Inserts the pairs after an existing query and before the fragment (RFC 3986, section 3).
     private static func append(_ pairs: String, toQueryOf url: String) -> String {
         let bytes = Array(url.utf8)
         let end = bytes.firstIndex(of: UInt8(ascii: "#")) ?? bytes.endIndex

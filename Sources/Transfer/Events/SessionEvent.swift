@@ -1,19 +1,19 @@
 import Synchronization
 
-/// What becomes of a session's requests, as one stream with one subject for each event.
+/// An event of one of a session's requests; the session publishes all of them in one stream.
 public enum SessionEvent: Sendable {
-    /// The request was started.
+    /// The request was started or resumed.
     case didResume(Request)
-    /// The request was told to stand still.
+    /// A suspension of the request was requested.
     case didSuspend(Request)
-    /// The request was told to end; ``didComplete(_:_:)`` follows, unless it had ended already.
+    /// A cancellation was requested. ``didComplete(_:_:)`` follows unless the request had already completed.
     case didCancel(Request)
-    /// An attempt failed, and another begins.
+    /// An attempt failed, and another one starts.
     case willRetry(Request, TransferError)
-    /// Its handlers are about to run.
+    /// The request completed; its completion handlers run next.
     case didComplete(Request, TransferError?)
 
-    /// Whom the event concerns.
+    /// The request that the event concerns.
     public var request: Request {
         switch self {
         case .didResume(let request), .didSuspend(let request), .didCancel(let request), .willRetry(let request, _),
@@ -23,11 +23,12 @@ public enum SessionEvent: Sendable {
     }
 }
 
-/// Hands a session's events to whoever listens: `for await event in session.events { … }`.
+/// A publisher of a session's events to any number of listeners: `for await event in session.events { … }`.
 ///
-/// Costs nothing while nobody does. A listener that falls ``EventMonitor/capacity`` events behind loses the oldest.
+/// It costs nothing while there is no listener. A listener that is ``EventMonitor/capacity`` events behind loses the
+/// oldest.
 public final class EventMonitor: Sendable {
-    /// Events that are kept for a listener that is slower than they come.
+    /// The maximum number of events buffered for a slow listener.
     public static let capacity = 4096
 
     private struct State {
@@ -48,7 +49,7 @@ public final class EventMonitor: Sendable {
         for listener in listeners { listener.yield(event) }
     }
 
-    /// From this moment on, until the sequence is let go of or the session is at its end.
+    /// Returns a stream of the events from now on. It ends when the sequence is released or the session ends.
     public func stream() -> AsyncStream<SessionEvent> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: SessionEvent.self, bufferingPolicy: .bufferingNewest(Self.capacity))
@@ -74,7 +75,7 @@ public final class EventMonitor: Sendable {
         }
     }
 
-    /// Nothing more happens.
+    /// Ends all streams; no event follows.
     func finish() {
         let listeners = state.withLock { state in
             state.isFinished = true

@@ -1,9 +1,9 @@
 import CLinux
 import Glibc
 
-/// A POSIX access control list (acl(5)), in the form that the kernel keeps in an extended attribute.
+/// A POSIX access control list (acl(5)) in the format of the kernel's extended attribute.
 package struct AccessControlList: Sendable, Equatable {
-    /// What an entry is about.
+    /// The kind of subject that an entry applies to.
     package enum Tag: UInt16, Sendable {
         case owner = 0x01
         case user = 0x02
@@ -15,9 +15,9 @@ package struct AccessControlList: Sendable, Equatable {
 
     package struct Entry: Sendable, Equatable {
         package var tag: Tag
-        /// Read 4, write 2, execute 1.
+        /// The permission bits: read 4, write 2, execute 1.
         package var permissions: UInt16
-        /// The uid or gid of ``Tag/user`` and ``Tag/group``; `UInt32.max` with the others.
+        /// The uid or gid of ``Tag/user`` and ``Tag/group``; `UInt32.max` for the other tags.
         package var id: UInt32
 
         package init(_ tag: Tag, _ permissions: UInt16, id: UInt32 = .max) {
@@ -31,7 +31,7 @@ package struct AccessControlList: Sendable, Equatable {
 
     package init(_ entries: [Entry]) { self.entries = entries }
 
-    /// What a mode alone says.
+    /// Creates the list that is equivalent to a file mode.
     package init(mode: mode_t) {
         entries = [
             Entry(.owner, UInt16(mode >> 6 & 7)), Entry(.owningGroup, UInt16(mode >> 3 & 7)),
@@ -39,7 +39,7 @@ package struct AccessControlList: Sendable, Equatable {
         ]
     }
 
-    /// The list with these permissions of `user` added.
+    /// Returns the list with these permissions added for `user`.
     package func granting(_ permissions: UInt16, to user: UInt32) -> AccessControlList {
         var list = self
         if let index = list.entries.firstIndex(where: { $0.tag == .user && $0.id == user }) {
@@ -53,29 +53,31 @@ package struct AccessControlList: Sendable, Equatable {
             let group = list.entries.first { $0.tag == .owningGroup }?.permissions ?? 0
             list.entries.append(Entry(.mask, group | permissions))
         }
-        // The kernel takes them in this order alone (posix_acl_valid).
+        // The kernel accepts the entries in this order only (posix_acl_valid).
         list.entries.sort { ($0.tag.rawValue, $0.id) < ($1.tag.rawValue, $1.id) }
         return list
     }
 
-    /// The list with nothing beyond `permissions` in any entry.
+    /// Returns the list with each entry restricted to `permissions`.
     func limited(to permissions: UInt16) -> AccessControlList {
         AccessControlList(entries.map { Entry($0.tag, $0.permissions & permissions, id: $0.id) })
     }
 
-    /// Which of a file's two lists is meant.
+    /// The kind of list; a file can have both.
     package enum Kind: String, Sendable {
-        /// Who may use it.
+        /// The list that controls access to the file.
         case access = "system.posix_acl_access"
-        /// What files that are made in it begin with.
+        /// The initial list of files created in the directory.
         case defaults = "system.posix_acl_default"
     }
 
     private static let version: UInt32 = 2
-    /// Bytes; the kernel keeps no longer attribute (xattr(7)).
+    /// The maximum length of an extended attribute in bytes, set by the kernel (xattr(7)).
     private static let longest = 65_536
 
-    /// - Parameter bytes: little-endian, the version in front (`linux/posix_acl_xattr.h`).
+    /// Parses the extended attribute; `nil` if its form is unknown.
+    ///
+    /// - Parameter bytes: little-endian, beginning with the version (`linux/posix_acl_xattr.h`).
     init?(bytes: UnsafeRawBufferPointer) {
         guard bytes.count >= 4, (bytes.count - 4) % 8 == 0,
             UInt32(littleEndian: bytes.loadUnaligned(as: UInt32.self)) == Self.version
@@ -99,9 +101,9 @@ package struct AccessControlList: Sendable, Equatable {
         }
     }
 
-    /// The list of what a descriptor leads to, also of one that was opened with `O_PATH`.
+    /// Reads the list of a descriptor's file. The descriptor may have been opened with `O_PATH`.
     ///
-    /// - Returns: `nil` where it has none, or the file system has no such lists.
+    /// - Returns: `nil` if the file has no list, or the file system does not support them.
     package static func read(
         _ kind: Kind, of descriptor: Int32
     ) throws(TransferError) -> AccessControlList? {
@@ -124,12 +126,14 @@ package struct AccessControlList: Sendable, Equatable {
         return list
     }
 
-    /// Whether the file system of what a descriptor leads to has such lists.
+    /// Whether the descriptor's file system supports access control lists.
     static func areKnown(to descriptor: Int32) -> Bool {
         linux_getxattr("/proc/self/fd/\(descriptor)", Kind.access.rawValue, nil, 0) >= 0 || errno != ENOTSUP
     }
 
-    /// - Returns: `false` where the file system has no such lists.
+    /// Sets the list on a descriptor's file.
+    ///
+    /// - Returns: `false` if the file system does not support such lists.
     package func write(_ kind: Kind, to descriptor: Int32) throws(TransferError) -> Bool {
         let bytes = bytes
         if linux_setxattr("/proc/self/fd/\(descriptor)", kind.rawValue, bytes, bytes.count) == 0 { return true }
@@ -137,7 +141,7 @@ package struct AccessControlList: Sendable, Equatable {
         throw .file(errno, doing: "set an access control list")
     }
 
-    /// As the bits of a mode: the class of the group is the mask, where there is one.
+    /// The mode bits that correspond to the list. The group bits are those of the mask, if there is one.
     package var mode: mode_t {
         func bits(_ tag: Tag) -> mode_t? { entries.first { $0.tag == tag }.map { mode_t($0.permissions) & 7 } }
         let group = bits(.mask) ?? bits(.owningGroup) ?? 0

@@ -1,12 +1,12 @@
-/// A file system that was taken off its place while downloads went to a directory of it.
+/// A file system that was unmounted while downloads wrote to a directory on it.
 public struct DetachedVolume: Error, Equatable {
-    /// Of the directory.
+    /// The path of the directory.
     public let path: String
     private let fileSystem: UInt64
-    /// What there was at the path then, or the nearest to it that there was.
+    /// The inode found at the path at that time, or at its nearest existing ancestor.
     private let beneath: Inode?
 
-    /// That of the directory at `path`, if that was on `mount` and `mount` is no longer there.
+    /// Creates the value for the directory at `path`, if it was on `mount` and `mount` is no longer attached.
     public init?(at path: String, on mount: Mount) {
         guard !mount.isAttached else { return nil }
         self.path = path
@@ -14,10 +14,10 @@ public struct DetachedVolume: Error, Equatable {
         beneath = Inode.nearest(to: path)
     }
 
-    /// Whether the path still leads to what lies beneath: nothing of the downloads' is to land there.
+    /// Whether the path still leads to the directory beneath the mount point. Downloads must not be written there.
     public var isGone: Bool {
         let found = Inode.nearest(to: path)
-        // A bind mount and what it is taken off from may be of one file system.
+        // A bind mount and the directory beneath it can be on the same file system; then the inodes are compared.
         return beneath?.device == fileSystem ? found == beneath : found?.device == beneath?.device
     }
 }

@@ -1,27 +1,28 @@
 import CLinux
 import Glibc
 
-/// Directories that are made for what is to lie in them. That this process's user made one, an extended attribute of it
-/// says.
+/// Directories created for downloads. An extended attribute marks a directory that this process's user created.
 extension Directory {
-    /// The attribute's name. Only a process with `CAP_SYS_ADMIN` can set or see it (xattr(7)): nobody whom group or list
-    /// lets write there.
+    /// The attribute's name. Only a process with `CAP_SYS_ADMIN` can set or read it (xattr(7)). A user who has write
+    /// access through a group or an access control list cannot.
     fileprivate static let madeMark = "trusted.dld.made"
 
-    /// Makes directories beneath this one, each in the one before, and marks them as made.
+    /// Creates directories beneath this one, each nested in the previous one, and marks them as created by this
+    /// process.
     ///
-    /// Nothing is made in a directory that somebody else put there meanwhile.
+    /// The chain stops at a directory that another process created in the meantime; nothing is created inside it.
     ///
-    /// - Returns: the last, or this one without names; `nil` where somebody made one of them in the same moment.
+    /// - Returns: the last directory, or this one if there are no names; `nil` if another process created one of them
+    ///   at the same time.
     package func make(_ names: [String]) throws(TransferError) -> Directory? {
         let made = try chain(of: names, marked: true)
         return made.isWhole ? made.last : nil
     }
 
-    /// Makes what is missing of a chain of directories beneath this one, and opens each.
+    /// Creates the missing directories of a chain beneath this one, and opens each.
     ///
-    /// - Parameter isMarked: each is marked as made, and one that is there already ends the chain.
-    /// - Returns: the last directory of the chain, and whether it ended with the last name.
+    /// - Parameter isMarked: whether each directory is marked as created. In this case an existing one ends the chain.
+    /// - Returns: the last directory of the chain, and whether the chain is complete.
     func chain(of names: [String], marked isMarked: Bool) throws(TransferError) -> (last: Directory, isWhole: Bool) {
         var last = self
         var isWhole = true
@@ -43,38 +44,39 @@ extension Directory {
             last = try Directory(descriptor: child, path: path)
             if isMarked { try last.noteMade(since: begun) }
         }
-        // The new entries must outlive a power cut as surely as the file that will lie in the last of them. All of them
-        // are made first: the first of these calls mostly brings the others' to the disk too.
+        // The new entries must survive a power failure as reliably as the file in the last directory. All directories
+        // are created before the first fsync, since that usually writes the other entries to the disk too.
         for directory in changed { try directory.synchronize() }
         return (last, isWhole)
     }
 
-    /// Nanoseconds since 1970, of the clock that file systems go by.
+    /// Returns the time in nanoseconds since 1970, from the clock that file systems use.
     private static func moment() throws(TransferError) -> Int64 {
         var now = timespec()
         guard clock_gettime(CLOCK_REALTIME_COARSE, &now) == 0 else { throw .file(errno, doing: "read the clock") }
         return Int64(now.tv_sec) &* 1_000_000_000 &+ Int64(now.tv_nsec)
     }
 
-    /// Notes that this process made it.
+    /// Marks the directory as created by this process.
     ///
-    /// Whoever may rename what lies beside it could have put another one of this user's in its place. That one is older,
-    /// and nobody can set when a directory was made. Where the file system does not tell, or keeps no marks, nothing is
-    /// noted.
+    /// A user who may rename its siblings could have put another directory of this process's user in its place. That
+    /// one is older, and the creation time of a directory cannot be set. Without creation times nothing is marked. An
+    /// error in setting the mark is ignored, as on a file system without such attributes.
     ///
-    /// - Parameter moment: nanoseconds since 1970, before it was made.
+    /// - Parameter moment: a time before the creation, in nanoseconds since 1970.
+    /// - Throws: `pathNotAllowed` if the directory was exchanged.
     private func noteMade(since moment: Int64) throws(TransferError) {
         let birth = linux_birth(descriptor.raw)
         guard birth >= 0 else { return }
         guard birth >= moment, isOwned(by: [geteuid()]) else {
             throw TransferError(.pathNotAllowed, "\(path) was exchanged for another directory while it was made")
         }
-        _ = linux_fsetxattr(descriptor.raw, Self.madeMark, "1", 1)  // see above
+        _ = linux_fsetxattr(descriptor.raw, Self.madeMark, "1", 1)  // errors are ignored, see above
     }
 }
 
 extension Directory.Step {
-    /// Whether this process's user made it for what was to lie in it.
+    /// Whether this process's user created the directory for downloads.
     package var isMade: Bool {
         var value: UInt8 = 0
         return linux_fgetxattr(descriptor.raw, Directory.madeMark, &value, 1) == 1
