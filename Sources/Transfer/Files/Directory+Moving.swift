@@ -4,12 +4,12 @@ import Glibc
 extension Directory {
     /// Moves the entry `name` to another directory of the same file system, under the same name.
     ///
-    /// It may come back with a power cut until both directories were synchronized.
+    /// The move may be undone by a power failure until both directories have been synced.
     ///
-    /// - Parameter replaces: what has the name there makes way.
-    /// - Returns: `false` where there is no such entry here.
-    /// - Throws: where it cannot move; ``TransferError/systemError`` is `EXDEV` where the other directory is on another
-    ///   file system, and `EEXIST` where the name is taken there.
+    /// - Parameter replaces: whether an existing entry of that name in the other directory is replaced.
+    /// - Returns: `false` if there is no such entry here.
+    /// - Throws: if the entry cannot be moved. ``TransferError/systemError`` is `EXDEV` if the other directory is on
+    ///   another file system, and `EEXIST` if the name is taken there.
     package func move(_ name: String, to other: Directory, replaces: Bool) throws(TransferError) -> Bool {
         let error = rename(name, to: other, replaces: replaces)
         switch error {
@@ -25,7 +25,8 @@ extension Directory {
         if !replaces {
             if linux_rename_noreplace(from, name, to, name) == 0 { return 0 }
             guard errno == EINVAL || errno == ENOSYS else { return errno }
-            // Some file systems cannot; no one else makes names of this kind there.
+            // Some file systems do not support renaming without replacing. A check beforehand is sufficient, since no
+            // other process creates such names there.
             if other.contains(name) { return EEXIST }
         }
         return renameat(from, name, to, name) == 0 ? 0 : errno

@@ -1,12 +1,12 @@
 import Glibc
 
-/// What a directory is asked for that may hold parts which nobody goes on with.
+/// Queries on a directory that may contain abandoned part files.
 extension Directory {
-    /// What can be told of a part without its task.
+    /// The facts about a part file that are known without its task.
     package struct PartTraces: Sendable, Equatable {
-        /// As it stands on the part; `nil` where nothing does, as on a file system without extended attributes.
+        /// The owner recorded on the part; `nil` if there is none, as on a file system without extended attributes.
         package var owner: String?
-        /// When it was last written to, in milliseconds since 1970.
+        /// The time of the last write, in milliseconds since 1970.
         package var changed: Int64
 
         package init(owner: String?, changed: Int64) {
@@ -15,15 +15,18 @@ extension Directory {
         }
     }
 
-    /// The names of entries that begin and end so, in no order; the directory is read as it is, however many it has.
+    /// Returns the names of the entries with this prefix and suffix, in no particular order. The directory is read
+    /// entry by entry, whatever its size.
     ///
-    /// - Parameter limit: names at most.
+    /// - Parameter limit: the maximum number of names returned.
     package func names(beginning: String, ending: String, limit: Int) throws(TransferError) -> [String] {
         let (beginning, ending) = (Array(beginning.utf8), Array(ending.utf8))
         return try names(atMost: limit) { $0.starts(with: beginning) && $0.suffix(ending.count).elementsEqual(ending) }
     }
 
-    /// - Returns: `nil` where `name` is no regular file, a link among others, or cannot be read.
+    /// Returns the facts about a part file.
+    ///
+    /// - Returns: `nil` if `name` is not a regular file (a symbolic link included), or cannot be opened.
     package func traces(ofPart name: String) -> PartTraces? {
         guard let (descriptor, status) = open(reading: name), status.st_mode & S_IFMT == S_IFREG else { return nil }
         let changed = Int64(status.st_mtim.tv_sec).multipliedReportingOverflow(by: 1_000)
@@ -32,9 +35,9 @@ extension Directory {
             changed: changed.overflow ? 0 : changed.partialValue &+ Int64(status.st_mtim.tv_nsec) / 1_000_000)
     }
 
-    /// Removes a part that bears the mark of `owner` or none.
+    /// Removes a part file that is marked with `owner` or has no mark.
     ///
-    /// - Returns: whether there was one.
+    /// - Returns: whether there was such a part file.
     package func removePart(_ name: String, of owner: String) throws(TransferError) -> Bool {
         guard let traces = traces(ofPart: name), (traces.owner ?? owner) == owner else { return false }
         return try removePart(name)

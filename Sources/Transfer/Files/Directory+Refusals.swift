@@ -1,12 +1,12 @@
 import CLinux
 import Glibc
 
-/// Why the system does not let an entry be changed, in words that say what helps.
+/// Error messages that explain why an entry cannot be changed, and what resolves it.
 extension Directory {
-    /// A failed call on the directory's entries.
+    /// Returns the error for a failed system call on the directory's entries.
     ///
     /// - Parameters:
-    ///   - doing: as of ``TransferError/file(_:doing:)``.
+    ///   - doing: as in ``TransferError/file(_:doing:)``.
     ///   - names: the entries that were to be changed.
     func refusal(_ error: Int32, doing: String, of names: String...) -> TransferError {
         var failure = TransferError.file(error, doing: doing)
@@ -15,7 +15,8 @@ extension Directory {
         return failure
     }
 
-    /// What keeps even root from changing the entries or the directory; `nil` where no flag does.
+    /// Returns the reason that prevents even root from changing the entries or the directory; `nil` if no inode flag
+    /// does.
     private func lock(of names: [String]) -> String? {
         for name in names + [""] {
             let place = name.isEmpty ? path : path(of: name)
@@ -30,8 +31,8 @@ extension Directory {
 }
 
 extension TransferError {
-    /// A failed call that was to make a name: what a file system says of a name that it cannot have is no fault of its
-    /// own, and the same would happen again.
+    /// Returns the error for a failed call that was to create a name. A name that the file system does not support
+    /// (`EINVAL`) is not a fault of the file system, and a retry would fail again.
     static func naming(_ error: Int32, doing: String) -> TransferError {
         var failure = file(error, doing: doing)
         if error == EINVAL {

@@ -1,36 +1,36 @@
 import CLinux
 import Glibc
 
-/// Who may do what in a directory.
+/// Ownership and access rights of a directory.
 extension Directory {
     package func isOwned(by users: [UInt32]) -> Bool {
         (try? descriptor.status()).map { users.contains($0.st_uid) } ?? false
     }
 
-    /// Whether nobody but `users` may make, remove and rename entries in it, as far as owner and mode tell.
+    /// Whether only `users` may create, remove and rename entries in the directory, according to its owner and mode.
     package func isOpenToNoneBut(_ users: [UInt32]) -> Bool {
         guard let status = try? descriptor.status() else { return false }
         return users.contains(status.st_uid) && status.st_mode & 0o022 == 0
     }
 
-    /// A directory on the way from another one up to a root.
+    /// A directory on the path from another directory up to a root.
     package struct Step {
         let descriptor: FileDescriptorOwner
         package let inode: Inode
         package let status: stat
 
-        /// Whether the kernel would let the user do this with the directory.
+        /// Whether the kernel would grant the user this access to the directory.
         package func may(_ access: UserIdentity.Access, _ user: UserIdentity) -> Bool {
             user.may(access, descriptor: descriptor.raw, status)
         }
     }
 
-    /// No path has more components.
+    /// An upper bound of the number of components of a path.
     private static let deepest = 2048
 
-    /// This directory and those that hold it, by descriptor, up to `root`, which comes last.
+    /// Returns this directory and its ancestors, walked by descriptor up to `root`, which is the last element.
     ///
-    /// - Throws: `pathNotAllowed` where `root` does not hold it any more.
+    /// - Throws: `pathNotAllowed` if this directory is no longer beneath `root`.
     package func steps(upTo root: Inode) throws(TransferError) -> [Step] {
         var steps = [Step(descriptor: descriptor, inode: inode, status: try descriptor.status())]
         while let last = steps.last, last.inode != root {
@@ -47,11 +47,11 @@ extension Directory {
         return steps
     }
 
-    /// Makes the directory `name` for `user`: beside this process's own user she alone may read and change it and what
-    /// will lie in it. One that is there already becomes so; one of her own stays as it is.
+    /// Creates the directory `name` for `user`. Besides this process's own user, only `user` may read and change it and
+    /// its future content. An existing directory is given the same rights; one that `user` owns stays unchanged.
     ///
-    /// - Returns: `false` where the file system has no access control lists: then only what its mode says holds.
-    /// - Throws: `pathNotAllowed` where something else has the name.
+    /// - Returns: `false` if the file system does not support access control lists. Only the mode applies then.
+    /// - Throws: `pathNotAllowed` if the name is taken by something else.
     package func makePrivate(_ name: String, for user: UInt32) throws(TransferError) -> Bool {
         let path = path(of: name)
         if mkdirat(descriptor.raw, name, 0o700) == 0 {
@@ -73,7 +73,7 @@ extension Directory {
         ])
         for kind in [AccessControlList.Kind.defaults, .access] where try AccessControlList.read(kind, of: raw) != list {
             guard try !list.write(kind, to: raw) else { continue }
-            // She is to read at least what everyone may read whom the umask lets.
+            // The user must at least be able to read whatever the umask lets everyone read.
             guard fchmod(raw, 0o777 & ~ProcessFile.umask()) == 0 else {
                 throw .file(errno, doing: "open the directory \(path) to its user")
             }
@@ -82,15 +82,16 @@ extension Directory {
         return true
     }
 
-    /// Whether the file system has access control lists.
+    /// Whether the file system supports access control lists.
     package var hasAccessControlLists: Bool { AccessControlList.areKnown(to: descriptor.raw) }
 
-    /// Lets a user through to what lies in this directory, where it is the process's own and she may not search it; to
-    /// list it needs another right.
+    /// Grants a user search permission on this directory if she lacks it and the process's own user owns the directory.
+    /// Listing it needs another permission.
     ///
-    /// - Parameter groups: hers. Asked where they matter: the answer may come from another machine.
-    /// - Returns: `false` where she cannot be let through: the directory is another user's, or the file system has no
-    ///   access control lists.
+    /// - Parameter groups: the user's groups. It is called only if they matter, since the lookup may go to another
+    ///   machine.
+    /// - Returns: `false` if the permission cannot be granted: the directory belongs to another user, or the file
+    ///   system does not support access control lists.
     package func letThrough(_ uid: UInt32, groups: () -> [UInt32]) throws(TransferError) -> Bool {
         let status = try descriptor.status()
         let found = try AccessControlList.read(.access, of: descriptor.raw)
@@ -102,21 +103,22 @@ extension Directory {
         return try list.granting(UserIdentity.Access.search.rawValue, to: uid).write(.access, to: descriptor.raw)
     }
 
-    /// Gives a file the rights of a new one here for which 0666 was asked: what the directory's default access control
-    /// list grants, or without one what the umask leaves (acl(5), "OBJECT CREATION AND DEFAULT ACLS"). So a file that came
-    /// from another directory has them too.
+    /// Gives a file the permissions of a file newly created here with mode 0666: those of the directory's default
+    /// access control list, or without one those that the umask leaves (acl(5), "OBJECT CREATION AND DEFAULT ACLS"). A
+    /// file that was moved here from another directory thus has them too.
     ///
-    /// A file system without modes, such as FAT, may refuse it; elsewhere the file stays its owner's alone.
+    /// A file system without modes, such as FAT, may refuse the change. On others, a file whose mode cannot be changed
+    /// remains accessible to its owner only.
     func setPermissions(of file: FileDescriptorOwner, umask: mode_t) {
         let defaults = (try? AccessControlList.read(.defaults, of: descriptor.raw)) ?? nil
         if let defaults, (try? defaults.limited(to: 6).write(.access, to: file.raw)) == true { return }
-        _ = fchmod(file.raw, 0o666 & (defaults?.mode ?? ~umask))  // see above
+        _ = fchmod(file.raw, 0o666 & (defaults?.mode ?? ~umask))  // errors are ignored, see above
     }
 
-    /// Whether `user` may replace what is called `name`: her own, or what this process fetched for her. In a directory of
-    /// her own she may replace everything.
+    /// Whether `user` may replace the entry `name`: a file that she owns, or one that this process downloaded for her.
+    /// In a directory that she owns she may replace everything.
     ///
-    /// - Returns: `nil` where nothing has the name.
+    /// - Returns: `nil` if there is no entry of that name.
     package func mayReplace(_ name: String, for user: UInt32) -> Bool? {
         guard let found = status(of: name) else { return nil }
         if found.st_uid == user { return true }
@@ -124,7 +126,7 @@ extension Directory {
         return found.st_uid == geteuid() && PartFile.isFetched(name, in: self, for: user)
     }
 
-    /// Refuses a name that is taken by a file of another user's.
+    /// Throws an error if the name is taken by a file of another user.
     package func checkReplacing(_ name: String, for user: UInt32?) throws(TransferError) {
         guard let user, mayReplace(name, for: user) == false else { return }
         throw TransferError(

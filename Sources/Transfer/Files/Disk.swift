@@ -1,38 +1,40 @@
 import Curl
 import Synchronization
 
-/// A file system that downloads go to: its own threads wait for it, so that a slow one holds up nothing that goes
-/// elsewhere.
+/// A file system that downloads are written to. Its own threads do the blocking work, so that a slow disk does not
+/// delay transfers to other ones.
 final class Disk: Sendable {
-    /// Milliseconds of one write that make a disk slow.
+    /// The duration of a single write, in milliseconds, from which a disk counts as slow.
     static let slowWrite: Int64 = 100
-    /// Milliseconds after such a write that nobody takes it for a quick one.
+    /// The time after such a write during which the disk counts as slow, in milliseconds.
     private static let memory: Int64 = 10_000
 
-    /// Sync, write to a slow disk and clear away.
+    /// Threads for syncs, for writes to a slow disk and for the removal of files.
     let threads: WorkerThreads
-    /// For parts that go on being written.
+    /// Syncs of part files that are still being written.
     let syncs: SharedSync
     private let publisher = Mutex<Publisher?>(nil)
-    /// Slow in any case.
+    /// Whether the disk always counts as slow.
     private let mayHang: Bool
-    /// Nanoseconds of the monotonic clock; 0 for one that is not slow.
+    /// The end of the time during which the disk counts as slow, in nanoseconds of the monotonic clock; 0 if it never
+    /// did.
     private let slowUntil = Atomic<UInt64>(0)
 
-    /// - Parameter mayHang: no write is to be waited for, however quick the ones before it were.
+    /// - Parameter mayHang: whether the disk always counts as slow, however fast its previous writes were.
     init(mayHang: Bool = false) {
         self.mayHang = mayHang
         threads = WorkerThreads(name: "dld-disk", limit: 4)
         syncs = SharedSync(on: threads)
     }
 
-    /// A write took so many milliseconds.
+    /// Records the duration of a write in milliseconds.
     func note(write milliseconds: Int64, at now: MonotonicTime = .now()) {
         guard milliseconds >= Self.slowWrite else { return }
         slowUntil.store(now.advanced(milliseconds: Self.memory).nanoseconds, ordering: .relaxed)
     }
 
-    /// Whether a write of someone's was slow a short while ago: none is to be waited for where others wait too.
+    /// Whether a write was slow recently. An event loop must not wait for a write to a slow disk, since other transfers
+    /// would wait too.
     var isSlow: Bool {
         if mayHang { return true }
         let until = slowUntil.load(ordering: .relaxed)
@@ -41,7 +43,7 @@ final class Disk: Sendable {
 
     func isSlow(at now: MonotonicTime) -> Bool { now.nanoseconds < slowUntil.load(ordering: .relaxed) }
 
-    /// As ``Publisher/publish(_:isUrgent:)``.
+    /// Publishes a file as ``Publisher/publish(_:isUrgent:)`` does. Creates the publisher if necessary.
     func publish(_ item: Publisher.Item, isUrgent: Bool) {
         let found = publisher.withLock { publisher -> Result<Publisher, TransferError> in
             if let publisher { return .success(publisher) }
@@ -67,11 +69,11 @@ final class Disk: Sendable {
     }
 }
 
-/// The disks that a session's downloads go to; few, and known until the session ends.
+/// The disks of a session's downloads. They are few, and are kept until the session ends.
 final class Disks: Sendable {
     private let disks = Mutex<[UInt64: Disk]>([:])
 
-    /// The one that `directory` is on; without one, that of what has no place yet.
+    /// Returns the disk of `directory`; for `nil`, a disk for downloads that have no directory yet.
     func disk(of directory: Directory?) -> Disk {
         disks.withLock { disks in
             let device = directory?.device ?? 0

@@ -1,38 +1,38 @@
 import FoundationEssentials
 
-/// Where a download's file goes: a path, a directory that the server may name a file in, or what a closure says of the
-/// answer.
+/// The destination of a download's file: a path, a directory in which the server may name the file, or the result of a
+/// closure that receives the response's head.
 ///
-/// The answer's head is judged first, its status and then the request's validators: an error page is nobody's file,
-/// and for one nothing is made. Then the destination is decided, once a request: every attempt keeps to it. A name that
-/// is taken fails the request with ``TransferError/Code/nameConflict`` before a byte is taken, and again where somebody
-/// takes it while the file is on its way; with ``Options/removePreviousFile`` the file that is there is replaced in one
-/// step, so that a reader finds the old one or the new one and nothing else.
+/// The response's head is validated first: its status, then the request's validators. An error page never becomes a
+/// file, and nothing is created for one. The destination is decided after that, once for each request; every attempt
+/// uses it. A taken name fails the request with ``TransferError/Code/nameConflict`` before any byte is received, and
+/// again if the name is taken during the transfer. With ``Options/removePreviousFile`` the existing file is replaced
+/// atomically: a reader finds either the old or the new file.
 ///
-/// Until the file is whole its bytes lie beside it, in a part file with a hidden name of its own (`.NAME.XXXXXXXX.part`)
-/// that only its owner may read. **A part stays exactly where there are resume data for it**: those of the request, of
-/// its response and of its error are the same. ``ResumeData/discard()`` removes the part of those that nobody will use,
-/// ``DownloadRequest/cancel(keepingBytes:)`` with `false` leaves nothing from the beginning, and a request that ends
-/// without resume data has removed its part. Only the end of the process leaves a part of which nobody knows, unless
-/// ``DownloadRequest/checkpoint()`` was asked for resume data before.
+/// Until the file is complete, its bytes are in a part file beside it with a hidden name (`.NAME.XXXXXXXX.part`) that
+/// only its owner may read. **The part file is kept if and only if there are resume data for it**; those of the
+/// request, of its response and of its error are the same. ``ResumeData/discard()`` removes the part file of unwanted
+/// resume data. ``DownloadRequest/cancel(keepingBytes:)`` with `false` keeps neither. A request that ends without
+/// resume data has removed its part file. Only the end of the process can leave an unknown part file behind, unless
+/// resume data were obtained from ``DownloadRequest/checkpoint()`` before.
 public struct DownloadDestination: Sendable {
-    /// What may be done to the file system for the file's sake.
+    /// The permitted changes to the file system.
     public struct Options: OptionSet, Sendable, Codable {
         public let rawValue: Int
 
         public init(rawValue: Int) { self.rawValue = rawValue }
 
-        /// A file that has the name is replaced; a directory is not.
+        /// An existing file of that name is replaced; a directory is not.
         public static let removePreviousFile = Options(rawValue: 1)
-        /// Directories that are missing are made.
+        /// Missing directories are created.
         public static let createIntermediateDirectories = Options(rawValue: 2)
     }
 
-    /// Decides by the head of the answer. Runs once a request, on a loop's thread, which must not be held up; an error
-    /// fails the request before a byte is taken, with ``TransferError/Code/destinationRefused`` unless it is a
-    /// ``TransferError`` itself.
+    /// A closure that decides the destination by the response's head. It runs once for each request, on an event loop's
+    /// thread, and must not block. An error fails the request before any byte is received, with
+    /// ``TransferError/Code/destinationRefused`` unless it is a ``TransferError`` itself.
     ///
-    /// The path is the file's, absolute or relative to the process's directory.
+    /// The path is that of the file, absolute or relative to the process's working directory.
     public typealias Decide = @Sendable (TemporaryFile, ResponseHead) throws -> (path: String, options: Options)
 
     enum Rule: Sendable {
@@ -40,7 +40,7 @@ public struct DownloadDestination: Sendable {
         case suggested(directory: String, Options)
         case closure(Decide)
         case temporary
-        /// Never works.
+        /// A destination that fails every request.
         case impossible(TransferError)
     }
 
@@ -50,21 +50,21 @@ public struct DownloadDestination: Sendable {
         self.rule = rule
     }
 
-    /// What `decide` says of the answer; see ``Decide`` for when and where it runs.
+    /// Creates a destination that `decide` chooses; see ``Decide`` for when and where it runs.
     public init(_ decide: @escaping Decide) {
         self.init(.closure(decide))
     }
 
-    /// The file's final path, absolute or relative to the process's directory.
+    /// Returns a destination at the file's final path, absolute or relative to the process's working directory.
     public static func path(_ path: String, options: Options = []) -> DownloadDestination {
         DownloadDestination(.path(path, options, isPrivate: false))
     }
 
-    /// The file's final place.
+    /// Returns a destination at a file URL.
     ///
     /// - Parameters:
-    ///   - url: of the scheme `file`; with another one the request fails as ``TransferError/Code/pathNotAllowed``.
-    ///   - options: what may be done to the file system for the file's sake.
+    ///   - url: a URL of the scheme `file`; any other fails the request with ``TransferError/Code/pathNotAllowed``.
+    ///   - options: the permitted changes to the file system.
     public static func file(_ url: URL, options: Options = []) -> DownloadDestination {
         guard url.isFileURL else {
             return DownloadDestination(
@@ -73,25 +73,25 @@ public struct DownloadDestination: Sendable {
         return path(url.path(percentEncoded: false), options: options)
     }
 
-    /// Beneath `directory`, under the name that the server suggests (`Content-Disposition`, RFC 6266), otherwise under
-    /// the last segment of the URL that was asked for, otherwise as `download`: made safe, so that no name leads out
-    /// of the directory, begins with a dot or has more than 255 bytes.
+    /// Returns a destination in `directory`. The file is named by the server's suggestion (`Content-Disposition`, RFC
+    /// 6266), otherwise by the last path segment of the requested URL, otherwise `download`. The name is sanitised: it
+    /// cannot leave the directory, does not begin with a dot and has at most 255 bytes.
     public static func suggested(in directory: String, options: Options = []) -> DownloadDestination {
         DownloadDestination(.suggested(directory: directory, options))
     }
 
-    /// A file of its own in the system's temporary directory (`TMPDIR`, otherwise `/tmp`) that only its owner may read:
-    /// the caller's, to move or to remove.
+    /// A new file in the system's temporary directory (`TMPDIR`, otherwise `/tmp`) that only its owner may read. The
+    /// caller is responsible for moving or removing it.
     public static let temporary = DownloadDestination(.temporary)
 }
 
-/// What a file would be if nobody gave it a place.
+/// The default placement of a file in the system's temporary directory, offered to a destination closure.
 public struct TemporaryFile: Sendable, Equatable {
-    /// A path of its own in the system's temporary directory: a closure that returns this leaves the file there, for
-    /// its owner alone to read.
+    /// A unique path in the system's temporary directory. If the closure returns it, the file stays there, readable by
+    /// its owner only.
     public let path: String
-    /// What the server, or the URL, calls the file, made safe: a name and never a path.
+    /// The file name suggested by the server or the URL, sanitised; it contains no slash.
     public let suggestedName: String
-    /// Bytes of the whole file, where the head says so.
+    /// The size of the complete file in bytes, if the head states it.
     public let size: Int64?
 }

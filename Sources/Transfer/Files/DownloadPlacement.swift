@@ -1,14 +1,14 @@
 import FoundationEssentials
 import Glibc
 
-/// How a download comes to the directory and names that it works with.
+/// The way in which a download obtains its directory and file names.
 enum DownloadPlacement: Sendable {
-    /// Known from the beginning: whoever asked knows of the part, and it is theirs.
+    /// A target known from the start. The caller knows and owns the part file.
     case fixed(DownloadTarget)
-    /// Known once the head of the answer is judged: the part is the engine's own.
+    /// A target decided after the response's head is validated. The engine owns the part file.
     case decided(by: DownloadDestination)
 
-    /// Whether the part is nobody's where there are no resume data for it.
+    /// Whether the part file has no owner once there are no resume data for it, so that the engine must remove it.
     var ownsPart: Bool {
         switch self {
         case .fixed: false
@@ -17,24 +17,24 @@ enum DownloadPlacement: Sendable {
     }
 }
 
-/// What a destination came to: the file's final place, and its part's until then.
+/// The result of a destination: the final place of the file, and the place of its part file.
 struct DownloadDecision: Sendable, Equatable, Codable {
-    /// Absolute; holds the file and its part.
+    /// The absolute path of the directory of the file and its part file.
     var directory: String
     var name: String
     var options: DownloadDestination.Options
-    /// Nobody but its owner may read the finished file.
+    /// Whether only its owner may read the finished file.
     var isPrivate: Bool
     var partName: String
-    /// Names the download on its part; no other's.
+    /// The name of the download as recorded on its part file; it is unique.
     var owner: String
 
     private static let longestPath = 4096
 
-    /// - Parameter path: absolute, or relative to the process's directory.
+    /// - Parameter path: an absolute path, or one relative to the process's working directory.
     init(path: String, options: DownloadDestination.Options, isPrivate: Bool) throws(TransferError) {
         func refuse(_ words: String) -> TransferError { TransferError(.pathNotAllowed, "the destination \(words)") }
-        // By bytes: a mark that combines with a slash makes one `Character` of both.
+        // The path is split by bytes: a combining mark after a slash forms one `Character` with it.
         var bytes = Array(path.utf8)
         guard !bytes.isEmpty else { throw refuse("is empty") }
         if bytes[0] != UInt8(ascii: "/") {
@@ -55,7 +55,7 @@ struct DownloadDecision: Sendable, Equatable, Codable {
 
     private static let (partStart, partEnd) = (UInt8(ascii: "."), ".part")
 
-    /// `.NAME.XXXXXXXX.part`
+    /// Returns a name of the form `.NAME.XXXXXXXX.part`.
     private static func partName(for name: String) -> String {
         let end = "." + random(8) + partEnd
         return "." + SafeFileName.cut(name, to: SafeFileName.maximumLength - 1 - end.utf8.count) + end
@@ -66,7 +66,7 @@ struct DownloadDecision: Sendable, Equatable, Codable {
         return String(decoding: (0..<count).map { _ in digits[Int.random(in: 0..<digits.count)] }, as: UTF8.self)
     }
 
-    /// Whether it is one that could have been made here: what was read could say anything.
+    /// Whether the value is one that this type could have created. A decoded value may contain anything.
     var isSound: Bool {
         directory.utf8.first == UInt8(ascii: "/") && directory.utf8.count < Self.longestPath
             && !directory.utf8.contains(0) && Self.isName(name) && Self.isName(partName)
@@ -81,12 +81,14 @@ struct DownloadDecision: Sendable, Equatable, Codable {
 
     var path: String { directory + (directory == "/" ? "" : "/") + name }
 
-    /// As a destination: for an attempt that keeps to what an earlier one came to.
+    /// The decision as a destination, for a later attempt that must use the same one.
     var destination: DownloadDestination { DownloadDestination(.path(path, options, isPrivate: isPrivate)) }
 
     // MARK: The file system
 
-    /// - Throws: ``TransferError/Code/directoryMissing`` where it is, and is not to be made.
+    /// Opens the directory.
+    ///
+    /// - Throws: ``TransferError/Code/directoryMissing`` if it does not exist and may not be created.
     func open() throws(TransferError) -> Directory {
         do {
             return try Directory.open(
@@ -97,14 +99,16 @@ struct DownloadDecision: Sendable, Equatable, Codable {
         }
     }
 
-    /// - Throws: ``TransferError/Code/nameConflict`` where the name is taken, by something that may not be replaced.
+    /// Validates that the name is available.
+    ///
+    /// - Throws: ``TransferError/Code/nameConflict`` if the name is taken by something that may not be replaced.
     func checkName(in directory: Directory) throws(TransferError) {
         guard directory.contains(name) else { return }
         if options.contains(.removePreviousFile) {
             guard directory.isDirectory(name) else { return }
             throw TransferError(.nameConflict, "\(directory.path(of: name)) is a directory")
         }
-        // One that this very download brought, in a life that ended before it could say so, is no other's.
+        // A file that this download published, in a process that ended before it recorded that, is not a conflict.
         guard directory.publishedSize(of: name, by: owner) == nil else { return }
         throw .taken(name, in: directory)
     }
@@ -124,21 +128,21 @@ struct DownloadDecision: Sendable, Equatable, Codable {
 }
 
 extension DownloadDestination {
-    /// What is known when it is asked.
+    /// The facts known when a destination is decided.
     struct Occasion {
-        /// `nil` where every byte was there already.
+        /// The response's head; `nil` if all bytes were already present.
         var head: ResponseHead?
-        /// As `Content-Disposition` has it.
+        /// The file name from `Content-Disposition`.
         var suggestedFileName: String?
-        /// That was asked for.
+        /// The URL of the original request.
         var url: String
-        /// Bytes.
+        /// The size of the complete file in bytes.
         var size: Int64?
-        /// What an earlier life's closure came to.
+        /// The closure's decision in an earlier task, from the resume data.
         var earlier: DownloadDecision?
     }
 
-    /// What can be seen to be wrong before anybody is asked for anything.
+    /// Validates the destination as far as possible before any request is sent.
     func check() throws(TransferError) {
         switch rule {
         case .path(let path, let options, let isPrivate):
@@ -161,7 +165,7 @@ extension DownloadDestination {
         case .impossible(let error): throw error
         case .closure(let decide):
             guard let head = occasion.head else {
-                // Without an answer nothing can be said that the closure has not said before.
+                // Without a response head the closure cannot run; its earlier decision stands.
                 guard let earlier = occasion.earlier else {
                     throw TransferError(.internal, "a file without an answer or a destination")
                 }

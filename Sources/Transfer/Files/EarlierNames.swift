@@ -1,30 +1,30 @@
 import Synchronization
 
-/// Which numbered names finished files have, by the owners that stand on the files.
+/// The numbered names of finished files, indexed by the owner recorded on each file.
 ///
-/// A life that ends between a file's naming and the note of it leaves a file that its task does not know of; so does a
-/// directory that could not be brought to the disk after the naming. Its number is among the last that were given. Each
-/// file is opened once, since what came since is all that a later look reads.
+/// If a process ends between the publication of a file and the record of it, the task does not know the file. The same
+/// happens if the directory could not be synced after the publication. The number of such a file is among the last ones
+/// assigned. Each file is opened once: a later lookup reads only the files added since the previous one.
 package final class EarlierNames: Sendable {
     private struct Series: Hashable {
         var directory: Inode
         var wanted: String
     }
 
-    /// Numbers that are looked at: more than files can be under way at a time.
+    /// The number of the latest numbers examined: more than the number of files that can be in transfer at a time.
     private static let depth = 8_192
-    /// Owners that are remembered.
+    /// The maximum number of entries kept: series and owners.
     private static let limit = 65_536
 
     private struct Known {
         var numbers: [String: Int] = [:]
-        /// The free number of the last look: every file below it has been read.
+        /// The first free number of the last lookup: all files below it have been read.
         var free = 1
     }
 
     private struct State {
         private var known: [Series: Known] = [:]
-        /// Series, and owners in them.
+        /// The number of series, plus the number of owners in them.
         private var count = 0
 
         mutating func take(_ series: Series) -> Known {
@@ -45,8 +45,10 @@ package final class EarlierNames: Sendable {
 
     package init() {}
 
-    /// - Parameter numbering: as of ``FileDestination/Conflict/rename(_:)``.
-    /// - Returns: the numbered name of the finished file that `owner` brought, and its bytes; `nil` where there is none.
+    /// Finds the finished file that `owner` published under a numbered name.
+    ///
+    /// - Parameter numbering: as in ``FileDestination/Conflict/rename(_:)``.
+    /// - Returns: the file's name and its size in bytes; `nil` if there is none.
     package func find(
         _ owner: String, wanting wanted: String, in directory: Directory,
         numbering: @escaping @Sendable (_ name: String, _ number: Int) -> String
@@ -54,18 +56,18 @@ package final class EarlierNames: Sendable {
         let names = NumberedNames(directory: directory, wanted: wanted, numbering: numbering)
         guard let free = names.free() else { return nil }
         let series = Series(directory: directory.inode, wanted: wanted)
-        // Taken out, so that it changes in place; whoever else asks meanwhile reads for himself.
+        // The entry is removed so that it can be changed without a copy. A concurrent lookup reads the files itself.
         var read = state.withLock { $0.take(series) }
         if read.free != free { Self.update(&read, names, upTo: free) }
         state.withLock { $0.put(read, series) }
         guard let number = read.numbers[owner] else { return nil }
-        // It may have been deleted or replaced since.
+        // The file may have been deleted or replaced since.
         let name = names.name(number)
         return directory.publishedSize(of: name, by: owner).map { (name, $0) }
     }
 
     private static func update(_ known: inout Known, _ names: NumberedNames, upTo free: Int) {
-        // Files were deleted: those that came in their places are read with the others.
+        // Files were deleted, and others may have taken their numbers: all are read again.
         if free < known.free { known = Known() }
         for number in max(known.free, free - depth)..<free {
             if let owner = PartFile.publisher(of: names.name(number), in: names.directory) {

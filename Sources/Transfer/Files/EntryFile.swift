@@ -1,22 +1,22 @@
 import CLinux
 import Glibc
 
-/// A regular file of a directory, opened once to be read: what is judged is what is read.
+/// A regular file of a directory, opened once for reading, so that the validated file is the file that is read.
 package final class EntryFile: Sendable {
     private let descriptor: FileDescriptorOwner
-    /// The state that the file was in when it was opened.
+    /// The state of the file when it was opened.
     package let identity: UploadSource.Identity
-    /// The uid of its owner.
+    /// The uid of the file's owner.
     package let owner: UInt32
-    /// Whether its mode, or its access control list, lets others than its owner write to it. A group with the owner's
-    /// number is hers alone.
+    /// Whether the mode or the access control list lets users other than the owner write to the file. A group with the
+    /// same number as the owner is regarded as private to the owner.
     package let isWritableByOthers: Bool
 
     init(_ descriptor: FileDescriptorOwner, _ status: stat) {
         self.descriptor = descriptor
         identity = UploadSource.Identity(status)
         owner = status.st_uid
-        // The group's bits of a mode are the mask of a list (acl(5)).
+        // For a file with an access control list, the group bits of the mode are the list's mask (acl(5)).
         let isByGroup = status.st_mode & 0o020 != 0
         isWritableByOthers =
             status.st_mode & 0o002 != 0
@@ -31,30 +31,31 @@ package final class EntryFile: Sendable {
         }
     }
 
-    /// Whether it is still what it was when it was opened.
+    /// Whether the file is in the same state as when it was opened.
     package var isUnchanged: Bool { (try? descriptor.status()).map { UploadSource.Identity($0) == identity } ?? false }
 
-    /// Whether someone has the file open to write.
+    /// The presence of processes that have the file open for writing.
     package enum Writers: Sendable {
         case none, some
-        /// The file is another user's, or its file system does not say.
+        /// The file belongs to another user, or its file system does not support the query.
         case unknown
     }
 
-    /// Asks the kernel by way of a lease (fcntl(2), `F_SETLEASE`), which it gives nobody while there is a writer.
+    /// Queries the kernel with a lease (fcntl(2), `F_SETLEASE`), which it does not grant while the file is open for
+    /// writing.
     package func writers() -> Writers {
         let (setSignal, setLease): (Int32, Int32) = (10, 1024)  // F_SETSIG, F_SETLEASE
-        // A writer who comes before the lease is given back makes the kernel send a signal, and its own choice ends the
-        // process; this one is ignored where nobody waits for it.
+        // If the file is opened for writing before the lease is released, the kernel sends a signal. The default signal
+        // ends the process; SIGURG is ignored unless it is handled.
         guard fcntl(descriptor.raw, setSignal, SIGURG) == 0 else { return .unknown }
         guard fcntl(descriptor.raw, setLease, Int32(F_RDLCK)) == 0 else { return errno == EAGAIN ? .some : .unknown }
-        _ = fcntl(descriptor.raw, setLease, Int32(F_UNLCK))  // the lease goes with the descriptor at the latest
+        _ = fcntl(descriptor.raw, setLease, Int32(F_UNLCK))  // the lease ends at the latest when the descriptor is closed
         return .none
     }
 
-    /// The whole file.
+    /// Reads the whole file.
     ///
-    /// - Returns: `nil` where it is longer than `limit` bytes.
+    /// - Returns: `nil` if it is longer than `limit` bytes.
     package func read(limit: Int) throws(TransferError) -> [UInt8]? {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 1 << 16)
@@ -79,23 +80,23 @@ package final class EntryFile: Sendable {
     }
 }
 
-/// What an entry of a directory is, to whoever would read it.
+/// The kind of a directory entry, for a reader of the directory.
 package enum DirectoryEntry: Sendable {
     case file(EntryFile)
     /// A regular file that cannot be opened.
     case unreadable(UploadSource.Identity, owner: UInt32, reason: String)
-    /// No regular file, or one that has other names as well.
+    /// An entry that is not a regular file, or is one with further hard links.
     case other
-    /// There is nothing of that name.
+    /// A missing entry.
     case nothing
 }
 
-// What a directory is asked for in which others leave files.
+// Access to a directory in which other programs leave files.
 extension Directory {
-    /// Names that are read at most.
+    /// The maximum number of names read.
     private static let maximumNames = 100_000
 
-    /// Looks at an entry without following a link or waiting for a FIFO.
+    /// Opens an entry, without following a symbolic link or blocking on a FIFO.
     package func entry(_ name: String) -> DirectoryEntry {
         guard let known = status(of: name) else { return .nothing }
         guard Self.isPlainFile(known) else { return .other }
@@ -115,7 +116,7 @@ extension Directory {
         status.st_mode & S_IFMT == S_IFREG && status.st_nlink == 1
     }
 
-    /// The names of its entries in their bytes' order, those left out that are no UTF-8.
+    /// Returns the names of the entries, sorted by their bytes. Names that are not valid UTF-8 are left out.
     package func names() throws(TransferError) -> [String] {
         let names = try names(atMost: Self.maximumNames) { name in
             !name.elementsEqual(".".utf8) && !name.elementsEqual("..".utf8)
@@ -123,9 +124,9 @@ extension Directory {
         return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     }
 
-    /// The names of the entries that are wanted, in no order; those that are no UTF-8 are left out.
+    /// Returns the names of the wanted entries, in no particular order. Names that are not valid UTF-8 are left out.
     ///
-    /// - Parameter isWanted: gets a name's bytes; nothing is made of those that it does not want.
+    /// - Parameter isWanted: receives a name's bytes; no string is created for a name that it rejects.
     func names(
         atMost limit: Int, where isWanted: (Slice<UnsafeRawBufferPointer>) -> Bool
     ) throws(TransferError) -> [String] {
@@ -133,10 +134,10 @@ extension Directory {
         guard raw >= 0 else { throw .file(errno, doing: "read the directory \(path)") }
         guard let stream = fdopendir(raw) else {
             let error = errno
-            _ = close(raw)  // nothing was written to it
+            _ = close(raw)  // nothing was written to the descriptor
             throw .file(error, doing: "read the directory \(path)")
         }
-        defer { _ = closedir(stream) }  // nothing was written to it
+        defer { _ = closedir(stream) }  // nothing was written to the descriptor
         var names: [String] = []
         while names.count < limit {
             errno = 0
@@ -152,7 +153,7 @@ extension Directory {
         return names
     }
 
-    /// The directory `name` in this one, made where it is missing; a link is refused.
+    /// Opens the directory `name` in this one and creates it if it is missing; a symbolic link is refused.
     package func making(_ name: String) throws(TransferError) -> Directory {
         do throws(TransferError) {
             return try Directory.open(root: pathOfDescriptor, subdirectory: name)
@@ -163,12 +164,12 @@ extension Directory {
         }
     }
 
-    /// Where the system finds it whatever its path leads to by now (proc(5)).
+    /// A path to this directory that stays valid whatever its original path leads to (proc(5)).
     package var pathOfDescriptor: String { "/proc/self/fd/\(descriptor.raw)" }
 
-    /// Makes a file that holds `text`, readable by all, and brings it to the disk.
+    /// Creates a file with the content `text`, readable by all, and syncs it (fdatasync).
     ///
-    /// - Returns: `false` where something has that name.
+    /// - Returns: `false` if the name is taken.
     package func makeFile(_ name: String, holding text: String) throws(TransferError) -> Bool {
         let raw = openat(descriptor.raw, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
         guard raw >= 0 else {
@@ -195,10 +196,10 @@ extension Directory {
         return true
     }
 
-    /// Gives the entry `name` a place and name in another directory of the file system.
+    /// Moves the entry `name` to another directory of the same file system, under a new name.
     ///
-    /// - Returns: `false` where something has that name there. On a file system that cannot tell by itself (renameat2(2),
-    ///   `EINVAL`) it is looked for before.
+    /// - Returns: `false` if the new name is taken. On a file system that cannot rename without replacing
+    ///   (renameat2(2), `EINVAL`), the name is checked before the rename.
     package func move(_ name: String, to other: Directory, as newName: String) throws(TransferError) -> Bool {
         if linux_rename_noreplace(descriptor.raw, name, other.descriptor.raw, newName) == 0 { return true }
         if errno == EEXIST { return false }

@@ -1,13 +1,13 @@
 import Curl
 import Glibc
 
-/// Owns a descriptor: closed when the last user is done with it, whichever thread that is on.
+/// An owner of a file descriptor. It closes the descriptor when its last reference is released, on whatever thread.
 final class FileDescriptorOwner: Sendable {
     let raw: Int32
     private let closed: (@Sendable () -> Void)?
 
-    /// - Parameter closed: where it is given, the descriptor is closed on a thread of its own, on which this is called
-    ///   afterwards: the file system may keep whoever closes it waiting.
+    /// - Parameter closed: if given, the descriptor is closed on a separate thread, which then calls this. It is for
+    ///   file systems that may block the caller of close.
     init(_ raw: Int32, closingApart closed: (@Sendable () -> Void)? = nil) {
         self.raw = raw
         self.closed = closed
@@ -15,17 +15,17 @@ final class FileDescriptorOwner: Sendable {
 
     deinit {
         guard let closed else {
-            _ = close(raw)  // what must be on the disk was synchronized before; frees the number in any case
+            _ = close(raw)  // necessary syncs were done before; close frees the number in any case
             return
         }
-        // Without a thread it stays open, and counts as that.
+        // If no thread can be started, the descriptor stays open and counts as open.
         SystemThread.start(name: "dld-closing") { [raw] in
-            _ = close(raw)  // nothing was written to it
+            _ = close(raw)  // nothing was written to the descriptor
             closed()
         }
     }
 
-    /// Writes all of `bytes` at `offset`, however often the kernel takes less than it was given.
+    /// Writes all of `bytes` at `offset`, with as many calls as the kernel needs.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(TransferError) {
         var done = 0
         while done < bytes.count {
@@ -41,7 +41,7 @@ final class FileDescriptorOwner: Sendable {
 
     /// Reads until `space` is full or the file ends.
     ///
-    /// - Returns: how many bytes were read.
+    /// - Returns: the number of bytes read.
     func read(into space: UnsafeMutableRawBufferPointer, at offset: Int64) throws(TransferError) -> Int {
         var done = 0
         while done < space.count {
@@ -63,7 +63,7 @@ final class FileDescriptorOwner: Sendable {
         return information
     }
 
-    /// Brings the file's bytes, and its length, to the disk.
+    /// Writes the file's data and length to the disk (fdatasync).
     func synchronize() throws(TransferError) {
         while fdatasync(raw) != 0 {
             guard errno == EINTR else { throw .file(errno, doing: "bring the part file to the disk") }

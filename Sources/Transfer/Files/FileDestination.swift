@@ -1,36 +1,36 @@
-/// Where a finished download goes, and on which conditions.
+/// The destination of a finished download and the conditions for its publication.
 public struct FileDestination: Sendable {
-    /// What becomes of a name that is taken.
+    /// The action to take if the name is taken.
     public enum Conflict: Sendable {
-        /// The names to try instead, one after the other, for the numbers 1, 2, ….
+        /// The file gets another name. The closure returns the candidates for the numbers 1, 2, ….
         case rename(@Sendable (_ name: String, _ number: Int) -> String)
-        /// The file of that name is replaced in one step: whoever opens it finds the old one whole, or the new one.
+        /// The existing file is replaced atomically: a reader finds either the complete old file or the new one.
         case overwrite
-        /// Done, without a file of ours.
+        /// The download completes without publishing a file of its own.
         case skip
-        /// The download fails with ``TransferError/Code/nameConflict``, and the other file stays.
+        /// The download fails with ``TransferError/Code/nameConflict``, and the existing file stays.
         case fail
     }
 
-    /// The file's name in the target's directory; a name alone, without a slash.
+    /// The file's name in the target's directory, without a slash.
     public var name: String
-    /// What becomes of a name that is taken, judged at the moment when the file gets it.
+    /// The action to take if the name is taken at the time of publication.
     public var conflict: Conflict
-    /// Bytes that the file must have.
+    /// The required size in bytes.
     public var size: Int64?
-    /// What the bytes must hash to.
+    /// The required digest of the file.
     public var digest: FileDigest?
-    /// What its pieces must hash to: a file that is wrong is fetched again where its pieces are.
+    /// The required digests of the file's pieces. If the file is wrong, only the wrong pieces are downloaded again.
     public var pieces: PieceDigests?
-    /// Seconds since 1970, for the file's time; absent: the moment of its arrival.
+    /// The modification time of the file in seconds since 1970; `nil` for the time of its arrival.
     public var modificationTime: Int64?
-    /// Only its owner may read the finished file; otherwise whoever the process's umask lets.
+    /// Whether only its owner may read the finished file; otherwise the process's umask applies.
     public var isPrivate = false
-    /// The uid of the user for whom it is fetched, in a directory where others have files too: ``Conflict/overwrite``
-    /// replaces hers alone. Absent: whatever has the name.
+    /// The uid of the user the file is downloaded for, in a directory shared by several users: ``Conflict/overwrite``
+    /// replaces only files of that user. If `nil`, it replaces any file.
     package var user: UInt32?
 
-    /// A name, and what holds for the file that gets it; see the properties.
+    /// Creates a destination with a file name and its conditions; see the properties.
     public init(name: String, conflict: Conflict, digest: FileDigest? = nil, modificationTime: Int64? = nil) {
         self.name = name
         self.conflict = conflict
@@ -40,19 +40,21 @@ public struct FileDestination: Sendable {
 }
 
 extension FileDestination {
-    /// - Throws: `checksumMismatch` where a file of `size` bytes cannot be the one that is wanted.
+    /// Validates the size.
+    ///
+    /// - Throws: `checksumMismatch` if a file of `size` bytes cannot be the required one.
     func check(size: Int64) throws(TransferError) {
         guard let wanted = self.size, wanted != size else { return }
         throw TransferError(.checksumMismatch, "the server's file has \(size) bytes, and the one wanted \(wanted)")
     }
 }
 
-/// A file that is whole, verified and under its final name, all of which a power cut cannot undo.
+/// A complete file that passed its checks and has its final name; all of this survives a power failure.
 public struct PublishedFile: Sendable, Equatable {
-    /// Absolute.
+    /// The absolute path.
     public var path: String
-    /// Bytes.
+    /// The size in bytes.
     public var size: Int64
-    /// A digest was known, whoever told it, and agrees.
+    /// Whether a digest was known, from any source, and matches.
     public var isVerified: Bool
 }
