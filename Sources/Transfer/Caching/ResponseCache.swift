@@ -11,6 +11,8 @@ public final class ResponseCache: Sendable {
 
     private let list: Mutex<RecentList>
 
+    /// Creates an empty cache.
+    ///
     /// - Parameter capacity: the capacity in bytes, heads and bookkeeping included; 0 disables the cache.
     public init(capacity: Int) {
         self.capacity = max(0, capacity)

@@ -49,7 +49,7 @@ package final class EntryFile: Sendable {
         // ends the process; SIGURG is ignored unless it is handled.
         guard fcntl(descriptor.raw, setSignal, SIGURG) == 0 else { return .unknown }
         guard fcntl(descriptor.raw, setLease, Int32(F_RDLCK)) == 0 else { return errno == EAGAIN ? .some : .unknown }
-        _ = fcntl(descriptor.raw, setLease, Int32(F_UNLCK))  // the lease ends at the latest when the descriptor is closed
+        _ = fcntl(descriptor.raw, setLease, Int32(F_UNLCK))  // closing the descriptor ends the lease at the latest
         return .none
     }
 

@@ -1,8 +1,8 @@
 import Glibc
 
-/// What a path or a descriptor leads to, whatever it is called.
+/// The identity of a file or directory, independent of its path.
 public struct Inode: Hashable, Sendable {
-    /// The file system.
+    /// The device number of the file system.
     let device: UInt64
     package let number: UInt64
 
@@ -11,13 +11,14 @@ public struct Inode: Hashable, Sendable {
         number = UInt64(information.st_ino)
     }
 
-    /// What is at `path`, where links lead to; `nil` where nothing is, or the system does not say.
+    /// Returns the inode at `path`, with symbolic links followed; `nil` if there is none or the system reports an
+    /// error.
     public static func at(_ path: String) -> Inode? {
         var information = stat()
         return stat(path, &information) == 0 ? Inode(information) : nil
     }
 
-    /// What is at `path`, or at the nearest directory on the way there that exists.
+    /// Returns the inode at `path`, or that of its nearest existing ancestor directory.
     static func nearest(to path: String) -> Inode? {
         var path = Substring(path)
         while true {

@@ -1,15 +1,15 @@
 import CLinux
 
-/// A place where a file system is mounted (mount_namespaces(7)).
+/// A mount of a file system (mount_namespaces(7)).
 public struct Mount: Equatable, Sendable {
-    /// The kernel's number for it; it may be another's once this is gone and nothing of it is open.
+    /// The kernel's mount ID. The kernel may reuse it after the unmount, once nothing on the mount is open.
     private let number: String
-    /// Which file system it shows where: its number may be that of another mount by now.
+    /// The file system and mount point, which reveal whether the mount ID was reused.
     private let facts: Facts?
-    /// The file system.
+    /// The device number of the file system.
     let fileSystem: UInt64
 
-    /// - Returns: `nil` where the kernel does not say.
+    /// - Returns: `nil` if the kernel does not report the mount.
     init?(of descriptor: FileDescriptorOwner, on fileSystem: UInt64) {
         guard let number = Self.number(of: descriptor.raw) else { return nil }
         self.number = number
@@ -22,11 +22,12 @@ public struct Mount: Equatable, Sendable {
         return lines?.first { $0.hasPrefix("mnt_id:") }.map { String($0.drop { !$0.isNumber }) }
     }
 
-    /// Whether a file is on a file system that this process sees mounted, and that neither another machine nor a user's
-    /// program answers for, or else on a disk. Asks the file system for nothing.
+    /// Whether a file is on a file system that is mounted in this process's name space and is neither remote nor
+    /// implemented by a program. If the file system is not mounted there, whether it is on a disk. The file system
+    /// itself is not accessed.
     ///
-    /// Every user may mount in a name space of her own: FUSE, and whatever else lies above that. What hangs there keeps
-    /// whoever touches it from going on, and from being killed.
+    /// Every user can create mounts in a name space of her own: FUSE, and other file systems on top of that. A stalled
+    /// one can block a process that accesses it, and the process cannot even be killed.
     static func isLocal(_ descriptor: Int32) -> Bool {
         guard let mounts = Table(), let number = number(of: descriptor) else { return false }
         return mounts.isLocal(number, isOnDisk: linux_is_on_disk(descriptor) == 1) {
@@ -36,61 +37,62 @@ public struct Mount: Equatable, Sendable {
         }
     }
 
-    /// What this process sees mounted at one moment.
+    /// A snapshot of the mounts in this process's name space.
     struct Table {
         private let mounts: [String: Facts]
 
-        /// - Returns: `nil` where the kernel does not say.
+        /// - Returns: `nil` if the kernel does not report the mounts.
         init?() {
             guard let mounts = Mount.all() else { return nil }
             self.mounts = mounts
         }
 
-        /// See ``Mount/isLocal(_:)``.
+        /// Whether a file is local, see ``Mount/isLocal(_:)``.
         ///
         /// - Parameters:
-        ///   - number: of the file's mount.
-        ///   - isOnDisk: as `linux_is_on_disk` finds it.
-        ///   - device: of its file system, as the kernel writes it; `nil` where that is not known.
+        ///   - number: the ID of the file's mount.
+        ///   - isOnDisk: the result of `linux_is_on_disk`.
+        ///   - device: returns the device numbers of the file system in the kernel's notation; `nil` if they are
+        ///     unknown.
         func isLocal(_ number: String, isOnDisk: Bool, device: () -> String?) -> Bool {
             if let own = mounts[number] { return !own.isElsewhere }
-            // Another process's name space has numbers of its own for the same file systems.
+            // Another process's mount name space has other mount IDs for the same file systems.
             guard let device = device() else { return false }
             if let own = mounts.values.first(where: { $0.device == device }) { return !own.isElsewhere }
-            // A service does not see what lies beneath a directory that is hidden from it (ProtectHome=).
+            // A service does not see mounts beneath a directory that is hidden from it (ProtectHome=).
             return isOnDisk
         }
     }
 
-    /// What the kernel says of a mount, as it writes it.
+    /// The kernel's description of a mount, in its own notation.
     private struct Facts: Equatable, Sendable {
-        /// Major and minor number of the file system, which may be given to another once it is unmounted.
+        /// The major and minor number of the file system; they may be reused after it is unmounted.
         let device: String
-        /// The directory that it is mounted on.
+        /// The mount point.
         let point: String
-        /// The kind of file system.
+        /// The type of the file system.
         let kind: String
 
-        /// Whether another machine or a program answers for it.
+        /// Whether the file system is remote or implemented by a program.
         var isElsewhere: Bool {
             kind.hasPrefix("fuse") || kind.hasPrefix("nfs")
                 || ["9p", "afs", "autofs", "ceph", "cifs", "coda", "lustre", "smb3", "virtiofs"].contains(kind)
         }
     }
 
-    /// Whether it is where it was, for this process to see; also where that cannot be told.
+    /// Whether the mount is still in place, as this process sees it; also `true` if that cannot be determined.
     var isAttached: Bool {
         guard let mounts = Self.all() else { return true }
         return mounts[number].map { facts == nil || $0 == facts } ?? false
     }
 
-    /// All mounts by their numbers: proc_pid_mountinfo(5).
+    /// Returns all mounts by mount ID (proc_pid_mountinfo(5)).
     private static func all() -> [String: Facts]? {
         guard let text = ProcessFile.read("mountinfo") else { return nil }
         var mounts: [String: Facts] = [:]
         for line in text.split(separator: "\n") {
             let words = line.split(separator: " ")
-            // Behind a hyphen, after fields whose number differs.
+            // The type follows a hyphen, after a variable number of fields.
             guard words.count > 6, let end = words.dropFirst(6).firstIndex(of: "-"), words.count > end + 1 else {
                 continue
             }

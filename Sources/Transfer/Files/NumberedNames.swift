@@ -1,18 +1,19 @@
-/// The names that are tried for a file whose own name is taken: `NAME (1).ext`, `NAME (2).ext`, ….
+/// The alternative names for a file whose own name is taken: `NAME (1).ext`, `NAME (2).ext`, ….
 ///
-/// A directory alone decides which number a file gets; nothing is remembered, so that the same directory gives the same
-/// number in every life of the process. The number that is given is free and its neighbour below it is taken (1 has
-/// none). As long as no file is deleted, that is the first free number. Where some were deleted, a free number is given
-/// again if the search comes by it, and is left out otherwise.
+/// The number depends on the directory's content only. Nothing is stored, so the same directory gives the same number
+/// in every process. The chosen number is free, and the number below it is taken (1 has none below). If no file was
+/// ever deleted, it is the first free number. After deletions, a free number is reused if the search meets it, and is
+/// left out otherwise.
 package struct NumberedNames {
     let directory: Directory
     let wanted: String
     private let numbering: @Sendable (_ name: String, _ number: Int) -> String
 
-    /// No directory holds so many files: a file system in which every name is taken does not tell the truth.
+    /// The greatest number searched. No directory holds so many files: a file system that reports every name as taken
+    /// is wrong.
     static let limit = 1 << 40
 
-    /// - Parameter numbering: as of ``FileDestination/Conflict/rename(_:)``.
+    /// - Parameter numbering: as in ``FileDestination/Conflict/rename(_:)``.
     package init(
         directory: Directory, wanted: String,
         numbering: @escaping @Sendable (_ name: String, _ number: Int) -> String
@@ -24,16 +25,17 @@ package struct NumberedNames {
 
     package func name(_ number: Int) -> String { numbering(wanted, number) }
 
-    /// The free number, in about twice as many looks as its logarithm says.
+    /// Returns a free number, found with about 2·log₂(n) look-ups for the result n.
     ///
-    /// - Parameter lost: this number and those below count as taken: somebody was quicker, whatever the directory says.
-    /// - Returns: `nil` where every name seems to be taken.
+    /// - Parameter lost: a number that counts as taken with all below it, whatever the directory contains, because
+    ///   another process took the name first.
+    /// - Returns: `nil` if all names seem to be taken.
     package func free(above lost: Int = 0) -> Int? {
         Self.free(above: lost) { directory.contains(name($0)) }
     }
 
     static func free(above lost: Int = 0, isTaken: (Int) -> Bool) -> Int? {
-        // Doubling steps from `lost` on, then halves between a taken number and a free one.
+        // The step is doubled from `lost` on; then the interval between a taken and a free number is halved.
         var (taken, step) = (max(0, lost), 1)
         while true {
             guard taken <= limit - step else { return nil }

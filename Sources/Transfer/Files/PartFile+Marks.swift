@@ -1,40 +1,42 @@
 import CLinux
 import Glibc
 
-/// What stands on a part file itself, in extended attributes of it: whose it is, and how it was left.
+/// Extended attributes of a part file: its owner, and its state when it was last closed.
 extension PartFile {
-    /// The generation; it stays on the finished file.
+    /// The attribute with the generation; it stays on the finished file.
     private static let mark = "user.dld.part"
-    /// Size and time of the last change, while nobody is at work on it.
+    /// The attribute with the size and modification time, present while no process uses the part file.
     private static let leaving = "user.dld.left"
-    /// The uid of the user for whom it is fetched, where that is another one than the process's own; it stays on the
-    /// finished file.
+    /// The attribute with the uid of the user the file is downloaded for, if that is not the process's own user; it
+    /// stays on the finished file.
     private static let beneficiary = "user.dld.user"
-    /// At the end of a generation that could not be written on its part, so that the resume data alone know it.
+    /// The suffix of a generation that could not be recorded on its part file and is known from the resume data only.
     private static let unmarked = "~"
 
-    /// - Returns: the generation as resume data are to have it.
+    /// Records the generation on the part file.
+    ///
+    /// - Returns: the generation in the form for the resume data.
     static func mark(_ descriptor: Int32, _ generation: String) -> String {
         set(mark, of: descriptor, to: generation) ? generation : generation + unmarked
     }
 
-    /// Whether it is the part that resume data of this `generation` speak of.
+    /// Whether the file is the part file of resume data with this `generation`.
     static func isMarked(_ descriptor: Int32, _ generation: String) -> Bool {
         guard let found = attribute(mark, of: descriptor) else { return generation.hasSuffix(unmarked) }
         return found == generation
     }
 
-    /// Notes how the part is left, so that whoever goes on with it sees whether someone changed it meanwhile.
+    /// Records the part's current size and modification time, so that a resumed download can detect changes by others.
     ///
-    /// Nobody writes to it any more.
+    /// Nothing may be written to the part file after that.
     func leave() {
         guard let information = try? descriptor.status() else { return }
         _ = Self.set(Self.leaving, of: descriptor.raw, to: Self.state(information))
     }
 
-    /// Takes the note away; from here on the part changes.
+    /// Removes the record of size and modification time, since the part file will change from now on.
     ///
-    /// - Returns: whether the part is as it was left; also where nothing stands on it, as after a crash.
+    /// - Returns: whether the part file is unchanged since the record; also `true` without a record, as after a crash.
     static func takeUp(
         _ descriptor: Int32, _ information: stat, _ name: String, in directory: Directory
     ) throws(TransferError) -> Bool {
@@ -50,16 +52,14 @@ extension PartFile {
         "\(information.st_size) \(information.st_mtim.tv_sec) \(information.st_mtim.tv_nsec)"
     }
 
-    /// Whether `name` is the part that resume data of this `generation` speak of.
+    /// Whether `name` is the part file of resume data with this `generation`.
     static func isPart(_ name: String, in directory: Directory, generation: String) -> Bool {
         guard let (descriptor, status) = directory.open(reading: name) else { return false }
         return status.st_mode & S_IFMT == S_IFREG && isMarked(descriptor.raw, generation)
     }
 
-    /// Whether the finished file `name` was published by `owner` in an earlier life, which ended before it could
-    /// note that down.
-    ///
-    /// - Returns: its size.
+    /// Returns the size of the finished file `name` if `owner` published it, as in an earlier process that ended before
+    /// it recorded the publication.
     static func isPublished(_ name: String, in directory: Directory, by owner: String) -> Int64? {
         guard let (descriptor, status) = directory.open(reading: name), status.st_mode & S_IFMT == S_IFREG,
             attribute(mark, of: descriptor.raw)?.hasPrefix(owner + "-") ?? false
@@ -67,7 +67,7 @@ extension PartFile {
         return Int64(status.st_size)
     }
 
-    /// Who published the finished file `name`; `nil` where nothing stands on it.
+    /// Returns the owner that published the finished file `name`; `nil` if none is recorded.
     static func publisher(of name: String, in directory: Directory) -> String? {
         guard let (descriptor, status) = directory.open(reading: name), status.st_mode & S_IFMT == S_IFREG else {
             return nil
@@ -75,29 +75,29 @@ extension PartFile {
         return owner(of: descriptor)
     }
 
-    /// Who owns a part, or published a finished file; `nil` where nothing stands on it.
+    /// Returns the owner of a part file, or the publisher of a finished file; `nil` if none is recorded.
     static func owner(of descriptor: FileDescriptorOwner) -> String? {
         guard let mark = attribute(mark, of: descriptor.raw) else { return nil }
-        // What follows the owner is the generation's own.
+        // The generation consists of the owner, a hyphen and a random number.
         return mark.utf8.lastIndex(of: UInt8(ascii: "-")).map { String(mark[..<$0]) } ?? mark
     }
 
-    /// Whether the finished file `name` is the one that `owner` published; where the file system keeps no marks, its
-    /// `size` has to tell.
+    /// Whether the finished file `name` was published by `owner`. On a file system without extended attributes the
+    /// `size` is compared instead.
     ///
-    /// - Returns: `nil` where there is nothing of that name.
+    /// - Returns: `nil` if there is no entry of that name.
     static func isOwn(_ name: String, in directory: Directory, of owner: String, size: Int64) -> Bool? {
         guard let (descriptor, status) = directory.open(reading: name) else { return errno == ENOENT ? nil : false }
         if let mark = attribute(mark, of: descriptor.raw) { return mark.hasPrefix(owner + "-") }
         return errno == ENOTSUP && status.st_mode & S_IFMT == S_IFREG && Int64(status.st_size) == size
     }
 
-    /// Notes for whom it is fetched. Where the file system keeps no marks, nobody but the process's own user may replace
-    /// the finished file.
+    /// Records the user the file is downloaded for. On a file system without extended attributes, only the process's
+    /// own user may replace the finished file.
     func note(user: UInt32) { _ = Self.set(Self.beneficiary, of: descriptor.raw, to: "\(user)") }
 
-    /// Whether the finished file `name` was fetched for `user`. What others could have written says nothing: the caller
-    /// makes sure that the file is the process's own.
+    /// Whether the finished file `name` was downloaded for `user`. Other users may write this attribute on their own
+    /// files, so the caller must ensure that the file belongs to the process's user.
     static func isFetched(_ name: String, in directory: Directory, for user: UInt32) -> Bool {
         guard let (descriptor, status) = directory.open(reading: name), status.st_mode & S_IFMT == S_IFREG else {
             return false

@@ -2,25 +2,26 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// A download's file while it is not whole: beside its destination, under a name of its own, open to its owner
-/// alone.
+/// The file of a download that is not complete. It is in the destination's directory under a name of its own, and only
+/// its owner may access it.
 ///
-/// Written by the loop's thread, synced by others. No other process has it meanwhile: see ``PartLock``.
+/// It is written on the event loop's thread and synced on others. No other process uses it at the same time, see
+/// ``PartLock``.
 public final class PartFile: Sendable {
     let descriptor: FileDescriptorOwner
-    /// Holds the part, and will hold the finished file.
+    /// The directory of the part file and of the finished file.
     public let directory: Directory
-    /// In its directory.
+    /// The name of the part file in its directory.
     public let name: String
-    /// Also stands in an extended attribute of the file, where there are any.
+    /// The generation, also recorded in an extended attribute of the file if the file system supports them.
     let generation: String
     private let inode: UInt64
-    /// `nil` where the file system knows no locks.
+    /// The lock; `nil` if the file system does not support locks.
     private let lock: PartLock?
 
-    /// One writer's blocks in order, from `start` to wherever it stands.
+    /// A contiguous run of blocks by one writer, from `start` to its current end.
     ///
-    /// Moved without a lock, so that a block costs none; it begins and ends under one.
+    /// The end is advanced without a lock, so that a block needs none; a run begins and ends under the lock.
     final class WriteRun: Sendable {
         let start: Int64
         private let front: Atomic<Int64>
@@ -30,27 +31,27 @@ public final class PartFile: Sendable {
             front = Atomic(start)
         }
 
-        /// The end of its last block.
+        /// The end of the last block.
         var end: Int64 { front.load(ordering: .acquiring) }
 
         fileprivate func move(to end: Int64) { front.store(end, ordering: .releasing) }
     }
 
     private struct State {
-        /// Bytes that were handed to the kernel, without the runs under way.
+        /// Ranges passed to the kernel, without the active runs.
         var written: ByteRangeSet
         var runs: [WriteRun] = []
-        /// Bytes that a sync has brought to the disk.
+        /// Ranges covered by a completed sync.
         var durable: ByteRangeSet
-        /// Why a sync failed: what the kernel held is gone, whatever a later sync says.
+        /// The error of a failed sync. The kernel has dropped the unwritten data then, even if a later sync succeeds.
         var failure: TransferError?
     }
 
     private let state: Mutex<State>
-    /// When it changed last, as far as that was our doing, in nanoseconds since 1970; 0: not known.
+    /// The modification time after this process's last change, in nanoseconds since 1970; 0 if it is unknown.
     private let changed = Atomic<Int64>(0)
     private let tellsChanges: Bool
-    /// Bytes at the front that nobody will read again here.
+    /// The end of the leading bytes that this process will not read again; `.max` if it reads nothing.
     private let read = Atomic<Int64>(.max)
 
     private init(
@@ -68,14 +69,14 @@ public final class PartFile: Sendable {
         if tellsChanges { changed.store(Self.time(information), ordering: .relaxed) }
     }
 
-    /// Whether its time moves with every write and with nothing else: file systems of other machines, and those that
-    /// programs make, have clocks and habits of their own.
+    /// Whether the file's modification time changes with every write and only then. Remote file systems, and those
+    /// implemented by programs, may use other clocks and rules.
     private static func tellsChanges(_ descriptor: FileDescriptorOwner) -> Bool {
         // ext2 to ext4, XFS, Btrfs, tmpfs, F2FS: statfs(2).
         [0xEF53, 0x5846_5342, 0x9123_683E, 0x0102_1994, 0xF2F5_2010].contains(linux_file_system_type(descriptor.raw))
     }
 
-    /// What changed it up to now counts as ours.
+    /// Records the current modification time as the result of this process's own changes.
     func noteChange() {
         guard tellsChanges, let information = try? descriptor.status() else { return }
         changed.store(Self.time(information), ordering: .relaxed)
@@ -85,10 +86,10 @@ public final class PartFile: Sendable {
         Int64(information.st_mtim.tv_sec) * 1_000_000_000 + Int64(information.st_mtim.tv_nsec)
     }
 
-    /// Makes an empty part; an older one of this name is of a version that no longer counts.
+    /// Creates an empty part file. An older one of this name belongs to an outdated version and is removed.
     ///
-    /// - Parameter owner: names the task; with a random tail it becomes the generation.
-    /// - Throws: `partInUse` where another process is at work on the older one.
+    /// - Parameter owner: the name of the task; with a random suffix it becomes the generation.
+    /// - Throws: `partInUse` if another process uses the older part file.
     static func make(in directory: Directory, name: String, owner: String) throws(TransferError) -> PartFile {
         var descriptor = create(name, in: directory)
         if descriptor < 0, errno == EEXIST {
@@ -111,12 +112,13 @@ public final class PartFile: Sendable {
         linux_openat_beneath(directory.descriptor.raw, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
     }
 
-    /// Opens the part that `resumeData` speaks of.
+    /// Opens the part file of `resumeData`.
     ///
-    /// - Returns: `nil` where there is none, or where it is not the one: shorter, another generation, no file, or
-    ///   changed since it was left.
-    /// - Throws: where that cannot be told now: a file system that is read-only or fails, no descriptor left, a flag that
-    ///   lets nobody write to the part (chattr(1)); and `partInUse` where another process is at work on it.
+    /// - Returns: `nil` if there is none or it does not match: it is shorter, has another generation, is not a regular
+    ///   file, or was changed since it was closed.
+    /// - Throws: if this cannot be determined at present, as on a read-only or failing file system, without a free
+    ///   descriptor, or with a flag that prevents writes to the part (chattr(1)). `partInUse` if another process uses
+    ///   the part file.
     static func reopen(
         in directory: Directory, name: String, resumeData: ResumeData
     ) throws(TransferError) -> PartFile? {
@@ -140,10 +142,11 @@ public final class PartFile: Sendable {
             generation: resumeData.generation, ranges: resumeData.ranges, lock: lock)
     }
 
-    /// The same part under another name, possibly in another directory.
+    /// Renames the part file, possibly into another directory.
     ///
-    /// - Returns: `nil` where it cannot go there: the directory is on another file system.
-    /// - Throws: `remoteChanged` where its name is another's by now.
+    /// - Returns: the part file under its new name; `nil` if it cannot be moved because the directory is on another
+    ///   file system.
+    /// - Throws: `remoteChanged` if its name now belongs to another file.
     func moved(to directory: Directory, name: String) throws(TransferError) -> PartFile? {
         if !directory.isSame(as: self.directory) || name != self.name {
             try checkName()
@@ -159,12 +162,13 @@ public final class PartFile: Sendable {
             ranges: durable, lock: lock)
     }
 
-    /// Makes sure that nobody has cut the part short since its first `count` bytes were written: what is written
-    /// behind them would leave a hole.
+    /// Validates that the part file was not truncated to less than its first `count` bytes, which were written: data
+    /// written behind them would leave a hole.
     ///
-    /// - Returns: how long it is, and whether someone else has written to it; nobody does so here while this looks. Where
-    ///   a file system counts time in ticks, what falls into the tick of a write of ours is not seen.
-    /// - Throws: `remoteChanged`: the file is to be fetched anew.
+    /// - Returns: the size of the file, and whether another process has written to it. This process must not write
+    ///   during the check. If the file system's timestamps are coarse, a write in the same clock tick as one of this
+    ///   process is missed.
+    /// - Throws: `remoteChanged`; the file must be downloaded again.
     func check(holds count: Int64) throws(TransferError) -> (size: Int64, isMeddledWith: Bool) {
         let information = try descriptor.status()
         let size = Int64(information.st_size)
@@ -173,9 +177,10 @@ public final class PartFile: Sendable {
         return (size, known != 0 && known != Self.time(information))
     }
 
-    /// Makes sure that it is this file that has the part's name, and not one that someone put there.
+    /// Validates that the part's name still belongs to this file and not to another one.
     ///
-    /// - Throws: `remoteChanged`: the file is to be fetched anew; otherwise where the directory does not let one look.
+    /// - Throws: `remoteChanged`, and the file must be downloaded again; another error if the directory cannot be
+    ///   searched.
     func checkName() throws(TransferError) {
         var information = stat()
         let isFound = fstatat(directory.descriptor.raw, name, &information, AT_SYMLINK_NOFOLLOW) == 0
@@ -185,10 +190,10 @@ public final class PartFile: Sendable {
         }
     }
 
-    /// The path of its directory now.
+    /// Returns the current path of the part's directory.
     ///
-    /// - Throws: as ``Directory/currentPath()``; beneath another file system nobody would find the part again, and it is
-    ///   gone.
+    /// - Throws: the errors of ``Directory/currentPath()``. If another file system was mounted over the directory, the
+    ///   part file is removed, since it could not be found again.
     func checkPlace() throws(TransferError) -> String {
         do throws(TransferError) {
             return try directory.currentPath()
@@ -198,14 +203,14 @@ public final class PartFile: Sendable {
         }
     }
 
-    /// Begins a run of blocks whose first one goes to `offset`.
+    /// Starts a run of blocks at `offset`.
     func beginRun(at offset: Int64) -> WriteRun {
         let run = WriteRun(start: offset)
         state.withLock { $0.runs.append(run) }
         return run
     }
 
-    /// The run's writer will add nothing more to it.
+    /// Ends a run; its writer writes no more blocks to it.
     func end(_ run: WriteRun) {
         state.withLock { state in
             state.runs.removeAll { $0 === run }
@@ -213,7 +218,7 @@ public final class PartFile: Sendable {
         }
     }
 
-    /// What lies behind its first `count` bytes no longer counts, wherever it is; no run is under way.
+    /// Discards the record of all bytes behind the first `count` ones, written or synced. No run may be active.
     func forget(behind count: Int64) {
         state.withLock { state in
             state.written = state.written.clamped(to: count)
@@ -221,9 +226,11 @@ public final class PartFile: Sendable {
         }
     }
 
+    /// Writes a block at the end of a run.
+    ///
     /// - Parameters:
-    ///   - bytes: go to the end of `run`, all of them.
-    ///   - run: one of this part's; its writer is one thread.
+    ///   - bytes: the block; all of it is written.
+    ///   - run: a run of this part file; only one thread writes to it.
     func write(_ bytes: UnsafeRawBufferPointer, to run: WriteRun) throws(TransferError) {
         let offset = run.end
         do throws(TransferError) {
@@ -235,25 +242,27 @@ public final class PartFile: Sendable {
         noteChange()
     }
 
-    /// Bytes that were handed to the kernel.
+    /// Returns the ranges passed to the kernel.
     private func written(_ state: borrowing State) -> ByteRangeSet {
         var written = state.written
         for run in state.runs { written.insert(run.start..<run.end) }
         return written
     }
 
-    /// Bytes written and not yet known to be on disk.
+    /// The number of bytes written but not known to be on the disk; 0 after a failed sync.
     var unsynced: Int64 {
         state.withLock { $0.failure == nil ? written($0).count - $0.durable.count : 0 }
     }
 
-    /// Ranges known to be on disk.
+    /// The ranges known to be on the disk.
     var durable: ByteRangeSet { state.withLock { $0.durable } }
 
-    /// Brings to the disk what has been written so far. Blocks; never on a loop's thread.
+    /// Writes the data passed to the kernel so far to the disk (fdatasync). Blocks; must not be called on an event
+    /// loop's thread.
     ///
-    /// - Returns: the ranges that are on disk now.
-    /// - Throws: where this sync or one before it failed: only what an earlier one covered counts from then on.
+    /// - Returns: the ranges on the disk.
+    /// - Throws: if this sync or an earlier one failed. The durable ranges stay those of the last sync before the
+    ///   failure.
     func synchronize() throws(TransferError) -> ByteRangeSet {
         let (snapshot, durable, failure) = state.withLock { (written($0), $0.durable, $0.failure) }
         if let failure { throw failure }
@@ -268,31 +277,31 @@ public final class PartFile: Sendable {
         return snapshot
     }
 
-    /// Takes the bytes that are on disk out of the page cache, and begins to write those that are not.
+    /// Drops synced data from the page cache, and starts the write-back of the rest.
     ///
-    /// What passes through much faster than it is read would otherwise push out of memory what other programs use,
-    /// and each page that it fills had to be found free first.
+    /// Without this call, data that is written much faster than it is read back would evict the pages of other programs,
+    /// and each new page would first have to be reclaimed.
     ///
-    /// What is yet to be read for its digest stays.
+    /// Data still to be read for the digest stays cached.
     func leavePageCache() {
         let end = read.load(ordering: .relaxed)
         guard end > 0 else { return }
-        // Advice: where it is not taken, the pages stay.
+        // This is advice to the kernel; if it is ignored, the pages stay.
         _ = posix_fadvise(descriptor.raw, 0, end == .max ? 0 : off_t(end), POSIX_FADV_DONTNEED)
     }
 
-    /// Whoever reads the file from its front on has come to `offset`.
+    /// Records that the sequential reader of the file has reached `offset`.
     func setRead(upTo offset: Int64) { read.store(offset, ordering: .relaxed) }
 
-    /// Whether a sync of its whole file system covers it, and tells of what went wrong: so it is with local ones.
+    /// Whether a sync of the whole file system covers the file and reports its errors; true of local file systems.
     var maySharedSync: Bool { tellsChanges }
 
-    /// Brings to the disk what has been written so far to parts of one file system, by one sync of all of it. Blocks.
+    /// Syncs several part files of one file system with a single sync of the whole file system (syncfs). Blocks.
     ///
-    /// - Returns: for each part what ``synchronize()`` would say of it.
+    /// - Returns: for each part file, the result that ``synchronize()`` would have.
     static func synchronize(_ parts: [PartFile]) -> [Result<ByteRangeSet, TransferError>] {
         let snapshots = parts.map { part in part.state.withLock { part.written($0) } }
-        // A failure may be another file's: then each of ours is asked by itself.
+        // A failure may concern another file; then each part file is synced on its own.
         let isShared = (try? parts.first?.directory.synchronizeFileSystem()) != nil
         return zip(parts, snapshots).map { part, snapshot in
             do throws(TransferError) {
@@ -303,9 +312,9 @@ public final class PartFile: Sendable {
         }
     }
 
-    /// A sync of the whole file system began after `snapshot` had been written.
+    /// Records `snapshot` as durable after a sync of the whole file system that began after its data was written.
     private func conclude(_ snapshot: ByteRangeSet) throws(TransferError) -> ByteRangeSet {
-        // The file system tells of a failure once, the file for itself.
+        // The file system reports a write-back error only once, so the file's own error state is checked too.
         if linux_writeback_check(descriptor.raw) != 0 {
             let error = TransferError.file(errno, doing: "bring the file to the disk")
             state.withLock { $0.failure = $0.failure ?? error }
@@ -323,7 +332,7 @@ public final class PartFile: Sendable {
         if let failure { throw failure }
     }
 
-    /// Cuts off what lies behind `length`: bytes of an attempt that went further than the file is long.
+    /// Truncates the file to `length` bytes, which removes the data of an attempt that went beyond the file's end.
     func truncate(to length: Int64) throws(TransferError) {
         guard ftruncate(descriptor.raw, off_t(length)) == 0 else {
             throw directory.refusal(errno, doing: "cut the part file", of: name)
@@ -331,9 +340,9 @@ public final class PartFile: Sendable {
         noteChange()
     }
 
-    /// Makes sure that the file system takes a file of `size` bytes: FAT, for one, ends at 4 GiB.
+    /// Validates that the file system supports a file of `size` bytes; FAT, for example, is limited to 4 GiB.
     ///
-    /// The place in the file that this moves is nobody's: all reading and writing names its own.
+    /// The check moves the descriptor's file offset, which is unused: all reads and writes are positional.
     ///
     /// - Throws: `tooLarge`.
     func check(canHold size: Int64) throws(TransferError) {

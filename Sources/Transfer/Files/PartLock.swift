@@ -1,13 +1,13 @@
 import Glibc
 import Synchronization
 
-/// Keeps other processes off a part file while one is at work on it: a lock of flock(2), which the kernel lets go of when
-/// the process ends, however it ends.
+/// An exclusive lock on a part file against other processes. It is a flock(2) lock, which the kernel releases when the
+/// process ends, however it ends.
 ///
-/// Two daemons whose state directories are copies of each other call their parts alike. Within one process the runs of a
-/// part share its lock: the last user of an earlier run may be there still when the next one begins.
+/// Two daemons whose state directories are copies of each other use the same names for their part files. Within one
+/// process the runs of a part file share the lock: an earlier run may still hold it when the next one starts.
 final class PartLock: Sendable {
-    /// The lock is on what this has open.
+    /// The open descriptor that the lock belongs to.
     private let descriptor: FileDescriptorOwner
     private let inode: Inode
 
@@ -25,20 +25,22 @@ final class PartLock: Sendable {
     deinit {
         let inode = inode
         Self.held.withLock { held in
-            // Another may have taken it meanwhile.
+            // Another lock may have been acquired meanwhile.
             if held[inode]?.lock == nil { held[inode] = nil }
         }
     }
 
-    /// - Parameter path: of the part, for messages.
-    /// - Returns: `nil` where the file system knows no locks.
-    /// - Throws: `partInUse` where another process has it.
+    /// Acquires the lock, or returns the one that this process already holds.
+    ///
+    /// - Parameter path: the part's path, for messages.
+    /// - Returns: `nil` if the file system does not support locks, or while this process is releasing the lock.
+    /// - Throws: `partInUse` if another process holds the lock.
     static func take(_ descriptor: FileDescriptorOwner, _ inode: Inode, path: String) throws(TransferError) -> PartLock?
     {
         if let own = held.withLock({ $0[inode]?.lock }) { return own }
         guard flock(descriptor.raw, LOCK_EX | LOCK_NB) == 0 else {
             guard errno == EWOULDBLOCK else { return nil }
-            // One of ours that is just being let go of, or another process.
+            // The lock is held by another process, or is just being released in this one.
             if let own = held.withLock({ $0[inode]?.lock }) { return own }
             let holder = holder(of: inode)
             if holder == getpid() { return nil }
@@ -52,7 +54,7 @@ final class PartLock: Sendable {
         return lock
     }
 
-    /// Makes sure that no other process is at work on the part of this name, where there is one.
+    /// Validates that no other process uses the part file of this name, if there is one.
     ///
     /// - Throws: `partInUse`.
     static func checkFree(_ name: String, in directory: Directory) throws(TransferError) {
@@ -60,15 +62,15 @@ final class PartLock: Sendable {
             return
         }
         let inode = Inode(status)
-        // Given up again with the descriptor, unless a run of this process has it.
+        // The lock is released with the descriptor, unless a run of this process holds it.
         _ = try take(descriptor, inode, path: directory.path(of: name))
     }
 
-    /// The process that has the lock, as far as the kernel tells: proc_locks(5).
+    /// Returns the process that holds the lock, if the kernel reports it (proc_locks(5)).
     private static func holder(of inode: Inode) -> pid_t? {
         guard let text = ProcessFile.read(path: "/proc/locks") else { return nil }
         for line in text.utf8.split(separator: UInt8(ascii: "\n")) {
-            // 1: FLOCK  ADVISORY  WRITE 708 08:01:123456 0 EOF; one that waits has an arrow behind the number.
+            // Format: "1: FLOCK  ADVISORY  WRITE 708 08:01:123456 0 EOF". A waiting lock has an arrow after the number.
             let words = line.split(separator: UInt8(ascii: " ")).map { String(Substring($0)) }
             guard words.count >= 6, words[1] == "FLOCK", let process = pid_t(words[4]), process > 0 else { continue }
             if words[5].split(separator: ":").last.flatMap({ UInt64($0) }) == inode.number { return process }

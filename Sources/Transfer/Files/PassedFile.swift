@@ -1,30 +1,32 @@
 import CLinux
 import Glibc
 
-/// A file that another process opened and passed to this one (SCM_RIGHTS, unix(7)). It stays open until the last
-/// reference to it goes.
+/// A file opened by another process and passed to this one (SCM_RIGHTS, unix(7)). It stays open until the last
+/// reference is released.
 package final class PassedFile: Sendable {
-    /// Why a descriptor cannot be the source of an upload.
+    /// The reason why a descriptor cannot be the source of an upload.
     package enum Unfitness: Error, Equatable {
         case notRegular
         case notReadable
-        /// Whoever reads it may have to wait for another machine, or for a program of its user's.
+        /// The file system is remote or implemented by a user's program, and may block its readers.
         case onAnotherMachine
-        /// The system's own reason (errno(3)).
+        /// A system error (errno(3)).
         case system(Int32)
     }
 
     let descriptor: FileDescriptorOwner
-    /// Whether its file system is one of this machine's, which answers by itself: see ``Mount/isLocal(_:)``.
+    /// Whether the file system is local and responds on its own: see ``Mount/isLocal(_:)``.
     private let isLocal: Bool
-    /// `nil` where the descriptor's owner calls it.
+    /// The release callback; `nil` if the descriptor's owner calls it.
     private let released: (@Sendable () -> Void)?
 
+    /// Creates the object and takes ownership of the descriptor.
+    ///
     /// - Parameters:
-    ///   - raw: a descriptor, which belongs to the object from now on.
+    ///   - raw: a descriptor, which the object owns from now on.
     ///   - released: called when the file is no longer needed and is closed.
     package init(taking raw: Int32, released: @escaping @Sendable () -> Void = {}) {
-        // A file system of a user's own is told of the closing, and may never answer.
+        // Closing a file on a user's own file system sends a request to that, and may block for ever.
         isLocal = Mount.isLocal(raw)
         descriptor = FileDescriptorOwner(raw, closingApart: isLocal ? nil : released)
         self.released = isLocal ? released : nil
@@ -32,15 +34,15 @@ package final class PassedFile: Sendable {
 
     deinit { released?() }
 
-    /// Closes a descriptor that nobody wants.
+    /// Closes an unwanted descriptor.
     package static func close(_ raw: Int32) {
-        _ = Glibc.close(raw)  // nothing was written to it
+        _ = Glibc.close(raw)  // nothing was written to the descriptor
     }
 
-    /// The descriptor, for those who pass it on.
+    /// Calls `body` with the descriptor, so that it can be passed on.
     package func withDescriptor<Value>(_ body: (Int32) -> Value) -> Value { body(descriptor.raw) }
 
-    /// The directory of its name, as this process finds it; `nil` where it has none.
+    /// The directory of the file's path as this process sees it; `nil` if there is none.
     package var parent: Inode? {
         var text = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink("/proc/self/fd/\(descriptor.raw)", &text, text.count)
@@ -49,15 +51,15 @@ package final class PassedFile: Sendable {
         return path.utf8.lastIndex(of: UInt8(ascii: "/")).flatMap { Inode.at(String(path[...$0])) }
     }
 
-    /// What is known of a file without asking its file system, from a process that has it open.
+    /// Facts about a file, collected without access to its file system by a process that has it open.
     package struct Facts: Sendable {
-        /// The number of its mount (proc_pid_mountinfo(5)).
+        /// The mount ID (proc_pid_mountinfo(5)).
         var mount: UInt64
-        /// Of its file system: major and minor number.
+        /// The major and minor number of the file system.
         var device: (UInt32, UInt32)
-        /// Whether that is on a disk of this machine.
+        /// Whether the file system is on a disk of this machine.
         var isOnDisk: Bool
-        /// Its `st_mode`.
+        /// The file's `st_mode`.
         var mode: UInt32
 
         package init(mount: UInt64, device: (UInt32, UInt32), isOnDisk: Bool, mode: UInt32) {
@@ -65,11 +67,11 @@ package final class PassedFile: Sendable {
         }
     }
 
-    /// Judges files that this process has not taken yet: what has no place here is then never opened in it, since it
-    /// may never be closed again.
+    /// Validates files that this process has not received yet. An unsuitable file is thus never open in this process,
+    /// where closing it might block for ever.
     ///
-    /// - Parameter isTrusted: as of ``check(isTrusted:)``.
-    /// - Returns: for each file why it is not to be taken, or `nil`.
+    /// - Parameter isTrusted: as in ``check(isTrusted:)``.
+    /// - Returns: for each file the reason to reject it, or `nil`.
     package static func unfitness(
         of files: [Result<Facts, Unfitness>], isTrusted: Bool
     ) -> [Unfitness?] {
@@ -88,9 +90,11 @@ package final class PassedFile: Sendable {
         }
     }
 
-    /// - Parameter isTrusted: whoever passed it may keep the daemon waiting.
+    /// Validates that the file can be the source of an upload.
+    ///
+    /// - Parameter isTrusted: whether the file's sender may block the daemon.
     package func check(isTrusted: Bool) throws(Unfitness) {
-        // First: what follows asks the file system.
+        // This check comes first, since the following ones access the file system.
         guard isTrusted || isLocal else { throw .onAnotherMachine }
         var status = stat()
         guard fstat(descriptor.raw, &status) == 0 else { throw .system(errno) }
@@ -98,7 +102,7 @@ package final class PassedFile: Sendable {
         let flags = fcntl(descriptor.raw, F_GETFL)
         guard flags >= 0 else { throw .system(errno) }
         guard flags & O_ACCMODE != O_WRONLY, flags & LINUX_O_PATH == 0 else { throw .notReadable }
-        // A file system beneath an overlay's may be another machine's.
+        // The file system beneath an overlay may be remote.
         guard isTrusted || !Directory.isOfAnotherMachine(descriptor.raw) else { throw .onAnotherMachine }
     }
 }

@@ -1,47 +1,49 @@
 import CLinux
 import Glibc
 
-/// Follows a path on behalf of a user, name by name and by descriptor: what was judged is what is reached, whatever
-/// happens to the path meanwhile.
+/// A walk along a path on behalf of a user, component by component and by descriptor. The walk ends at the very file
+/// that was checked, even if the path is changed meanwhile.
 ///
-/// Each directory on the way, links and `..` included, must be one that the user may search.
+/// The user must have search permission on each directory on the way, including those reached through symbolic links
+/// and `..`.
 package struct PathWalk {
-    /// Why a path leads nowhere.
+    /// The reason why a path cannot be resolved.
     package enum Refusal: Error, Equatable {
-        /// There is no such entry in a directory that the user may search.
+        /// A missing entry in a directory that the user may search.
         case missing
-        /// The user has no right to a directory on the way, or to what is at its end.
+        /// A missing permission of the user on a directory on the way, or on the file at the end.
         case denied
-        /// The system's own reason (errno(3)).
+        /// A system error (errno(3)).
         case system(Int32)
     }
 
-    /// What stands at the end of a path.
+    /// The file or directory at the end of a path.
     package struct Node {
-        /// Opened with `O_PATH`.
+        /// The descriptor, opened with `O_PATH`.
         let descriptor: FileDescriptorOwner
         package let status: stat
-        /// The directories that lead to it, from the root of the file system on, without links.
+        /// The directories on the resolved path, from the root directory down; symbolic links are resolved.
         package let parents: [Inode]
 
         package func may(_ access: UserIdentity.Access, _ user: UserIdentity) -> Bool {
             user.may(access, descriptor: descriptor.raw, status)
         }
 
-        /// Whether its modes need not be what counts: the file system is another machine's, or a program's.
+        /// Whether its mode may not be the one that applies, because the file system is remote or implemented by a
+        /// program.
         package var isOnAnotherMachine: Bool { Directory.isOfAnotherMachine(descriptor.raw) }
     }
 
     private let user: UserIdentity
     private var stack: [(descriptor: FileDescriptorOwner, inode: Inode)] = []
-    /// Names yet to be followed, the next one last.
+    /// The components still to be resolved, the next one last.
     private var pending: [Substring.UTF8View]
     private var links = 0
     private var steps = 0
 
-    /// As many as the kernel follows (path_resolution(7)).
+    /// The maximum number of symbolic links followed, the same as the kernel's (path_resolution(7)).
     private static let longestChain = 40
-    /// Bytes of a path or of what a link says (PATH_MAX).
+    /// The maximum length of a path or of a link's target in bytes (PATH_MAX).
     private static let longestPath = 4096
 
     private init(_ path: String, _ user: UserIdentity) {
@@ -53,7 +55,9 @@ package struct PathWalk {
         path.utf8.split(separator: UInt8(ascii: "/")).filter { !$0.elementsEqual(".".utf8) }.reversed()
     }
 
-    /// - Parameter path: absolute.
+    /// Resolves a path.
+    ///
+    /// - Parameter path: an absolute path.
     package static func follow(_ path: String, as user: UserIdentity) throws(Stop) -> Node {
         var walk = PathWalk(path, user)
         do throws(Refusal) {
@@ -66,10 +70,10 @@ package struct PathWalk {
         }
     }
 
-    /// Where a walk ended early, and why.
+    /// The point at which a walk failed, and the reason.
     package struct Stop: Error {
         package let refusal: Refusal
-        /// The directories that led there.
+        /// The directories on the way to that point.
         package let parents: [Inode]
     }
 
@@ -77,7 +81,7 @@ package struct PathWalk {
         try enterRoot()
         while let name = pending.popLast() {
             if name.elementsEqual("..".utf8) {
-                // At the root it leads to the root.
+                // In the root directory, `..` is the root directory itself.
                 if stack.count > 1 { stack.removeLast() }
                 continue
             }
@@ -90,7 +94,7 @@ package struct PathWalk {
                 return Node(descriptor: descriptor, status: status, parents: stack.map(\.inode))
             }
         }
-        // The path leads to a directory.
+        // The path ends at a directory.
         guard let last = stack.popLast(), let status = try? last.descriptor.status() else { throw .system(EIO) }
         return Node(descriptor: last.descriptor, status: status, parents: stack.map(\.inode))
     }
@@ -112,7 +116,8 @@ package struct PathWalk {
         return (descriptor, status)
     }
 
-    /// Directories that one path may lead through, and how deep: each of them is open until the walk ends.
+    /// The maximum number of directories on a path, and the maximum depth; each directory stays open until the walk
+    /// ends.
     private static let (mostSteps, mostLevels) = (4_096, 256)
 
     private mutating func enter(_ descriptor: FileDescriptorOwner, _ status: stat) throws(Refusal) {

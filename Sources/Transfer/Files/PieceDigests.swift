@@ -1,14 +1,16 @@
-/// The digests of a file's pieces, all of one length but the last: they tell which bytes of a wrong file are wrong
-/// (RFC 5854, section 4.2.14).
+/// The digests of a file's pieces, which all have the same length except the last. They reveal which parts of a corrupt
+/// file are wrong (RFC 5854, section 4.2.14).
 public struct PieceDigests: Sendable, Equatable {
-    /// Makes each piece's hash.
+    /// The hash function of the digests.
     public let algorithm: FileDigest.Algorithm
-    /// Bytes of a piece, the last one excepted.
+    /// The length of a piece in bytes, except the last one.
     public let length: Int64
-    /// One after another, in the order of the file.
+    /// The concatenated digests, in the order of the pieces.
     public let hashes: [UInt8]
 
-    /// - Returns: `nil` where the length is none, or the hashes are not whole.
+    /// Creates the digests of a file's pieces.
+    ///
+    /// - Returns: `nil` if `length` is not positive, or `hashes` is not a whole number of digests or is empty.
     public init?(algorithm: FileDigest.Algorithm, length: Int64, hashes: [UInt8]) {
         guard length > 0, !hashes.isEmpty, hashes.count.isMultiple(of: algorithm.length) else { return nil }
         self.algorithm = algorithm
@@ -16,18 +18,18 @@ public struct PieceDigests: Sendable, Equatable {
         self.hashes = hashes
     }
 
-    /// How many pieces there are.
+    /// The number of pieces.
     public var count: Int { hashes.count / algorithm.length }
 
-    /// Whether they can be those of a file of `size` bytes.
+    /// Whether the digests can belong to a file of `size` bytes.
     func fit(_ size: Int64) -> Bool {
         let (whole, rest) = size.quotientAndRemainder(dividingBy: length)
         return whole + (rest > 0 ? 1 : 0) == Int64(count)
     }
 
-    /// Reads the file once. Blocks.
+    /// Reads the file once and verifies its pieces. Blocks.
     ///
-    /// - Returns: the bytes of the pieces that are what they should be.
+    /// - Returns: the byte ranges of the pieces whose digest matches.
     func goodRanges(of file: FileDescriptorOwner, size: Int64) throws(TransferError) -> ByteRangeSet {
         guard fit(size) else { return ByteRangeSet() }
         var good = ByteRangeSet()

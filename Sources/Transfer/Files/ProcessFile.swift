@@ -1,11 +1,11 @@
 import Glibc
 
-/// What the kernel says of this process, and of the machine.
+/// Kernel information about this process and the machine.
 enum ProcessFile {
-    /// - Returns: the text of `/proc/self/NAME`; `nil` where it cannot be read.
+    /// - Returns: the text of `/proc/self/NAME`; `nil` if it cannot be read.
     static func read(_ name: String) -> String? { read(path: "/proc/self/\(name)") }
 
-    /// - Returns: the text of a file of the kernel's; `nil` where it cannot be read.
+    /// - Returns: the text of a kernel file; `nil` if it cannot be read.
     static func read(path: String) -> String? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
@@ -21,7 +21,8 @@ enum ProcessFile {
         }
     }
 
-    /// The process's umask, from the kernel's own account: the call that reads it would change it for all threads.
+    /// Returns the process's umask as the kernel reports it in `/proc`; 022 if it does not. The umask(2) call cannot
+    /// read it without changing it for all threads.
     static func umask() -> mode_t {
         guard let text = read("status") else { return 0o022 }
         let lines = text.utf8.split(separator: UInt8(ascii: "\n"))

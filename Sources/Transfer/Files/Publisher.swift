@@ -4,21 +4,22 @@ import Glibc
 import Synchronization
 import SystemPackage
 
-/// Gives whole part files their final names, in an order that a power cut cannot turn into a lie:
-/// sync the bytes, verify, rename without replacing, sync the directory, and only then tell.
+/// A publisher of complete part files: it gives them their final names in a crash-safe order. It syncs the data,
+/// validates the part file, renames it (without replacing, unless the destination permits that), syncs the directory,
+/// and only then reports success.
 ///
-/// Files that finish close together share their syncs: one for the file system before the renames, one for each
-/// directory after them. Works on a thread of its own.
+/// Files that complete close together share their syncs: one of the file system before the renames, and one of each
+/// directory after them. The publisher runs on a thread of its own.
 final class Publisher: Sendable {
     struct Item: Sendable {
         var part: PartFile
         var destination: FileDestination
-        /// Names the task on its part file.
+        /// The name of the task as recorded on its part file.
         var owner: String
         var size: Int64
-        /// It has been held against a digest.
+        /// Whether the file was verified against a digest.
         var isVerified = false
-        /// Runs on the publisher's thread.
+        /// Called on the publisher's thread.
         var completion: @Sendable (Result<PublishedFile, TransferError>) -> Void
     }
 
@@ -28,24 +29,24 @@ final class Publisher: Sendable {
         var stopped = false
     }
 
-    /// How long a finished file waits for others to share its syncs with, in milliseconds, while more are on
-    /// their way.
+    /// The time that a complete file waits for others to share its syncs with, in milliseconds, while more are in
+    /// transfer.
     private static let patience: Int32 = 200
-    /// As many files are enough to share.
+    /// The number of files that ends this wait.
     private static let largestBatch = 1024
-    /// From so many files on one `syncfs` costs less than a sync for each.
+    /// The number of files from which one `syncfs` costs less than a sync of each.
     private static let sharedSyncThreshold = 8
 
-    /// How often somebody else may be quicker with a name.
+    /// The maximum number of attempts at a numbered name that others take first.
     private static let raceLimit = 100
 
     private let inbox = Mutex(Inbox())
     private let earlierNames = EarlierNames()
     private let wakeUp: WakeUp
-    /// Of the process.
+    /// The umask of the process.
     private let umask: mode_t
 
-    /// - Throws: without a descriptor or a thread to be had, which may be there later.
+    /// - Throws: if no descriptor or thread is available; a later attempt may succeed.
     init() throws(TransferError) {
         do {
             wakeUp = try WakeUp(counting: true)
@@ -59,7 +60,9 @@ final class Publisher: Sendable {
         }
     }
 
-    /// - Parameter isUrgent: nothing else is on its way, so that waiting would only cost time.
+    /// Enqueues a file.
+    ///
+    /// - Parameter isUrgent: whether no other file is in transfer, so that waiting for one would be useless.
     func publish(_ item: Item, isUrgent: Bool) {
         let signals = inbox.withLock { inbox in
             inbox.items.append(item)
@@ -70,7 +73,7 @@ final class Publisher: Sendable {
         if signals { wakeUp.signal() }
     }
 
-    /// Nothing is running any more: publish what is waiting.
+    /// Publishes the waiting files at once, since no transfer is running.
     func hurry() {
         let signals = inbox.withLock { inbox in
             guard !inbox.items.isEmpty, !inbox.isUrgent else { return false }
@@ -118,8 +121,8 @@ final class Publisher: Sendable {
                 outcomes.append(.success(try name(item)))
                 directories[ObjectIdentifier(item.part.directory)] = item.part.directory
             } catch {
-                // A part that stays one is its owner's alone again.
-                _ = fchmod(item.part.descriptor.raw, 0o600)  // the failure that led here is the one to tell
+                // A file that remains a part file is made accessible to its owner only.
+                _ = fchmod(item.part.descriptor.raw, 0o600)  // errors are ignored, the original failure is reported
                 outcomes.append(.failure(error))
             }
         }
@@ -132,7 +135,7 @@ final class Publisher: Sendable {
         }
     }
 
-    /// - Returns: for each item why its bytes may not be on disk, `nil` where they are.
+    /// - Returns: for each item the reason why its data may not be on the disk; `nil` if the data is there.
     private func synchronize(_ batch: [Item]) -> [TransferError?] {
         var failures = [TransferError?](repeating: nil, count: batch.count)
         let sharing = Dictionary(grouping: batch.indices.filter { batch[$0].part.maySharedSync }) {
@@ -165,7 +168,7 @@ final class Publisher: Sendable {
         if !item.destination.isPrivate { directory.setPermissions(of: part.descriptor, umask: umask) }
         if let user = item.destination.user { part.note(user: user) }
         if let time = item.destination.modificationTime {
-            _ = linux_set_modification_time(part.descriptor.raw, time)  // a wrong time is no reason to lose the file
+            _ = linux_set_modification_time(part.descriptor.raw, time)  // errors ignored: a wrong time is acceptable
         }
         let wanted = item.destination.name
         func published(_ name: String) -> PublishedFile {
@@ -183,7 +186,7 @@ final class Publisher: Sendable {
         }
         if try Self.give(wanted, to: part) { return published(wanted) }
         if PartFile.isPublished(wanted, in: directory, by: item.owner) == item.size {
-            // Published in an earlier life, fetched again in this one.
+            // The file was published by an earlier process and downloaded again by this one.
             try directory.remove(part.name)
             return published(wanted)
         }
@@ -194,7 +197,7 @@ final class Publisher: Sendable {
         }
     }
 
-    /// Gives the part a numbered name.
+    /// Renames the part file to a numbered name.
     private func number(
         _ item: Item, _ numbering: @escaping @Sendable (String, Int) -> String
     ) throws(TransferError) -> String {
@@ -212,17 +215,17 @@ final class Publisher: Sendable {
             guard let free = names.free(above: lost) else { break }
             let name = names.name(free)
             if try Self.give(name, to: part) { return name }
-            // Somebody was quicker.
+            // Another process took the name first.
             lost = free
         }
-        // A trouble of the directory's that may pass.
+        // A problem of the directory that may be temporary.
         throw TransferError(
             .io, "others take every name like \(directory.path(of: wanted))", systemError: EEXIST)
     }
 
-    /// Gives the part a name that is free.
+    /// Renames the part file to a free name.
     ///
-    /// - Returns: `false` where the name is taken.
+    /// - Returns: `false` if the name is taken.
     private static func give(_ name: String, to part: PartFile) throws(TransferError) -> Bool {
         let error = renameWithoutReplacing(part.name, to: name, in: part.directory)
         if error == 0 { return true }
@@ -242,21 +245,23 @@ final class Publisher: Sendable {
         if linux_rename_noreplace(descriptor, old, descriptor, new) == 0 { return 0 }
         let error = errno
         guard error == EINVAL || error == ENOSYS else { return error }
-        // Some file systems cannot; a second name and the removal of the first come to the same.
+        // Some file systems do not support renaming without replacing. A second hard link and the removal of the first
+        // name are equivalent.
         guard linkat(descriptor, old, descriptor, new, 0) == 0 else {
             let refusal = errno
             let isLocked = linux_locked(descriptor, old) != 0 || linux_locked(descriptor, "") != 0
-            // One without links means by its first answer that it takes no such name (FAT: a colon, a question mark).
+            // If the file system does not support hard links, its first error means that it rejects the name (FAT: a
+            // colon, a question mark).
             let hasNoLinks = [EPERM, EOPNOTSUPP, ENOSYS].contains(refusal) && !isLocked
             return hasNoLinks ? error : refusal
         }
         return unlinkat(descriptor, old, 0) == 0 ? 0 : errno
     }
 
-    /// - Returns: the directories whose entries may not be on disk.
+    /// - Returns: the errors of the directories whose entries may not be on the disk.
     private func synchronize(_ directories: [Directory]) -> [ObjectIdentifier: TransferError] {
         var failures: [ObjectIdentifier: TransferError] = [:]
-        // Each run opens its own; those of one inode need one sync between them.
+        // Each run opens the directory itself; those with the same inode need only one sync.
         var done: [Inode: TransferError?] = [:]
         for directory in directories {
             if let known = done[directory.inode] {

@@ -1,6 +1,6 @@
 import Crypto
 
-/// A digest of bytes that come one after another.
+/// An incremental digest of a byte sequence.
 enum RunningDigest {
     case md5(Insecure.MD5)
     case sha1(Insecure.SHA1)
@@ -17,7 +17,7 @@ enum RunningDigest {
     }
 
     mutating func update(_ bytes: UnsafeRawBufferPointer) {
-        // In place: a copy of a digest's state is memory from the heap.
+        // The state is consumed and updated in place, since a copy of it would allocate memory.
         switch consume self {
         case .md5(var digest):
             digest.update(bufferPointer: bytes)
@@ -34,10 +34,10 @@ enum RunningDigest {
         }
     }
 
-    /// Reads what lies in `range` of `file`. Blocks.
+    /// Reads the bytes in `range` of `file` and adds them to the digest. Blocks.
     ///
-    /// - Parameter space: read into, again and again.
-    /// - Returns: `false` where the file ends before that.
+    /// - Parameter space: a buffer that is reused for each read.
+    /// - Returns: `false` if the file ends before the end of `range`.
     mutating func update(
         _ file: FileDescriptorOwner, _ range: Range<Int64>, by space: UnsafeMutableRawBufferPointer
     ) throws(TransferError) -> Bool {
@@ -64,7 +64,7 @@ enum RunningDigest {
 }
 
 extension FileDigest {
-    /// Holds against this what the bytes of a whole file came to.
+    /// Compares this digest with that of a complete file's bytes. Throws `checksumMismatch` if they differ.
     func judge(_ digest: RunningDigest) throws(TransferError) {
         let found = FileDigest(algorithm: algorithm, bytes: digest.value).hex
         guard found == hex else {
@@ -72,7 +72,7 @@ extension FileDigest {
         }
     }
 
-    /// Whether the `size` bytes of `file` have it. Blocks.
+    /// Whether the first `size` bytes of `file` have this digest. Blocks.
     func isRight(for file: FileDescriptorOwner, _ size: Int64) throws(TransferError) -> Bool {
         var found = RunningDigest(algorithm)
         let space = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 4096)

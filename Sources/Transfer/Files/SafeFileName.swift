@@ -1,19 +1,21 @@
-/// File names out of what servers and URLs suggest, made fit for a file system, a shell and an eye (RFC 6266,
-/// section 4.3).
+/// Sanitised file names made from the suggestions of servers and URLs. They are safe for file systems, shells and users
+/// (RFC 6266, section 4.3).
 ///
-/// Works on scalars and bytes: a mark that combines makes one `Character` of itself and the slash or dot before it,
-/// which a file system goes by all the same.
+/// The functions work on scalars and bytes: a combining mark forms one `Character` with the slash or dot before it, but
+/// a file system still interprets that slash or dot.
 enum SafeFileName {
-    /// The longest name that Linux file systems take, in bytes.
+    /// The maximum length of a name in Linux file systems, in bytes.
     static let maximumLength = 255
-    /// A longer end after the last dot is no suffix worth keeping, in bytes.
+    /// The maximum length of a suffix that is preserved when a name is cut, in bytes.
     private static let longestSuffix = 16
 
-    /// The name of a file that nobody named.
+    /// The name of a file for which there is no suggestion.
     static let fallback = "download"
 
-    /// - Parameter suggestion: as it came: any text at all.
-    /// - Returns: its last segment, after both `/` and `\`, without what trips; `nil` where nothing is left.
+    /// Returns a sanitised name.
+    ///
+    /// - Parameter suggestion: the suggestion as received; any text is allowed.
+    /// - Returns: the last segment after `/` or `\`, without problematic characters; `nil` if nothing is left.
     static func make(from suggestion: String) -> String? {
         var scalars = Array(suggestion.unicodeScalars)
         if let separator = scalars.lastIndex(where: { $0 == "/" || $0 == "\\" }) { scalars.removeFirst(separator + 1) }
@@ -24,7 +26,7 @@ enum SafeFileName {
         return isDevice(name) ? shortened("_" + name) : name
     }
 
-    /// The last segment of the URL's path, made safe; ``fallback`` where it has none.
+    /// Returns the sanitised last segment of the URL's path; ``fallback`` if there is none.
     static func make(fromURL url: String) -> String {
         let bytes = Array(url.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") })
         guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), bytes[colon...].starts(with: "://".utf8),
@@ -33,12 +35,12 @@ enum SafeFileName {
         return make(from: String(decoding: decoded(bytes[(slash + 1)...]), as: UTF8.self)) ?? fallback
     }
 
-    /// `name` with at most so many bytes, cut between characters where one fits at all.
+    /// Returns `name` cut to at most `count` bytes, between characters if at least one fits.
     static func cut(_ name: String, to count: Int) -> String {
         var kept = name
         while kept.utf8.count > count, !kept.isEmpty { kept.removeLast() }
         guard kept.isEmpty else { return kept }
-        // One character that is longer by itself: as many of its scalars as fit.
+        // The first character alone is longer: as many of its scalars are kept as fit.
         var length = 0
         return text(
             name.unicodeScalars.prefix { scalar in
@@ -47,7 +49,8 @@ enum SafeFileName {
             })
     }
 
-    /// Not too long, its suffix kept, and nothing at its end that Windows would drop.
+    /// Returns the name cut to the maximum length, with its suffix preserved, and without the trailing dots and spaces
+    /// that Windows would drop.
     private static func shortened(_ name: String) -> String {
         guard name.utf8.count > maximumLength else { return withoutTail(name) }
         let suffix = suffix(of: name)
@@ -61,7 +64,7 @@ enum SafeFileName {
         return text(scalars)
     }
 
-    /// `.iso`, `.tar.gz`; empty where there is none.
+    /// Returns the suffix, such as `.iso` or `.tar.gz`; empty if there is none.
     private static func suffix(of name: String) -> String {
         let bytes = Array(name.utf8)
         guard var dot = bytes.lastIndex(of: UInt8(ascii: ".")), dot > 0, bytes.count - dot <= longestSuffix else {
@@ -71,16 +74,17 @@ enum SafeFileName {
         return String(decoding: bytes[dot...], as: UTF8.self)
     }
 
-    /// Control characters, separators of lines, marks that turn the direction of writing, what has no picture of its own
-    /// (Default_Ignorable_Code_Point, UAX #44), and what stands for bytes that are no text.
+    /// Whether a scalar is invisible or misleading: control characters, line separators, marks that change the writing
+    /// direction, default-ignorable code points (Default_Ignorable_Code_Point, UAX #44), and the replacement for bytes
+    /// that are not text (U+FFFD).
     private static func isUnseen(_ scalar: Unicode.Scalar) -> Bool {
         if scalar.value < 0x7F { return scalar.value < 0x20 }
         if scalar.properties.isDefaultIgnorableCodePoint { return true }
         switch scalar.properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator: return true
-        // Signs over the digits or letters that follow have a picture (Prepended_Concatenation_Mark).
+        // Format characters that enclose the digits or letters after them are visible (Prepended_Concatenation_Mark).
         case .format: return !spanning.contains(scalar.value)
-        // The second is BRAILLE PATTERN BLANK.
+        // U+2800 is BRAILLE PATTERN BLANK.
         default: return scalar.value == 0xFFFD || scalar.value == 0x2800
         }
     }
@@ -89,7 +93,7 @@ enum SafeFileName {
         0x0600, 0x0601, 0x0602, 0x0603, 0x0604, 0x0605, 0x06DD, 0x070F, 0x0890, 0x0891, 0x08E2, 0x110BD, 0x110CD,
     ]
 
-    /// Names that Windows keeps for devices, with any suffix.
+    /// Whether Windows reserves the name for a device, which it does with any suffix.
     private static func isDevice(_ name: String) -> Bool {
         let stem = name.utf8.prefix { $0 != UInt8(ascii: ".") }.map { (0x61...0x7A).contains($0) ? $0 - 0x20 : $0 }
         if ["CON", "PRN", "AUX", "NUL"].contains(where: { stem.elementsEqual($0.utf8) }) { return true }
@@ -103,7 +107,8 @@ enum SafeFileName {
         return String(view)
     }
 
-    /// RFC 3986, section 2.1; a percent sign without two digits stands for itself.
+    /// Returns the bytes with percent-encoding removed (RFC 3986, section 2.1). A percent sign without two hexadecimal
+    /// digits is kept.
     private static func decoded(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
         var decoded: [UInt8] = []
         var rest = bytes

@@ -1,12 +1,12 @@
 import Curl
 import Synchronization
 
-/// Syncs parts of one file system. Those that wait for a thread together share one sync of all of it: a thousand slow
-/// downloads would otherwise keep a disk busy with little else.
+/// Syncs of part files on one file system. Part files that wait for a thread at the same time share one sync of the
+/// whole file system. Separate syncs of a thousand slow downloads would occupy most of a disk's time.
 final class SharedSync: Sendable {
     typealias Completion = @Sendable (Result<ByteRangeSet, TransferError>) -> Void
 
-    /// From so many parts on one sync of the file system costs less than one for each.
+    /// The number of part files from which one sync of the file system costs less than a sync of each.
     static let threshold = 8
 
     private let threads: WorkerThreads
@@ -14,9 +14,9 @@ final class SharedSync: Sendable {
 
     init(on threads: WorkerThreads) { self.threads = threads }
 
-    /// Brings to the disk what has been written so far.
+    /// Syncs the data written to the part file so far.
     ///
-    /// - Parameter completion: called on the thread that synced, which may do more there.
+    /// - Parameter completion: called on the thread that did the sync; it may do further work there.
     func synchronize(_ part: PartFile, _ completion: @escaping Completion) {
         guard part.maySharedSync else {
             return threads.perform {
@@ -27,7 +27,8 @@ final class SharedSync: Sendable {
         threads.perform { [self] in work() }
     }
 
-    /// Syncs the parts that wait. Called once for each part; calls whose part was taken along find nothing to do.
+    /// Syncs the waiting part files. It is called once for each of them; a call whose part file was already synced has
+    /// nothing to do.
     private func work() {
         let taken = waiting.withLock { waiting in
             let count = waiting.count >= Self.threshold ? waiting.count : min(1, waiting.count)

@@ -1,13 +1,13 @@
 import Curl
 import Synchronization
 
-/// Writes the blocks of a file whose disk is slow, one after another on a thread for that, so that the loop, and all
-/// other transfers on it, need not wait.
+/// A writer of the blocks of a file on a slow disk. It writes them in order on a separate thread, so that the event
+/// loop and its other transfers do not wait.
 final class SlowWriter: Sendable {
-    /// A block on its way to the disk.
+    /// A block to be written.
     ///
-    /// `@unchecked`: its buffer belongs to whoever holds it, one after the other: the loop, the thread that writes, the
-    /// loop.
+    /// `@unchecked`: the buffer has one owner at a time, first the event loop, then the writing thread, then the loop
+    /// again.
     struct Block: @unchecked Sendable {
         let buffer: UnsafeMutableRawBufferPointer
         let count: Int
@@ -18,7 +18,7 @@ final class SlowWriter: Sendable {
     private struct State {
         var blocks = FIFO<Block>()
         var isAtWork = false
-        /// What an earlier block failed for: those behind it would leave a hole.
+        /// The error of an earlier block. Later blocks are not written, since they would leave a hole.
         var failure: TransferError?
     }
 
@@ -26,7 +26,7 @@ final class SlowWriter: Sendable {
     private let wrote: @Sendable (Block, TransferError?, _ milliseconds: Int64) -> Void
     private let state = Mutex(State())
 
-    /// - Parameter wrote: called for each block in its turn, on the thread that wrote.
+    /// - Parameter wrote: called for each block in order, on the thread that wrote it.
     init(
         on threads: WorkerThreads, _ wrote: @escaping @Sendable (Block, TransferError?, _ milliseconds: Int64) -> Void
     ) {

@@ -1,9 +1,10 @@
 import Synchronization
 
-/// What downloads under way have yet to write, by file system: room that one of them is promised is none for the next.
+/// The bytes that running downloads have yet to write, by file system. Space reserved for one is not available to
+/// others.
 final class SpaceNeeds: Sendable {
     private struct Need {
-        /// Of the file system.
+        /// The device number of the file system.
         var device: UInt64
         /// The task's number.
         var task: Int
@@ -12,9 +13,9 @@ final class SpaceNeeds: Sendable {
 
     private let needs = Mutex<[Need]>([])
 
-    /// Notes what a task has yet to write.
+    /// Records the bytes that a task has yet to write.
     ///
-    /// - Returns: what the others have.
+    /// - Returns: the bytes that the other tasks have yet to write to this file system.
     func note(_ bytes: Int64, of task: Int, on device: UInt64) -> Int64 {
         needs.withLock { needs in
             var others: Int64 = 0

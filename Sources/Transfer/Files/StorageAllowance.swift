@@ -1,50 +1,52 @@
 import Synchronization
 
-/// Bytes that the files of several downloads may take up together, whatever file systems they lie on.
+/// A limit on the bytes that the files of several downloads may occupy together, on whatever file systems.
 ///
-/// Each download has a ``StorageShare`` of it. The size that a server tells is taken before the first byte is; a file of
-/// unknown size takes more as it grows, and its download ends where there is no more to take.
+/// Each download has a ``StorageShare`` of it. A size stated by the server is reserved before the first byte is
+/// received. A file of unknown size reserves more as it grows; its download ends when nothing is left.
 public final class StorageAllowance: Sendable {
     fileprivate struct State {
         var limit: Int64?
-        /// Bytes that are there without a share.
+        /// Bytes in files without a share.
         var kept: Int64
-        /// Bytes of all shares together.
+        /// Bytes reserved by all shares together.
         var held: Int64 = 0
 
         var used: Int64 { max(0, kept.addingCapped(held)) }
-        /// `nil`: there is no end to it.
+        /// The bytes that can still be reserved; `nil` without a limit.
         var room: Int64? { limit.map { max(0, $0.subtractingCapped(used)) } }
     }
 
     fileprivate let state: Mutex<State>
 
+    /// Creates an allowance.
+    ///
     /// - Parameters:
-    ///   - limit: bytes; `nil`: any number.
-    ///   - kept: bytes that are there without a share.
+    ///   - limit: the limit in bytes; `nil` for none.
+    ///   - kept: the bytes in files without a share.
     public init(limit: Int64?, kept: Int64 = 0) { state = Mutex(State(limit: limit, kept: kept)) }
 
-    /// Bytes that files may take up together; `nil`: any number. What was taken before it became less stays taken.
+    /// The limit in bytes; `nil` for none. If it is lowered, existing reservations stay.
     public var limit: Int64? {
         get { state.withLock { $0.limit } }
         set { state.withLock { $0.limit = newValue } }
     }
 
-    /// Bytes that are there without a share.
+    /// The bytes in files without a share.
     public var kept: Int64 {
         get { state.withLock { $0.kept } }
         set { state.withLock { $0.kept = newValue } }
     }
 
-    /// Bytes that are there, and those that downloads under way have taken beforehand.
+    /// The bytes in files, and those reserved by running downloads.
     public var used: Int64 { state.withLock { $0.used } }
 
-    /// Bytes that can still be taken; `nil`: any number.
+    /// The bytes that can still be reserved; `nil` without a limit.
     public var room: Int64? { state.withLock { $0.room } }
 
-    /// Opens a share for one download.
+    /// Creates a share for one download.
     ///
-    /// - Parameter bytes: that are there of its file, counted as ``kept`` so far.
+    /// - Parameter bytes: the bytes of its file that exist already and were counted in ``kept``.
     public func share(takingOver bytes: Int64 = 0) -> StorageShare {
         state.withLock { state in
             state.kept = state.kept.subtractingCapped(bytes)
@@ -54,10 +56,10 @@ public final class StorageAllowance: Sendable {
     }
 }
 
-/// The bytes that one download takes up of a ``StorageAllowance``; see ``DownloadTarget/share``.
+/// The bytes of a ``StorageAllowance`` reserved for one download; see ``DownloadTarget/share``.
 public final class StorageShare: Sendable {
     private let allowance: StorageAllowance
-    /// Written under the allowance's lock.
+    /// The reserved bytes; modified only under the allowance's lock.
     private let bytes: Atomic<Int64>
 
     fileprivate init(of allowance: StorageAllowance, holding bytes: Int64) {
@@ -65,25 +67,26 @@ public final class StorageShare: Sendable {
         self.bytes = Atomic(bytes)
     }
 
-    /// Bytes that the download may write without asking for more.
+    /// The bytes that the download may write without a further reservation.
     public var held: Int64 { bytes.load(ordering: .acquiring) }
 
-    /// Takes `wanted` bytes in all, more or fewer than before.
+    /// Changes the reservation to `wanted` bytes in all, more or fewer than before.
     ///
-    /// - Throws: ``TransferError/Code/allowanceUsedUp`` where there are not so many; then it holds what it held.
+    /// - Throws: ``TransferError/Code/allowanceUsedUp`` if the allowance is too small; the reservation is unchanged
+    ///   then.
     public func take(_ wanted: Int64) throws(TransferError) { _ = try change(to: wanted, ahead: 0, shrinks: true) }
 
-    /// Takes at least `wanted` bytes in all, and up to `ahead` more.
+    /// Reserves at least `wanted` bytes in all, and up to `ahead` more.
     ///
-    /// - Returns: how many it holds now.
+    /// - Returns: the number of bytes reserved now.
     /// - Throws: as ``take(_:)``.
     func grow(to wanted: Int64, ahead: Int64) throws(TransferError) -> Int64 {
         try change(to: wanted, ahead: ahead, shrinks: false)
     }
 
-    /// Ends the share with its download.
+    /// Ends the share when its download ends.
     ///
-    /// - Parameter kept: bytes that stay there of it.
+    /// - Parameter kept: the bytes of its file that stay.
     public func end(keeping kept: Int64) {
         allowance.state.withLock { state in
             let held = bytes.exchange(0, ordering: .acquiringAndReleasing)
@@ -117,7 +120,7 @@ public final class StorageShare: Sendable {
 }
 
 extension Int64 {
-    /// The sum, held within what there are numbers for: sizes that a server or a file tells may be any.
+    /// Returns the sum, limited to the range of `Int64`: sizes from a server or a file may have any value.
     fileprivate func addingCapped(_ other: Int64) -> Int64 {
         let (sum, isBeyond) = addingReportingOverflow(other)
         return isBeyond ? (other < 0 ? .min : .max) : sum

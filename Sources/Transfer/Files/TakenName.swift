@@ -1,13 +1,14 @@
 import Glibc
 
-/// A name that another file has, for a download that is done with that: what stands behind its error.
+/// The underlying error of a name conflict at a destination that accepts the existing file
+/// (``FileDestination/Conflict/skip``).
 struct TakenName: Error {
     let destination: FileDestination
     let directory: Directory
 
-    /// Holds the file against what the download's is known to hash to. Blocks.
+    /// Returns the existing file, after it is verified against the known digests. Blocks.
     ///
-    /// - Throws: where it is another file than the one that was to be fetched.
+    /// - Throws: if it is not the file that was to be downloaded.
     func file() throws(TransferError) -> PublishedFile {
         let path = directory.path(of: destination.name)
         guard destination.digest != nil || destination.pieces != nil else {
@@ -37,7 +38,7 @@ extension TransferError {
         .taken(destination.name, in: directory, underlying: TakenName(destination: destination, directory: directory))
     }
 
-    /// Something has the name already.
+    /// Returns the error for a name that is already taken.
     package static func taken(
         _ name: String, in directory: Directory, underlying: (any Error)? = nil
     ) -> TransferError {

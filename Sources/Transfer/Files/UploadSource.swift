@@ -1,16 +1,16 @@
 import Glibc
 
-/// A file to send, opened once: what is read is of this very file, and a change to it meanwhile is noticed.
+/// A file to be sent. It is opened once, so that all data comes from this file, and changes to it are detected.
 public final class UploadSource: Sendable {
-    /// What tells one state of a file from another.
+    /// The values that identify a state of a file.
     public struct Identity: Sendable, Equatable, Codable {
-        /// The file system, as `st_dev` has it.
+        /// The file system (`st_dev`).
         public var device: UInt64
-        /// The file in it, as `st_ino` has it.
+        /// The file's inode number (`st_ino`).
         public var inode: UInt64
-        /// Bytes.
+        /// The size in bytes.
         public var size: Int64
-        /// Nanoseconds since 1970.
+        /// The modification time in nanoseconds since 1970.
         public var modified: Int64
 
         init(_ status: stat) {
@@ -22,14 +22,14 @@ public final class UploadSource: Sendable {
     }
 
     let descriptor: FileDescriptorOwner
-    /// The state that the file was in when it was opened.
+    /// The state of the file when it was opened.
     public let identity: Identity
-    /// The file's owner and mode, for whoever has to decide who may send it.
+    /// The uid of the file's owner, for decisions on who may send the file.
     public let owner: UInt32
-    /// As `st_mode` has it: type and permissions.
+    /// The file's type and permissions (`st_mode`).
     public let mode: UInt32
 
-    /// Opens a regular file; anything else is refused, and nothing blocks on a FIFO.
+    /// Opens a regular file; anything else is refused, and a FIFO does not block the call.
     public convenience init(path: String) throws(TransferError) {
         let raw = open(path, Self.flags)
         guard raw >= 0 else {
@@ -41,9 +41,9 @@ public final class UploadSource: Sendable {
         try self.init(FileDescriptorOwner(raw), path: path)
     }
 
-    /// Opens what a walk has led to: that very file, whatever its path leads to by now.
+    /// Opens the file found by a path walk, even if its path now leads elsewhere.
     ///
-    /// - Parameter path: for messages.
+    /// - Parameter path: the path for messages.
     package convenience init(_ node: PathWalk.Node, path: String) throws(TransferError) {
         try Self.requireRegular(node.status, path)
         let raw = open("/proc/self/fd/\(node.descriptor.raw)", Self.flags)
@@ -51,9 +51,9 @@ public final class UploadSource: Sendable {
         try self.init(FileDescriptorOwner(raw), path: path)
     }
 
-    /// Takes a file that its user opened, in the state that it is in now.
+    /// Uses a file opened by its user, in its current state.
     ///
-    /// - Parameter path: for messages.
+    /// - Parameter path: the path for messages.
     package convenience init(_ file: PassedFile, path: String) throws(TransferError) {
         try self.init(file.descriptor, path: path)
     }
@@ -75,11 +75,11 @@ public final class UploadSource: Sendable {
         }
     }
 
-    /// Reads what comes next of the file in the state that it was opened in.
+    /// Reads the next bytes of the file, which must be in the state in which it was opened.
     ///
-    /// - Returns: how many bytes; 0 at the end alone.
-    /// - Throws: `sourceChanged` where it is not that any more, which is seen before the last byte is handed out: a changed
-    ///   file must not make a complete request.
+    /// - Returns: the number of bytes; 0 only at the end.
+    /// - Throws: `sourceChanged` if the file changed. This is detected before the last byte is returned, so that a
+    ///   changed file never makes a complete request.
     func read(into space: UnsafeMutableRawBufferPointer, at offset: Int64) throws(TransferError) -> Int {
         let wanted = Int(min(Int64(space.count), identity.size - offset))
         guard wanted > 0 else { return 0 }
@@ -89,7 +89,7 @@ public final class UploadSource: Sendable {
         return count
     }
 
-    /// Whether the file is still what it was when it was opened.
+    /// Whether the file is in the same state as when it was opened.
     func isUnchanged() -> Bool {
         guard let status = try? descriptor.status() else { return false }
         return Identity(status) == identity

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A user as the kernel knows one, with the groups that count for her (credentials(7)).
+/// A user as the kernel identifies one, with the effective groups (credentials(7)).
 package struct UserIdentity: Sendable, Hashable {
     package var uid: UInt32
     /// The primary group and the supplementary ones, in any order.
@@ -11,7 +11,7 @@ package struct UserIdentity: Sendable, Hashable {
         self.groups = groups
     }
 
-    /// What may be done with a file.
+    /// A set of access permissions on a file.
     package struct Access: OptionSet, Sendable {
         package let rawValue: UInt16
 
@@ -20,17 +20,17 @@ package struct UserIdentity: Sendable, Hashable {
         package static let execute = Access(rawValue: 1)
         package static let write = Access(rawValue: 2)
         package static let read = Access(rawValue: 4)
-        /// Of a directory: to come to what lies in it.
+        /// The permission to access the entries of a directory.
         package static let search = execute
     }
 
-    /// Whether her number alone says what a user may do with a file, whatever groups she is in.
+    /// Whether the uid alone determines a user's access to a file, regardless of the user's groups.
     static func isJudgedByNumber(_ uid: UInt32, _ status: stat, _ list: AccessControlList?) -> Bool {
         uid == 0 || status.st_uid == uid || list?.entries.contains { $0.tag == .user && $0.id == uid } == true
     }
 
-    /// Whether the kernel would let the user do this, by owner, mode and access control list (acl(5), "ACCESS CHECK
-    /// ALGORITHM"). Root may do everything.
+    /// Whether the kernel would grant the user this access, by owner, mode and access control list (acl(5), "ACCESS
+    /// CHECK ALGORITHM"). Root is granted every access.
     package func may(_ wanted: Access, _ status: stat, _ list: AccessControlList?) -> Bool {
         if uid == 0 { return true }
         guard let list else { return mayByMode(wanted, status) }
@@ -57,7 +57,8 @@ package struct UserIdentity: Sendable, Hashable {
         return UInt16(truncatingIfNeeded: status.st_mode >> shift) & wanted.rawValue == wanted.rawValue
     }
 
-    /// As ``may(_:_:_:)``, of what a descriptor leads to; `false` where its access control list cannot be read.
+    /// Whether the kernel would grant the user this access to a descriptor's file, as ``may(_:_:_:)``; `false` if its
+    /// access control list cannot be read.
     func may(_ wanted: Access, descriptor: Int32, _ status: stat) -> Bool {
         if uid == 0 { return true }
         do throws(TransferError) {

@@ -1,30 +1,31 @@
 import Curl
 import Synchronization
 
-/// Holds a part file against the digest that it must have, from its front on while the rest still arrives.
+/// A verification of a part file against its required digest. It proceeds from the start of the file while the rest is
+/// still being received.
 ///
-/// The loop says how far the front has come; reading and hashing are done on a thread for that, one piece of work at a
-/// time. What has been hashed may leave the page cache.
+/// The event loop reports how many leading bytes are present. They are read and hashed on another thread, in one job at
+/// a time. Hashed data may be dropped from the page cache.
 final class Verification: Sendable {
     let part: PartFile
     let digest: FileDigest
     private let threads: WorkerThreads
 
     private struct State {
-        /// Absent while a thread is at work with it.
+        /// The digest state; `nil` while a thread uses it.
         var running: RunningDigest?
-        /// Bytes that have been hashed.
+        /// The number of bytes hashed.
         var hashed: Int64 = 0
-        /// Bytes at the front that are there.
+        /// The number of leading bytes present.
         var front: Int64 = 0
-        /// The file's size, once all of it is there, and who wants to know.
+        /// The file's size, once the file is complete, and the callback for the result.
         var end: (size: Int64, then: @Sendable (TransferError?) -> Void)?
         var isAtWork = false
         var isAbandoned = false
     }
 
     private let state: Mutex<State>
-    /// Bytes of progress that are worth waking a thread for.
+    /// The progress in bytes that justifies waking a thread.
     static let step: Int64 = 4 << 20
 
     init(of part: PartFile, against digest: FileDigest, on threads: WorkerThreads) {
@@ -35,7 +36,7 @@ final class Verification: Sendable {
         part.setRead(upTo: 0)
     }
 
-    /// The bytes up to `front` are there.
+    /// Records that the bytes up to `front` are present.
     func advance(to front: Int64) {
         let begins = state.withLock { state in
             state.front = max(state.front, front)
@@ -46,7 +47,7 @@ final class Verification: Sendable {
         if begins { threads.perform { [self] in work() } }
     }
 
-    /// All `size` bytes are there: `then` is told whether they are right, on a thread for reading.
+    /// Records that all `size` bytes are present. `then` receives the result, on the thread that read the file.
     func finish(size: Int64, _ then: @escaping @Sendable (TransferError?) -> Void) {
         let begins = state.withLock { state in
             state.end = (size, then)
@@ -57,11 +58,11 @@ final class Verification: Sendable {
         if begins { threads.perform { [self] in work() } }
     }
 
-    /// What is there of the file is of no use any more.
+    /// Abandons the verification, since the part file is no longer needed.
     func abandon() { state.withLock { $0.isAbandoned = true } }
 
     private func work() {
-        // So much stays in a core's own cache between reading and hashing.
+        // A buffer of this size stays in a core's own cache between the read and the hash.
         let space = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
         defer { space.deallocate() }
         var (digest, offset) = state.withLock { state in
@@ -108,7 +109,7 @@ final class Verification: Sendable {
         }
     }
 
-    /// The file cannot be read: whoever wants to know in the end is told.
+    /// Ends the work after a read error. If the file is complete, its callback receives the error.
     private func stop(_ error: TransferError) {
         let then = state.withLock { state in
             state.isAtWork = false
