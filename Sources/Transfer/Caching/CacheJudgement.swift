@@ -117,8 +117,8 @@ public struct CacheJudgement: Sendable {
         guard !response.contains("no-store"), !CacheControl(fields[values: .cacheControl]).contains("no-store"),
             CachedResponse.varying(of: head, request: fields) != nil
         else { return false }
-        // The meaning of the other statuses for a cache is unknown. Such a response is stored only if the server permits
-        // it explicitly; `private` is a permission for a private cache.
+        // The meaning of the other statuses for a cache is unknown. Such a response is stored only if the server
+        // permits it explicitly; `private` is a permission for a private cache.
         return CachedResponse.heuristicStatuses.contains(head.status)
             || response.contains("max-age") || response.contains("public") || response.contains("private")
             || head.value(of: "expires") != nil

@@ -26,7 +26,7 @@ public struct Mount: Equatable, Sendable {
     /// implemented by a program. If the file system is not mounted there, whether it is on a disk. The file system
     /// itself is not accessed.
     ///
-    /// Every user can create mounts in a name space of her own: FUSE, and other file systems on top of that. A stalled
+    /// Every user can create mounts in a separate name space: FUSE, and other file systems on top of that. A stalled
     /// one can block a process that accesses it, and the process cannot even be killed.
     static func isLocal(_ descriptor: Int32) -> Bool {
         guard let mounts = Table(), let number = number(of: descriptor) else { return false }

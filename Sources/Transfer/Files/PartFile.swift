@@ -279,8 +279,8 @@ public final class PartFile: Sendable {
 
     /// Drops synced data from the page cache, and starts the write-back of the rest.
     ///
-    /// Without this call, data that is written much faster than it is read back would evict the pages of other programs,
-    /// and each new page would first have to be reclaimed.
+    /// Without this call, data that is written much faster than it is read back would evict the pages of other
+    /// programs, and each new page would first have to be reclaimed.
     ///
     /// Data still to be read for the digest stays cached.
     func leavePageCache() {
