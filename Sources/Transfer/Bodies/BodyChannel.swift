@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Between the loop that receives a body and whoever reads it: holds a little, and makes the server wait where the
-/// reader is slower.
+/// A bounded buffer between the event loop that receives a response body and the reader that consumes it. A slow reader
+/// exerts back-pressure: the loop stops receiving while the buffer is full.
 final class BodyChannel: Sendable {
-    /// Bytes that are held before the loop has to stop taking more.
+    /// The number of buffered bytes at which the loop has to stop receiving.
     static let capacity = 512 * 1024
 
     private struct State {
@@ -12,27 +12,30 @@ final class BodyChannel: Sendable {
         var ending: Result<Void, TransferError>?
         var reader: CheckedContinuation<Void, Never>?
         var isAbandoned = false
-        /// The loop stopped, and is to be told of room.
+        /// Whether a piece was refused, so that `goOn` has to be called once there is room.
         var isFull = false
         var goOn: (@Sendable () -> Void)?
     }
 
     private let state = Mutex(State())
-    /// Nobody reads any more; says whether an end follows.
+    /// Called when the reader abandons the channel before the body ended. Returns whether ``finish(_:)`` still follows.
     private let whenAbandoned: @Sendable () -> Bool
 
-    /// - Parameter whenAbandoned: called once, when nobody reads any more and there has been no end. Says whether one
-    ///   follows, at once or later.
+    /// - Parameter whenAbandoned: called at most once, when the reader abandons the channel before the body ended. It
+    ///   returns whether ``finish(_:)`` still follows, at once or later.
     init(whenAbandoned: @escaping @Sendable () -> Bool) {
         self.whenAbandoned = whenAbandoned
     }
 
-    /// A new attempt fills the channel.
+    /// Prepares the channel for a new attempt.
     ///
-    /// - Parameter goOn: there is room again.
+    /// - Parameter goOn: called when there is room again after a refused piece.
     func begin(goOn: @escaping @Sendable () -> Void) { state.withLock { $0.goOn = goOn } }
 
-    /// - Returns: whether there was room; otherwise nothing is taken, and `goOn` follows.
+    /// Appends a piece to the buffer. An abandoned channel accepts and discards it.
+    ///
+    /// - Returns: whether the piece was accepted. If the buffer is full, the piece is refused and `goOn` is called
+    ///   later.
     func put(_ bytes: [UInt8]) -> Bool {
         let (taken, reader) = state.withLock { state -> (Bool, CheckedContinuation<Void, Never>?) in
             if state.isAbandoned { return (true, nil) }
@@ -49,7 +52,7 @@ final class BodyChannel: Sendable {
         return taken
     }
 
-    /// The first ending counts.
+    /// Ends the body, with an error if it failed. Only the first call has an effect.
     func finish(_ error: TransferError?) {
         let reader = state.withLock { state in
             if state.ending == nil { state.ending = error.map { .failure($0) } ?? .success(()) }
@@ -60,7 +63,7 @@ final class BodyChannel: Sendable {
         reader?.resume()
     }
 
-    /// - Returns: everything that is there; `nil` at the end.
+    /// - Returns: all buffered bytes, joined; `nil` at the end of the body.
     func next() async throws(TransferError) -> [UInt8]? {
         while true {
             let (bytes, ending, goOn) = take()
@@ -97,8 +100,8 @@ final class BodyChannel: Sendable {
         }
     }
 
-    /// Nobody reads any more: the request is of no use and ends, whether an attempt is under way or awaited. Its end is
-    /// the reader's too.
+    /// Abandons the channel: drops the buffered bytes and discards all later ones. The request has no use any more and
+    /// is ended, whether an attempt is under way or still to come. The reader is resumed with that end.
     func abandon() {
         let isOver = state.withLock { state in
             defer {

@@ -1,13 +1,13 @@
 import CZlib
 import Glibc
 
-/// Undoes the coding of a body piece by piece (RFC 9110, section 8.4.1), and knows whether it came to its end.
+/// A streaming decoder for one content coding (RFC 9110, section 8.4.1). It detects whether the body was complete.
 final class BodyDecoder {
-    /// What can be undone.
+    /// The content codings that the decoder supports.
     enum Coding: Sendable {
         case gzip, deflate
 
-        /// - Parameter name: as `Content-Encoding` has it, in lower case.
+        /// - Parameter name: the name in `Content-Encoding`, in lower case.
         init?(_ name: String) {
             switch name {
             case "gzip", "x-gzip": self = .gzip
@@ -18,10 +18,10 @@ final class BodyDecoder {
     }
 
     private enum Phase {
-        /// Before the first byte.
+        /// Initial state: zero bytes received, zlib stream not initialised.
         case unbegun
         case decoding
-        /// The sums at the end agreed.
+        /// The stream ended and its checksum was correct.
         case ended
     }
 
@@ -40,15 +40,17 @@ final class BodyDecoder {
     }
 
     deinit {
-        if phase != .unbegun { _ = inflateEnd(stream) }  // fails for a stream that was never begun
+        if phase != .unbegun { _ = inflateEnd(stream) }  // fails for an uninitialised stream
         stream.deallocate()
         piece.deallocate()
     }
 
+    /// Decodes the next piece of the body.
+    ///
     /// - Parameters:
-    ///   - bytes: as they came.
-    ///   - take: is handed what they are, and does not keep it.
-    /// - Throws: `truncated` where they are not of this coding; what `take` throws.
+    ///   - bytes: the encoded bytes as received.
+    ///   - take: receives the decoded bytes. The buffer is valid only during the call.
+    /// - Throws: `truncated` if the bytes are not valid for this coding; any error that `take` throws.
     func decode(
         _ bytes: UnsafeRawBufferPointer,
         _ take: (UnsafeRawBufferPointer) throws(TransferError) -> Void
@@ -60,7 +62,7 @@ final class BodyDecoder {
         while true {
             if phase == .ended {
                 guard stream.pointee.avail_in > 0 else { return }
-                // Another member may follow (RFC 1952, section 2.2), and nothing else.
+                // Only another gzip member may follow (RFC 1952, section 2.2).
                 guard coding == .gzip, inflateReset(stream) == Z_OK else {
                     throw Self.failure("it goes on behind its end")
                 }
@@ -73,7 +75,7 @@ final class BodyDecoder {
             if count > 0 { try take(UnsafeRawBufferPointer(rebasing: piece[..<count])) }
             switch outcome {
             case Z_STREAM_END: phase = .ended
-            // Everything is used up, and everything that came of it is out.
+            // All input is consumed and all output is delivered.
             case Z_OK where stream.pointee.avail_in == 0 && stream.pointee.avail_out > 0, Z_BUF_ERROR: return
             case Z_OK: break
             default: throw Self.failure(stream.pointee.msg.map { String(cString: $0) } ?? "error \(outcome)")
@@ -82,9 +84,9 @@ final class BodyDecoder {
     }
 
     private func begin(_ first: UInt8) throws(TransferError) {
-        // Some servers call deflate what has no header of zlib's (RFC 1950, section 2.2) around it.
+        // Some servers send `deflate` without the zlib header (RFC 1950, section 2.2).
         let isBare = coding == .deflate && first & 0x0F != 8
-        // So many bits of window; 32 more tell gzip from zlib by its first bytes.
+        // The number of window bits: negative for raw deflate; plus 32 for detection of gzip or zlib by the header.
         let window = isBare ? -MAX_WBITS : MAX_WBITS + 32
         guard inflateInit2_(stream, window, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else {
             throw TransferError(.io, "there is no memory to decode with", systemError: ENOMEM)
@@ -92,7 +94,7 @@ final class BodyDecoder {
         phase = .decoding
     }
 
-    /// After the last byte: why what came is not the whole; `nil` where it is.
+    /// Returns the error of a body that ended too early; `nil` if the body is complete. Call after the last byte.
     func failureAtEnd() -> TransferError? {
         phase == .decoding ? Self.failure("it ends too early") : nil
     }

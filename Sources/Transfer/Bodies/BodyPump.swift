@@ -1,20 +1,20 @@
 import Synchronization
 
-/// Between whoever makes a body's bytes and the loop that sends them: holds a little, and makes either wait for the
-/// other.
+/// A bounded buffer between the producer of a request body and the event loop that sends it. The producer waits while
+/// the buffer is full, and the loop waits while it is empty.
 final class BodyPump: Sendable {
-    /// Bytes that are held before the maker has to wait.
+    /// The number of buffered bytes at which the producer has to wait.
     static let capacity = 256 * 1024
 
     private struct State {
         var chunks: [[UInt8]] = []
-        /// Of the first chunk: what has gone.
+        /// The number of bytes of the first chunk that have been taken.
         var offset = 0
         var held = 0
         var isFinished = false
         var error: TransferError?
         var isStopped = false
-        /// The loop found nothing, and is to be told of more.
+        /// Whether the loop found the buffer empty and has to be notified of new bytes.
         var isAwaited = false
         var maker: CheckedContinuation<Bool, Never>?
     }
@@ -22,12 +22,15 @@ final class BodyPump: Sendable {
     private let state = Mutex(State())
     private let moreToSend: @Sendable () -> Void
 
-    /// - Parameter moreToSend: called, on any thread, when there is something after ``take(into:)`` said ``Taking/later``.
+    /// - Parameter moreToSend: called, on any thread, when there are bytes after ``take(into:)`` returned
+    ///   ``Taking/later``.
     init(moreToSend: @escaping @Sendable () -> Void) {
         self.moreToSend = moreToSend
     }
 
-    /// - Returns: whether anyone still wants more, once there is room.
+    /// Appends a chunk and waits until there is room for another.
+    ///
+    /// - Returns: whether more chunks are wanted; `false` once the pump was stopped.
     func put(_ chunk: [UInt8]) async -> Bool {
         if chunk.isEmpty { return true }
         return await withCheckedContinuation { continuation in
@@ -56,7 +59,7 @@ final class BodyPump: Sendable {
         if tells { moreToSend() }
     }
 
-    /// Nobody takes anything any more.
+    /// Stops the pump: drops the buffered bytes and makes the producer stop.
     func stop() {
         let maker = state.withLock { state in
             state.isStopped = true
@@ -68,7 +71,7 @@ final class BodyPump: Sendable {
     }
 
     enum Taking {
-        /// So many bytes; 0: that was all.
+        /// The number of bytes taken; 0 at the end of the body.
         case bytes(Int)
         case later
         case failed(TransferError)

@@ -1,17 +1,17 @@
 import Curl
 
-/// Sends a request's body, from its beginning as often as that is asked for.
+/// The sender of a request body. It can send the body several times, each time from the beginning.
 ///
-/// Lives on its loop's thread.
+/// Used on its event loop's thread only.
 final class BodySender {
     private let body: RequestBody
-    /// Runs on any thread: the stream has something again.
+    /// Called on any thread when the stream has bytes again.
     private let moreToSend: @Sendable () -> Void
-    /// A stream in the place of the body's own, as a delegate wants it.
+    /// A stream that the delegate provided in place of the body's own.
     private var replacement: BodyStream?
     private var pump: BodyPump?
     private var maker: Task<Void, Never>?
-    /// Bytes that have gone out.
+    /// The number of bytes sent.
     private(set) var sent: Int64 = 0
 
     init(_ body: RequestBody, moreToSend: @escaping @Sendable () -> Void) {
@@ -25,17 +25,21 @@ final class BodySender {
 
     var isStream: Bool { if case .stream = body { true } else { false } }
 
-    /// Everything that has to be sent has been.
+    /// Whether the whole body has been sent.
     var isComplete: Bool { length.map { $0 == sent } ?? isAtEnd }
 
     private var isAtEnd = false
 
-    /// - Parameter stream: what to send in the place of the body's own stream.
+    /// Prepares the body for sending from its beginning.
+    ///
+    /// - Parameter stream: a stream to send in place of the body's own.
     func begin(with stream: BodyStream? = nil) throws(TransferError) {
         if let stream { replacement = stream }
         guard rewind(to: 0) else { throw .sourceChanged }
     }
 
+    /// Moves the read position to `offset`. A stream can only be restarted from 0.
+    ///
     /// - Returns: whether the body can be sent again from `offset`.
     func rewind(to offset: Int64) -> Bool {
         sent = offset
@@ -54,16 +58,16 @@ final class BodySender {
         }
     }
 
-    /// Whether the body's bytes at any offset can be had.
+    /// Whether the body can be read from `offset`.
     func canBegin(at offset: Int64) -> Bool {
         if case .stream = body { offset == 0 } else { true }
     }
 
-    /// Whether the body has these very bytes at `offset`.
+    /// Whether the body contains exactly these bytes at `offset`.
     func holds(_ bytes: UnsafeRawBufferPointer, at offset: Int64) -> Bool {
         guard let length, offset >= 0, Int64(bytes.count) <= length - offset else { return false }
         switch body {
-        // Only a file server asks, and it is sent files.
+        // Only uploads to file servers compare bytes, and their body is a file.
         case .none, .stream, .framed: return false
         case .data(let own): return own[Int(offset)..<(Int(offset) + bytes.count)].elementsEqual(bytes)
         case .file(let source):
@@ -75,8 +79,10 @@ final class BodySender {
         }
     }
 
-    /// - Throws: where the bytes are not those that were promised: the request must not become whole.
-    /// - Returns: how many; `nil`: later.
+    /// Copies the next bytes of the body into `space`.
+    ///
+    /// - Throws: if the bytes differ from what was announced; the request must not be completed then.
+    /// - Returns: the number of bytes; `nil` if there are none yet.
     func fill(_ space: UnsafeMutableRawBufferPointer) throws(TransferError) -> Int? {
         let count: Int
         switch body {

@@ -1,32 +1,32 @@
-/// A file with bytes before it and behind it, as one body: nothing of the file is held in memory or copied to disk.
+/// A request body made of a file with bytes before and after it. The file is neither held in memory nor copied to disk.
 public struct FramedFile: Sendable {
-    /// What goes before the file.
+    /// Bytes sent before the file.
     public let before: [UInt8]
     /// The file.
     public let source: UploadSource
-    /// What goes behind it.
+    /// Bytes sent after the file.
     public let after: [UInt8]
 
     /// - Parameters:
-    ///   - before: goes before the file.
+    ///   - before: bytes sent before the file.
     ///   - source: the file.
-    ///   - after: goes behind it.
+    ///   - after: bytes sent after the file.
     public init(before: [UInt8], source: UploadSource, after: [UInt8]) {
         self.before = before
         self.source = source
         self.after = after
     }
 
-    /// Bytes of all three.
+    /// The length of all three parts together, in bytes.
     public var length: Int64 { fileEnd + Int64(after.count) }
 
     private var fileEnd: Int64 { Int64(before.count) + source.identity.size }
 
-    /// Reads what comes next of one of the three.
+    /// Reads the next bytes, from one of the three parts.
     ///
-    /// - Parameter offset: of the whole.
-    /// - Returns: how many bytes; 0 at the end alone.
-    /// - Throws: `sourceChanged` before anything behind the file is handed out, where it is not what it was.
+    /// - Parameter offset: offset in the whole body.
+    /// - Returns: the number of bytes read; 0 only at the end of the body.
+    /// - Throws: `sourceChanged` if the file changed, before any byte after the file is returned.
     func read(into space: UnsafeMutableRawBufferPointer, at offset: Int64) throws(TransferError) -> Int {
         let start = Int64(before.count)
         if offset < start { return Self.copy(before, from: offset, to: space) }

@@ -1,17 +1,17 @@
-/// What a request carries.
+/// The body of a request.
 public enum RequestBody: Sendable {
-    /// Nothing.
+    /// An empty body.
     case none
     /// Bytes in memory.
     case data([UInt8])
-    /// A file as it is now: it is read as it is sent, and a change to it meanwhile breaks the request off.
+    /// A file in its present state. It is read while it is sent; a change in the meantime fails the request.
     case file(UploadSource)
-    /// A file as it is now with bytes around it, as a form has them; read and watched as ``file(_:)`` is.
+    /// A file in its present state with bytes around it, as in a form. It is read and checked as with ``file(_:)``.
     case framed(FramedFile)
-    /// Bytes that are made as they are sent.
+    /// Bytes that are produced while they are sent.
     case stream(BodyStream)
 
-    /// Bytes, where known beforehand.
+    /// The length in bytes, if known in advance.
     public var length: Int64? {
         switch self {
         case .none: 0
@@ -23,16 +23,17 @@ public enum RequestBody: Sendable {
     }
 }
 
-/// A body that is made as it is sent, and made anew for each time that it has to be sent.
+/// A request body that is produced while it is sent, and produced again each time it has to be sent.
 public struct BodyStream: Sendable {
-    /// Bytes; without it the body goes out in chunks (RFC 9112, section 7.1).
+    /// The length in bytes. Without it the body is sent in chunks (RFC 9112, section 7.1).
     public var length: Int64?
-    /// Starts making the body, from its beginning.
+    /// Starts producing the body from its beginning.
     var open: @Sendable (BodyPump) -> Task<Void, Never>
 
     /// - Parameters:
-    ///   - length: bytes, where known; a stream that gives fewer fails the request, and what it gives beyond is not sent.
-    ///   - make: called for each attempt, redirect and challenge that wants the body.
+    ///   - length: the number of bytes, if known. A stream that yields fewer fails the request. Bytes beyond the length
+    ///     are not sent, and fail the request if they are read together with bytes within it.
+    ///   - make: creates the stream; called for each attempt, redirect and challenge that needs the body.
     public init<Source: AsyncSequence & Sendable>(
         length: Int64? = nil, make: @escaping @Sendable () throws -> Source
     ) where Source.Element == [UInt8] {

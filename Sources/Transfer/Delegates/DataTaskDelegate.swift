@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Receives what concerns one request whose answer is kept in memory, or handed on as it comes.
+/// The delegate of one request whose response body is kept in memory or passed on as it is received.
 ///
 /// `@unchecked` for the reason that ``TaskDelegate`` gives.
 public class DataTaskDelegate: TaskDelegate, @unchecked Sendable {
@@ -8,13 +8,13 @@ public class DataTaskDelegate: TaskDelegate, @unchecked Sendable {
         var data: [UInt8] = []
         var dataStream: (@Sendable ([UInt8]) -> Void)?
         var channel: BodyChannel?
-        /// The request is complete.
+        /// The result of the request, set once it is complete.
         var ending: (error: TransferError?, Void)?
         var willCacheResponse: (@Sendable (DataTask, CachedResponse) -> CachedResponse?)?
     }
 
     private let state = Mutex(State())
-    /// One value for all attempts.
+    /// The progress of the response body, or of the sent body for an upload; shared by all attempts.
     public let progress: TransferProgress
 
     init(progress: TransferProgress) {
@@ -22,33 +22,34 @@ public class DataTaskDelegate: TaskDelegate, @unchecked Sendable {
         super.init()
     }
 
-    /// The answer's body, once the request is complete; `nil` where it went to ``dataStream`` or to a sequence.
+    /// The response body, once the request is complete; `nil` if it was passed to ``dataStream`` or to a sequence.
     public var data: [UInt8]? {
         state.withLock { $0.dataStream == nil && $0.channel == nil ? $0.data : nil }
     }
 
-    /// Takes each piece of the body as it comes, on a loop's thread, in the place of ``data``.
+    /// The callback that takes each piece of the body as it is received, in place of ``data``. Called on an event
+    /// loop's thread.
     public var dataStream: (@Sendable ([UInt8]) -> Void)? {
         get { state.withLock { $0.dataStream } }
         set { state.withLock { $0.dataStream = newValue } }
     }
 
-    /// What to store of a whole answer that may be stored, where the session's delegate has no closure for that; `nil`
-    /// from it: nothing.
+    /// The callback that decides what to store of a complete, cacheable response; `nil` from it stores nothing. Used if
+    /// the session's delegate has no closure for this.
     public var dataTaskWillCacheResponse: (@Sendable (DataTask, CachedResponse) -> CachedResponse?)? {
         get { state.withLock { $0.willCacheResponse } }
         set { state.withLock { $0.willCacheResponse = newValue } }
     }
 
-    /// Bytes of the body that have come.
+    /// The number of body bytes received.
     public var bytesReceived: Int64 { progress.completedBytes }
-    /// Bytes of the body, where the server says so.
+    /// The length of the body in bytes, if the server sent it.
     public var expectedContentLength: Int64? { task?.response?.contentLength }
 
-    /// The body goes to the one who reads it.
+    /// Passes the body to a reader.
     ///
-    /// - Parameter whenAbandoned: as ``BodyChannel/init(whenAbandoned:)`` has it.
-    /// - Returns: the same channel each time.
+    /// - Parameter whenAbandoned: see ``BodyChannel/init(whenAbandoned:)``.
+    /// - Returns: the channel; the same one each time.
     func openChannel(whenAbandoned: @escaping @Sendable () -> Bool) -> BodyChannel {
         let (channel, late) = state.withLock { state -> (BodyChannel, (data: [UInt8], error: TransferError?)?) in
             if let channel = state.channel { return (channel, nil) }
@@ -60,7 +61,7 @@ public class DataTaskDelegate: TaskDelegate, @unchecked Sendable {
         return channel
     }
 
-    /// What was kept, since nobody read when the attempt began, is there to be read all the same.
+    /// Passes on the bytes that were kept because the attempt began before there was a reader, then ends the channel.
     private func end(_ channel: BodyChannel, _ kept: [UInt8], _ error: TransferError?) {
         if !kept.isEmpty { _ = channel.put(kept) }
         channel.finish(error)
@@ -74,7 +75,7 @@ public class DataTaskDelegate: TaskDelegate, @unchecked Sendable {
         }
     }
 
-    /// Bytes have gone to someone who cannot give them back.
+    /// Whether bytes have been passed to a consumer and cannot be taken back.
     var hasHandedOut: Bool {
         switch sink {
         case .collect: false
@@ -97,10 +98,11 @@ public class DataTaskDelegate: TaskDelegate, @unchecked Sendable {
     }
 }
 
-/// Receives what concerns one upload: how its body goes out, and the answer as ``DataTaskDelegate`` has it.
+/// The delegate of one upload. It observes the sending of the body, and handles the response as ``DataTaskDelegate``
+/// does.
 ///
 /// `@unchecked` for the reason that ``TaskDelegate`` gives.
 public final class UploadTaskDelegate: DataTaskDelegate, @unchecked Sendable {
-    /// Of the body that is sent.
+    /// The progress of the sent body.
     public var uploadProgress: TransferProgress { progress }
 }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Receives what concerns one download.
+/// The delegate of one download.
 ///
 /// `@unchecked` for the reason that ``TaskDelegate`` gives.
 public final class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
@@ -15,7 +15,7 @@ public final class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
     }
 
     private let state: Mutex<State>
-    /// One value for all attempts.
+    /// The progress of the download; shared by all attempts.
     public let progress: TransferProgress
 
     private let placement: DownloadPlacement
@@ -27,34 +27,35 @@ public final class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
         super.init()
     }
 
-    /// What the next attempt, or another request, can begin with.
+    /// Resume data for the next attempt or for another request.
     public var resumeData: ResumeData? { state.withLock { $0.resumeData } }
-    /// Bytes that the last attempt found there and did not fetch again.
+    /// The number of bytes that the last attempt found on disk and did not fetch again.
     public var resumedAtOffset: Int64? { state.withLock { $0.resumedAtOffset } }
-    /// The finished file, in its final place.
+    /// The finished file under its final name.
     public var file: PublishedFile? { state.withLock { $0.file } }
-    /// Where the file goes, as the request was told; `nil` where it has a ``DownloadTarget``.
+    /// The destination given to the request; `nil` if the request has a ``DownloadTarget``.
     public var destination: DownloadDestination? {
         if case .decided(let destination) = placement { destination } else { nil }
     }
-    /// Where the bytes lie until they are whole; `nil` while that is yet to be decided.
+    /// The path of the part file, which holds the bytes until the download is complete; `nil` while it is undecided.
     public var temporaryPath: String? {
         (task as? DownloadTask)?.target.map { $0.directory.path(of: $0.partName) }
     }
-    /// Where the finished file is, or what its destination came to; `nil` before that.
+    /// The path of the finished file or, before that, of the destination once it is decided; `nil` until then.
     public var finalPath: String? { file?.path ?? (task as? DownloadTask)?.target?.decision?.path }
 
-    /// Attempts whose bytes were not those that their digest wants.
+    /// A record of the attempts whose bytes did not match their digest.
     var mismatches: Mismatches { state.withLock { $0.mismatches } }
 
-    /// Called on a loop's thread when as many bytes as the session's `checkpointInterval` have been written since it
-    /// was last called: whoever keeps resume data may want to renew them.
+    /// The callback for a checkpoint: as many bytes as the session's `checkpointInterval` were written since the last
+    /// call, and stored resume data may be renewed. Called on an event loop's thread.
     public var wantsCheckpoint: (@Sendable () -> Void)? {
         get { state.withLock { $0.wantsCheckpoint } }
         set { state.withLock { $0.wantsCheckpoint = newValue } }
     }
 
-    /// Called on a loop's thread when every byte is here: what follows uses the disk alone.
+    /// The callback for the receipt of the last byte. What follows uses only the disk. Called on an event loop's
+    /// thread.
     public var received: (@Sendable () -> Void)? {
         get { state.withLock { $0.received } }
         set { state.withLock { $0.received = newValue } }
@@ -62,16 +63,17 @@ public final class DownloadTaskDelegate: TaskDelegate, @unchecked Sendable {
 
     func didResume(at offset: Int64) { state.withLock { $0.resumedAtOffset = offset } }
 
-    /// Nothing is to stay on disk.
+    /// Marks the download so that no partial data stay on disk when it fails.
     func setLeavesNothing() { state.withLock { $0.leavesNothing = true } }
 
-    /// Where the next attempt's file goes: where an earlier one decided.
+    /// The placement of the next attempt's file: the destination that an earlier attempt decided on, if any.
     var nextPlacement: DownloadPlacement {
         guard let last = task as? DownloadTask else { return placement }
         return last.target?.decision.map { .decided(by: $0.destination) } ?? last.placement
     }
 
-    /// The request fails with `error`: what it says of resume data is what there is on disk.
+    /// Returns `error` with the resume data that match what is on disk. Removes the part file if ``setLeavesNothing()``
+    /// was called.
     func settle(_ error: TransferError) -> TransferError {
         let (resumeData, leavesNothing) = state.withLock { state in
             defer { if state.leavesNothing { state.resumeData = nil } }

@@ -1,14 +1,14 @@
 import Synchronization
 
-/// Operations that start only once their request is complete, in the order in which they were added; one that comes
-/// later runs at once, after those that are still to run.
+/// A list of operations that start once their request is complete, in the order in which they were added. An operation
+/// added later runs at once, after those still pending.
 final class HandlerList: Sendable {
     private struct State {
         var waiting: [(queue: HandlerQueue, run: @Sendable () -> Void)] = []
         var isOpen = false
-        /// Somebody is at it.
+        /// Whether a thread is running the pending operations.
         var isDraining = false
-        /// Attached and not at their end.
+        /// The number of operations added and not yet finished.
         var unfinished = 0
         var whenDone: (@Sendable () -> Void)?
     }
@@ -24,9 +24,9 @@ final class HandlerList: Sendable {
         if drains { drain(onShared: false) }
     }
 
-    /// The request is complete.
+    /// Starts the operations, since the request is complete.
     ///
-    /// - Parameter whenDone: called once, when all operations that were there have come to their end.
+    /// - Parameter whenDone: called once, when all operations added so far have finished.
     func open(whenDone: (@Sendable () -> Void)? = nil) {
         let (drains, isDone) = state.withLock { state in
             state.isOpen = true
@@ -53,7 +53,7 @@ final class HandlerList: Sendable {
         return true
     }
 
-    /// Outside the lock, since an operation may add another.
+    /// Runs the pending operations, without holding the lock, since an operation may add another.
     private func drain(onShared: Bool) {
         while true {
             let next = state.withLock { state -> (queue: HandlerQueue, run: @Sendable () -> Void)? in
@@ -76,7 +76,7 @@ final class HandlerList: Sendable {
                     finished()
                 }
             case .shared:
-                // What is left is done there, so that the order holds.
+                // The shared threads run all remaining operations, so that the order is kept.
                 guard onShared else { return next.queue.run { [self] in drain(onShared: true) } }
                 next.run()
                 finished()

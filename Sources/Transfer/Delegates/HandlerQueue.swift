@@ -1,9 +1,9 @@
 import Curl
 import Dispatch
 
-/// Where a request's handlers run.
+/// The execution context of a request's handlers.
 ///
-/// Those of one request start in the order in which they were attached, and only once the request is complete.
+/// The handlers of one request start in the order in which they were added, and only once the request is complete.
 public struct HandlerQueue: Sendable {
     enum Place: Sendable {
         case inline, shared
@@ -12,15 +12,16 @@ public struct HandlerQueue: Sendable {
 
     let place: Place
 
-    /// A few threads that all requests share: one handler of a request at a time. A handler may block there, at the
-    /// cost of other requests' handlers.
+    /// A pool of up to eight threads shared by all requests. It runs one handler of a request at a time. A handler may
+    /// block, but then it delays other requests' handlers.
     public static let shared = HandlerQueue(place: .shared)
-    /// The thread that completed the request, which must not be held up.
+    /// The thread that completed the request. A handler must not block it.
     public static let inline = HandlerQueue(place: .inline)
-    /// The main dispatch queue: only in programs that run it (`dispatchMain`, or an asynchronous `main`).
+    /// The main dispatch queue. Use it only in programs that run this queue (`dispatchMain`, or an asynchronous
+    /// `main`).
     public static let main = HandlerQueue.dispatch(.main)
 
-    /// A dispatch queue of the caller's.
+    /// Returns a context that runs handlers on a dispatch queue of the caller.
     public static func dispatch(_ queue: DispatchQueue) -> HandlerQueue { HandlerQueue(place: .dispatch(queue)) }
 
     private static let threads = WorkerThreads(

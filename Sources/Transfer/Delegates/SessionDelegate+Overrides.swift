@@ -1,39 +1,43 @@
 extension SessionDelegate {
-    /// Closures in the place of the defaults, one for each callback; where an answer is wanted, a second form takes a
-    /// completion, which may be called later and from any thread. If both are set, the one with the completion counts.
+    /// Closures that replace the defaults, one for each callback. A callback with a result has a second form that takes
+    /// a completion handler, which may be called later and from any thread. If both forms are set, the one with the
+    /// completion handler is used.
     ///
-    /// They run on the session's threads and must not block.
+    /// The closures run on the session's threads and must not block.
     public struct Overrides: Sendable {
         // MARK: Session
 
-        /// The session is at its end: invalidated, and its last task complete.
+        /// The callback for the end of the session: it was invalidated and its last task is complete.
         public var sessionDidBecomeInvalid: (@Sendable (Session, TransferError?) -> Void)?
-        /// What to do about a challenge: of every server's trust, and for credentials where the task has no request.
+        /// The callback that decides on a challenge: the trust of every server, and credentials for a task without a
+        /// request.
         public var sessionDidReceiveChallenge:
             (@Sendable (Session, AuthenticationChallenge) -> (ChallengeDisposition, Credential?))?
-        /// As ``sessionDidReceiveChallenge``, with a completion.
+        /// Equivalent of ``sessionDidReceiveChallenge`` with a completion handler.
         public var sessionDidReceiveChallengeWithCompletion:
             (
                 @Sendable (
                     Session, AuthenticationChallenge, @escaping @Sendable (ChallengeDisposition, Credential?) -> Void
                 ) -> Void
             )?
-        /// All events of a session have been delivered: in the place of the manager's `backgroundCompletionHandler`.
+        /// The callback for the delivery of all events of a session, in place of the manager's
+        /// `backgroundCompletionHandler`.
         public var sessionDidFinishEvents: (@Sendable (Session) -> Void)?
 
-        /// The session's watchdog found an internal fault and has kicked the transfer: a text for the log. Counted by
-        /// ``Session/internalFaults``.
+        /// The callback for an internal fault: the session's watchdog found a stalled transfer and woke it.
+        /// `description` is a text for the log. ``Session/internalFaults`` counts the faults.
         public var sessionDidFindFault: (@Sendable (_ description: String) -> Void)?
 
         // MARK: Any task
 
-        /// What to ask next in the place of `newRequest`; `nil`: the redirecting answer is the final one.
+        /// The callback that returns the next request, in place of `newRequest`; `nil` makes the redirect response the
+        /// final one.
         public var taskWillPerformHTTPRedirection:
             (
                 @Sendable (any SessionTask, _ response: ResponseHead, _ newRequest: TransferRequest)
                     -> TransferRequest?
             )?
-        /// As ``taskWillPerformHTTPRedirection``, with a completion.
+        /// Equivalent of ``taskWillPerformHTTPRedirection`` with a completion handler.
         public var taskWillPerformHTTPRedirectionWithCompletion:
             (
                 @Sendable (
@@ -41,10 +45,10 @@ extension SessionDelegate {
                     @escaping @Sendable (TransferRequest?) -> Void
                 ) -> Void
             )?
-        /// What to do about a challenge, in the place of the request's own answer.
+        /// The callback that decides on a challenge, in place of the request's own delegate.
         public var taskDidReceiveChallenge:
             (@Sendable (any SessionTask, AuthenticationChallenge) -> (ChallengeDisposition, Credential?))?
-        /// As ``taskDidReceiveChallenge``, with a completion.
+        /// Equivalent of ``taskDidReceiveChallenge`` with a completion handler.
         public var taskDidReceiveChallengeWithCompletion:
             (
                 @Sendable (
@@ -52,74 +56,84 @@ extension SessionDelegate {
                     @escaping @Sendable (ChallengeDisposition, Credential?) -> Void
                 ) -> Void
             )?
-        /// A stream of the same length for a body that has to be sent again; `nil`: the body's own is made anew.
+        /// The callback that returns a stream of the same length for a body that has to be sent again; with `nil` the
+        /// body's own stream is created again.
         public var taskNeedNewBodyStream: (@Sendable (any SessionTask) -> BodyStream?)?
-        /// As ``taskNeedNewBodyStream``, with a completion.
+        /// Equivalent of ``taskNeedNewBodyStream`` with a completion handler.
         public var taskNeedNewBodyStreamWithCompletion:
             (@Sendable (any SessionTask, @escaping @Sendable (BodyStream?) -> Void) -> Void)?
-        /// A piece of a body went out: its bytes, those that went out so far, and those of the whole, where known.
+        /// The callback for sent body bytes: bytes in this piece, bytes sent so far, and the length of the body, if
+        /// known.
         public var taskDidSendBodyData:
             (@Sendable (any SessionTask, _ bytes: Int64, _ total: Int64, _ expected: Int64?) -> Void)?
-        /// What each exchange of a task took, just before the task is complete.
+        /// The callback for the metrics of a task's exchanges, called just before the task is complete.
         public var taskDidFinishCollectingMetrics: (@Sendable (any SessionTask, TransferMetrics) -> Void)?
-        /// In the place of validation and retry: the request is complete with `error`, and its handlers follow.
+        /// The callback for the end of a task, in place of validation and retry: the request then completes with
+        /// `error` and its handlers run.
         public var taskDidComplete: (@Sendable (any SessionTask, _ error: TransferError?) -> Void)?
 
         // MARK: Data tasks
 
-        /// What is to become of an answer, before its body is taken.
+        /// The callback that decides what to do with a response, called before its body is received.
         public var dataTaskDidReceiveResponse: (@Sendable (DataTask, ResponseHead) -> ResponseDisposition)?
-        /// As ``dataTaskDidReceiveResponse``, with a completion.
+        /// Equivalent of ``dataTaskDidReceiveResponse`` with a completion handler.
         public var dataTaskDidReceiveResponseWithCompletion:
             (@Sendable (DataTask, ResponseHead, @escaping @Sendable (ResponseDisposition) -> Void) -> Void)?
-        /// After ``ResponseDisposition/becomeDownload(_:)``: the second task goes on with the first one's answer.
+        /// The callback after ``ResponseDisposition/becomeDownload(_:)``: the download task continues with the data
+        /// task's response.
         public var dataTaskDidBecomeDownloadTask: (@Sendable (DataTask, DownloadTask) -> Void)?
-        /// In the place of keeping the bytes, or handing them to the request's stream.
+        /// The callback for received bytes, in place of keeping them or passing them to the request's stream.
         public var dataTaskDidReceiveData: (@Sendable (DataTask, [UInt8]) -> Void)?
-        /// What to store of a whole answer that may be stored; `nil`: nothing. The task is complete after that.
+        /// The callback that decides what to store of a complete, cacheable response; `nil` from it stores nothing. The
+        /// task completes after it.
         public var dataTaskWillCacheResponse: (@Sendable (DataTask, CachedResponse) -> CachedResponse?)?
-        /// As ``dataTaskWillCacheResponse``, with a completion.
+        /// Equivalent of ``dataTaskWillCacheResponse`` with a completion handler.
         public var dataTaskWillCacheResponseWithCompletion:
             (@Sendable (DataTask, CachedResponse, @escaping @Sendable (CachedResponse?) -> Void) -> Void)?
 
         // MARK: Download tasks
 
-        /// The file is whole, verified and in its final place.
+        /// The callback for a finished download: the file is complete, verified and renamed to its final name.
         public var downloadTaskDidFinishDownloading: (@Sendable (DownloadTask, PublishedFile) -> Void)?
-        /// Bytes reached the part file: so many, so many of the file so far, and those of the whole, where known.
+        /// The callback for bytes written to the part file: bytes in this piece, bytes of the file so far, and its
+        /// length, if known.
         public var downloadTaskDidWriteData:
             (@Sendable (DownloadTask, _ bytes: Int64, _ total: Int64, _ expected: Int64?) -> Void)?
-        /// The server agreed to go on: bytes that are not fetched again, and those of the whole, where known.
+        /// The callback for a resumed download: the number of bytes that are not fetched again, and the file's length,
+        /// if known.
         public var downloadTaskDidResumeAtOffset:
             (@Sendable (DownloadTask, _ offset: Int64, _ expected: Int64?) -> Void)?
-        /// Bytes that were there no longer count.
+        /// The callback for a restart: the bytes received before are discarded.
         public var downloadTaskDidRestart: (@Sendable (DownloadTask, _ reason: String) -> Void)?
-        /// What a server says contradicts what was known, and does not count: worth a look.
+        /// The callback for a server's statement that contradicts earlier information and is ignored. It may deserve
+        /// attention.
         public var downloadTaskDidDoubt: (@Sendable (DownloadTask, _ reason: String) -> Void)?
-        /// Every byte is here; the file is about to be synced, verified and named.
+        /// The callback for the receipt of the last byte. The file is about to be synced, verified and renamed.
         public var downloadTaskDidReceiveAll: (@Sendable (DownloadTask) -> Void)?
-        /// So many bytes as ``SessionConfiguration/checkpointInterval`` says were written since the last time.
+        /// The callback for a checkpoint: ``SessionConfiguration/checkpointInterval`` bytes were written since the last
+        /// call.
         public var downloadTaskWantsCheckpoint: (@Sendable (DownloadTask) -> Void)?
 
         // MARK: Stream tasks
 
-        /// Nothing more comes from the peer, by its doing or by ours; what has come may still be there to be read. Not
-        /// called where the connection breaks: the task is complete then.
+        /// The callback for the end of the read side, closed by the peer or locally. Received bytes may still be
+        /// unread. Not called if the connection breaks, because the task is then complete.
         public var streamTaskReadClosed: (@Sendable (StreamTask) -> Void)?
-        /// The FIN is on its way, after everything that was written. Not called where the connection breaks.
+        /// The callback for the FIN, which is sent after all written bytes. Not called if the connection breaks.
         public var streamTaskWriteClosed: (@Sendable (StreamTask) -> Void)?
-        /// The kernel would take another source address for the peer by now. Looked at only when
-        /// ``Session/routesDidChange()`` is called, and told once a task; a connection through a proxy has the proxy
-        /// for its peer.
+        /// The callback for a better route: the kernel would now choose another source address for the peer. The check
+        /// runs only when ``Session/routesDidChange()`` is called, and the callback is called once a task. For a
+        /// connection through a proxy, the proxy is the peer.
         public var streamTaskBetterRouteDiscovered: (@Sendable (StreamTask) -> Void)?
-        /// What was asked of the task is done, and the rest belongs to the two of these.
+        /// The callback for the conversion to streams: the task's pending operations are done, and the connection now
+        /// belongs to the reader and the writer.
         public var streamTaskDidBecomeInputAndOutputStreams:
             (@Sendable (StreamTask, _ reader: StreamReader, _ writer: StreamWriter) -> Void)?
 
-        /// No closures.
+        /// Creates an empty set of closures.
         public init() {}
 
-        /// The callbacks that a closure stands in for.
+        /// The callbacks that have a closure.
         var callbacks: Callbacks {
             var set: Callbacks = []
             func note(_ callback: Callbacks, _ isSet: Bool) { if isSet { set.insert(callback) } }
@@ -162,7 +176,8 @@ extension SessionDelegate {
         }
     }
 
-    /// What a session tells its delegate.
+    /// A set of the callbacks that a session makes to its delegate. "In either form" means with or without a completion
+    /// handler.
     public struct Callbacks: OptionSet, Sendable {
         public let rawValue: UInt32
 

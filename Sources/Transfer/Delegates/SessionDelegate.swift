@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Receives every callback of a session. A closure of ``Overrides`` takes the place of what happens otherwise; without
-/// one, the callback goes on to the request's own ``TaskDelegate``, and where that has nothing to say, to the default.
+/// The receiver of all callbacks of a session. A closure of ``Overrides`` replaces the standard behaviour. Without one,
+/// the callback goes to the request's own ``TaskDelegate``, and if that does not handle it, the default applies.
 ///
 /// The closures are set as properties of the delegate itself: `delegate.taskDidComplete = { … }`.
 @dynamicMemberLookup
@@ -14,19 +14,20 @@ public final class SessionDelegate: Sendable {
     }
 
     private let state = Mutex(State())
-    /// So that the way of every byte need not lock to find that nobody wants to hear of it.
+    /// The raw value of the ``Callbacks`` that have a closure. Atomic, so that the handling of received bytes takes no
+    /// lock when there is no closure.
     private let overridden = Atomic<UInt32>(0)
 
-    /// One that overrides nothing.
+    /// Creates a delegate that overrides nothing.
     public init() {}
 
-    /// A closure of ``Overrides``, set and read as a property of the delegate; `nil` restores what happens without it.
+    /// A closure of ``Overrides``, set and read as a property of the delegate. `nil` restores the standard behaviour.
     public subscript<Closure>(
         dynamicMember closure: any WritableKeyPath<Overrides, Closure?> & Sendable
     ) -> Closure? {
         get { state.withLock { $0.overrides }[keyPath: closure] }
         set {
-            // Handed over within the box that can cross: a closure of `Overrides` is `@Sendable`.
+            // Crossing into the lock's closure is safe: every closure of `Overrides` is `@Sendable`.
             nonisolated(unsafe) let newValue = newValue
             state.withLock { state in
                 state.overrides[keyPath: closure] = newValue
@@ -35,12 +36,12 @@ public final class SessionDelegate: Sendable {
         }
     }
 
-    /// Whether a closure stands in for a callback.
+    /// Returns whether a callback has a closure.
     public func responds(to callback: Callbacks) -> Bool {
         overridden.load(ordering: .acquiring) & callback.rawValue != 0
     }
 
-    /// The closure for a callback, where there is one.
+    /// Returns the closure for a callback, if there is one.
     private func closure<Closure>(
         _ callback: Callbacks, _ path: KeyPath<Overrides, Closure?>
     ) -> Closure? {
@@ -48,25 +49,25 @@ public final class SessionDelegate: Sendable {
         return state.withLock { $0.overrides }[keyPath: path]
     }
 
-    /// Asked when a request has failed.
+    /// The retrier, consulted when a request has failed.
     public var retrier: (any RequestRetrier)? {
         get { state.withLock { $0.retrier } }
         set { state.withLock { $0.retrier = newValue } }
     }
 
-    /// See ``SessionManager/backgroundCompletionHandler``.
+    /// The handler behind ``SessionManager/backgroundCompletionHandler``.
     var backgroundCompletionHandler: (@Sendable () -> Void)? {
         get { state.withLock { $0.backgroundCompletionHandler } }
         set { state.withLock { $0.backgroundCompletionHandler = newValue } }
     }
 
-    /// The request that a task belongs to, until it is complete.
+    /// The request that a task belongs to, until the task is complete.
     public subscript(task: any SessionTask) -> Request? {
         get { state.withLock { $0.requests[task.identifier] } }
         set { state.withLock { $0.requests[task.identifier] = newValue } }
     }
 
-    /// Requests that are not complete.
+    /// The number of requests that are not complete.
     public var requestCount: Int { state.withLock { $0.requests.count } }
 
     private func remove(_ task: any SessionTask) -> Request? {
@@ -90,7 +91,7 @@ public final class SessionDelegate: Sendable {
 
     // MARK: From any task
 
-    /// Whether anyone but the engine has a say about redirects.
+    /// Returns whether a closure decides on the task's redirects.
     func decidesRedirects(of task: any SessionTask) -> Bool {
         responds(to: .taskWillPerformHTTPRedirection) || self[task]?.delegate.taskWillPerformHTTPRedirection != nil
     }
@@ -110,14 +111,14 @@ public final class SessionDelegate: Sendable {
         }
     }
 
-    /// Whether anyone but the host's policy has a say about a server's certificate.
+    /// Whether a closure of this delegate decides on a server's certificate, in addition to the host's trust policy.
     var decidesTrust: Bool { responds(to: [.taskDidReceiveChallenge, .sessionDidReceiveChallenge]) }
 
-    /// Whether the task's own delegate has.
+    /// Returns whether the task's own delegate decides on a server's certificate.
     func decidesOwnTrust(of task: any SessionTask) -> Bool { self[task]?.delegate.taskDidReceiveChallenge != nil }
 
-    /// A session's closures are asked about servers' trust first, which concerns all its tasks, and about credentials
-    /// only where the task has no delegate.
+    /// Resolves a challenge. The session's closures come first for server trust, which concerns all its tasks. For
+    /// credentials they are called only if the task has no closure and no request.
     func task(
         _ task: any LoopTask, didReceive challenge: AuthenticationChallenge,
         completion: @escaping @Sendable (ChallengeDisposition, Credential?) -> Void
@@ -138,7 +139,9 @@ public final class SessionDelegate: Sendable {
         }
     }
 
-    /// - Returns: whether a closure of the session's was there to ask.
+    /// Passes a challenge to the session's closure.
+    ///
+    /// - Returns: whether there is such a closure.
     private func ask(
         _ session: Session, _ challenge: AuthenticationChallenge,
         _ completion: @escaping @Sendable (ChallengeDisposition, Credential?) -> Void
@@ -203,7 +206,7 @@ public final class SessionDelegate: Sendable {
         closure(.dataTaskDidReceiveData, \.dataTaskDidReceiveData)?(task, bytes)
     }
 
-    /// Whether anyone but the engine has a say about what is stored.
+    /// Returns whether a closure decides on the storage of the task's response.
     func decidesCaching(of task: DataTask) -> Bool {
         responds(to: .dataTaskWillCacheResponse) || dataDelegate(of: task)?.dataTaskWillCacheResponse != nil
     }
@@ -225,12 +228,12 @@ public final class SessionDelegate: Sendable {
 
     private func dataDelegate(of task: DataTask) -> DataTaskDelegate? { self[task]?.delegate as? DataTaskDelegate }
 
-    /// The request goes on with the new task.
+    /// Moves the request from the data task to the download task.
     func dataTask(_ task: DataTask, didBecome download: DownloadTask) {
         if let request = remove(task) {
             self[download] = request
             request.delegate.replace(by: download)
-            // Cancelled or suspended when the request knew of the old task alone.
+            // The request may have been cancelled or suspended while it had only the old task.
             if request.isCancelled { download.cancel() } else { request.delegate.keepInStep() }
         }
         closure(.dataTaskDidBecomeDownloadTask, \.dataTaskDidBecomeDownloadTask)?(task, download)
@@ -238,7 +241,9 @@ public final class SessionDelegate: Sendable {
 
     // MARK: From download tasks
 
-    /// - Returns: why the answer's body must not become the file.
+    /// Validates the head of a response.
+    ///
+    /// - Returns: the reason why the body must not be written to the file; `nil` if it may.
     func downloadTask(_ task: DownloadTask, validate head: ResponseHead, isEmpty: Bool) -> TransferError? {
         self[task]?.validate(head, isEmpty: isEmpty)
     }

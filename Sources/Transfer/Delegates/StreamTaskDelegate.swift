@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Receives what concerns one stream.
+/// The delegate of one stream.
 ///
 /// `@unchecked` for the reason that ``TaskDelegate`` gives.
 public final class StreamTaskDelegate: TaskDelegate, @unchecked Sendable {
@@ -13,7 +13,7 @@ public final class StreamTaskDelegate: TaskDelegate, @unchecked Sendable {
 
     private let state = Mutex(State())
     let channel: StreamChannel
-    /// One value for all attempts: bytes that came.
+    /// The progress of received bytes; shared by all attempts.
     public let progress: TransferProgress
 
     init(channel: StreamChannel, progress: TransferProgress) {
@@ -24,25 +24,25 @@ public final class StreamTaskDelegate: TaskDelegate, @unchecked Sendable {
 
     // MARK: Closures, where the session's delegate has none; see SessionDelegate.Overrides
 
-    /// As ``SessionDelegate/Overrides/streamTaskReadClosed``, for this stream alone.
+    /// Equivalent of ``SessionDelegate/Overrides/streamTaskReadClosed`` for this stream only.
     public var streamTaskReadClosed: (@Sendable (StreamTask) -> Void)? {
         get { state.withLock { $0.readClosed } }
         set { state.withLock { $0.readClosed = newValue } }
     }
 
-    /// As ``SessionDelegate/Overrides/streamTaskWriteClosed``, for this stream alone.
+    /// Equivalent of ``SessionDelegate/Overrides/streamTaskWriteClosed`` for this stream only.
     public var streamTaskWriteClosed: (@Sendable (StreamTask) -> Void)? {
         get { state.withLock { $0.writeClosed } }
         set { state.withLock { $0.writeClosed = newValue } }
     }
 
-    /// As ``SessionDelegate/Overrides/streamTaskBetterRouteDiscovered``, for this stream alone.
+    /// Equivalent of ``SessionDelegate/Overrides/streamTaskBetterRouteDiscovered`` for this stream only.
     public var streamTaskBetterRouteDiscovered: (@Sendable (StreamTask) -> Void)? {
         get { state.withLock { $0.betterRouteDiscovered } }
         set { state.withLock { $0.betterRouteDiscovered = newValue } }
     }
 
-    /// As ``SessionDelegate/Overrides/streamTaskDidBecomeInputAndOutputStreams``, for this stream alone.
+    /// Equivalent of ``SessionDelegate/Overrides/streamTaskDidBecomeInputAndOutputStreams`` for this stream only.
     public var streamTaskDidBecomeInputAndOutputStreams:
         (@Sendable (StreamTask, _ reader: StreamReader, _ writer: StreamWriter) -> Void)?
     {

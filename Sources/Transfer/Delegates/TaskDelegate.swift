@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Receives what concerns one request, over all its attempts.
+/// The delegate of one request, over all its attempts.
 ///
-/// `@unchecked`, since a class with subclasses cannot be checked: every stored property here and in the subclasses is
-/// a `let` of a `Sendable` type.
+/// `@unchecked`, since the compiler cannot check a class with subclasses: every stored property here and in the
+/// subclasses is a `let` of a `Sendable` type.
 public class TaskDelegate: @unchecked Sendable {
     private struct State {
         var life = RequestLife()
@@ -11,7 +11,7 @@ public class TaskDelegate: @unchecked Sendable {
         var error: TransferError?
         var credential: Credential?
         var metrics = TransferMetrics()
-        /// Adapts, asks the retrier or waits, between two attempts or before the first.
+        /// The work between two attempts or before the first: adapter, retrier or delay.
         var delay: Task<Void, Never>?
         var waits = 0
         var willPerformHTTPRedirection:
@@ -23,34 +23,35 @@ public class TaskDelegate: @unchecked Sendable {
     }
 
     private let state = Mutex(State())
-    /// Operations that start only once the request is complete, in order.
+    /// Operations that start in order, once the request is complete.
     let queue = HandlerList()
 
     init() {}
 
     /// The task of the current attempt.
     public var task: (any SessionTask)? { state.withLock { $0.task } }
-    /// Why the request failed; the first reason is kept.
+    /// The reason why the request failed; the first reason is kept.
     public var error: TransferError? { state.withLock { $0.error } }
-    /// Attempts after the first.
+    /// The number of attempts after the first.
     public var retryCount: Int { state.withLock { $0.life.retryCount } }
-    /// Whether the request was cancelled, which is not to say that it did not complete before.
+    /// Whether the request was cancelled. It may have completed before that.
     public var isCancelled: Bool { state.withLock { $0.life.isCancelled } }
-    /// The request's handlers may run: nothing more becomes of it.
+    /// Whether the request is final and its handlers may run.
     public var isComplete: Bool { state.withLock { $0.life.isComplete } }
-    /// For challenges; before any that is stored.
+    /// The credential for challenges, preferred to a stored one.
     public var credential: Credential? {
         get { state.withLock { $0.credential } }
         set { state.withLock { $0.credential = newValue } }
     }
-    /// Of all attempts that have ended.
+    /// The metrics of all attempts that have ended.
     public var metrics: TransferMetrics { state.withLock { $0.metrics } }
-    /// Microseconds from the beginning of the last exchange to its answer's first byte.
+    /// The time from the start of the last exchange to the first byte of its response, in microseconds.
     public var initialResponseTime: Int64? { metrics.last?.timeline.firstByte }
 
     // MARK: Closures, where the session's delegate has none
 
-    /// What to ask next in the place of `newRequest`; `nil`: the redirecting answer is the final one.
+    /// The callback that returns the next request, in place of `newRequest`; `nil` makes the redirect response the
+    /// final one.
     public var taskWillPerformHTTPRedirection:
         (@Sendable (any SessionTask, _ response: ResponseHead, _ newRequest: TransferRequest) -> TransferRequest?)?
     {
@@ -58,7 +59,7 @@ public class TaskDelegate: @unchecked Sendable {
         set { state.withLock { $0.willPerformHTTPRedirection = newValue } }
     }
 
-    /// What to do about a challenge, in the place of the request's own or a stored credential.
+    /// The callback that decides on a challenge, in place of the request's own credential or a stored one.
     public var taskDidReceiveChallenge:
         (@Sendable (any SessionTask, AuthenticationChallenge) -> (ChallengeDisposition, Credential?))?
     {
@@ -66,21 +67,22 @@ public class TaskDelegate: @unchecked Sendable {
         set { state.withLock { $0.didReceiveChallenge = newValue } }
     }
 
-    /// A stream of the same length for a body that has to be sent again; `nil`: the body's own is made anew.
+    /// The callback that returns a stream of the same length for a body that has to be sent again; with `nil` the
+    /// body's own stream is created again.
     public var taskNeedNewBodyStream: (@Sendable (any SessionTask) -> BodyStream?)? {
         get { state.withLock { $0.needNewBodyStream } }
         set { state.withLock { $0.needNewBodyStream = newValue } }
     }
 
-    /// Called at the end of each attempt, before it is validated.
+    /// The callback for the end of each attempt, called before the attempt is validated.
     public var taskDidComplete: (@Sendable (any SessionTask, _ error: TransferError?) -> Void)? {
         get { state.withLock { $0.didComplete } }
         set { state.withLock { $0.didComplete = newValue } }
     }
 
-    /// What to do about a challenge: the closure's answer where there is one. Otherwise a server's trust is the host's
-    /// policy's to judge; and a second failure rejects the protection space, else the request's own credential is used,
-    /// else a stored one.
+    /// Resolves a challenge. A closure decides first, if there is one. Otherwise server trust is left to the host's
+    /// trust policy. For credentials, a second failure rejects the protection space. Otherwise the request's own
+    /// credential is used, and then a stored one.
     func answer(
         _ challenge: AuthenticationChallenge, of task: any SessionTask
     ) -> (ChallengeDisposition, Credential?) {
@@ -99,7 +101,9 @@ public class TaskDelegate: @unchecked Sendable {
 
     // MARK: The request's life
 
-    /// - Returns: whether this was the first to start the request; otherwise it goes on where it stood still.
+    /// Starts or resumes the request.
+    ///
+    /// - Returns: `.begin` on the first call, `.goOn` if the request was suspended, otherwise `.nothing`.
     func start() -> RequestLife.Start {
         let action = state.withLock { $0.life.start() }
         if action == .goOn { keepInStep() }
@@ -108,17 +112,19 @@ public class TaskDelegate: @unchecked Sendable {
 
     var isStarted: Bool { state.withLock { $0.life.isStarted } }
 
-    /// - Returns: whether it went on until now.
+    /// Suspends the request.
+    ///
+    /// - Returns: whether the request was running until now.
     func suspend() -> Bool {
         let stops = state.withLock { $0.life.suspend() }
         if stops { keepInStep() }
         return stops
     }
 
-    /// Has the attempt's task stand still or go on, as the request does.
+    /// Suspends or resumes the attempt's task, so that it matches the state of the request.
     ///
-    /// Of two threads that tell the request different things, the one that was heard first may come to the task last:
-    /// so each looks again when it has spoken.
+    /// Two threads may change the state at the same time and reach the task in the opposite order. So each thread
+    /// checks the state again after it has changed the task.
     func keepInStep() {
         var now = state.withLock { ($0.task, $0.life.isSuspended) }
         while let task = now.0 {
@@ -129,14 +135,14 @@ public class TaskDelegate: @unchecked Sendable {
         }
     }
 
-    /// Another attempt is about to begin.
+    /// Counts a retry, before another attempt begins.
     ///
-    /// - Returns: whether the request still wants one.
+    /// - Returns: whether the request still wants an attempt.
     func countRetry() -> Bool { state.withLock { $0.life.retry() } }
 
-    /// A new attempt has its task.
+    /// Records the task of a new attempt.
     ///
-    /// - Returns: whether the request still wants one.
+    /// - Returns: whether the request still wants an attempt.
     func begin(_ task: any SessionTask) -> Bool {
         state.withLock { state in
             guard state.life.beginAttempt() else { return false }
@@ -145,12 +151,14 @@ public class TaskDelegate: @unchecked Sendable {
         }
     }
 
-    /// It stands still: a task that begins waits.
+    /// Whether the request is suspended. A task that begins then waits.
     var isSuspended: Bool { state.withLock { $0.life.isSuspended } }
 
     func replace(by task: any SessionTask) { state.withLock { $0.task = task } }
 
-    /// - Returns: `.complete` where no attempt is under way that could end by itself.
+    /// Cancels the request, and ends its task with `end`.
+    ///
+    /// - Returns: `.complete` if there is no attempt whose end would complete the request.
     func cancel(_ end: (any SessionTask) -> Void = { $0.cancel() }) -> RequestLife.Cancellation {
         let (action, task, delay) = state.withLock { state in
             defer { state.delay = nil }
@@ -161,26 +169,27 @@ public class TaskDelegate: @unchecked Sendable {
         return action
     }
 
-    /// What lies before the next attempt is done in `delay`; cancelling the request cuts that short.
+    /// Runs the work before the next attempt in the Swift task that `delay` creates. Cancelling the request cancels
+    /// that task.
     ///
-    /// - Parameter delay: must not run on this thread before it is returned.
+    /// - Parameter delay: creates the task. The task must not run on this thread before it is returned.
     func wait(in delay: () -> Task<Void, Never>) {
         state.withLock { state in
-            // Whoever cancelled it completes it too.
+            // The thread that cancelled the request also completes it.
             guard !state.life.isCancelled, !state.life.isComplete else { return }
-            // Made within the lock: it may be at its end before anyone could keep it.
+            // Created within the lock: the task may end before it could be stored otherwise.
             state.delay = delay()
             state.waits += 1
         }
     }
 
-    /// How often ``wait(in:)`` had something to wait for.
+    /// The number of calls of ``wait(in:)`` that created a task.
     var waits: Int { state.withLock { $0.waits } }
 
-    /// As ``wait(in:)``, for one that may have ended already.
+    /// Registers work before the next attempt that may already have ended, so that cancelling the request cancels it.
     ///
-    /// - Parameter waits: from before it began: where there are more by now, it has been followed by another wait, which
-    ///   is the one to cut short.
+    /// - Parameter waits: the value of ``waits`` before the work began. If it has grown, another wait has followed, and
+    ///   that one has to be cancelled instead.
     func wait(in delay: Task<Void, Never>, after waits: Int) {
         let isCancelled = state.withLock { state in
             guard !state.life.isComplete, !state.life.isUnderWay, state.waits == waits else {
@@ -192,10 +201,12 @@ public class TaskDelegate: @unchecked Sendable {
         if isCancelled { delay.cancel() }
     }
 
-    /// The next attempt is sure, and waits for its time.
+    /// Records that the next attempt is certain and waits for its time.
     func setWaiting() { state.withLock { $0.life.isWaiting = true } }
 
-    /// - Returns: whether an attempt waited, which begins now.
+    /// Ends the wait for the next attempt, so that the attempt begins now.
+    ///
+    /// - Returns: whether an attempt waited.
     func endWaiting() -> Bool {
         let delay = state.withLock { state -> Task<Void, Never>? in
             guard state.life.isWaiting, !state.life.isCancelled else { return nil }
@@ -206,12 +217,12 @@ public class TaskDelegate: @unchecked Sendable {
         return delay != nil
     }
 
-    /// The attempt's task is complete: what happens to the request now, no task hears of.
+    /// Records that the attempt's task is complete. From now on, cancelling the request does not involve a task.
     func endAttempt() { state.withLock { $0.life.endAttempt() } }
 
     // MARK: From the session
 
-    /// An attempt has ended; what its task has is taken over before anything else becomes of that.
+    /// Records the end of an attempt. Takes over the results of the task first, then calls ``taskDidComplete``.
     func finish(_ task: any SessionTask, _ error: TransferError?) {
         let closure = state.withLock { state in
             state.metrics.exchanges += task.metrics.exchanges
@@ -220,13 +231,15 @@ public class TaskDelegate: @unchecked Sendable {
         closure?(task, error)
     }
 
-    /// - Parameter before: called before anyone hears of the end, and not where the request was complete already; says
-    ///   what to do when the handlers that are there have run.
+    /// Completes the request, unless it is complete already.
+    ///
+    /// - Parameter before: called before the end is announced, and only if the request was not complete. It returns a
+    ///   closure to call when the present handlers have run.
     func complete(error: TransferError?, before: () -> (@Sendable () -> Void)? = { nil }) {
         let isFirst = state.withLock { state in
             guard state.life.complete() else { return false }
             state.error = error
-            // What waited must not hold the request for the rest of its time.
+            // The pending delay must not keep the request alive for the rest of its time.
             state.delay = nil
             return true
         }
@@ -237,20 +250,20 @@ public class TaskDelegate: @unchecked Sendable {
         }
     }
 
-    /// The request is complete; its handlers are about to run.
+    /// Called when the request is complete, just before its handlers run.
     func didEnd(_ error: TransferError?) {}
 }
 
-/// The states of a request, over all its attempts.
+/// The state of a request, over all its attempts.
 struct RequestLife {
     private(set) var isStarted = false
     private(set) var isSuspended = false
     private(set) var isCancelled = false
     private(set) var isComplete = false
     private(set) var retryCount = 0
-    /// Another attempt is sure, and waits for its time.
+    /// Whether the next attempt is certain and waits for its time.
     var isWaiting = false
-    /// An attempt has its task: what happens now happens to that.
+    /// Whether an attempt has a task, which then has to be ended when the request is cancelled.
     private(set) var isUnderWay = false
 
     enum Start { case begin, goOn, nothing }
@@ -266,7 +279,7 @@ struct RequestLife {
         return isSuspended ? .goOn : .nothing
     }
 
-    /// - Returns: whether a task may have to stand still.
+    /// - Returns: whether a task may have to be suspended.
     mutating func suspend() -> Bool {
         guard isStarted, !isCancelled, !isComplete, !isSuspended else { return false }
         isSuspended = true
