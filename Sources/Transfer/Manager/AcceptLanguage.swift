@@ -1,13 +1,14 @@
-/// Languages as the environment names them (locale(7), setlocale(3)) and as HTTP does (RFC 9110, section 12.5.4).
+/// A conversion of the locale in the environment (locale(7), setlocale(3)) to HTTP language tags (RFC 9110, section
+/// 12.5.4).
 enum AcceptLanguage {
     static let maximumTags = 6
-    /// Bytes of a variable that are looked at.
+    /// The maximum number of bytes of a variable that are read.
     static let maximumLength = 1024
 
-    /// - Parameter variable: the environment's.
-    /// - Returns: language tags, the most wanted first.
+    /// - Parameter variable: returns the value of an environment variable.
+    /// - Returns: language tags, in descending order of preference.
     static func tags(_ variable: (String) -> String?) -> [String] {
-        // The first of them that is set says which locale is in force; `LANGUAGE` counts beside it alone.
+        // The first variable that is set determines the locale. `LANGUAGE` is only used together with one of them.
         let locale = ["LC_ALL", "LC_MESSAGES", "LANG"].lazy.compactMap(variable).first { !$0.isEmpty }
         guard let locale, let inForce = tag(locale.utf8.prefix(maximumLength)) else { return [] }
         var tags: [String] = []
@@ -19,12 +20,12 @@ enum AcceptLanguage {
             if let tag = tag(name) { add(tag) }
         }
         add(inForce)
-        // A server that knows the language and not the country's form of it: after all that was named.
+        // Languages without a region come after all listed tags, for servers that do not know the regional variant.
         for tag in tags { add(String(tag.prefix { $0 != "-" })) }
         return tags
     }
 
-    /// `de_AT.UTF-8@euro` is `de-AT`; `C` and `POSIX` are no language.
+    /// Returns the language tag for a locale name: `de-AT` for `de_AT.UTF-8@euro`, `nil` for `C` and `POSIX`.
     private static func tag(_ name: some Collection<UInt8>) -> String? {
         let words = name.prefix { $0 != UInt8(ascii: ".") && $0 != UInt8(ascii: "@") }
             .split(separator: UInt8(ascii: "_"), omittingEmptySubsequences: false)
@@ -44,7 +45,7 @@ enum AcceptLanguage {
         (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
     }
 
-    /// `de-AT, de;q=0.9, en;q=0.8`
+    /// Returns the field value for `Accept-Language`, such as `de-AT, de;q=0.9, en;q=0.8`.
     static func fieldValue(_ tags: [String]) -> String {
         tags.prefix(maximumTags).enumerated().map { $0 == 0 ? $1 : "\($1);q=0.\(10 - $0)" }.joined(separator: ", ")
     }

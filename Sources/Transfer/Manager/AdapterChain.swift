@@ -1,14 +1,14 @@
-/// Adapters one after another: each gets what the one before it made.
+/// A sequence of adapters: each receives the request that the previous one returned.
 public struct AdapterChain: RequestAdapter {
-    /// In the order in which they are asked.
+    /// The adapters, in the order in which they are called.
     public var adapters: [any RequestAdapter]
 
-    /// - Parameter adapters: in the order in which they are asked; none leave requests as they are.
+    /// - Parameter adapters: in the order in which they are called; an empty list leaves requests unchanged.
     public init(_ adapters: [any RequestAdapter]) {
         self.adapters = adapters
     }
 
-    /// - Throws: what the first adapter throws that cannot; those after it are not asked.
+    /// - Throws: the error of the first adapter that fails; the ones after it are not called.
     public nonisolated(nonsending) func adapt(
         _ request: TransferRequest
     ) async throws(TransferError) -> TransferRequest {
@@ -17,14 +17,14 @@ public struct AdapterChain: RequestAdapter {
         return request
     }
 
-    /// Those that there are, as one.
+    /// Returns the adapters that are not `nil`, combined into one.
     static func of(_ first: (any RequestAdapter)?, _ second: (any RequestAdapter)?) -> (any RequestAdapter)? {
         guard let first, let second else { return first ?? second }
         return AdapterChain([first, second])
     }
 }
 
-/// A closure as an adapter.
+/// An adapter made of a closure.
 public struct ClosureAdapter: RequestAdapter {
     private let change: @Sendable (inout TransferRequest) async throws(TransferError) -> Void
 

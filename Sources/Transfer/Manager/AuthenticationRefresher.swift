@@ -1,17 +1,17 @@
 import Curl
 import Synchronization
 
-/// How requests show a token, and where a new one comes from.
+/// A scheme for authenticating requests with a token, and for obtaining a new token.
 public protocol TokenAuthentication: Sendable {
-    /// What a request shows to say who asks.
+    /// The token that authenticates a request.
     associatedtype Token: Sendable
 
-    /// Puts the token on a request, as a rule into its `Authorization`.
+    /// Adds the token to a request, usually in its `Authorization` field.
     func apply(_ token: Token, to request: inout TransferRequest)
-    /// Whether a failure says that the token no longer counts; by default status 401.
+    /// Returns whether a failure means that the token is no longer valid; by default status 401.
     func isUnauthorised(_ error: TransferError) -> Bool
-    /// Gets a new token. Called by one at a time; it is not cancelled when those who wait are, since a server may have
-    /// taken the old token back already. It has to come to an end by itself.
+    /// Obtains a new token. Calls never overlap. A call is not cancelled when the requests that wait for it are, since
+    /// the server may already have revoked the old token. So it has to end by itself.
     func refresh() async throws -> Token
 }
 
@@ -19,22 +19,23 @@ extension TokenAuthentication {
     public func isUnauthorised(_ error: TransferError) -> Bool { error.httpStatus == 401 }
 }
 
-/// Puts a token on requests, and gets a new one when it is outdated: once, however many requests find that out.
+/// A retrier and adapter that adds a token to requests and refreshes it when it is outdated. It refreshes the token
+/// once, however many requests find it outdated.
 ///
-/// While a refresh runs, attempts wait for it. A request that failed with a token older than the present one is tried
-/// again with that, and nothing is refreshed. A refresh that fails fails everyone who waits, with
-/// ``TransferError/Code/authenticationFailed``. A data or upload request hears of a 401 only where it is validated.
+/// While a refresh runs, attempts wait for it. A request that failed with an older token is retried with the present
+/// one, without a refresh. A failed refresh fails all requests that wait for it, with
+/// ``TransferError/Code/authenticationFailed``. A data or upload request fails with status 401 only if it is validated.
 ///
-/// Use it as both, adapter and retrier. Beside a ``DefaultRetrier`` it comes second: so a request that has waited for
-/// its host carries the newest token.
+/// Use it both as adapter and as retrier. Next to a ``DefaultRetrier`` it comes second, so that a request that has
+/// waited for its host gets the newest token.
 ///
 ///     manager.intercept(with: AuthenticationRefresher(MyTokens()))
 public final class AuthenticationRefresher<Authentication: TokenAuthentication>: RequestInterceptor {
-    /// That of ``authentication``.
+    /// The token type of ``authentication``.
     public typealias Token = Authentication.Token
     private typealias Answer = Result<(token: Token, generation: Int), TransferError>
 
-    /// Puts tokens on requests and gets new ones.
+    /// The scheme that adds tokens to requests and obtains new ones.
     public let authentication: Authentication
 
     private struct State {
@@ -47,9 +48,9 @@ public final class AuthenticationRefresher<Authentication: TokenAuthentication>:
     private let now: @Sendable () -> MonotonicTime
 
     /// - Parameters:
-    ///   - authentication: puts tokens on requests and gets new ones.
-    ///   - token: absent: the first attempt waits for one.
-    ///   - limit: past it requests fail rather than refresh.
+    ///   - authentication: adds tokens to requests and obtains new ones.
+    ///   - token: the initial token. Without it the first attempt waits for a refresh.
+    ///   - limit: beyond it, requests fail instead of refreshing the token.
     public convenience init(_ authentication: Authentication, token: Token? = nil, limit: RefreshLimit = RefreshLimit())
     {
         self.init(authentication, token: token, limit: limit, now: { MonotonicTime.now() })
@@ -64,7 +65,7 @@ public final class AuthenticationRefresher<Authentication: TokenAuthentication>:
         state = Mutex(State(tokens: TokenState(token: token, limit: limit)))
     }
 
-    /// The present token. Setting one counts as newer than all that requests are under way with.
+    /// The present token. A token that is set is newer than the tokens of all requests under way.
     public var token: Token? {
         get { state.withLock { $0.tokens.token } }
         set { state.withLock { $0.tokens.set(newValue) } }
@@ -72,7 +73,7 @@ public final class AuthenticationRefresher<Authentication: TokenAuthentication>:
 
     // MARK: As adapter
 
-    /// - Throws: ``TransferError/Code/authenticationFailed`` where there is no token to be had.
+    /// - Throws: ``TransferError/Code/authenticationFailed`` if no token can be obtained.
     public nonisolated(nonsending) func adapt(
         _ request: TransferRequest
     ) async throws(TransferError) -> TransferRequest {
@@ -120,7 +121,7 @@ public final class AuthenticationRefresher<Authentication: TokenAuthentication>:
     private func ask(_ outdated: Int?, as number: Int, _ continuation: CheckedContinuation<Answer, Never>) {
         let now = now()
         let step = state.withLock { state -> TokenState<Token>.Step? in
-            // A cancellation that came before found nobody waiting.
+            // A cancellation that came earlier found no waiting continuation.
             if Task.isCancelled { return nil }
             let step = state.tokens.ask(outdated: outdated, now: now)
             switch step {
@@ -145,7 +146,7 @@ public final class AuthenticationRefresher<Authentication: TokenAuthentication>:
         do {
             result = .success(try await authentication.refresh())
         } catch {
-            // Another type's own words may say anything at all, the token too.
+            // The message of another error type may contain anything, even the token.
             let words = (error as? TransferError).map { ": \($0.message)" } ?? ""
             result = .failure(
                 TransferError(.authenticationFailed, "the token could not be refreshed\(words)", underlying: error))
@@ -161,6 +162,7 @@ public final class AuthenticationRefresher<Authentication: TokenAuthentication>:
 }
 
 extension RefreshLimit {
-    /// Answers in a row that call a request's token outdated, without progress between them, until it fails with them.
+    /// The number of consecutive responses without progress that may reject a request's token as outdated and be
+    /// followed by a retry. After one more, the request fails with the response's error.
     public static let perRequest = 3
 }

@@ -3,11 +3,11 @@ import Glibc
 import HTTPTypes
 
 extension SessionManager {
-    /// What the requests of a ``SessionConfiguration/default`` configuration carry, unless they have their own:
-    /// - `Accept-Encoding`: what this libcurl can decode. Set by the engine for each request, since a download has to ask
-    ///   for the bytes as they are.
-    /// - `Accept-Language`: as the environment names languages (`LANGUAGE`, `LC_ALL`, `LC_MESSAGES`, `LANG`), at most
-    ///   six, each less wanted than the one before (RFC 9110, section 12.5.4); left out where it names none.
+    /// The header fields of requests with a ``SessionConfiguration/default`` configuration, unless they have their own:
+    /// - `Accept-Encoding`: the codings that this libcurl can decode. The engine sets it for each request, since a
+    ///   download has to request unencoded bytes.
+    /// - `Accept-Language`: the languages in the environment (`LANGUAGE`, `LC_ALL`, `LC_MESSAGES`, `LANG`), at most
+    ///   six, in descending order of preference (RFC 9110, section 12.5.4). Absent if the environment names none.
     /// - `User-Agent`: this library, libcurl and the system.
     public static let defaultHTTPHeaders: HTTPFields = {
         var fields = HTTPFields()
@@ -21,9 +21,9 @@ extension SessionManager {
 }
 
 extension SessionConfiguration {
-    /// For users of the library: ``SessionManager/defaultHTTPHeaders`` on every request. One that is made by `init()`
-    /// says no more than it has to. A new one each time, so that no two sessions share a storage unless somebody wants
-    /// them to.
+    /// A configuration for users of the library, with ``SessionManager/defaultHTTPHeaders`` on every request. A
+    /// configuration made by `init()` has no more than the required fields. Each call returns a new one, so that two
+    /// sessions share a storage only on request.
     public static var `default`: SessionConfiguration {
         var configuration = SessionConfiguration()
         for field in SessionManager.defaultHTTPHeaders {
@@ -37,14 +37,15 @@ extension SessionConfiguration {
     }
 }
 
-/// Who is at work.
+/// The value of the `User-Agent` field.
 enum UserAgent {
     static let library = "dld-transfer/0.1"
 
-    /// As products and a comment (RFC 9110, section 10.1.5).
+    /// Products and a comment (RFC 9110, section 10.1.5).
     static let text = "\(library) \(CurlLibrary.version) (\(system))"
 
-    /// `Linux 6.1.0`: without what the distribution adds, which tells more of the machine than a server needs.
+    /// The name and release of the kernel, such as `Linux 6.1.0`. The distribution's suffix is omitted, since it
+    /// reveals more about the machine than a server needs.
     private static var system: String {
         var name = utsname()
         guard uname(&name) == 0 else { return "Linux" }

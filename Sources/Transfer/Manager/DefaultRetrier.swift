@@ -3,30 +3,31 @@ import Glibc
 import HTTPTypes
 import Synchronization
 
-/// Tries again what may help and may be repeated, and spares hosts that are in trouble.
+/// A retrier that repeats safe requests after temporary failures and backs off from hosts in trouble.
 ///
-/// - What ``RetryClass`` calls `soon` is tried again after full jitter over a doubling delay, and not before a
-///   `Retry-After` (RFC 9110, section 10.2.3); a download that got further starts to count anew.
-/// - What waits for the network does so, at most ``longestNetworkWait``, and counts only where the network did not come
+/// - ``RetryClass`` `soon` is retried after full jitter over a doubling delay, and not before a `Retry-After` (RFC
+///   9110, section 10.2.3). A download that made progress starts to count anew.
+/// - A failure for want of a network waits for it, at most ``longestNetworkWait``, and counts only if it did not come
 ///   back.
-/// - Only idempotent methods are repeated, others where the server cannot have acted (RFC 9110, section 9.2.2);
-///   downloads always.
-/// - A host (scheme, name and port) that failed five times in a row to connect, or with 5xx, is left alone but for one
-///   request at a time that probes it, and a host that sends `Retry-After` is left alone by all.
+/// - Idempotent methods and downloads are always repeated, other methods only if the server cannot have acted on the
+///   request (RFC 9110, section 9.2.2).
+/// - A host (scheme, name and port) that failed five times in a row to connect, or with 5xx, is closed to all requests
+///   but one at a time that probes it. A host that sends `Retry-After` is closed to all.
 ///
-/// Use it as both: as the adapter it keeps requests, first attempts too, waiting for a host that is left alone, and
-/// that burns no attempt; as the retrier alone it can only put off those that have failed.
+/// Use it both as adapter and as retrier. As adapter it makes requests, first attempts too, wait for a closed host,
+/// which counts as no attempt. As retrier alone it can only delay requests that have failed.
 ///
 ///     manager.intercept(with: DefaultRetrier())
 public final class DefaultRetrier: RequestInterceptor {
-    /// GET, HEAD, PUT, DELETE, OPTIONS and TRACE.
+    /// The methods GET, HEAD, PUT, DELETE, OPTIONS and TRACE.
     public static let idempotentMethods = RetrySafety.idempotent
-    /// Milliseconds that a request waits for the network to come back before it tries all the same: one hour.
+    /// The longest time that a request waits for the network to come back before it is retried anyway, in milliseconds:
+    /// one hour.
     public static let longestNetworkWait: Int64 = 3_600_000
 
-    /// How often, and after which delays.
+    /// The number of attempts and the delays between them.
     public let policy: RetryPolicy
-    /// Methods that are repeated whatever happened.
+    /// The methods that are repeated whatever happened.
     public let methods: Set<HTTPRequest.Method>
 
     let hosts: HostWaiting
@@ -34,11 +35,11 @@ public final class DefaultRetrier: RequestInterceptor {
     private let generator: Mutex<any RandomNumberGenerator & Sendable>
 
     /// - Parameters:
-    ///   - policy: its `attempts` are those in a row without progress.
-    ///   - methods: more than the idempotent ones where the caller knows that the server takes a repetition for what it
-    ///     is, as with idempotency keys.
-    ///   - reachability: begins to listen when a request first has to wait for the network; the retrier's own.
-    ///   - generator: for the jitter.
+    ///   - policy: its `attempts` counts attempts in a row without progress.
+    ///   - methods: more than the idempotent methods if the server recognises repetitions, as with idempotency keys.
+    ///   - reachability: used by this retrier only; it starts to listen when a request first has to wait for the
+    ///     network.
+    ///   - generator: the source of the jitter.
     public convenience init(
         policy: RetryPolicy = RetryPolicy(), methods: Set<HTTPRequest.Method> = DefaultRetrier.idempotentMethods,
         reachability: NetworkReachabilityManager = NetworkReachabilityManager(),
@@ -62,11 +63,11 @@ public final class DefaultRetrier: RequestInterceptor {
 
     // MARK: Before an attempt
 
-    /// Waits until the request's host may be asked; the request stays as it is.
+    /// Waits until the request's host may be contacted; returns the request unchanged.
     public nonisolated(nonsending) func adapt(
         _ request: TransferRequest
     ) async throws(TransferError) -> TransferRequest {
-        // What cannot be read fails by itself.
+        // An invalid URL fails later by itself.
         if let host = Self.host(of: request.url) { try await hosts.enter(host) }
         return request
     }
@@ -80,7 +81,7 @@ public final class DefaultRetrier: RequestInterceptor {
         guard let answered else { return }
         let retryAfter = failure.flatMap { RetryClass($0) == .soon ? $0.retryAfter : nil }
         hosts.note(HostStandings.Outcome(failure), of: answered, retryAfter: retryAfter)
-        // Whoever redirects, answers.
+        // A host that redirects is alive.
         if let asked, asked != answered { hosts.note(.alive, of: asked) }
     }
 
@@ -102,7 +103,7 @@ public final class DefaultRetrier: RequestInterceptor {
         guard failures < policy.attempts else { return .doNotRetry }
         let own = delay(failures: failures, retryAfter: error.retryAfter)
         let hold = Self.host(of: request.request?.url).map { hosts.hold(of: $0) } ?? 0
-        // All wait for the same moment: they are not to come together.
+        // All waiting requests are free at the same time. The jitter spreads them.
         return .retry(after: hold > own ? hold + delay(failures: failures) : own)
     }
 
@@ -115,7 +116,8 @@ public final class DefaultRetrier: RequestInterceptor {
         return (try? CurlURL(url))?.origin
     }
 
-    /// A request without validators is content with any status; its host may be in trouble all the same.
+    /// Returns the failure behind a response with an error status that the request does not validate, since its host
+    /// may be in trouble all the same; `nil` if there is none.
     private static func unvalidatedFailure(of request: Request) -> TransferError? {
         guard let head = request.response, head.status >= 400 else { return nil }
         return AnswerJudgement.failure(head, now: Int64(time(nil)))
@@ -123,7 +125,7 @@ public final class DefaultRetrier: RequestInterceptor {
 }
 
 extension HostStandings.Outcome {
-    /// What the end of an attempt says of its host.
+    /// Derives an outcome for the host from the end of an attempt.
     package init(_ error: TransferError?) {
         self =
             switch error?.code {
@@ -133,7 +135,7 @@ extension HostStandings.Outcome {
             case .truncated?, .remoteChanged?, .checksumMismatch?, .tooLarge?, .tooManyRedirects?,
                 .unacceptableContentType?, .validationFailed?:
                 .alive
-            // What happened on this machine, or at a name server: nobody asks a host whose name does not exist.
+            // The failure is of this machine or of a name server: a host whose name does not exist is not contacted.
             default: .unknown
             }
     }

@@ -1,56 +1,57 @@
-/// How the hosts stand that gave trouble: which are left alone, and until when.
+/// A circuit breaker for each host that has failed, and the holds that servers request.
 ///
-/// A host is scheme, name and port. After ``failureLimit`` failures in a row its breaker opens: nobody asks it until the
-/// base delay has passed, then one request probes it; where that fails, the time doubles, up to the longest. A
-/// `Retry-After` holds the whole host too. A value without a clock: times are handed in, milliseconds of one that no one
-/// sets.
+/// A host is scheme, name and port. After ``failureLimit`` failures in a row its breaker opens: the host receives no
+/// requests for the base delay, then one request probes it. If the probe fails, the delay doubles, up to the maximum. A
+/// `Retry-After` holds the whole host too. This type has no clock: callers pass monotonic times in milliseconds.
 package struct HostStandings: Sendable {
-    /// Failures in a row that open a host's breaker.
+    /// The number of failures in a row that open a host's breaker.
     package static let failureLimit = 5
-    /// Hosts that are remembered; past that the one that would be free first is forgotten.
+    /// The maximum number of hosts that are remembered. Beyond it, the host that would be free first is forgotten.
     package static let maximumHosts = 1024
-    /// Milliseconds after which a probe that has not failed counts as well under way: others may follow it.
+    /// The time after which a probe that has not failed counts as successful, in milliseconds. Other requests may
+    /// follow it.
     package static let probeTime: Int64 = 60_000
 
-    /// What the end of an attempt says of the host.
+    /// The result of an attempt, as far as it concerns the host.
     package enum Outcome {
-        /// It answers.
+        /// The host responds.
         case alive
-        /// No connection, or a failure of the server's own.
+        /// A failed connection, or an error of the server itself.
         case failed
-        /// Nothing, as where the request was cancelled.
+        /// An attempt that says nothing about the host, such as a cancelled one.
         case unknown
     }
 
     package enum Admission: Equatable {
         case go
-        /// Ask again after so many milliseconds, or when something has become known of the host.
+        /// The request has to ask again after this many milliseconds, or when the host's state changes.
         case wait(milliseconds: Int64)
     }
 
     private struct Standing {
         var failures = 0
-        /// Milliseconds that the breaker stays open this time; 0: it was not open.
+        /// The present duration of the breaker's open state, in milliseconds; 0 if it was never open.
         var pause: Int64 = 0
-        /// The breaker is open until then, and from then on for all but one.
+        /// The end of the breaker's open state. From then on only a single probe is admitted; `nil` if the breaker is
+        /// closed.
         var opensAt: Int64?
-        /// A request is on its way to find out, and has until then.
+        /// The deadline of the probe under way; `nil` if there is none.
         var probedUntil: Int64?
-        /// Asked by the server not to come before.
+        /// The end of the hold that the server requested with `Retry-After`.
         var heldUntil: Int64?
 
-        /// The probe goes on, and so may others; one more failure and the breaker is open again.
+        /// Closes the breaker because the probe is under way well. One more failure opens it again.
         mutating func passProbe() {
             opensAt = nil
             probedUntil = nil
             failures = HostStandings.failureLimit - 1
         }
 
-        /// Nothing is to be waited for from then on.
+        /// The time from which the host is free: with neither an open breaker, nor a probe, nor a hold.
         var freeAt: Int64 { max(opensAt ?? .min, max(probedUntil ?? .min, heldUntil ?? .min)) }
     }
 
-    /// Counts for what happens from now on.
+    /// The policy, which applies to future failures.
     package var policy: RetryPolicy
     private var hosts: [String: Standing] = [:]
 
@@ -60,7 +61,7 @@ package struct HostStandings: Sendable {
 
     var count: Int { hosts.count }
 
-    /// A request wants to ask `host`.
+    /// Asks whether a request to `host` may be sent now.
     package mutating func admit(to host: String, now: Int64) -> Admission {
         let milliseconds = wait(of: host, now: now)
         guard milliseconds == 0 else { return .wait(milliseconds: milliseconds) }
@@ -76,17 +77,17 @@ package struct HostStandings: Sendable {
         return .go
     }
 
-    /// Milliseconds until `host` may be asked again, 0 where it may be now.
+    /// Returns the time until `host` may be contacted again, in milliseconds; 0 if it may be now.
     package func hold(of host: String, now: Int64) -> Int64 {
         guard let standing = hosts[host] else { return 0 }
         let until = max(standing.opensAt ?? .min, standing.heldUntil ?? .min)
         return until > now ? until - now : 0
     }
 
-    /// Something is remembered of `host`.
+    /// Returns whether the host has an entry.
     package func knows(_ host: String) -> Bool { hosts[host] != nil }
 
-    /// Milliseconds until ``admit(to:now:)`` would let a request go, 0 where it would now.
+    /// Returns the time until ``admit(to:now:)`` would admit a request, in milliseconds; 0 if it would now.
     package func wait(of host: String, now: Int64) -> Int64 {
         guard let standing = hosts[host] else { return 0 }
         if let held = standing.heldUntil, held > now { return held - now }
@@ -96,10 +97,10 @@ package struct HostStandings: Sendable {
         return 0
     }
 
-    /// An attempt at `host` ended.
+    /// Records the end of an attempt at `host`.
     ///
-    /// - Parameter retryAfter: seconds that the server wants to be left alone.
-    /// - Returns: whether those who wait for the host should ask again.
+    /// - Parameter retryAfter: the hold that the server requested, in seconds.
+    /// - Returns: whether requests waiting for the host should ask again.
     package mutating func note(
         _ outcome: Outcome, of host: String, retryAfter: Int64? = nil, now: Int64
     ) -> Bool {
@@ -111,7 +112,7 @@ package struct HostStandings: Sendable {
             hosts[host] = isHeld ? Standing(heldUntil: standing.heldUntil) : nil
             return standing.opensAt != nil
         case .unknown:
-            // Somebody else may find out.
+            // Another request may probe the host now.
             guard hosts[host]?.probedUntil != nil else { return false }
             hosts[host]?.probedUntil = nil
             return true
@@ -119,7 +120,7 @@ package struct HostStandings: Sendable {
         }
     }
 
-    /// Bytes come from `host`: a probe that is on its way has not to end before others follow it.
+    /// Records that bytes came from `host`: a probe under way counts as successful before it ends.
     package mutating func noteBytes(of host: String) {
         guard hosts[host]?.probedUntil != nil else { return }
         hosts[host]?.passProbe()
@@ -131,7 +132,7 @@ package struct HostStandings: Sendable {
         defer { hosts[host] = standing }
         standing.failures = min(standing.failures + 1, Self.failureLimit)
         guard standing.failures >= Self.failureLimit else { return false }
-        // One that was on its way when the breaker opened tells nothing new.
+        // A failure of a request that was sent before the breaker opened is no news.
         if let opensAt = standing.opensAt, opensAt > now || standing.probedUntil == nil { return false }
         let longest = max(0, policy.maximumDelay)
         let (doubled, isTooLong) = standing.pause.multipliedReportingOverflow(by: 2)
@@ -143,18 +144,18 @@ package struct HostStandings: Sendable {
         return true
     }
 
-    /// Milliseconds that a server wants `host` to be left alone for yet, 0 where it does not.
+    /// Returns the rest of the hold that a server requested for `host`, in milliseconds; 0 if there is none.
     package func requestedHold(of host: String, now: Int64) -> Int64 {
         guard let until = hosts[host]?.heldUntil, until > now else { return 0 }
         return until - now
     }
 
-    /// What was known of `host` counts no longer.
+    /// Forgets the state of `host`.
     package mutating func forget(_ host: String) { hosts[host] = nil }
 
-    /// A server wants `host` to be left alone.
+    /// Applies a hold that a server requested for `host`.
     ///
-    /// - Parameter milliseconds: at most ``RetryPolicy/longestHold`` of them count.
+    /// - Parameter milliseconds: capped at ``RetryPolicy/longestHold``.
     package mutating func hold(_ host: String, milliseconds: Int64, now: Int64) {
         let milliseconds = min(milliseconds, RetryPolicy.longestHold)
         guard milliseconds > 0 else { return }
@@ -167,14 +168,14 @@ package struct HostStandings: Sendable {
 
     private mutating func makeRoom(now: Int64) {
         guard hosts.count >= Self.maximumHosts else { return }
-        // Counts of a few failures go first: they hold nobody.
+        // Entries that hold no request, such as counts of a few failures, are removed first.
         hosts = hosts.filter { $0.value.freeAt > now }
         while hosts.count >= Self.maximumHosts, let first = hosts.min(by: { $0.value.freeAt < $1.value.freeAt })?.key {
             hosts[first] = nil
         }
     }
 
-    /// What lies beyond the end of the clock is its end.
+    /// Adds saturating at `Int64.max`.
     private static func after(_ milliseconds: Int64, _ now: Int64) -> Int64 {
         let (sum, isBeyond) = now.addingReportingOverflow(milliseconds)
         return isBeyond ? .max : sum

@@ -1,11 +1,11 @@
 import Curl
 import Synchronization
 
-/// Keeps requests from hosts that are left alone, until those are free again; the driver of ``HostStandings``.
+/// A gate that makes requests wait for hosts that are closed; the driver of ``HostStandings``.
 final class HostWaiting: Sendable {
     private struct State {
         var standings: HostStandings
-        /// Those that sleep, by the host that they wait for.
+        /// The sleeping requests, by host and number.
         var sleepers: [String: [Int: Task<Void, Never>]] = [:]
         var last = 0
     }
@@ -18,13 +18,13 @@ final class HostWaiting: Sendable {
         self.clock = clock
     }
 
-    /// Milliseconds until `host` may be asked again.
+    /// Returns the time until `host` may be contacted again, in milliseconds.
     func hold(of host: String) -> Int64 {
         let now = clock.now().milliseconds
         return state.withLock { $0.standings.hold(of: host, now: now) }
     }
 
-    /// Waits until `host` may be asked. Costs no change of threads where that is now.
+    /// Waits until `host` may be contacted. Does not switch threads if that is the case now.
     ///
     /// - Throws: ``TransferError/cancelled``.
     nonisolated(nonsending) func enter(_ host: String) async throws(TransferError) {
@@ -49,7 +49,7 @@ final class HostWaiting: Sendable {
         return state.withLock { state in
             guard case .wait(let milliseconds) = state.standings.admit(to: host, now: now) else { return nil }
             state.last += 1
-            // Within the lock, so that what becomes known of the host from here on wakes it.
+            // Within the lock, so that any later change of the host's state wakes this sleep.
             let sleep = Task { await clock.sleep(milliseconds) }
             state.sleepers[host, default: [:]][state.last] = sleep
             return (state.last, sleep)
@@ -65,9 +65,10 @@ final class HostWaiting: Sendable {
         for sleeper in sleepers { sleeper.cancel() }
     }
 
-    /// Requests that wait.
+    /// The number of waiting requests.
     var count: Int { state.withLock { $0.sleepers.values.reduce(0) { $0 + $1.count } } }
 }
 
-/// Whoever gave up before the host could be asked says nothing of the host, nor of the one who probes it.
+/// The underlying error of a request that was cancelled while it waited for its host. It says nothing about the host or
+/// about a probe under way.
 struct NeverAdmitted: Error {}

@@ -1,12 +1,12 @@
-/// Adapters and retriers as one value, in the order in which they are asked.
+/// A combination of adapters and retriers, each list in the order in which it is called.
 public struct Interceptor: RequestInterceptor {
     private let adapters: AdapterChain
     private let retriers: RetrierChain
 
     /// - Parameters:
-    ///   - adapters: in the order in which they are asked.
-    ///   - retriers: in the order in which they are asked.
-    ///   - interceptors: asked as adapters before `adapters`, and as retriers before `retriers`.
+    ///   - adapters: in the order in which they are called.
+    ///   - retriers: in the order in which they are called.
+    ///   - interceptors: called as adapters before `adapters`, and as retriers before `retriers`.
     public init(
         adapters: [any RequestAdapter] = [], retriers: [any RequestRetrier] = [],
         interceptors: [any RequestInterceptor] = []
@@ -31,7 +31,7 @@ public struct Interceptor: RequestInterceptor {
 }
 
 extension SessionManager {
-    /// Makes `interceptor` both the adapter and the retrier.
+    /// Sets `interceptor` as both the adapter and the retrier.
     public func intercept(with interceptor: any RequestInterceptor) {
         adapter = interceptor
         retrier = interceptor

@@ -1,16 +1,16 @@
-/// The network as retriers see it, so that tests can have their own.
+/// The network state that retriers use. Tests can replace it.
 struct NetworkWaiting: Sendable {
     var isReachable: @Sendable () -> Bool
-    /// Waits for at most so many milliseconds.
+    /// Waits for the network to come back, for at most the given number of milliseconds.
     ///
     /// Returns whether the network came back, or changed.
     var comesBack: @Sendable (Int64) async -> Bool
 
     static func system(_ manager: NetworkReachabilityManager, clock: RetryClock) -> NetworkWaiting {
         NetworkWaiting(isReachable: { manager.status == .reachable }) { milliseconds in
-            // In this order: what changes between the listening and the look is in the stream.
+            // The order matters: `changes` also holds a change between the start of listening and the status check.
             let changes = manager.changes
-            // Where the kernel cannot be asked, the time alone ends the wait.
+            // If the kernel gives no information, the wait ends by its time limit alone.
             try? manager.startListening()
             if manager.status == .reachable { return true }
             return await withTaskGroup(of: Bool?.self) { group in

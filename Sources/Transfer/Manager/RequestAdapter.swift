@@ -1,29 +1,29 @@
 import Synchronization
 
-/// Changes a request before each of its attempts: a place for tokens that expire.
+/// A change to a request before each of its attempts, for example to add tokens that expire.
 public protocol RequestAdapter: Sendable {
-    /// Runs where the request is started: one that need not wait costs no change of threads.
+    /// Adapts a request. Runs where the request is started, and does not switch threads if it need not wait.
     ///
-    /// - Throws: why there can be no attempt; it counts as the attempt's failure and may be retried.
+    /// - Throws: the reason why there can be no attempt. It counts as the failure of the attempt and may be retried.
     nonisolated(nonsending) func adapt(_ request: TransferRequest) async throws(TransferError) -> TransferRequest
 }
 
-/// Decides whether a failed request gets another attempt.
+/// A decision on whether a failed request gets another attempt.
 public protocol RequestRetrier: Sendable {
-    /// Asked after validation, and not where the request was cancelled or can have no other attempt: a body that was
-    /// handed out cannot be taken back, and a stream that was connected is not connected again. Cancelling the request
-    /// cancels the Swift task that this runs in.
+    /// Decides on a failure after validation. Not called if the request was cancelled or cannot have another attempt: a
+    /// body that was passed on cannot be taken back, and a connected stream is not reconnected. Cancelling the request
+    /// cancels the Swift task that runs this.
     ///
     /// - Parameters:
-    ///   - request: its ``Request/retryCount`` says how many attempts there were after the first.
-    ///   - error: why the attempt failed: the adapter's, the transport's or a validator's.
+    ///   - request: its ``Request/retryCount`` is the number of attempts after the first.
+    ///   - error: the reason for the failure: the adapter's, the transport's or a validator's.
     func retry(_ request: Request, after error: TransferError) async -> RetryDecision
 
-    /// Told of the end of each attempt, before ``retry(_:after:)`` is asked; must not block. Does nothing by default.
+    /// Called at the end of each attempt, before ``retry(_:after:)``; must not block. Does nothing by default.
     ///
     /// - Parameters:
-    ///   - request: whose ``Request/task`` and ``Request/response`` are still the attempt's.
-    ///   - error: why it failed; `nil` where it succeeded.
+    ///   - request: its ``Request/task`` and ``Request/response`` are still those of the attempt.
+    ///   - error: the reason for the failure; `nil` if the attempt succeeded.
     func attemptDidEnd(of request: Request, with error: TransferError?)
 }
 
@@ -31,16 +31,16 @@ extension RequestRetrier {
     public func attemptDidEnd(of request: Request, with error: TransferError?) {}
 }
 
-/// Both in one.
+/// Both an adapter and a retrier.
 public typealias RequestInterceptor = RequestAdapter & RequestRetrier
 
-/// What a retrier answers.
+/// The decision of a retrier.
 public enum RetryDecision: Sendable, Equatable {
-    /// This retrier has no reason to; in a chain, the next is asked.
+    /// The retrier has no reason for a retry; in a chain, the next one is asked.
     case doNotRetry
-    /// Nor is anyone else to be asked: the request fails with this.
+    /// The request fails with this error, and no further retrier is asked.
     case fail(TransferError)
-    /// After so many milliseconds. A download resumes where it can.
+    /// The request is retried after this many milliseconds. A download resumes if it can.
     case retry(after: Int64)
 }
 

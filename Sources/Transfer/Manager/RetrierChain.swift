@@ -1,10 +1,10 @@
-/// Retriers one after another: the first answer that is not ``RetryDecision/doNotRetry`` counts, and those after it are
-/// not asked.
+/// A sequence of retriers. The first decision other than ``RetryDecision/doNotRetry`` applies, and the retriers after
+/// it are not asked.
 public struct RetrierChain: RequestRetrier {
-    /// In the order in which they are asked.
+    /// The retriers, in the order in which they are asked.
     public var retriers: [any RequestRetrier]
 
-    /// - Parameter retriers: in the order in which they are asked; where there are none, nothing is tried again.
+    /// - Parameter retriers: in the order in which they are asked; an empty list retries nothing.
     public init(_ retriers: [any RequestRetrier]) {
         self.retriers = retriers
     }
@@ -21,18 +21,18 @@ public struct RetrierChain: RequestRetrier {
         for retrier in retriers { retrier.attemptDidEnd(of: request, with: error) }
     }
 
-    /// Those that there are, as one.
+    /// Returns the retriers that are not `nil`, combined into one.
     static func of(_ first: (any RequestRetrier)?, _ second: (any RequestRetrier)?) -> (any RequestRetrier)? {
         guard let first, let second else { return first ?? second }
         return RetrierChain([first, second])
     }
 }
 
-/// A closure as a retrier.
+/// A retrier made of a closure.
 public struct ClosureRetrier: RequestRetrier {
     private let decide: @Sendable (Request, TransferError) async -> RetryDecision
 
-    /// - Parameter decide: asked as ``RequestRetrier/retry(_:after:)`` is.
+    /// - Parameter decide: called in the same way as ``RequestRetrier/retry(_:after:)``.
     public init(_ decide: @escaping @Sendable (Request, TransferError) async -> RetryDecision) {
         self.decide = decide
     }

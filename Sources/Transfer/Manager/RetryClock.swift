@@ -1,9 +1,9 @@
 import Curl
 
-/// The time as retriers see it, so that tests can have their own.
+/// The clock that retriers use. Tests can replace it.
 struct RetryClock: Sendable {
     var now: @Sendable () -> MonotonicTime
-    /// Sleeps for so many milliseconds, or until the Swift task is cancelled.
+    /// Sleeps for the given number of milliseconds, or until the Swift task is cancelled.
     var sleep: @Sendable (Int64) async -> Void
 
     static let system = RetryClock(

@@ -1,29 +1,29 @@
-/// When to try again: exponential back-off with full jitter, so that clients that failed together do not come back
-/// together.
+/// A retry policy: exponential back-off with full jitter, so that clients that failed together do not retry together.
 public struct RetryPolicy: Sendable, Equatable {
-    /// Attempts in a row without progress.
+    /// The number of attempts in a row without progress.
     public var attempts: Int
-    /// Milliseconds.
+    /// The base of the exponential back-off, in milliseconds.
     public var baseDelay: Int64
-    /// Milliseconds; no delay of ours is longer.
+    /// The maximum back-off delay in milliseconds. A server's `Retry-After` may exceed it.
     public var maximumDelay: Int64
 
-    /// No server's `Retry-After` holds a request longer: 24 h in milliseconds.
+    /// The longest hold by a server's `Retry-After`: 24 h, in milliseconds.
     public static let longestHold: Int64 = 86_400_000
 
-    /// Ten attempts, from 1 s to 10 min apart, unless said otherwise.
+    /// Creates a policy; by default ten attempts with delays growing from up to 1 s to at most 10 min.
     public init(attempts: Int = 10, baseDelay: Int64 = 1_000, maximumDelay: Int64 = 600_000) {
         self.attempts = attempts
         self.baseDelay = baseDelay
         self.maximumDelay = maximumDelay
     }
 
-    /// Milliseconds to wait after the `failures`-th failure in a row: uniform between 0 and `baseDelay` × 2ⁿ, capped.
+    /// Returns the delay after the `failures`-th failure in a row, in milliseconds: uniform between 0 and `baseDelay` ×
+    /// 2ⁿ⁻¹ for the n-th failure, capped at ``maximumDelay``.
     ///
     /// - Parameters:
-    ///   - failures: from 1.
-    ///   - retryAfter: seconds that the server asked for; the jitter lies above it.
-    ///   - generator: where the jitter comes from.
+    ///   - failures: the number of failures in a row, from 1.
+    ///   - retryAfter: the delay that the server requested, in seconds; the jitter is added to it.
+    ///   - generator: the source of the jitter.
     public func delay(
         failures: Int, retryAfter: Int64? = nil, using generator: inout some RandomNumberGenerator
     ) -> Int64 {
@@ -36,31 +36,31 @@ public struct RetryPolicy: Sendable, Equatable {
         return isBeyond ? .max : sum
     }
 
-    /// Milliseconds of a `Retry-After` that count: from 0 to ``longestHold``.
+    /// Returns the hold for a `Retry-After`, in milliseconds, from 0 to ``longestHold``.
     ///
-    /// - Parameter retryAfter: seconds.
+    /// - Parameter retryAfter: the field's value in seconds.
     static func hold(retryAfter: Int64) -> Int64 { min(max(0, retryAfter), longestHold / 1000) * 1000 }
 }
 
-/// What a failure says about another attempt.
+/// A classification of failures by when another attempt may succeed.
 public enum RetryClass: Sendable, Equatable {
-    /// Trying again may help by itself.
+    /// A retry may succeed by itself.
     case soon
-    /// It helps once the network is back.
+    /// A retry may succeed once the network is back.
     case whenNetworkChanges
-    /// It helps once there is room, on the file system or in a ``StorageAllowance``.
+    /// A retry may succeed once there is room, on the file system or in a ``StorageAllowance``.
     case whenDiskHasRoom
-    /// It helps once this system works again: its disk fails, it has no memory or descriptors to give, or another process
-    /// is at work on the part.
+    /// A retry may succeed once this system works again: the disk fails, memory or descriptors are exhausted, or
+    /// another process uses the part file.
     case whenSystemRecovers
-    /// It helps once a person did something: new access, a new URL.
+    /// A retry may succeed once a person has acted: new access, or a new URL.
     case whenAuthorised
-    /// It helps once the file to send is there as it should be.
+    /// A retry may succeed once the file to send is there in its right state.
     case whenSourceIsRight
-    /// The same would happen again.
+    /// A retry would fail in the same way.
     case never
 
-    /// What `error` says; of a status, 408, 425, 429, 500, 502 to 504 and 520 to 524 are worth another attempt.
+    /// Classifies `error`. Of the statuses, 408, 425, 429, 500, 502 to 504 and 520 to 524 are worth a retry soon.
     public init(_ error: TransferError) {
         self =
             switch error.code {
@@ -75,7 +75,7 @@ public enum RetryClass: Sendable, Equatable {
             }
     }
 
-    /// Whether no time that passes helps by itself: the same would happen again, or a person has to do something.
+    /// Whether time alone does not help: a retry would fail in the same way, or a person has to act.
     var isLasting: Bool { self == .never || self == .whenAuthorised }
 
     private static func status(_ status: Int) -> RetryClass {

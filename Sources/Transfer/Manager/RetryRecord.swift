@@ -1,23 +1,23 @@
-/// What counts towards an end of trying, kept by the request itself: a retrier that remembered requests would have to
-/// be told when to forget them.
+/// The counts that limit the retries of a request. The request keeps them, since a retrier that remembered requests
+/// would need to be notified when to forget them.
 struct RetryRecord: Sendable, Equatable {
-    /// In a row, without progress between them.
+    /// The number of failures in a row without progress between them.
     private(set) var failures = 0
-    /// Refreshes of a token that this request asked for, since it last got on.
+    /// The number of token refreshes that this request requested since its last progress.
     private(set) var refreshes = 0
-    /// Bytes that an attempt had at its end, at most.
+    /// The largest number of bytes that an attempt had at its end.
     private var furthest: Int64 = 0
-    /// The last attempt that was counted: a request may have two retriers that count.
+    /// The last attempt that was counted: a request may have two retriers that count it.
     private var countedAttempt: Int?
 
-    /// An attempt failed.
+    /// Counts a failed attempt.
     ///
-    /// Progress is what the next attempt need not fetch again: a file that grew beyond where it ever was. Bytes that
-    /// come anew each time (an error page, a body that is kept in memory) are none.
+    /// Progress means bytes that the next attempt need not fetch again: a file that grew beyond its largest size so
+    /// far. Bytes that are received anew each time (an error page, a body kept in memory) are no progress.
     ///
     /// - Parameters:
-    ///   - kept: bytes that stay for the next attempt.
-    ///   - attempt: told again, it is not counted again.
+    ///   - kept: the number of bytes kept for the next attempt.
+    ///   - attempt: the number of the attempt. Counting it again has no effect.
     mutating func fail(kept: Int64, attempt: Int) {
         guard attempt != countedAttempt else { return }
         countedAttempt = attempt
@@ -25,7 +25,7 @@ struct RetryRecord: Sendable, Equatable {
         failures += 1
     }
 
-    /// A token was found outdated.
+    /// Counts a token that was found outdated.
     mutating func refresh(kept: Int64) {
         note(kept)
         refreshes += 1
@@ -40,6 +40,6 @@ struct RetryRecord: Sendable, Equatable {
 }
 
 extension Request {
-    /// Bytes that the next attempt can go on from.
+    /// The number of bytes that the next attempt can resume from.
     var keptBytes: Int64 { self is DownloadRequest ? progress.completedBytes : 0 }
 }

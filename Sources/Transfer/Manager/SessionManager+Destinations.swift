@@ -1,12 +1,12 @@
 import FoundationEssentials
 
 extension SessionManager {
-    /// A file to fetch.
+    /// Returns a request to download a file.
     ///
     /// - Parameters:
-    ///   - request: what to ask for.
-    ///   - destination: where it goes; see there for what is made when, and what stays. Absent: a file in the system's
-    ///     temporary directory, for the caller to move or to remove.
+    ///   - request: the request to send.
+    ///   - destination: the place of the file. ``DownloadDestination`` describes when files are created and which stay.
+    ///     By default: a file in the system's temporary directory, for the caller to move or remove.
     public func download(
         _ request: some RequestConvertible, to destination: DownloadDestination = .temporary
     ) -> DownloadRequest {
@@ -19,45 +19,45 @@ extension SessionManager {
             manager: self)
     }
 
-    /// A file to fetch.
+    /// Returns a request to download a file.
     ///
     /// - Parameters:
-    ///   - request: what to ask for.
+    ///   - request: the request to send.
     ///   - path: the file's final path, absolute or relative to the process's directory.
-    ///   - options: what may be done to the file system for the file's sake. Without any, a name that is taken or a
-    ///     directory that is missing fails the request.
+    ///   - options: permitted changes to the file system. Without any, an existing name or a missing directory fails
+    ///     the request.
     public func download(
         _ request: some RequestConvertible, to path: String, options: DownloadDestination.Options = []
     ) -> DownloadRequest {
         download(request, to: .path(path, options: options))
     }
 
-    /// A file to fetch.
+    /// Returns a request to download a file.
     ///
     /// - Parameters:
-    ///   - request: what to ask for.
-    ///   - file: the file's final place, of the scheme `file`.
-    ///   - options: what may be done to the file system for the file's sake. Without any, a name that is taken or a
-    ///     directory that is missing fails the request.
+    ///   - request: the request to send.
+    ///   - file: the final location of the file, of the scheme `file`.
+    ///   - options: permitted changes to the file system. Without any, an existing name or a missing directory fails
+    ///     the request.
     public func download(
         _ request: some RequestConvertible, to file: URL, options: DownloadDestination.Options = []
     ) -> DownloadRequest {
         download(request, to: .file(file, options: options))
     }
 
-    /// Goes on with a download that stopped, in this process or in one that is gone; the adapter is asked as for any
-    /// other.
+    /// Resumes a download that stopped, in this process or in an earlier one. The adapter is called as for any other
+    /// request.
     ///
-    /// Where another version of the resource is there by now it is fetched whole, so that the bytes of two are never
-    /// joined. Where what the resume data speak of is gone or has changed, everything is fetched anew.
+    /// If the resource has changed, it is fetched completely, so that bytes of two versions are never joined. If the
+    /// part file that the resume data describe is gone or changed, everything is fetched again.
     ///
     /// - Parameters:
-    ///   - resumeData: of a request that was given a ``DownloadDestination``; with others, the request fails as
-    ///     ``TransferError/Code/invalidRequest``.
-    ///   - request: in the place of the one they hold, which lacks what proves who asks. With another URL everything is
-    ///     fetched anew.
-    ///   - destination: absent: as it was decided then. The part moves there; onto another file system it cannot, and
-    ///     everything is fetched anew.
+    ///   - resumeData: resume data of a request that was given a ``DownloadDestination``; with others, the request
+    ///     fails with ``TransferError/Code/invalidRequest``.
+    ///   - request: the request to use instead of the stored one, which holds no credentials. With another URL,
+    ///     everything is fetched again.
+    ///   - destination: the destination; by default the one decided earlier. The part file is moved there, but not onto
+    ///     another file system: then everything is fetched again.
     public func download(
         resumingWith resumeData: ResumeData, request: (any RequestConvertible)? = nil,
         to destination: DownloadDestination? = nil
@@ -81,13 +81,13 @@ extension SessionManager {
 }
 
 extension Session {
-    /// A task that fetches a file; ``SessionTask/resume()`` starts it.
+    /// Creates a task that downloads a file; ``SessionTask/resume()`` starts it.
     ///
     /// - Parameters:
-    ///   - request: what to ask for.
-    ///   - destination: asked for once the head of the answer is judged.
-    ///   - resumeData: of an earlier task that was given a destination.
-    ///   - progress: for counts that go on from an earlier task's.
+    ///   - request: the request to send.
+    ///   - destination: evaluated after the head of the response is validated.
+    ///   - resumeData: resume data of an earlier task that was given a destination.
+    ///   - progress: continues the counts of an earlier task.
     public func downloadTask(
         with request: TransferRequest, to destination: DownloadDestination = .temporary,
         resumeData: ResumeData? = nil, progress: TransferProgress = TransferProgress()

@@ -1,19 +1,20 @@
 extension SessionManager {
-    /// Bytes of a form, headers and boundaries included, up to which it is put together in memory.
+    /// The form size in bytes, headers and boundaries included, up to which a form is encoded in memory.
     public static let multipartFormDataEncodingMemoryThreshold = MultipartFormData.defaultThreshold
 
-    /// Sends a form, by the method that `request` names; a URL alone is sent to by `POST`.
+    /// Sends a form, with the method of `request`; a URL alone is sent to with `POST`.
     ///
-    /// The form is encoded when the request starts, on a thread of its own: in memory where it is small, otherwise into
-    /// a temporary file that is removed when the request is complete, however it ends. What stands in the way of
-    /// encoding arrives through the request's handlers. `Content-Type` is set with the boundary.
+    /// The form is encoded when the request starts, on a separate thread: a small form in memory, a larger one in a
+    /// temporary file that is removed when the request is complete, however it ends. Errors of the encoding arrive at
+    /// the request's handlers. `Content-Type` is set with the boundary.
     ///
     /// - Parameters:
-    ///   - form: what to send; its first error, where there is one, fails the request.
-    ///   - threshold: bytes of the whole body, headers and boundaries included, that are kept in memory at most.
-    ///   - temporaryDirectory: for what is larger; absent: `TMPDIR`, or `/var/tmp`, since `/tmp` may be memory
-    ///     (file-hierarchy(7)).
-    ///   - request: where to, and by which method.
+    ///   - form: the form to send; its first error, if there is one, fails the request.
+    ///   - threshold: the maximum size of the whole body, headers and boundaries included, that is kept in memory, in
+    ///     bytes.
+    ///   - temporaryDirectory: the directory for larger bodies; by default `TMPDIR`, or `/var/tmp`, since `/tmp` may be
+    ///     in memory (file-hierarchy(7)).
+    ///   - request: the URL and method of the request.
     ///   - progress: counts the bytes of the whole body.
     public func upload(
         multipartFormData form: MultipartFormData,
@@ -25,14 +26,14 @@ extension SessionManager {
             FormBody(threshold: threshold, temporaryDirectory: temporaryDirectory) { form }, request, progress)
     }
 
-    /// Sends a form that `fill` puts together; see ``upload(multipartFormData:threshold:temporaryDirectory:with:progress:)``.
+    /// Sends a form that `fill` creates; see ``upload(multipartFormData:threshold:temporaryDirectory:with:progress:)``.
     ///
     /// - Parameters:
-    ///   - threshold: bytes of the whole body that are kept in memory at most.
-    ///   - temporaryDirectory: for what is larger; absent: `TMPDIR`, or `/var/tmp`.
-    ///   - request: where to, and by which method.
+    ///   - threshold: the maximum size of the whole body that is kept in memory, in bytes.
+    ///   - temporaryDirectory: the directory for larger bodies; by default `TMPDIR`, or `/var/tmp`.
+    ///   - request: the URL and method of the request.
     ///   - progress: counts the bytes of the whole body.
-    ///   - fill: called once, when the request starts and on a thread where it may block.
+    ///   - fill: called once, when the request starts, on a thread where it may block.
     public func upload(
         threshold: Int64 = SessionManager.multipartFormDataEncodingMemoryThreshold,
         temporaryDirectory: String? = nil, with request: some RequestConvertible,

@@ -1,28 +1,28 @@
 import HTTPTypes
 import Synchronization
 
-/// Makes requests on a session: what most callers deal with.
+/// A factory of requests on a session; the main entry point for most callers.
 ///
-/// Releasing the manager cancels what is left and lets every completion run: no request holds it, so keep it as long
-/// as its requests are to go on.
+/// Releasing the manager cancels its remaining requests and lets every completion run. Requests do not retain it, so
+/// keep it for as long as they are to run.
 public final class SessionManager: Sendable {
-    /// Carries the requests out.
+    /// The session that carries out the requests.
     public let session: Session
-    /// The session's; its closures take the place of what happens otherwise.
+    /// The session's delegate; its closures replace the standard behaviour.
     public let delegate: SessionDelegate
-    /// Whether a request starts by itself as soon as somebody wants to hear of its end; otherwise its `resume()` does.
+    /// Whether a request starts as soon as a handler or an await asks for its end; otherwise its `resume()` starts it.
     public let startRequestsImmediately: Bool
 
     let adapters = AdapterHolder()
 
-    /// Makes a session of its own.
+    /// Creates a manager with a session of its own.
     ///
     /// - Parameters:
-    ///   - configuration: copied, and not read again.
-    ///   - delegate: the new session's.
-    ///   - serverTrustPolicyManager: in the place of the configuration's.
-    ///   - startRequestsImmediately: see the property of that name.
-    /// - Throws: as ``Session/init(configuration:delegate:)``.
+    ///   - configuration: the configuration, which is copied.
+    ///   - delegate: the new session's delegate.
+    ///   - serverTrustPolicyManager: replaces the configuration's trust policies.
+    ///   - startRequestsImmediately: see the property of the same name.
+    /// - Throws: the errors of ``Session/init(configuration:delegate:)``.
     public init(
         configuration: SessionConfiguration = .default, delegate: SessionDelegate = SessionDelegate(),
         serverTrustPolicyManager: ServerTrustPolicyManager? = nil, startRequestsImmediately: Bool = true
@@ -34,7 +34,9 @@ public final class SessionManager: Sendable {
         self.startRequestsImmediately = startRequestsImmediately
     }
 
-    /// - Returns: `nil` where `session` reports to another delegate.
+    /// Creates a manager for an existing session.
+    ///
+    /// - Returns: `nil` if `session` has another delegate.
     public init?(session: Session, delegate: SessionDelegate, startRequestsImmediately: Bool = true) {
         guard session.delegate === delegate else { return nil }
         self.session = session
@@ -44,13 +46,13 @@ public final class SessionManager: Sendable {
 
     deinit { session.invalidateAndCancel() }
 
-    /// Asked before each attempt.
+    /// The adapter, called before each attempt.
     public var adapter: (any RequestAdapter)? {
         get { adapters.adapter }
         set { adapters.adapter = newValue }
     }
 
-    /// Asked after each failure; it lives in the delegate.
+    /// The retrier, consulted after each failure; stored in the delegate.
     public var retrier: (any RequestRetrier)? {
         get { delegate.retrier }
         set { delegate.retrier = newValue }
@@ -58,19 +60,19 @@ public final class SessionManager: Sendable {
 
     // MARK: Data
 
-    /// Something to ask for.
+    /// Returns a data request.
     public func request(_ request: some RequestConvertible) -> DataRequest {
         make(Result { () throws(TransferError) in try request.asRequest() }, body: .none)
     }
 
-    /// Something to ask for.
+    /// Returns a data request.
     ///
     /// - Parameters:
-    ///   - url: absolute.
-    ///   - method: `GET` unless said otherwise.
-    ///   - parameters: go into the query or the body, as `encoding` has it.
-    ///   - encoding: puts the parameters in; asked only where there are any.
-    ///   - headers: fields of this request, before the session's.
+    ///   - url: an absolute URL.
+    ///   - method: the method, by default `GET`.
+    ///   - parameters: encoded into the query or the body, as `encoding` decides.
+    ///   - encoding: encodes the parameters; used only if there are any.
+    ///   - headers: fields of this request, which take precedence over the session's.
     public func request(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: Parameters = [:],
         encoding: any ParameterEncoding = URLEncoding(), headers: HTTPFields = [:]
@@ -93,13 +95,13 @@ public final class SessionManager: Sendable {
 
     // MARK: Downloads
 
-    /// A file to fetch.
+    /// Returns a request to download a file.
     ///
     /// - Parameters:
-    ///   - request: what to ask for.
-    ///   - target: where the bytes go, and how the file will be called.
-    ///   - resumeData: what an earlier request for the same target left.
-    ///   - progress: for counts that go on from an earlier request's.
+    ///   - request: the request to send.
+    ///   - target: the location of the part file and the name of the finished file.
+    ///   - resumeData: the resume data of an earlier request for the same target.
+    ///   - progress: continues the counts of an earlier request.
     public func download(
         _ request: some RequestConvertible, to target: DownloadTarget, resumingWith resumeData: ResumeData? = nil,
         progress: TransferProgress = TransferProgress()
@@ -111,11 +113,11 @@ public final class SessionManager: Sendable {
 
     // MARK: Uploads
 
-    /// A body to send.
+    /// Returns a request to send a body.
     ///
     /// - Parameters:
     ///   - body: data, a file or a stream.
-    ///   - request: where to; a URL alone is sent to by `POST`.
+    ///   - request: the URL or request to send to; a URL alone is sent to with `POST`.
     ///   - progress: counts the bytes of the body.
     public func upload(
         _ body: RequestBody, with request: some RequestConvertible, progress: TransferProgress = TransferProgress()
@@ -131,7 +133,7 @@ public final class SessionManager: Sendable {
         }
     }
 
-    /// A file to send, as the body of `request`; a URL alone is sent to by `POST`.
+    /// Returns a request to send a file as the body of `request`; a URL alone is sent to with `POST`.
     public func upload(
         _ source: UploadSource, with request: some RequestConvertible,
         progress: TransferProgress = TransferProgress()
@@ -141,9 +143,9 @@ public final class SessionManager: Sendable {
 
     // MARK: Once more
 
-    /// Has a request that waits for its next attempt begin it now.
+    /// Starts the next attempt of a request that waits for it, at once.
     ///
-    /// - Returns: false where there is no original task to repeat, or nothing waits.
+    /// - Returns: `false` if there is no original request to repeat, or if no attempt waits.
     @discardableResult
     public func retry(_ request: Request) -> Bool { request.retryByHand() }
 }

@@ -1,36 +1,36 @@
 import Curl
 
-/// How often a token may be refreshed.
+/// A limit on how often a token may be refreshed.
 public struct RefreshLimit: Sendable, Equatable {
-    /// Refreshes that may begin within ``interval``.
+    /// The maximum number of refreshes that may begin within ``interval``.
     public var count: Int
-    /// Milliseconds in which no more than `count` refreshes begin.
+    /// The length of the interval, in milliseconds.
     public var interval: Int64
 
-    /// Five refreshes within 30 s, unless said otherwise.
+    /// Creates a limit; by default five refreshes within 30 s.
     public init(count: Int = 5, interval: Int64 = 30_000) {
         self.count = count
         self.interval = interval
     }
 }
 
-/// Which token there is, and when a new one is due. A value without a clock: times are handed in.
+/// The present token and the state of its refreshes. The type has no clock: callers pass the time.
 struct TokenState<Token: Sendable> {
     private(set) var token: Token?
-    /// Counts tokens, so that one can be told from a later one without comparing them; 0: there has been none.
+    /// A counter of token changes, which tells tokens apart without comparing them; 0 before the first.
     private(set) var generation = 0
     private(set) var isRefreshing = false
     private let limit: RefreshLimit
-    /// When the last refreshes began, at most as many as the limit.
+    /// The start times of the last refreshes, at most as many as the limit.
     private var begun: [MonotonicTime] = []
 
     enum Step {
         case use(Token, generation: Int)
         /// A refresh is under way.
         case wait
-        /// The caller begins a refresh, and waits for it.
+        /// The caller begins a refresh and waits for it.
         case refresh
-        /// There have been too many.
+        /// The refresh limit is reached.
         case refuse
     }
 
@@ -44,9 +44,9 @@ struct TokenState<Token: Sendable> {
         generation += 1
     }
 
-    /// Somebody wants a token.
+    /// Decides what a request that needs a token has to do.
     ///
-    /// - Parameter outdated: the generation that was found outdated, 0 for a request that had none; `nil`: before an
+    /// - Parameter outdated: the generation that was found outdated, 0 for a request without a token; `nil` before an
     ///   attempt.
     mutating func ask(outdated: Int?, now: MonotonicTime) -> Step {
         if isRefreshing { return .wait }
@@ -58,9 +58,9 @@ struct TokenState<Token: Sendable> {
         return .refresh
     }
 
-    /// The refresh is at its end.
+    /// Ends the refresh.
     ///
-    /// - Parameter token: `nil` where it failed: the old one stays, for what can still be done with it.
+    /// - Parameter token: the new token; `nil` if the refresh failed: the old token is then kept.
     mutating func finish(_ token: Token?) {
         isRefreshing = false
         if let token { set(token) }
