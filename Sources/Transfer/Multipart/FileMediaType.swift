@@ -1,6 +1,6 @@
-/// Media types of files by the last extension of their names: those that servers of forms look at.
+/// Media types of files by the last extension of their names, for the types that servers of forms commonly evaluate.
 enum FileMediaType {
-    /// What is known of a file of which nothing is known (RFC 7578, section 4.4).
+    /// The media type of a file with an unknown extension (RFC 7578, section 4.4).
     static let unknown = "application/octet-stream"
 
     private static let types = [
@@ -17,7 +17,7 @@ enum FileMediaType {
         "yaml": "application/yaml", "yml": "application/yaml", "zip": "application/zip", "zst": "application/zstd",
     ]
 
-    /// - Parameter fileName: a name without directories; what begins with its only dot has no extension.
+    /// - Parameter fileName: a name without directories. A name whose only dot is its first character has no extension.
     static func guess(fileName: String) -> String {
         let bytes = fileName.utf8
         guard let dot = bytes.lastIndex(of: UInt8(ascii: ".")), dot != bytes.startIndex else { return unknown }

@@ -2,13 +2,14 @@ import Curl
 import Glibc
 import Synchronization
 
-/// A form as the body of one request, over all its attempts: encoded once, and its temporary file removed at the end.
+/// A form as the body of one request, over all its attempts. It is encoded once, and its temporary file is removed at
+/// the end.
 final class FormBody: Sendable {
     private enum State {
         case waiting
         case encoding
         case ready(MultipartFormDataEncodingResult, RequestBody)
-        /// Nobody needs it any more.
+        /// The request is complete, and the body is no longer needed.
         case over(MultipartFormDataEncodingResult?)
     }
 
@@ -17,7 +18,7 @@ final class FormBody: Sendable {
     private let directory: String
     private let make: @Sendable () -> MultipartFormData
 
-    /// Encoding reads files and streams that may take their time: no other work waits behind them.
+    /// Threads for encoding. Reading files and streams may be slow, so these threads do no other work.
     private static let threads = WorkerThreads(name: "dld-form", limit: 4)
 
     /// - Parameter make: called once, on a thread where it may block.
@@ -34,7 +35,7 @@ final class FormBody: Sendable {
         return named
     }
 
-    /// Where the form is, once it is encoded; the file of one that was on disk is gone when the request is complete.
+    /// The encoded form; `nil` until it is encoded. A form on disk is removed when the request is complete.
     var result: MultipartFormDataEncodingResult? {
         state.withLock { state in
             switch state {
@@ -49,10 +50,10 @@ final class FormBody: Sendable {
         state.withLock { if case .ready(_, let body) = $0 { body } else { .none } }
     }
 
-    /// Encodes the form, where that has not been done; not to be called again before it has answered.
+    /// Encodes the form, unless that has been done. Must not be called again before `then` was called.
     ///
-    /// - Parameter then: called with the body's media type: at once, or on another thread; not at all where the form is
-    ///   needed no longer.
+    /// - Parameter then: called with the body's media type, at once or on another thread; not called if the form is no
+    ///   longer needed.
     func prepare(then: @escaping @Sendable (Result<String, TransferError>) -> Void) {
         let known = state.withLock { state -> String? in
             if case .ready(let result, _) = state { return result.contentType }
@@ -71,7 +72,7 @@ final class FormBody: Sendable {
 
     private var isWanted: Bool { state.withLock { if case .over = $0 { false } else { true } } }
 
-    /// - Returns: the media type; `nil` where the request was complete before.
+    /// - Returns: the media type; `nil` if the request completed before.
     private func encode() throws(TransferError) -> String? {
         guard isWanted else { return nil }
         let form = make()
@@ -83,7 +84,7 @@ final class FormBody: Sendable {
             do throws(TransferError) {
                 body = .file(try UploadSource(path: path))
             } catch {
-                _ = unlink(path)  // the failure that led here is the one to tell
+                _ = unlink(path)  // the failure that led here is the one to report
                 throw error
             }
         }
@@ -97,7 +98,7 @@ final class FormBody: Sendable {
         return nil
     }
 
-    /// The request is complete.
+    /// Releases the body, since the request is complete, and removes the temporary file.
     func finish() {
         let result = state.withLock { state -> MultipartFormDataEncodingResult? in
             guard case .ready(let result, _) = state else {
@@ -113,7 +114,7 @@ final class FormBody: Sendable {
 }
 
 extension MultipartFormDataEncodingResult {
-    /// For the request's `Content-Type`.
+    /// The value of the request's `Content-Type`.
     public var contentType: String {
         switch self {
         case .inMemory(_, let type), .onDisk(_, let type, _): type
@@ -121,7 +122,7 @@ extension MultipartFormDataEncodingResult {
     }
 
     fileprivate func removeFile() {
-        // What stays is in the directory for temporary files, which the system clears.
+        // A file that cannot be removed stays in the directory for temporary files, which the system clears.
         if case .onDisk(let path, _, _) = self { _ = unlink(path) }
     }
 }

@@ -1,12 +1,12 @@
-/// Hands out a form's bytes piece by piece, never a part whole unless it was in memory anyway.
+/// An encoder that produces a form piece by piece. It never holds a whole part in memory, unless the part already was.
 struct MultipartEncoder {
     let boundary: MultipartBoundary
     let parts: [MultipartPart]
 
-    /// Bytes read from a file or a stream at once.
+    /// The number of bytes read from a file or a stream at once.
     private static let pieceSize = 256 * 1024
 
-    /// - Parameter sink: gets the bytes in order; its error ends the encoding.
+    /// - Parameter sink: receives the bytes in order; its error ends the encoding.
     func encode(into sink: (UnsafeRawBufferPointer) throws(TransferError) -> Void) throws(TransferError) {
         let space = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.pieceSize, alignment: 4096)
         defer { space.deallocate() }
@@ -44,7 +44,7 @@ struct MultipartEncoder {
             try sink(UnsafeRawBufferPointer(piece))
             offset += Int64(wanted)
         }
-        // What was read before a change and what was read after it make no file that there ever was.
+        // Bytes read before and after a change do not belong to any one version of the file.
         guard source.isUnchanged() else { throw changed }
     }
 
@@ -61,7 +61,7 @@ struct MultipartEncoder {
         }
         var left = part.length
         while true {
-            // One byte beyond the end shows whether there is more than was declared.
+            // One byte beyond the end shows whether the stream is longer than declared.
             let wanted = Int(max(1, min(Int64(space.count), left)))
             let piece = UnsafeMutableRawBufferPointer(rebasing: space[..<wanted])
             let count: Int
@@ -85,7 +85,8 @@ struct MultipartEncoder {
         }
     }
 
-    /// The reader's own error; one of another type may say anything at all, so that only the part is named.
+    /// Returns the reader's own error if it is a ``TransferError``. The message of another type may contain anything,
+    /// so that only the part is named.
     private static func failure(_ error: any Error, of part: MultipartPart) -> TransferError {
         error as? TransferError ?? TransferError(.io, "the stream of the part \(part.label) failed")
     }

@@ -1,9 +1,10 @@
 extension MultipartFormData {
-    /// The form as a body that reads its one file as it is sent: no copy of it is made, and a change to it before its last
-    /// byte breaks the request off. The request's `Content-Type` is ``contentType``.
+    /// Returns the form as a body that reads its one file while it is sent. The file is not copied, and a change to it
+    /// before its last byte was read fails the request. The request's `Content-Type` is ``contentType``.
     ///
-    /// - Throws: ``failure``; ``TransferError/Code/invalidRequest`` where the form has no file, several, or a stream: those
-    ///   go with ``SessionManager/upload(multipartFormData:threshold:temporaryDirectory:with:progress:)``.
+    /// - Throws: ``failure``; ``TransferError/Code/invalidRequest`` if the form has no file, several files, or a
+    ///   stream: send such a form with
+    ///   ``SessionManager/upload(multipartFormData:threshold:temporaryDirectory:with:progress:)``.
     public func framed() throws(TransferError) -> RequestBody {
         if let failure { throw failure }
         var (before, after): ([UInt8], [UInt8]) = ([], [])

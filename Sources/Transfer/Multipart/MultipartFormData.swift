@@ -2,26 +2,26 @@ import Glibc
 
 /// A form with files in it, `multipart/form-data` (RFC 7578).
 ///
-/// Adding never fails: the first error is kept and comes out when the form is encoded. A form may be encoded any
-/// number of times; each time files are read anew through the descriptors that were opened when they were added, and
-/// streams are made anew. Encoding blocks.
+/// The `append` methods never fail: the first error is kept and thrown when the form is encoded. A form may be encoded
+/// several times. Each time the files are read again through the descriptors opened when they were added, and the
+/// streams are created again. Encoding blocks.
 public struct MultipartFormData: Sendable {
-    /// Bytes of a body, headers and boundaries included, up to which it is put together in memory.
+    /// The form size in bytes, headers and boundaries included, up to which a form is encoded in memory.
     public static let defaultThreshold: Int64 = 10_000_000
 
-    /// Stands between the parts.
+    /// The boundary between the parts.
     public let boundary: MultipartBoundary
-    /// Bytes of the encoded body: headers, boundaries and parts.
+    /// The length of the encoded body in bytes: headers, boundaries and parts.
     public private(set) var contentLength: Int64
-    /// Why the form cannot be encoded: what went wrong first while it was put together.
+    /// The first error while parts were added, which prevents encoding.
     public private(set) var failure: TransferError?
 
     private(set) var parts: [MultipartPart] = []
 
-    /// More than this is not set aside before there are bytes to put there.
+    /// The maximum number of bytes reserved for the body in memory before there are bytes to store.
     private static let reservedAtMost: Int64 = 64 << 20
 
-    /// An empty form, by default with a random boundary.
+    /// Creates an empty form, by default with a random boundary.
     public init(boundary: MultipartBoundary = MultipartBoundary()) {
         self.boundary = boundary
         contentLength = Int64(boundary.closing.utf8.count)
@@ -30,7 +30,7 @@ public struct MultipartFormData: Sendable {
     /// The value for the request's `Content-Type`.
     public var contentType: String { "multipart/form-data; \(boundary.parameter)" }
 
-    /// Adds a plain value, as of a text field.
+    /// Adds a text value, as of a text field.
     public mutating func append(_ text: String, name: String) {
         append(Array(text.utf8), name: name)
     }
@@ -38,11 +38,12 @@ public struct MultipartFormData: Sendable {
     /// Adds bytes.
     ///
     /// - Parameters:
-    ///   - data: the part's body, as it is.
-    ///   - name: the field's. Like a file's it may hold anything but a NUL: quotation marks and line ends go out
-    ///     percent-encoded.
-    ///   - fileName: makes the part a file.
-    ///   - mimeType: printable ASCII; absent, it is guessed from the file's name, and without one left out.
+    ///   - data: the part's body.
+    ///   - name: the field's name. Like a file's name it may contain anything but a NUL: quotation marks and line ends
+    ///     are percent-encoded.
+    ///   - fileName: the file's name, which makes the part a file.
+    ///   - mimeType: the media type, in printable ASCII. By default it is guessed from the file's name, and omitted if
+    ///     there is none.
     public mutating func append(
         _ data: [UInt8], name: String, fileName: String? = nil, mimeType: String? = nil
     ) {
@@ -52,16 +53,16 @@ public struct MultipartFormData: Sendable {
         }
     }
 
-    /// Adds a regular file, which is opened here and now and stays open as long as the form lives.
+    /// Adds a regular file, which is opened immediately and stays open for the life of the form.
     ///
-    /// A file that is missing or none is an error, and so is one that is changed before the form has been encoded
+    /// A missing or non-regular file is an error, and so is a file that changes before the form has been encoded
     /// (``TransferError/Code/sourceChanged``).
     ///
     /// - Parameters:
-    ///   - path: the file's.
-    ///   - name: the field's.
-    ///   - fileName: absent: the last component of `path`.
-    ///   - mimeType: absent: guessed from the file's name.
+    ///   - path: the file's path.
+    ///   - name: the field's name.
+    ///   - fileName: the file's name in the form; by default the last component of `path`.
+    ///   - mimeType: the media type; by default guessed from the file's name.
     public mutating func append(
         fileAt path: String, name: String, fileName: String? = nil, mimeType: String? = nil
     ) {
@@ -82,10 +83,10 @@ public struct MultipartFormData: Sendable {
     /// Adds a file that is open already.
     ///
     /// - Parameters:
-    ///   - source: one that is changed from now on is an error (``TransferError/Code/sourceChanged``).
-    ///   - name: the field's.
-    ///   - fileName: what the part's file is called.
-    ///   - mimeType: absent: guessed from the file's name.
+    ///   - source: the file. A change to it from now on is an error (``TransferError/Code/sourceChanged``).
+    ///   - name: the field's name.
+    ///   - fileName: the file's name in the form.
+    ///   - mimeType: the media type; by default guessed from the file's name.
     public mutating func append(_ source: UploadSource, name: String, fileName: String, mimeType: String? = nil) {
         attempt { () throws(TransferError) in
             try MultipartPart(
@@ -96,14 +97,13 @@ public struct MultipartFormData: Sendable {
     /// Adds a stream.
     ///
     /// - Parameters:
-    ///   - length: exactly how many bytes it gives; fewer or more are an error
+    ///   - length: the exact number of bytes of the stream; fewer or more are an error
     ///     (``TransferError/Code/sourceChanged``).
-    ///   - name: the field's.
-    ///   - fileName: makes the part a file.
-    ///   - mimeType: absent: guessed from the file's name.
-    ///   - stream: makes a reader that stands at the stream's beginning, each time the form is encoded. An error of
-    ///     its own or of the reader's comes out as it is if it is a ``TransferError``, and as
-    ///     ``TransferError/Code/io`` otherwise.
+    ///   - name: the field's name.
+    ///   - fileName: the file's name, which makes the part a file.
+    ///   - mimeType: the media type; by default guessed from the file's name.
+    ///   - stream: creates a reader at the beginning of the stream, each time the form is encoded. A ``TransferError``
+    ///     of its own or of the reader is thrown unchanged; any other error becomes ``TransferError/Code/io``.
     public mutating func append(
         length: Int64, name: String, fileName: String? = nil, mimeType: String? = nil,
         stream: @escaping @Sendable () throws -> any MultipartReader
@@ -132,21 +132,21 @@ public struct MultipartFormData: Sendable {
         }
     }
 
-    /// The whole body in memory.
+    /// Returns the whole body, encoded in memory.
     public func encode() throws(TransferError) -> [UInt8] {
         var body: [UInt8] = []
-        // A declared length is only a claim.
+        // A declared stream length may be wrong, so the reservation is limited.
         body.reserveCapacity(Int(min(contentLength, Self.reservedAtMost)))
         try forEachPiece { (piece: UnsafeRawBufferPointer) throws(TransferError) in body += piece }
         return body
     }
 
-    /// Writes the body into a new file that only its owner may read, part by part and in small pieces.
+    /// Writes the body to a new file with permissions for its owner only, part by part and in small pieces.
     ///
-    /// The file is not synced: it is for sending, and worth nothing after a crash. On any error it is removed.
+    /// The file is not synced: it is a temporary file for sending, of no use after a crash. It is removed on any error.
     ///
-    /// - Throws: ``TransferError/Code/nameConflict`` where there is something of that name, if only a link;
-    ///   ``TransferError/Code/diskFull``; whatever stands in the way of a part.
+    /// - Throws: ``TransferError/Code/nameConflict`` if something of that name exists, even a link;
+    ///   ``TransferError/Code/diskFull``; any error of a part.
     public func write(toFileAt path: String) throws(TransferError) { try write(toFileAt: path) { true } }
 
     func write(toFileAt path: String, while isWanted: () -> Bool) throws(TransferError) {
@@ -167,7 +167,7 @@ public struct MultipartFormData: Sendable {
         do throws(TransferError) {
             try write(to: FileDescriptorOwner(raw), while: isWanted)
         } catch {
-            _ = unlink(path)  // the failure that led here is the one to tell
+            _ = unlink(path)  // the failure that led here is the one to report
             throw error
         }
     }

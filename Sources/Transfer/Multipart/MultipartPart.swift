@@ -1,4 +1,4 @@
-/// One part of a form: its header as it is sent, and where its body comes from.
+/// One part of a form: its encoded header and the source of its body.
 struct MultipartPart: Sendable {
     enum Body: Sendable {
         case data([UInt8])
@@ -6,15 +6,15 @@ struct MultipartPart: Sendable {
         case stream(@Sendable () throws -> any MultipartReader)
     }
 
-    /// What it is called in messages: quoted, in one line.
+    /// The part's name for messages: quoted, in one line.
     let label: String
-    /// Header lines, with the empty one that ends them.
+    /// The header lines, with the empty line that ends them.
     let header: String
     let body: Body
-    /// Bytes of the body.
+    /// The length of the body in bytes.
     let length: Int64
 
-    /// - Throws: ``TransferError/Code/invalidRequest`` where something cannot stand in a header.
+    /// - Throws: ``TransferError/Code/invalidRequest`` if a value is not allowed in a header.
     init(
         name: String, fileName: String?, mimeType: String?, length: Int64, body: Body
     ) throws(TransferError) {
@@ -33,11 +33,11 @@ struct MultipartPart: Sendable {
         self.header = header + "\r\n"
     }
 
-    /// What would end the quotation or the line goes out percent-encoded and the rest as UTF-8, as browsers do (HTML
-    /// standard, "multipart/form-data encoding algorithm"; RFC 7578, sections 2 and 5.1).
+    /// Percent-encodes the characters that would end the quotation or the line, and leaves the rest as UTF-8, as
+    /// browsers do (HTML standard, "multipart/form-data encoding algorithm"; RFC 7578, sections 2 and 5.1).
     private static func escaped(_ text: String) throws(TransferError) -> String {
         var bytes: [UInt8] = []
-        // By bytes: CR LF is a single Character.
+        // The loop runs over bytes, since CR LF is a single `Character`.
         for byte in text.utf8 {
             switch byte {
             case 0: throw TransferError(.invalidRequest, "a part's name or file name holds a NUL")

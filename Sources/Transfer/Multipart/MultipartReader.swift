@@ -1,9 +1,9 @@
-/// A part's bytes, one piece after the other.
+/// A reader of a part's bytes, in order.
 ///
-/// It is used by one thread at a time, and may block.
+/// One thread at a time uses it. It may block.
 public protocol MultipartReader: Sendable {
-    /// Fills the front of `space`, which is never empty.
+    /// Writes the next bytes to the start of `space`, which is never empty.
     ///
-    /// - Returns: how many bytes were written there, at most what there is room for; 0 at the end.
+    /// - Returns: the number of bytes written, at most the size of `space`; 0 at the end.
     func read(into space: UnsafeMutableRawBufferPointer) throws -> Int
 }

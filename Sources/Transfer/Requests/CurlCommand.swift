@@ -1,8 +1,8 @@
 import HTTPTypes
 
-/// A request as a command for the curl program, fit for a log: what only its sender should know is left out.
+/// A request as a command line for the curl program, fit for a log: values that may be secrets are omitted.
 enum CurlCommand {
-    /// A field whose name holds one of these holds what proves who asks, or may.
+    /// Substrings of the names of fields whose values are, or may be, credentials.
     private static let secret = [
         "auth", "cookie", "key", "token", "secret", "password", "passwd", "credential", "signature", "session",
     ]
@@ -27,7 +27,7 @@ enum CurlCommand {
         return words.joined(separator: " ")
     }
 
-    /// For a shell: nothing within single quotes means anything but the quote itself.
+    /// Quotes a word for a shell: within single quotes only the quote itself is special.
     private static func quoted(_ text: String) -> String {
         "'" + text.replacing("'", with: "'\\''") + "'"
     }

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// Something to ask for, whose answer is kept in memory or read as it comes.
+/// A request whose response body is kept in memory or read as it is received.
 ///
 /// `@unchecked` for the reason that ``Request`` gives.
 public class DataRequest: Request, @unchecked Sendable {
@@ -20,8 +20,8 @@ public class DataRequest: Request, @unchecked Sendable {
         }
     }
 
-    /// Hands the body over piece by piece, on a loop's thread, which must not be held up; it is not kept then, and an
-    /// attempt that broke after the first piece is not followed by another.
+    /// Passes the body to `closure` piece by piece, on an event loop's thread, which the closure must not block. The
+    /// body is then not kept, and an attempt that fails after the first piece is not retried.
     @discardableResult
     public func stream(_ closure: @escaping @Sendable ([UInt8]) -> Void) -> Self {
         dataDelegate.dataStream = closure
@@ -48,7 +48,7 @@ public class DataRequest: Request, @unchecked Sendable {
         return self
     }
 
-    /// Runs `handler` when the request is complete and its body made into a value.
+    /// Runs `handler` when the request is complete and its body is converted to a value.
     @discardableResult
     public func response<Serializer: ResponseSerializer>(
         queue: HandlerQueue = .shared, using serializer: Serializer,
@@ -83,7 +83,7 @@ public class DataRequest: Request, @unchecked Sendable {
         response(queue: queue, using: JSONSerializer(), handler)
     }
 
-    /// Runs `handler` when the request is complete, with a value made of its JSON; see ``DecodableSerializer``.
+    /// Runs `handler` when the request is complete, with a value decoded from its JSON; see ``DecodableSerializer``.
     @discardableResult
     public func responseDecodable<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, queue: HandlerQueue = .shared,
@@ -94,7 +94,7 @@ public class DataRequest: Request, @unchecked Sendable {
 
     // MARK: Awaiting
 
-    /// How the request ended. Cancelling the Swift task that waits cancels the request.
+    /// The result of the request, once it is complete. Cancelling the Swift task that waits cancels the request.
     public var outcome: DataResponse<Data?> {
         get async {
             await completion()
@@ -102,7 +102,7 @@ public class DataRequest: Request, @unchecked Sendable {
         }
     }
 
-    /// How the request ended, with its body made into a value.
+    /// Returns the result of the request, with its body converted to a value.
     public func response<Serializer: ResponseSerializer>(
         using serializer: Serializer
     ) async -> DataResponse<Serializer.Value> {
@@ -110,9 +110,9 @@ public class DataRequest: Request, @unchecked Sendable {
         return report(serializer)
     }
 
-    /// The body.
+    /// The body, once the request is complete.
     ///
-    /// - Throws: why there is none.
+    /// - Throws: the reason why there is none.
     public var value: Data {
         get async throws(TransferError) {
             await completion()
@@ -125,17 +125,18 @@ public class DataRequest: Request, @unchecked Sendable {
         get async throws(TransferError) { try await response(using: StringSerializer()).result.get() }
     }
 
-    /// The body as a value of a type of the caller's, from JSON.
+    /// Returns the body decoded from JSON as a type of the caller's.
     public func decoded<Value: Decodable & Sendable>(as type: Value.Type = Value.self) async throws(TransferError)
         -> Value
     {
         try await response(using: DecodableSerializer<Value>()).result.get()
     }
 
-    /// The body as it comes, once: `for try await bytes in request.body`. The server waits for whoever reads; letting
-    /// go of the sequence early, or cancelling the Swift task, cancels the request.
+    /// The body as it is received, readable once: `for try await bytes in request.body`. A slow reader makes the server
+    /// wait. Releasing the sequence early, or cancelling the Swift task, cancels the request.
     ///
-    /// What of the body was kept in memory, since the request was started before this was asked for, comes in one piece.
+    /// If the request was started before this property was used, the part of the body kept in memory comes in one
+    /// piece.
     public var body: BodySequence {
         let channel = dataDelegate.openChannel { [weak self] in
             guard let self else { return false }
@@ -160,7 +161,7 @@ public class DataRequest: Request, @unchecked Sendable {
 }
 
 extension Request {
-    /// Waits until the request is complete; the Swift task's cancellation is the request's too.
+    /// Waits until the request is complete. Cancelling the Swift task cancels the request.
     func completion() async {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -185,7 +186,7 @@ extension Request {
     }
 }
 
-/// A body as it comes.
+/// A response body as it is received.
 public struct BodySequence: AsyncSequence, Sendable {
     public typealias Element = [UInt8]
     public typealias Failure = TransferError
@@ -198,7 +199,7 @@ public struct BodySequence: AsyncSequence, Sendable {
         return Iterator(channel: channel)
     }
 
-    /// Letting go of it ends the request, where that has not come to its end.
+    /// The iterator over the body. Releasing it cancels the request, unless the body has ended.
     public final class Iterator: AsyncIteratorProtocol {
         private let channel: BodyChannel
 

@@ -1,10 +1,10 @@
 extension DownloadRequest {
-    /// Ends the request, and hands over what another can go on with.
+    /// Cancels the request, and passes on data with which another request can resume it.
     ///
     /// - Parameters:
-    ///   - queue: where `completion` runs.
-    ///   - completion: runs when the request is complete; with `nil` where nothing came, or where it came to its end
-    ///     all the same.
+    ///   - queue: the context in which `completion` runs.
+    ///   - completion: runs when the request is complete. Its argument is `nil` if no byte was received, or if the
+    ///     request completed anyway.
     public func cancel(
         queue: HandlerQueue = .shared, byProducingResumeData completion: @escaping @Sendable (ResumeData?) -> Void
     ) {
@@ -12,9 +12,10 @@ extension DownloadRequest {
         response(queue: queue) { completion($0.resumeData) }
     }
 
-    /// Ends the request.
+    /// Cancels the request.
     ///
-    /// - Returns: what another can go on with; `nil` where nothing came, or where it came to its end all the same.
+    /// - Returns: data with which another request can resume it; `nil` if no byte was received, or if the request
+    ///   completed anyway.
     public func cancelProducingResumeData() async -> ResumeData? {
         cancel()
         return await outcome.resumeData

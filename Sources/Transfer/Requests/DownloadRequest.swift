@@ -1,4 +1,4 @@
-/// A file to fetch.
+/// A request that downloads a file.
 ///
 /// `@unchecked` for the reason that ``Request`` gives.
 public final class DownloadRequest: Request, @unchecked Sendable {
@@ -18,19 +18,19 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         }
     }
 
-    /// What the handlers of a download get.
+    /// The type that a download's handlers receive.
     public typealias Response = DownloadResponse<PublishedFile>
 
-    /// Where it failed, or was cancelled: what another request can go on with.
+    /// Data with which another request can resume this one, if it failed or was cancelled.
     public var resumeData: ResumeData? { downloadDelegate.resumeData }
 
-    /// Attempts so far whose bytes were not those that their digest wants.
+    /// The number of attempts so far whose bytes did not match their digest.
     public var mismatchCount: Int { downloadDelegate.mismatches.count }
 
-    /// Ends the request.
+    /// Cancels the request.
     ///
-    /// - Parameter keepingBytes: whether what has come is kept, with resume data for it; otherwise nothing stays, unless
-    ///   every byte was there and the file comes to its name all the same.
+    /// - Parameter keepingBytes: whether the received bytes are kept, with resume data for them. Otherwise nothing
+    ///   stays on disk, unless every byte was received and the file is published anyway.
     @discardableResult
     public func cancel(keepingBytes: Bool) -> Self {
         if !keepingBytes, !delegate.isComplete { downloadDelegate.setLeavesNothing() }
@@ -41,7 +41,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     }
 
     override func complete(_ error: TransferError?) {
-        // However often it is told so: what is on disk is settled by the first end alone.
+        // Only the first end settles what is on disk; later calls have no effect.
         guard !delegate.isComplete else { return }
         super.complete(error.map(downloadDelegate.settle))
     }
@@ -58,7 +58,8 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         return self
     }
 
-    /// How the request ended. Cancelling the Swift task that waits cancels the request, which keeps its bytes.
+    /// The result of the request, once it is complete. Cancelling the Swift task that waits cancels the request, which
+    /// keeps its bytes.
     public var outcome: Response {
         get async {
             await completion()
@@ -68,7 +69,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
 
     /// The finished file. Cancelling the Swift task that waits cancels the request, which keeps its bytes.
     ///
-    /// - Throws: why there is none, with resume data where bytes are there that still count.
+    /// - Throws: the reason why there is none, with resume data if there are bytes to resume from.
     public var value: PublishedFile {
         get async throws(TransferError) {
             await completion()
@@ -86,29 +87,29 @@ public final class DownloadRequest: Request, @unchecked Sendable {
 
     // MARK: Checkpoints
 
-    /// Called when every byte is here, before the file is synced, verified and named.
+    /// Sets a closure that is called when every byte is received, before the file is synced, verified and renamed.
     @discardableResult
     public func onReceived(_ closure: @escaping @Sendable () -> Void) -> Self {
         downloadDelegate.received = closure
         return self
     }
 
-    /// Called whenever the session's `checkpointInterval` has been written.
+    /// Sets a closure that is called each time the session's `checkpointInterval` has been written.
     @discardableResult
     public func onCheckpointDue(_ closure: @escaping @Sendable () -> Void) -> Self {
         downloadDelegate.wantsCheckpoint = closure
         return self
     }
 
-    /// Brings what is written so far to the disk.
+    /// Syncs the bytes written so far to the disk.
     ///
-    /// - Returns: resume data for it; `nil` where nothing has been written.
-    /// - Throws: where the sync failed: then only earlier resume data count.
+    /// - Returns: resume data for them; `nil` if nothing has been written.
+    /// - Throws: an error of the sync. Only earlier resume data are valid then.
     public func checkpoint() async throws(TransferError) -> ResumeData? {
         try await (task as? DownloadTask)?.checkpoint()
     }
 
-    /// The resume data of a checkpoint have been kept where they outlast a crash: needed where the session has a
+    /// Records that the resume data of a checkpoint are stored crash-safely. Required if the session has a
     /// `checkpointLimit`.
     public func confirm(_ resumeData: ResumeData) {
         (task as? DownloadTask)?.confirm(resumeData)
@@ -117,6 +118,6 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     /// Whether bytes have been received that no ``checkpoint()`` covers.
     public var needsCheckpoint: Bool { (task as? DownloadTask)?.needsCheckpoint ?? false }
 
-    /// Bytes written and not yet synced.
+    /// The number of bytes that are written but not yet synced.
     public var unsyncedBytes: Int64 { (task as? DownloadTask)?.unsyncedBytes ?? 0 }
 }

@@ -1,26 +1,27 @@
-/// Requests that are to be content with some answers alone.
+/// A request that can restrict the acceptable responses.
 public protocol ValidatedRequest: Request {}
 
 extension DataRequest: ValidatedRequest {}
 extension DownloadRequest: ValidatedRequest {}
 
 extension ValidatedRequest {
-    /// Fails the request for a status outside of `range`, with ``TransferError/Code/httpStatus``.
+    /// Fails the request for a status outside `range`, with ``TransferError/Code/httpStatus``.
     @discardableResult
     public func validate(statusCode range: some Collection<Int> & Sendable) -> Self {
         add(.status(in: range))
         return self
     }
 
-    /// Fails the request for a media type that is none of `types` (`text/*` and `*/*` are types too), with
-    /// ``TransferError/Code/unacceptableContentType``. An empty body is of every type.
+    /// Fails the request for a media type that matches none of `types` (`text/*` and `*/*` are allowed), with
+    /// ``TransferError/Code/unacceptableContentType``. An empty body matches every type.
     @discardableResult
     public func validate(contentType types: [String]) -> Self {
         add(.contentType { _ in types })
         return self
     }
 
-    /// As `validate(statusCode: 200..<300)` and the types that the request's `Accept` names.
+    /// Validates the status as `validate(statusCode: 200..<300)` does, and the media type against the request's
+    /// `Accept`.
     @discardableResult
     public func validate() -> Self {
         add(.status(in: 200..<300))
@@ -30,7 +31,8 @@ extension ValidatedRequest {
 }
 
 extension DataRequest {
-    /// Fails the request where `validator` says why; ``TransferError/underlying`` has its error.
+    /// Fails the request if `validator` returns an error. An error of another type than ``TransferError`` is available as
+    /// ``TransferError/underlying``.
     @discardableResult
     public func validate(
         _ validator: @escaping @Sendable (TransferRequest, ResponseHead, [UInt8]?) -> Result<Void, any Error>
@@ -41,7 +43,7 @@ extension DataRequest {
 }
 
 extension DownloadRequest {
-    /// Fails the request where `validator` says why, before a byte of the body is taken.
+    /// Fails the request if `validator` returns an error, before a byte of the body is received.
     @discardableResult
     public func validate(
         _ validator: @escaping @Sendable (TransferRequest, ResponseHead) -> Result<Void, any Error>

@@ -1,38 +1,38 @@
 import HTTPTypes
 import Synchronization
 
-/// What a caller holds: one wish, over all the attempts that it takes.
+/// A request over all its attempts; the object that a caller holds.
 ///
-/// Returned at once, whatever is wrong with it; failures arrive through its handlers. With the manager's
-/// `startRequestsImmediately` it starts as soon as somebody wants to hear of it (a `response…` handler, an awaited
-/// value, a body or progress that is read), so that validators attached before that are never too late; without it, or
-/// where nobody wants to hear, ``resume()`` starts it.
+/// It is returned at once, even if it is invalid; failures arrive at its handlers. With the manager's
+/// `startRequestsImmediately` it starts when its result is first needed (a `response…` handler, an awaited value, a
+/// body or progress that is read), so that validators attached before that are always in time. Without it, or if its
+/// result is never needed, ``resume()`` starts it.
 ///
-/// `@unchecked`, since a class with subclasses cannot be checked: every stored property here and in the subclasses is
-/// a `let` of a `Sendable` type.
+/// `@unchecked`, since the compiler cannot check a class with subclasses: every stored property here and in the
+/// subclasses is a `let` of a `Sendable` type.
 public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugStringConvertible {
-    /// Receives what concerns this request alone.
+    /// The delegate of this request alone.
     public let delegate: TaskDelegate
-    /// One value for all attempts; as a sequence, what it becomes.
+    /// The progress of all attempts; as a sequence, its values over time.
     public let progress: TransferProgress
-    /// What was asked for, before adapters; `nil` where it could not be made.
+    /// The request before adapters; `nil` if it could not be created.
     public let original: TransferRequest?
 
     let session: Session
     private let adapters: AdapterHolder
     private let startsByItself: Bool
     private let intention: Result<TransferRequest, TransferError>
-    /// Makes the task of an attempt, from the request as it was adapted.
+    /// Creates the task of an attempt from the adapted request.
     private let makeTask: @Sendable (TransferRequest) -> any SessionTask
     private let validators = Mutex<[Validator]>([])
     private let own = Mutex(Own())
-    /// What retriers keep of it, so that they need not remember requests.
+    /// The counts that retriers keep for this request, so that they need not remember requests.
     let retryRecord = Mutex(RetryRecord())
 
     private struct Own {
         var adapter: (any RequestAdapter)?
         var retrier: (any RequestRetrier)?
-        /// Set while the request was there, in place of what it was made with.
+        /// The rate limit set by ``limit(to:)``, in place of the one in the request; `nil` if it was never set.
         var rate: Int64??
     }
 
@@ -45,7 +45,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
         self.makeTask = makeTask
         self.delegate = delegate
         self.progress = progress
-        // Not the manager itself: releasing it is how everything is cancelled.
+        // The request must not retain the manager, since releasing the manager cancels everything.
         session = manager.session
         adapters = manager.adapters
         startsByItself = manager.startRequestsImmediately
@@ -53,64 +53,64 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
         if startsByItself { progress.whenRead { [weak self] in self?.startIfImmediate() } }
     }
 
-    /// Of the current attempt, or the last one; `nil` before the first.
+    /// The task of the current attempt, or of the last one; `nil` before the first.
     public var task: (any SessionTask)? { delegate.task }
-    /// As the last attempt sent it: adapted, and after redirects.
+    /// The request as the last attempt sent it: adapted, and after redirects.
     public var request: TransferRequest? { task?.currentRequest ?? original }
-    /// The head of the last attempt's answer.
+    /// The head of the last attempt's response.
     public var response: ResponseHead? { task?.response }
-    /// Attempts after the first.
+    /// The number of attempts after the first.
     public var retryCount: Int { delegate.retryCount }
-    /// Of all attempts.
+    /// The metrics of all attempts.
     public var metrics: TransferMetrics { delegate.metrics }
-    /// Whether somebody called ``cancel()``, which is not to say that it did not complete before.
+    /// Whether ``cancel()`` was called. The request may have completed before that.
     public var isCancelled: Bool { delegate.isCancelled }
 
     // MARK: Description
 
-    /// `METHOD URL (status)`, without secrets.
+    /// The text `METHOD URL (status)`, without secrets.
     public var description: String {
         guard let request else { return "(a request that could not be made)" }
         return "\(request.method.rawValue) \(URLRedaction.redact(request.url))"
             + (response.map { " (\($0.status))" } ?? "")
     }
 
-    /// As a command of curl's, without secrets: what to try by hand.
+    /// The request as a curl command, without secrets, for a test by hand.
     public var debugDescription: String { request.map { CurlCommand.text(for: $0) } ?? description }
 
     // MARK: Its life
 
-    /// Gives `credential` to whoever challenges this request.
+    /// Sets the credential for any challenge of this request.
     @discardableResult
     public func authenticate(with credential: Credential) -> Self {
         delegate.credential = credential
         return self
     }
 
-    /// Gives a name and password to whoever challenges this request.
+    /// Sets a name and password for any challenge of this request.
     @discardableResult
     public func authenticate(user: String, password: String) -> Self {
         authenticate(with: Credential(user: user, password: password))
     }
 
-    /// Has `adapter` change this request alone, before each of its attempts and before the manager's adapter does.
+    /// Sets an adapter for this request only. It is called before each attempt, before the manager's adapter.
     @discardableResult
     public func adapt(with adapter: any RequestAdapter) -> Self {
         own.withLock { $0.adapter = adapter }
         return self
     }
 
-    /// Has `retrier` asked about this request alone, before the manager's retrier is.
+    /// Sets a retrier for this request only. It is consulted before the manager's retrier.
     @discardableResult
     public func retry(with retrier: any RequestRetrier) -> Self {
         own.withLock { $0.retrier = retrier }
         return self
     }
 
-    /// Holds it to so many bytes a second from now on, over all its attempts, within what the session allows; a change
-    /// counts within half a second.
+    /// Limits the request's rate, over all its attempts and within what the session allows. A change takes effect
+    /// within half a second.
     ///
-    /// - Parameter rate: `nil`: any number.
+    /// - Parameter rate: the limit in bytes per second; `nil` removes it.
     @discardableResult
     public func limit(to rate: Int64?) -> Self {
         own.withLock { $0.rate = .some(rate) }
@@ -118,13 +118,13 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
         return self
     }
 
-    /// Starts the request, or lets it go on after ``suspend()``.
+    /// Starts the request, or resumes it after ``suspend()``.
     @discardableResult
     public func resume() -> Self {
         switch delegate.start() {
         case .begin:
             session.enter(self)
-            // Cancelled meanwhile, it has left already.
+            // A cancellation before `enter` has already completed the request, so it leaves the session here.
             if delegate.isComplete, session.leave(self) { return settle() }
             session.events.tell(.didResume(self))
             startAttempt()
@@ -140,21 +140,23 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
         return self
     }
 
-    /// Stands still until ``resume()``; what has come is kept, and no timeout runs.
+    /// Suspends the request until ``resume()``. Received bytes are kept, and no time-out runs.
     @discardableResult
     public func suspend() -> Self {
         if delegate.suspend() { session.events.tell(.didSuspend(self)) }
         return self
     }
 
-    /// Ends the request; its handlers hear ``TransferError/Code/cancelled``.
+    /// Cancels the request; its handlers receive ``TransferError/Code/cancelled``.
     @discardableResult
     public func cancel() -> Self {
         end { $0.cancel() }
         return self
     }
 
-    /// - Parameter task: ends the attempt under way, where there is one.
+    /// Cancels the request.
+    ///
+    /// - Parameter task: ends the attempt under way, if there is one.
     func end(_ task: (any SessionTask) -> Void) {
         let action = delegate.cancel {
             session.events.tell(.didCancel(self))
@@ -165,12 +167,13 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
         complete(.cancelled)
     }
 
-    /// Somebody wants to hear of the end; a request that stands still goes on doing so.
+    /// Starts the request if the manager starts requests immediately and it is not started. A suspended request stays
+    /// so.
     func startIfImmediate() {
         if startsByItself, !delegate.isStarted { resume() }
     }
 
-    /// Whatever has to be there before the first attempt; said at once before the later ones.
+    /// Prepares what has to exist before the first attempt, then calls `then`. Later attempts call `then` at once.
     func prepare(
         _ request: TransferRequest, then: @escaping @Sendable (Result<TransferRequest, TransferError>) -> Void
     ) {
@@ -208,7 +211,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
 
     private func start(_ request: TransferRequest) {
         let task = makeTask(request)
-        // Before anyone else can get at it: however soon it is cancelled or done, it finds its request.
+        // Registered first, so that a task that is cancelled or completes at once finds its request.
         session.delegate[task] = self
         guard delegate.begin(task) else {
             session.delegate[task] = nil
@@ -220,7 +223,9 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
 
     // MARK: The end of an attempt
 
-    /// - Parameter error: of the transport, which validators do not get to mask.
+    /// Handles the end of an attempt.
+    ///
+    /// - Parameter error: the error of the transport; validators cannot mask it.
     func attemptDidEnd(_ error: TransferError?, retrier: (any RequestRetrier)?) {
         delegate.endAttempt()
         let retrier = RetrierChain.of(own.withLock { $0.retrier }, retrier)
@@ -230,7 +235,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
         guard let retrier, failure.code != .cancelled, failure.code != .invalidated, canTryAgain else {
             return fail(failure)
         }
-        // It holds the request, and with it the handlers, until there is an answer.
+        // The Swift task retains the request, and with it the handlers, until the retrier has decided.
         delegate.wait {
             Task { await tryAgain(after: failure, asking: retrier) }
         }
@@ -252,23 +257,24 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
 
     func retryByHand() -> Bool { original != nil && delegate.endWaiting() }
 
-    /// Whether another attempt could do what the first should.
+    /// Whether another attempt could achieve what the first should have.
     var canTryAgain: Bool { !delegate.isCancelled && original != nil && session.isOpen }
 
-    /// Somebody will be asked whether there is another attempt, should this one fail.
+    /// Whether a retrier will be consulted if this attempt fails.
     var mayBeTriedAgain: Bool {
         canTryAgain && (own.withLock { $0.retrier } ?? session.delegate.retrier) != nil
     }
 
-    /// What the validators say of an attempt that brought an answer.
+    /// Returns the validators' error for an attempt that received a response; `nil` if they accept it.
     func judge() -> TransferError? { nil }
 
-    /// No attempt follows. What was found wanting after it was cancelled matters to nobody.
+    /// Completes the request with a failure that no attempt follows. A cancelled request completes as cancelled,
+    /// whatever error came after.
     private func fail(_ error: TransferError) {
         let isCancelled = delegate.isCancelled || (session.isCancelling && error.code != .invalidated)
         guard isCancelled else { return complete(error) }
         var cancelled = TransferError.cancelled
-        // A data request that became a download has them from here alone.
+        // For a data request that became a download, this is the only source of resume data.
         cancelled.resumeData = error.resumeData
         complete(cancelled)
     }
@@ -284,14 +290,14 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
         session.endIfFinished()
     }
 
-    /// The request is complete: what it made for itself goes.
+    /// Removes what the request created for itself, since it is complete.
     func cleanUp() {}
 
     // MARK: Validators
 
     func add(_ validator: Validator) { validators.withLock { $0.append(validator) } }
 
-    /// Judges the head of an answer before its body counts.
+    /// Validates the head of a response before its body is accepted.
     func validate(_ head: ResponseHead, isEmpty: Bool, data: [UInt8]? = nil) -> TransferError? {
         guard let request else { return nil }
         for validator in validators.withLock({ $0 }) {

@@ -5,6 +5,6 @@ extension URL: URLConvertible {
 }
 
 extension URL: RequestConvertible {
-    /// `GET` of it.
+    /// Returns a `GET` request for the URL.
     public func asRequest() -> TransferRequest { TransferRequest(url: absoluteString) }
 }

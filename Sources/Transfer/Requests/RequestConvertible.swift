@@ -1,6 +1,8 @@
-/// What a URL can be made of: text, or a value that stands for a URL.
+/// A type that can be converted to a URL: text, or a value that represents a URL.
 public protocol URLConvertible: Sendable {
-    /// - Throws: why it is none; the request then fails with that.
+    /// Returns the text of the URL.
+    ///
+    /// - Throws: the reason why there is none; the request then fails with it.
     func asURLText() throws(TransferError) -> String
 }
 
@@ -8,9 +10,11 @@ extension String: URLConvertible {
     public func asURLText() -> String { self }
 }
 
-/// What a request can be made of.
+/// A type that can be converted to a request.
 public protocol RequestConvertible: Sendable {
-    /// - Throws: why there is none; the request then fails with that.
+    /// Returns the request.
+    ///
+    /// - Throws: the reason why there is none; the request then fails with it.
     func asRequest() throws(TransferError) -> TransferRequest
 }
 
@@ -19,6 +23,6 @@ extension TransferRequest: RequestConvertible {
 }
 
 extension String: RequestConvertible {
-    /// `GET` of the URL that it is.
+    /// Returns a `GET` request for the URL in the text.
     public func asRequest() -> TransferRequest { TransferRequest(url: self) }
 }

@@ -1,7 +1,7 @@
-/// A raw connection, over all the attempts that it takes to be made.
+/// A raw connection, over all the attempts needed to establish it.
 ///
-/// What is asked for before there is a connection waits for the attempt that brings it. A connection that was there
-/// and broke is not made again: what its peer had understood by then is not for the engine to know.
+/// Calls made before the connection is established wait for the attempt that establishes it. A connection that was
+/// established and then broke is not made again, since the engine cannot know how much its peer had processed.
 ///
 /// `@unchecked` for the reason that ``Request`` gives.
 public final class StreamRequest: Request, @unchecked Sendable {
@@ -17,20 +17,20 @@ public final class StreamRequest: Request, @unchecked Sendable {
         }
     }
 
-    /// `tcp://host:port`, without secrets.
+    /// The address `tcp://host:port`, without secrets.
     override public var description: String {
         request.map { URLRedaction.redact($0.url) } ?? "(a request that could not be made)"
     }
 
-    /// No command of curl's does the same.
+    /// The description; curl has no equivalent command.
     override public var debugDescription: String { description }
 
     override var canTryAgain: Bool { super.canTryAgain && !channel.hasConnected }
 
     // MARK: Its end
 
-    /// Runs `handler` when the request is complete: the connection is closed on both sides, broken or cancelled, or
-    /// could not be made.
+    /// Runs `handler` when the request is complete: the connection is closed on both sides, has failed, was cancelled,
+    /// or could not be established.
     @discardableResult
     public func response(
         queue: HandlerQueue = .shared, _ handler: @escaping @Sendable (StreamResponse) -> Void
@@ -40,7 +40,7 @@ public final class StreamRequest: Request, @unchecked Sendable {
         return self
     }
 
-    /// How the request ended. Cancelling the Swift task that waits cancels the request.
+    /// The result of the request, once it is complete. Cancelling the Swift task that waits cancels the request.
     public var outcome: StreamResponse {
         get async {
             await completion()
@@ -53,9 +53,9 @@ public final class StreamRequest: Request, @unchecked Sendable {
             request: request, result: delegate.error.map { .failure($0) } ?? .success(()), metrics: metrics)
     }
 
-    // MARK: Reading and writing: each of these starts the request, as a handler does
+    // MARK: Reading and writing: all but the closing methods start the request, as a handler does
 
-    /// As ``StreamTask/readData(ofMinLength:maxLength:timeout:)``. Its time runs while an attempt does.
+    /// Reads as ``StreamTask/readData(ofMinLength:maxLength:timeout:)`` does. The time-out runs only during an attempt.
     public func readData(
         ofMinLength least: Int = 1, maxLength most: Int = 65536, timeout: Int64? = nil
     ) async throws(TransferError) -> (data: [UInt8], atEOF: Bool) {
@@ -64,71 +64,72 @@ public final class StreamRequest: Request, @unchecked Sendable {
         return (piece.data, piece.atEOF)
     }
 
-    /// As ``StreamTask/write(_:timeout:)``. Its time runs while an attempt does.
+    /// Writes as ``StreamTask/write(_:timeout:)`` does. The time-out runs only during an attempt.
     public func write(_ bytes: [UInt8], timeout: Int64? = nil) async throws(TransferError) {
         startIfImmediate()
         try await channel.write(bytes, limit: timeout)
     }
 
-    /// As ``StreamTask/closeRead()``.
+    /// Closes the read side as ``StreamTask/closeRead()`` does. Does not start the request.
     @discardableResult
     public func closeRead() -> Self {
         channel.closeRead()
         return self
     }
 
-    /// As ``StreamTask/closeWrite()``.
+    /// Closes the write side as ``StreamTask/closeWrite()`` does. Does not start the request.
     @discardableResult
     public func closeWrite() -> Self {
         channel.closeWrite()
         return self
     }
 
-    /// As ``StreamTask/startSecureConnection()``.
+    /// Starts TLS as ``StreamTask/startSecureConnection()`` does.
     public func startSecureConnection() async throws(TransferError) {
         startIfImmediate()
         try await channel.pass(.secure)
     }
 
-    /// As ``StreamTask/captureStreams()``.
+    /// Converts the connection to streams as ``StreamTask/captureStreams()`` does.
     public func captureStreams() async throws(TransferError) -> (reader: StreamReader, writer: StreamWriter) {
         startIfImmediate()
         try await channel.pass(.capture)
         return (StreamReader(channel: channel), StreamWriter(channel: channel))
     }
 
-    /// As ``StreamTask/bytes``. The request is started by whoever takes the sequence.
+    /// The received bytes, as ``StreamTask/bytes``. Reading this property starts the request.
     public var bytes: StreamBytes {
         startIfImmediate()
         return StreamBytes(reader: StreamReader(channel: channel, isCaptured: false))
     }
 }
 
-/// How a stream ended.
+/// The result of a stream.
 public struct StreamResponse: Sendable {
-    /// As the last attempt had it.
+    /// The request as the last attempt sent it.
     public var request: TransferRequest?
-    /// A success where both sides were closed; otherwise why the connection could not be made, broke or was cancelled.
+    /// Success if both sides were closed; otherwise why the connection could not be established, broke or was
+    /// cancelled.
     public var result: Result<Void, TransferError>
-    /// Of all attempts.
+    /// The metrics of all attempts.
     public var metrics: TransferMetrics
 
-    /// Of a failure.
+    /// The error of a failure; `nil` after success.
     public var error: TransferError? {
         if case .failure(let error) = result { error } else { nil }
     }
 }
 
 extension SessionManager {
-    /// A raw connection to a host and port.
+    /// Returns a request for a raw connection to a host and port.
     public func stream(host: String, port: Int) -> StreamRequest {
         stream(TransferRequest(url: StreamAddress.url(host: host, port: port)))
     }
 
-    /// A raw connection.
+    /// Returns a request for a raw connection.
     ///
-    /// - Parameter request: its URL, before and after the adapter, is `tcp://host:port`; see ``StreamTask`` for what
-    ///   else of it counts.
+    /// - Parameter request: its URL, before and after the adapter, is `tcp://host:port`; ``StreamTask`` describes which
+    ///   other properties apply.
     public func stream(_ request: some RequestConvertible) -> StreamRequest {
         StreamRequest(Result { () throws(TransferError) in try request.asRequest() }, manager: self)
     }

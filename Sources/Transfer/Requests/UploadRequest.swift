@@ -1,6 +1,6 @@
 import HTTPTypes
 
-/// Something to send, and the answer to that.
+/// A request that sends a body and receives a response.
 ///
 /// `@unchecked` for the reason that ``Request`` gives.
 public final class UploadRequest: DataRequest, @unchecked Sendable {
@@ -29,11 +29,11 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
             manager: manager, isUpload: true)
     }
 
-    /// How far the body has gone out.
+    /// The progress of the sent body.
     public var uploadProgress: TransferProgress { progress }
 
-    /// Of a form: where its body was put together, once that is done; `nil` before, and where it could not be. A file is
-    /// removed when the request is complete.
+    /// The encoded body of a form; `nil` before the encoding and if it failed. A file is removed when the request is
+    /// complete.
     public var multipartEncoding: MultipartFormDataEncodingResult? { form?.result }
 
     override func prepare(
