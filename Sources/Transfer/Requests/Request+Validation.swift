@@ -31,8 +31,8 @@ extension ValidatedRequest {
 }
 
 extension DataRequest {
-    /// Fails the request if `validator` returns an error. An error of another type than ``TransferError`` is available as
-    /// ``TransferError/underlying``.
+    /// Fails the request if `validator` returns an error. An error of another type than ``TransferError`` is available
+    /// as ``TransferError/underlying``.
     @discardableResult
     public func validate(
         _ validator: @escaping @Sendable (TransferRequest, ResponseHead, [UInt8]?) -> Result<Void, any Error>

@@ -1,32 +1,33 @@
 import Curl
 import Synchronization
 
-/// What is to become of an answer whose head is there.
+/// The decision on a response whose head was received.
 public enum ResponseDisposition: Sendable {
-    /// The body is taken as it would be without a closure.
+    /// The body is received as it would be without a closure.
     case allow
     /// The task ends as cancelled.
     case cancel
-    /// The body goes to a file: the task goes on as a ``DownloadTask``.
+    /// The body goes to a file: the task continues as a ``DownloadTask``.
     case becomeDownload(DownloadTarget)
-    /// As ``becomeDownload(_:)``, to a place that is decided by this very head. Resume data come of it only where the
-    /// request was a `GET` without a body.
+    /// Equivalent of ``becomeDownload(_:)`` with a destination that is decided by this very head. Resume data are
+    /// produced only if the request was a `GET` without a body.
     case download(to: DownloadDestination)
 }
 
-/// Where the body of an answer goes.
+/// The destination of a response body.
 enum BodySink: Sendable {
-    /// Into memory, up to the session's limit.
+    /// Memory, up to the session's limit.
     case collect
-    /// To whoever wants each piece, and must not block.
+    /// A closure that takes each piece and must not block.
     case hand(@Sendable ([UInt8]) -> Void)
-    /// To whoever takes it at their own pace.
+    /// A channel whose reader takes the body at its own pace.
     case channel(BodyChannel)
 }
 
-/// Asks, and keeps the answer's body in memory or hands it over as it comes.
+/// A task that keeps the response body in memory or passes it on as it is received.
 ///
-/// `@unchecked`, since a class with a subclass cannot be checked: every stored property is a `let` of a `Sendable` type.
+/// `@unchecked`, since the compiler cannot check a class with a subclass: every stored property is a `let` of a
+/// `Sendable` type.
 public class DataTask: LoopTask, @unchecked Sendable {
     let core: TaskCore
     let session: Session
@@ -44,10 +45,10 @@ public class DataTask: LoopTask, @unchecked Sendable {
         self.sink = sink
     }
 
-    /// The answer's body, once the task is complete; empty where it went elsewhere.
+    /// The response body, once the task is complete; empty if it went elsewhere.
     public var data: [UInt8] { collected.withLock { $0 } }
 
-    /// Bytes of the answer have gone to someone who cannot give them back.
+    /// Whether bytes of the response have been passed to a consumer and cannot be taken back.
     var hasHandedOut: Bool { isHandedOut.load(ordering: .acquiring) }
 
     func handOut() { isHandedOut.store(true, ordering: .releasing) }
@@ -59,7 +60,7 @@ public class DataTask: LoopTask, @unchecked Sendable {
     }
 }
 
-/// Asks with a body: what its ``TaskDelegate`` hears first is how that goes out.
+/// A task that sends a body. Its ``TaskDelegate`` observes the sending first, and then the response.
 ///
 /// `@unchecked` for the reason that ``DataTask`` gives.
 public final class UploadTask: DataTask, @unchecked Sendable {}

@@ -3,27 +3,28 @@ import Glibc
 import HTTPTypes
 import Synchronization
 
-/// Where a download's bytes lie until they are whole, and how their final place is found.
+/// The location of a download's part file, and the rule for its final name.
 public struct DownloadTarget: Sendable {
-    /// Holds the part file and the finished file.
+    /// The directory that holds the part file and the finished file.
     public var directory: Directory
-    /// The part file's name in the directory; a name alone, without a slash, and no other download's.
+    /// The part file's name in the directory, without a slash. Unique to this download.
     public var partName: String
-    /// Names the download on its part file; the same over all attempts and lives, and no other's.
+    /// The name of the download, recorded on its part file. Unique to this download, and the same over all attempts and
+    /// processes.
     public var owner: String
-    /// Final name and conditions, asked for once the head of the answer is judged; without a head where every
-    /// byte is there already. An error refuses the download before a byte is taken.
+    /// The rule for the final name and its conditions. It is called after the head of the response is validated, and
+    /// without a head if every byte is there already. An error refuses the download before a byte is received.
     public var destination: @Sendable (ResourceMetadata) throws(TransferError) -> FileDestination
 
-    /// Bytes to leave free on the file system.
+    /// The number of bytes to leave free on the file system.
     public var reservedSpace: Int64
-    /// What the file takes up of what it and others may together; `nil`: nobody counts that. It outlives the task, and
-    /// ends by ``StorageShare/end(keeping:)``, which is the caller's to call.
+    /// The file's share of an allowance that it has in common with other files; `nil` if none is counted. It outlives
+    /// the task, and the caller has to end it with ``StorageShare/end(keeping:)``.
     public var share: StorageShare?
-    /// What it follows from, where a destination was decided.
+    /// The decision that the target follows from, if it came from a destination.
     var decision: DownloadDecision?
 
-    /// A place in `directory`; see the properties.
+    /// Creates a target in `directory`; see the properties.
     public init(
         directory: Directory, partName: String, owner: String, reservedSpace: Int64 = 0,
         destination: @escaping @Sendable (ResourceMetadata) throws(TransferError) -> FileDestination
@@ -36,20 +37,21 @@ public struct DownloadTarget: Sendable {
     }
 }
 
-/// Fetches a file: into a part beside its destination, and under its final name only when whole.
+/// A task that downloads a file: into a part file in the directory of its destination, renamed to the final name only
+/// when complete.
 public final class DownloadTask: LoopTask {
     let core: TaskCore
     let session: Session
     let placement: DownloadPlacement
-    /// What was asked for, before adapters: for resume data. `nil` where asking again would not be the same.
+    /// The request before adapters, for resume data; `nil` if repeating it would not give the same response.
     private let wish: TransferRequest?
-    /// What an earlier attempt left.
+    /// The resume data of an earlier attempt.
     public let resumeData: ResumeData?
-    /// Attempts of the request whose bytes were wrong as a whole: the sources are tried one by one then.
+    /// A record of the request's attempts whose bytes were wrong as a whole. The sources are then tried one by one.
     let mismatches: Mismatches
 
     private struct State {
-        /// That a destination came to.
+        /// The target that the destination was resolved to.
         var target: DownloadTarget?
         var part: PartFile?
         var version = ResourceVersion()
@@ -57,13 +59,13 @@ public final class DownloadTask: LoopTask {
         var leavesNothing = false
         var stated: StatedDigest?
         var soleSource: String?
-        /// Bytes that had been received when the gathered ones were last handed to the disk.
+        /// The number of bytes received when the gathered bytes were last written.
         var handedOver: Int64 = 0
     }
 
     private let mutable: Mutex<State>
 
-    /// - Parameter wish: the request before adapters; absent: as it is.
+    /// - Parameter wish: the request before adapters; by default `request`.
     init(
         _ request: TransferRequest, placement: DownloadPlacement, resumeData: ResumeData?, progress: TransferProgress,
         session: Session, wish: TransferRequest? = nil, mismatches: Mismatches = Mismatches()
@@ -77,7 +79,7 @@ public final class DownloadTask: LoopTask {
         mutable = Mutex(State(stated: mismatches.stated))
     }
 
-    /// Goes on with the answer that a data task began to take.
+    /// Creates a task that takes over the response of a data task.
     init(succeeding task: DataTask, placement: DownloadPlacement) {
         core = TaskCore(task.originalRequest, progress: task.progress, succeeding: task.core)
         session = task.session
@@ -92,7 +94,7 @@ public final class DownloadTask: LoopTask {
         }
     }
 
-    /// Where its bytes lie until they are whole; `nil` while a ``DownloadDestination`` is yet to be decided.
+    /// The location of the part file; `nil` while a ``DownloadDestination`` is undecided.
     public var target: DownloadTarget? {
         switch placement {
         case .fixed(let target): target
@@ -100,10 +102,10 @@ public final class DownloadTask: LoopTask {
         }
     }
 
-    /// A destination has been decided, and what was there of the part lies there.
+    /// Records the target of a decided destination. An existing part file lies there already.
     func setTarget(_ target: DownloadTarget) { mutable.withLock { $0.target = target } }
 
-    /// What its destination came to: in this task, or in the one whose resume data it has.
+    /// The decision on the destination: of this task, or of the task that produced its resume data.
     var decision: DownloadDecision? {
         mutable.withLock { $0.target }?.decision ?? resumeData?.record?.decision
     }
@@ -117,9 +119,8 @@ public final class DownloadTask: LoopTask {
         RemoteScheme.makeRun(for: self, on: loop) ?? DownloadRun(task: self, core: loop)
     }
 
-    /// Ends it; the bytes that came are kept and synced, and the error brings resume data for them.
-    ///
-    /// Cancelled with ``cancel(keepingBytes:)`` and `false`, it leaves nothing.
+    /// Cancels the task. Received bytes are kept and synced, and the error contains resume data for them, if
+    /// `keepingBytes` is `true`. Otherwise nothing stays on disk.
     public func cancel(keepingBytes: Bool) {
         if !keepingBytes { mutable.withLock { $0.leavesNothing = true } }
         cancel()
@@ -127,14 +128,16 @@ public final class DownloadTask: LoopTask {
 
     var leavesNothing: Bool { mutable.withLock { $0.leavesNothing } }
 
-    /// Bytes between two checkpoints from which on a download is one of those that leave the page cache.
+    /// The number of bytes between two checkpoints from which on a download's synced bytes are dropped from the page
+    /// cache.
     private static let cachedShare: Int64 = 16 << 20
 
-    /// Brings what has been received so far to the disk; a large and fast file's bytes leave the page cache with that.
+    /// Syncs the bytes received so far to the disk. The bytes of a large and fast download leave the page cache after
+    /// that.
     ///
-    /// - Returns: resume data for it; `nil` where nothing has been received.
-    /// - Throws: where the sync failed: then only earlier resume data count; `volumeDetached` where the part's file
-    ///   system was taken off its place.
+    /// - Returns: resume data for them; `nil` if nothing has been received.
+    /// - Throws: an error of the sync. Only earlier resume data are valid then. `volumeDetached` if the part file's
+    ///   file system is no longer mounted at its place.
     public func checkpoint() async throws(TransferError) -> ResumeData? {
         await flushGathered()
         guard let (part, version) = mutable.withLock({ state in state.part.map { ($0, state.version) } }) else {
@@ -156,7 +159,8 @@ public final class DownloadTask: LoopTask {
         return resumeData(for: part, version, ranges: try outcome.get())
     }
 
-    /// Hands the bytes that wait in memory for a large write to the kernel. At a small rate they would wait for long.
+    /// Writes the bytes that are gathered in memory for a large write. At a low rate they would otherwise stay there
+    /// for long.
     private func flushGathered() async {
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
             let isPosted = session.loop(for: self).post { [self] core in
@@ -169,7 +173,7 @@ public final class DownloadTask: LoopTask {
         }
     }
 
-    /// The resume data of a checkpoint have been kept where they outlast a crash.
+    /// Records that the resume data of a checkpoint are stored crash-safely.
     public func confirm(_ resumeData: ResumeData) {
         let count = resumeData.ranges.count
         session.perform(self) { ($0 as? any ConfirmableRun)?.confirm(count) }
@@ -181,15 +185,15 @@ public final class DownloadTask: LoopTask {
         return mutable.withLock { ($0.part?.unsynced ?? 0) > 0 || $0.handedOver != received }
     }
 
-    /// Written and not yet synced.
+    /// The number of bytes that are written but not yet synced.
     public var unsyncedBytes: Int64 { mutable.withLock { $0.part?.unsynced ?? 0 } }
 
-    /// What a server last stated of the file, in this attempt or in one before it whose bytes did not agree.
+    /// The digest that a server last sent for the file, in this attempt or in an earlier one whose bytes did not match.
     var stated: StatedDigest? { mutable.withLock { $0.stated } }
 
     func setStated(_ stated: StatedDigest) { mutable.withLock { $0.stated = stated } }
 
-    /// The source that all its bytes are of, by its URL; `nil` where that is not known.
+    /// The URL of the source that provided all the bytes; `nil` if that is unknown.
     var soleSource: String? { mutable.withLock { $0.soleSource } }
 
     func setSoleSource(_ url: String) { mutable.withLock { $0.soleSource = url } }
@@ -209,7 +213,7 @@ public final class DownloadTask: LoopTask {
         guard !ranges.ranges.isEmpty, !version.isDecoded else { return nil }
         var record: DownloadRecord?
         if placement.ownsPart {
-            // Nobody else could find the part again.
+            // Without a record, the part file could not be found again.
             guard let wish, let decision else { return nil }
             record = DownloadRecord(request: RecordedRequest(wish), decision: decision)
         }
@@ -218,9 +222,9 @@ public final class DownloadTask: LoopTask {
             version: version, mismatches: mismatches, record: record)
     }
 
-    /// Opens the part that `resumeData` speak of, if it is still that.
+    /// Opens the part file that `resumeData` describe, if it is still the same; `nil` otherwise.
     ///
-    /// - Throws: where that cannot be told now.
+    /// - Throws: an error if that cannot be determined now.
     func reopenPart(_ resumeData: ResumeData) throws(TransferError) -> PartFile? {
         switch placement {
         case .fixed(let target):
@@ -235,19 +239,19 @@ public final class DownloadTask: LoopTask {
                 throw error
             }
             let part = try PartFile.reopen(in: directory, name: decision.partName, resumeData: resumeData)
-            // In a directory that others may write to, as `/tmp` is, one of them may have put it there.
+            // In a directory that other users may write to, such as `/tmp`, the file may be another user's.
             return (try? part?.descriptor.status())?.st_uid == geteuid() ? part : nil
         }
     }
 
     // MARK: What stays
 
-    /// Whether a part has to go where no resume data speak of it.
+    /// Whether a part file has to be removed if no resume data describe it.
     var leavesNoLitter: Bool {
         leavesNothing || (placement.ownsPart && (resumeData != nil || mutable.withLock { $0.target != nil }))
     }
 
-    /// Removes the part, wherever it is.
+    /// Removes the part file, wherever it is.
     func removePart() {
         if let target { _ = try? target.directory.removePart(target.partName) }
         _ = try? resumeData?.discard()

@@ -1,4 +1,4 @@
-/// A queue that does not move what it holds each time something leaves it.
+/// A queue that does not move its elements each time the first is removed.
 struct FIFO<Element> {
     private var storage: [Element?] = []
     private var head = 0
@@ -11,7 +11,7 @@ struct FIFO<Element> {
 
     mutating func removeFirst() {
         guard head < storage.count else { return }
-        // What it holds must not live on until its place is given up.
+        // Releases the element now, not when its storage is given up.
         storage[head] = nil
         head += 1
         if head == storage.count {
@@ -31,7 +31,7 @@ struct FIFO<Element> {
 
 extension FIFO: Sendable where Element: Sendable {}
 
-/// Bytes in the order in which they came, in one piece of memory, however small the portions were.
+/// A queue of bytes in one contiguous buffer, however small the appended pieces are.
 struct ByteQueue {
     private var storage: [UInt8] = []
     private var head = 0

@@ -1,45 +1,45 @@
 import Curl
 
-/// One attempt of a session at one request.
+/// An attempt of a session at a request.
 public protocol SessionTask: AnyObject, Sendable {
-    /// Unique within the process.
+    /// The task's number, unique within the process.
     var identifier: Int { get }
-    /// Begins as ``SessionTaskState/suspended``.
+    /// The state; initially ``SessionTaskState/suspended``.
     var state: SessionTaskState { get }
-    /// As it was given to the session.
+    /// The request as it was given to the session.
     var originalRequest: TransferRequest { get }
-    /// After redirects: what is being asked for now.
+    /// The request that is being sent now, after redirects.
     var currentRequest: TransferRequest { get }
-    /// Of the final answer; while the task runs, of the last one that was worth taking.
+    /// The head of the final response; while the task runs, of the last response that was accepted.
     var response: ResponseHead? { get }
-    /// Counts of the request, over all its tasks.
+    /// The counts of the request, over all its tasks.
     var progress: TransferProgress { get }
-    /// Between 0 and 1: which of the tasks that wait for a host's connections goes first.
+    /// The priority among the tasks that wait for a connection to the same host, from 0 to 1. The highest goes first.
     var priority: Double { get set }
-    /// Bytes a second, within what the session allows; begins as the request's
-    /// ``TransferRequest/maximumRate``. A change counts within half a second. `nil`: any number.
+    /// The rate limit in bytes per second, within what the session allows; initially the request's
+    /// ``TransferRequest/maximumRate``. A change takes effect within half a second. `nil` means no limit.
     var maximumRate: Int64? { get set }
-    /// What each of its exchanges took, once it is complete.
+    /// The metrics of each exchange, once the task is complete.
     var metrics: TransferMetrics { get }
-    /// Why it ended; `nil` before that, and where it succeeded.
+    /// The reason why the task failed; `nil` before the end and after success.
     var error: TransferError? { get }
-    /// Starts the task, or lets it go on after ``suspend()``.
+    /// Starts the task, or resumes it after ``suspend()``.
     func resume()
-    /// Stands still: no byte of a body is taken or sent until ``resume()``, and no timeout runs.
+    /// Suspends the task: no byte of a body is received or sent until ``resume()``, and no time-out runs.
     func suspend()
-    /// Ends it; it completes with ``TransferError/Code/cancelled``.
+    /// Cancels the task, which completes with ``TransferError/Code/cancelled``.
     func cancel()
 }
 
-/// Where a task stands.
+/// The state of a task.
 public enum SessionTaskState: Sendable, Equatable {
-    /// Not started yet, or told to stand still.
+    /// A task that is suspended or not started yet.
     case suspended
-    /// At work, or waiting for its turn at its host.
+    /// A task that is running, or waiting for a connection to its host.
     case running
-    /// Told to end, and about to.
+    /// A task that was cancelled, and about to complete.
     case canceling
-    /// At its end: nothing more becomes of it.
+    /// A completed task. The state does not change any more.
     case completed
 }
 
@@ -47,9 +47,9 @@ public enum SessionTaskState: Sendable, Equatable {
 protocol LoopTask: SessionTask {
     var core: TaskCore { get }
     var session: Session { get }
-    /// What works for it on a loop's thread.
+    /// Creates the object that carries out the task on an event loop's thread.
     func makeRun(on loop: LoopCore) -> any LoopRun
-    /// It is complete, and its delegate is about to hear of that.
+    /// Called when the task is complete, just before its delegate is notified.
     func didEnd(_ error: TransferError?)
 }
 

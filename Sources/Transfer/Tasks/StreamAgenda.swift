@@ -1,39 +1,38 @@
 import Curl
 
-/// What a read brings.
+/// The result of a read.
 struct StreamPiece: Sendable, Equatable {
     var data: [UInt8] = []
     var atEOF = false
 }
 
-/// What a stream has been asked for and has not done yet, and the bytes that nobody has read yet: a machine without
-/// I/O.
+/// The pending calls of a stream and its unread bytes: a state machine without I/O.
 ///
-/// Reads are done in the order in which they were asked for, and so are writes. What concerns both sides, such as
-/// TLS, stands in both lanes and begins when it is at the front of both.
+/// Reads complete in the order of the calls, and so do writes. An operation that concerns both sides, such as the start
+/// of TLS, is a barrier: it stands in both queues and begins when it is at the front of both.
 struct StreamAgenda {
     typealias Outcome = Result<StreamPiece, TransferError>
 
     enum Phase: Equatable {
-        /// No connection yet.
+        /// A connection is not established yet.
         case waiting
         case open
-        /// The TLS handshake of this number runs.
+        /// The TLS handshake with this number is running.
         case securing(Int)
-        /// Nothing more comes or goes.
+        /// The stream has ended: nothing more is received or sent.
         case ended(TransferError?)
     }
 
     enum Barrier { case secure, capture }
 
-    /// Something for the loop to do.
+    /// Work for the event loop.
     enum Work {
-        /// Hand over these bytes from that offset on, and say how many were taken: ``handed(_:of:)``.
+        /// Send these bytes from that offset on, and report the number accepted with ``handed(_:of:)``.
         case write(Int, [UInt8], from: Int)
         case closeRead, closeWrite
-        /// Start TLS: ``secured(_:)`` or ``refused(_:_:)`` follows.
+        /// Start TLS; ``secured(_:)`` or ``refused(_:_:)`` follows.
         case secure(Int)
-        /// Tell that the streams are there: ``captured(_:)`` follows.
+        /// Announce that the streams are available; ``captured(_:)`` follows.
         case capture(Int)
         case resumeReading
     }
@@ -50,13 +49,12 @@ struct StreamAgenda {
         case barrier(Int)
     }
 
-    /// Unread bytes from which on no more are taken from the connection; what one turn of the loop brings may come on
-    /// top.
+    /// The number of unread bytes at which receiving pauses. The bytes of one turn of the loop may come on top.
     let heldLimit: Int
 
     private(set) var phase = Phase.waiting
     private(set) var isSuspended = false
-    /// The task's own calls are refused from now on.
+    /// Whether the task's own calls are refused, since the streams are captured.
     private(set) var isCaptured = false
     /// Whether there was ever a connection.
     private(set) var hasConnected = false
@@ -67,19 +65,19 @@ struct StreamAgenda {
     private var reads = FIFO<Read>()
     private var writes = FIFO<Write>()
     private var barriers: [Int: Barrier] = [:]
-    /// Of the write at the front.
+    /// The number of bytes of the front write that the connection has accepted.
     private var handed = 0
     private var sent = 0
-    /// The connection has no room, and will say when it has.
+    /// Whether the connection has no room for more bytes. It notifies when it has: ``hasRoom()``.
     private var isBlocked = false
-    /// The connection was told to bring nothing more for now.
+    /// Whether the connection was asked to receive nothing for now.
     private var isReadingPaused = false
     private var peerHasClosed = false
     private var readClose = Closing.open
     private var writeClose = Closing.open
-    /// Reads and writes without a time limit of their own.
+    /// The reads and writes without a time limit of their own.
     private var unlimited: Set<Int> = []
-    /// Milliseconds of those whose time does not run.
+    /// The time limits of calls whose time is not running, in milliseconds.
     private var limits: [Int: Int64] = [:]
     private var deadlines: [Int: MonotonicTime] = [:]
     private var answers: [(id: Int, outcome: Outcome)] = []
@@ -88,7 +86,7 @@ struct StreamAgenda {
 
     init(heldLimit: Int) { self.heldLimit = heldLimit }
 
-    /// What has been decided since this was last asked.
+    /// Returns the outcomes since the last call, and removes them.
     mutating func takeAnswers() -> [(id: Int, outcome: Outcome)] {
         guard !answers.isEmpty else { return [] }
         defer { answers = [] }
@@ -99,7 +97,7 @@ struct StreamAgenda {
 
     // MARK: What is asked for
 
-    /// - Parameter limit: milliseconds.
+    /// - Parameter limit: the time limit in milliseconds.
     mutating func addRead(_ id: Int, least: Int, most: Int, limit: Int64?, captured: Bool = false) {
         if let refusal = refusal(captured) ?? (readClose == .open ? nil : .streamClosed("the read side is closed")) {
             return answer(id, .failure(refusal))
@@ -151,7 +149,7 @@ struct StreamAgenda {
 
     enum Withdrawal { case done, cannot }
 
-    /// Whoever asked no longer wants it. What has begun to go out cannot be taken back.
+    /// Withdraws a call. A write that has begun and a running handshake cannot be withdrawn.
     mutating func withdraw(_ id: Int, _ reason: TransferError) -> Withdrawal {
         guard isPending(id) else { return .done }
         if hasBegun(id) { return .cannot }
@@ -175,9 +173,9 @@ struct StreamAgenda {
 
     // MARK: Time
 
-    /// Lets the time of what was asked for run, from `now` on.
+    /// Starts the time limits of calls at `now`, unless the stream is suspended.
     ///
-    /// - Returns: when to call ``expire(at:)``, at the earliest.
+    /// - Returns: the earliest time to call ``expire(at:)``; `nil` if there is none.
     mutating func arm(_ now: MonotonicTime) -> MonotonicTime? {
         guard !isSuspended else { return nil }
         if !limits.isEmpty {
@@ -187,7 +185,9 @@ struct StreamAgenda {
         return deadlines.isEmpty ? nil : deadlines.values.min()
     }
 
-    /// - Returns: why the stream cannot go on: half of a write is out, and its time is up.
+    /// Fails the calls whose time is up.
+    ///
+    /// - Returns: an error if the stream cannot continue, since half of a write was sent when its time was up.
     mutating func expire(at now: MonotonicTime) -> TransferError? {
         var failure: TransferError?
         for id in deadlines.filter({ $0.value <= now }).keys.sorted() {
@@ -199,7 +199,7 @@ struct StreamAgenda {
         return failure
     }
 
-    /// Whether somebody waits for bytes to come or go, and named no time for that.
+    /// Whether a call without a time limit of its own is waiting for bytes to be received or sent.
     var isAwaited: Bool { phase == .open && !isSuspended && !unlimited.isEmpty }
 
     mutating func suspend(_ now: MonotonicTime) {
@@ -215,7 +215,7 @@ struct StreamAgenda {
 
     // MARK: What the connection tells
 
-    /// A task begins to work for it.
+    /// Called when a task begins to work for the stream.
     mutating func attach() { isSuspended = false }
 
     mutating func connected() {
@@ -232,13 +232,13 @@ struct StreamAgenda {
         serveReads()
     }
 
-    /// Whether the connection is to bring more; otherwise ``Work/resumeReading`` will say so.
+    /// Returns whether the connection is to receive more; if not, ``Work/resumeReading`` follows later.
     mutating func wantsMore() -> Bool {
         isReadingPaused = isSuspended || held.count >= heldLimit && !readsWait
         return !isReadingPaused
     }
 
-    /// The read at the front needs more than is held.
+    /// Whether the read at the front needs more bytes than are buffered.
     private var readsWait: Bool { if case .read = reads.first { true } else { false } }
 
     mutating func peerClosed() {
@@ -246,7 +246,7 @@ struct StreamAgenda {
         serveReads()
     }
 
-    /// - Parameter count: fewer than were offered: the connection will say when it has room.
+    /// - Parameter count: the number accepted. If it is less than `offered`, the connection notifies when it has room.
     mutating func handed(_ count: Int, of offered: Int) {
         handed += count
         isBlocked = count < offered
@@ -282,17 +282,18 @@ struct StreamAgenda {
         serveReads()
     }
 
-    /// TLS was not started. What was asked for after it was meant for TLS: it must not travel without.
+    /// Called when TLS was not started. Calls made after it were meant for TLS, so they fail instead of being sent in
+    /// plain text.
     mutating func refused(_ id: Int, _ error: TransferError) {
         if phase == .securing(id) { phase = .open }
         isCaptured = isCaptured && barriers.values.contains(.capture) == false
         failAll(error)
     }
 
-    /// The first end counts.
+    /// Ends the stream. Only the first end has an effect.
     mutating func ended(_ error: TransferError?) {
         if case .ended = phase { return }
-        // What came under TLS before its peer was found trustworthy is nobody's.
+        // Bytes received during an unfinished TLS handshake come from an unverified peer.
         if case .securing = phase { held.removeAll() }
         phase = .ended(error)
         if error?.code == .cancelled { held.removeAll() }
@@ -300,7 +301,7 @@ struct StreamAgenda {
         failAll(error ?? .connectionEnded)
     }
 
-    /// Closings stay where they are: they send nothing that anybody could read.
+    /// Fails all pending calls. Pending closes stay queued: they send no data that a peer could read.
     private mutating func failAll(_ error: TransferError) {
         var ids = Set(barriers.keys)
         for read in reads.elements { if case .read(let id, _, _) = read { ids.insert(id) } }
@@ -328,7 +329,7 @@ struct StreamAgenda {
         }
     }
 
-    /// - Returns: `nil` where a read has to wait.
+    /// - Returns: the outcome of a read; `nil` if it has to wait.
     private mutating func outcome(_ least: Int, _ most: Int) -> Outcome? {
         let end: TransferError?
         switch phase {
@@ -340,13 +341,13 @@ struct StreamAgenda {
         }
         let isOver = peerHasClosed && end?.code != .cancelled || phase == .ended(nil)
         guard held.count >= least || isOver else { return end.map { .failure($0) } }
-        // An error outranks an empty answer.
+        // An error takes precedence over an empty result.
         if held.count == 0, !isOver, let end { return .failure(end) }
         let data = held.take(atMost: most)
         return .success(StreamPiece(data: data, atEOF: isOver && held.count == 0))
     }
 
-    /// The next thing for the loop to do; `nil` where there is none for now.
+    /// Returns the next work for the event loop; `nil` if there is none for now.
     mutating func nextWork() -> Work? {
         guard phase == .open, !isSuspended else { return nil }
         if isReadingPaused, readClose != .done, held.count <= heldLimit / 2 || readsWait {
@@ -385,7 +386,7 @@ struct StreamAgenda {
         }
     }
 
-    /// Whether the loop may find something to do that it has not been told of.
+    /// Whether the loop may find work that it has not been notified of.
     var wantsLoop: Bool {
         !reads.isEmpty || !writes.isEmpty || isReadingPaused && held.count <= heldLimit / 2
     }

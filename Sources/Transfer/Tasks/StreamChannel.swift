@@ -1,24 +1,24 @@
 import Curl
 import Synchronization
 
-/// Between the loop that a stream's connection lives on and whoever reads and writes: takes what is asked for from any
-/// thread, and answers each call exactly once, however the stream ends.
+/// The connection between the event loop of a stream and its readers and writers. It accepts calls from any thread and
+/// resumes each call exactly once, however the stream ends.
 ///
-/// A request keeps one over its attempts, so that what is asked for before the connection stands waits for the attempt
-/// that brings it.
+/// A request keeps one channel over its attempts. So calls made before the connection is established wait for the
+/// attempt that establishes it.
 final class StreamChannel: Sendable {
     typealias Outcome = StreamAgenda.Outcome
 
-    /// Unread bytes that are held before the connection has to wait; one buffer of the loop's may come on top.
+    /// The number of buffered unread bytes at which receiving pauses; one buffer of the loop may come on top.
     static let heldLimit = 256 * 1024
-    /// Bytes of one read at most: so many are held where it asks for no less.
+    /// The maximum number of bytes of one read. A read with a large minimum makes the buffer grow up to this size.
     static let longestRead = 16 << 20
 
     private struct State {
         var agenda = StreamAgenda(heldLimit: StreamChannel.heldLimit)
         var waiters: [Int: CheckedContinuation<Outcome, Never>] = [:]
         var lastNumber = 0
-        /// The loop has been told that there is something to do.
+        /// Whether the loop has been notified of new work.
         var isStirred = false
         var stir: (@Sendable () -> Void)?
         var breakOff: (@Sendable () -> Void)?
@@ -30,11 +30,11 @@ final class StreamChannel: Sendable {
     var bytesReceived: Int64 { state.withLock { $0.agenda.bytesReceived } }
     var bytesSent: Int64 { state.withLock { $0.agenda.bytesSent } }
     var heldBytes: Int { state.withLock { $0.agenda.heldBytes } }
-    /// Calls without an answer.
+    /// The number of calls that have not returned.
     var waiting: Int { state.withLock { $0.waiters.count } }
     var isSecuring: Bool { state.withLock { if case .securing = $0.agenda.phase { true } else { false } } }
 
-    /// Changes the agenda, and hands out what came of it after the lock is given back.
+    /// Changes the agenda, and resumes the completed calls after the lock is released.
     private func change<Value: Sendable>(_ work: (inout StreamAgenda) -> Value) -> Value {
         let (value, answered) = state.withLock { state in
             let value = work(&state.agenda)
@@ -50,7 +50,7 @@ final class StreamChannel: Sendable {
         }
     }
 
-    // MARK: Whoever reads and writes
+    // MARK: Readers and writers
 
     func read(least: Int, most: Int, limit: Int64?, captured: Bool = false) async throws(TransferError) -> StreamPiece {
         guard least >= 0, most >= 1, least <= most, most <= Self.longestRead else {
@@ -93,7 +93,7 @@ final class StreamChannel: Sendable {
                 }
                 for (waiter, outcome) in answered { waiter.resume(returning: outcome) }
                 if wantsLoop { stir() }
-                // Cancelled before there was anything to take back.
+                // The task was cancelled before the call was registered.
                 if Task.isCancelled { withdraw(number) }
             }
         } onCancel: {
@@ -104,7 +104,7 @@ final class StreamChannel: Sendable {
 
     private func withdraw(_ number: Int) {
         if change({ $0.withdraw(number, .cancelled) }) == .cannot {
-            // Nothing can follow half of a write, or a handshake that nobody waits for.
+            // The stream is unusable after half of a write, or after a handshake that is no longer wanted.
             state.withLock { $0.breakOff }?()
         } else {
             stir()
@@ -122,10 +122,10 @@ final class StreamChannel: Sendable {
 
     // MARK: The loop's side
 
-    /// A task begins to work.
+    /// Connects the channel to the task of a new attempt.
     ///
     /// - Parameters:
-    ///   - stir: has the loop look for something to do, soon.
+    ///   - stir: makes the loop look for work soon.
     ///   - breakOff: ends the task as cancelled.
     func attach(stir: @escaping @Sendable () -> Void, breakOff: @escaping @Sendable () -> Void) {
         state.withLock { state in
@@ -136,7 +136,7 @@ final class StreamChannel: Sendable {
         }
     }
 
-    /// The task is at its end; the stream may have another.
+    /// Disconnects the channel from a task that has ended. The stream may get another.
     func detach() {
         state.withLock { state in
             state.stir = nil
@@ -144,12 +144,12 @@ final class StreamChannel: Sendable {
         }
     }
 
-    /// Nothing more becomes of the stream: every call that waits is answered. The first end counts.
+    /// Ends the stream, so that every waiting call returns. Only the first end has an effect.
     func end(_ error: TransferError?) { change { $0.ended(error) } }
 
-    /// The loop looks now.
+    /// Called when the loop starts to look for work.
     ///
-    /// - Returns: when the time of the first call is up.
+    /// - Returns: the deadline of the call that expires first; `nil` if there is none.
     func beginTurn(_ now: MonotonicTime) -> MonotonicTime? {
         state.withLock { state in
             state.isStirred = false

@@ -1,8 +1,8 @@
-/// The reading half of a stream that was captured: pieces as they come, of any length, until the peer has closed its
-/// side. The peer waits for whoever reads.
+/// The read half of a captured stream: pieces of any length as they are received, until the peer has closed its side. A
+/// slow reader makes the peer wait.
 ///
 /// Iterators of one reader share its bytes: each piece goes to one of them. Cancelling the Swift task that waits for a
-/// piece takes the wait back and loses no byte.
+/// piece cancels the wait and loses no byte.
 public struct StreamReader: AsyncSequence, Sendable {
     public typealias Element = [UInt8]
     public typealias Failure = TransferError
@@ -12,12 +12,12 @@ public struct StreamReader: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> Iterator { Iterator(channel: channel, isCaptured: isCaptured) }
 
-    /// As ``StreamTask/closeRead()``.
+    /// Closes the read side as ``StreamTask/closeRead()`` does.
     public func close() { channel.closeRead(captured: isCaptured) }
 
-    /// Takes the pieces, each for itself alone.
+    /// The iterator over the pieces. A piece goes to only one iterator.
     public struct Iterator: AsyncIteratorProtocol {
-        /// Bytes of one piece at most.
+        /// The maximum number of bytes of one piece.
         static let longestPiece = 64 * 1024
 
         let channel: StreamChannel
@@ -41,20 +41,20 @@ public struct StreamReader: AsyncSequence, Sendable {
     }
 }
 
-/// The writing half of a stream that was captured.
+/// The write half of a captured stream.
 public struct StreamWriter: Sendable {
     let channel: StreamChannel
 
-    /// As ``StreamTask/write(_:timeout:)``.
+    /// Writes as ``StreamTask/write(_:timeout:)`` does.
     public func write(_ bytes: [UInt8], timeout: Int64? = nil) async throws(TransferError) {
         try await channel.write(bytes, limit: timeout, captured: true)
     }
 
-    /// As ``StreamTask/closeWrite()``.
+    /// Closes the write side as ``StreamTask/closeWrite()`` does.
     public func close() { channel.closeWrite(captured: true) }
 }
 
-/// The bytes of a stream, one by one.
+/// The bytes of a stream, one at a time.
 public struct StreamBytes: AsyncSequence, Sendable {
     public typealias Element = UInt8
     public typealias Failure = TransferError
@@ -63,7 +63,7 @@ public struct StreamBytes: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> Iterator { Iterator(pieces: reader.makeAsyncIterator()) }
 
-    /// What an iterator has taken and not given out is lost with it.
+    /// The iterator over the bytes. Bytes that it has read but not returned are lost when it is released.
     public struct Iterator: AsyncIteratorProtocol {
         private var pieces: StreamReader.Iterator
         private var piece: [UInt8] = []

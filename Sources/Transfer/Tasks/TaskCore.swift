@@ -1,11 +1,11 @@
 import Synchronization
 
-/// What tasks of all kinds have in common.
+/// The state that tasks of all kinds have in common.
 final class TaskCore: Sendable {
     let identifier: Int
     let originalRequest: TransferRequest
     let progress: TransferProgress
-    /// Tells which of the session's loops it runs on.
+    /// The number that selects the session's event loop for the task.
     let home: Int
 
     private struct State {
@@ -18,13 +18,13 @@ final class TaskCore: Sendable {
     }
 
     private let mutable: Mutex<State>
-    /// Its loop's, where that is one of ``RemoteLoops``.
+    /// The hold on the event loop, if it is one of ``RemoteLoops``.
     private let lease: Mutex<LoopLease?>
-    /// Bytes a second; 0: any number. Read for every piece of a body.
+    /// The rate limit in bytes per second; 0 means no limit. Read for every piece of a body.
     private let rate: Atomic<Int64>
     private static let lastIdentifier = Atomic<Int>(0)
 
-    /// - Parameter predecessor: goes over into this one, on its loop.
+    /// - Parameter predecessor: a task that this one continues, on the same event loop.
     init(_ request: TransferRequest, progress: TransferProgress, succeeding predecessor: TaskCore? = nil) {
         identifier = Self.lastIdentifier.wrappingAdd(1, ordering: .relaxed).newValue
         home = predecessor?.home ?? identifier
@@ -37,7 +37,7 @@ final class TaskCore: Sendable {
         lease = Mutex(predecessor?.lease.withLock { $0 })
     }
 
-    /// The hold on its loop, which it keeps from the first time on.
+    /// Returns the hold on the task's event loop, which is created once and kept.
     func lease(_ make: () -> LoopLease) -> LoopLease {
         lease.withLock { lease in
             let taken = lease ?? make()
@@ -56,7 +56,7 @@ final class TaskCore: Sendable {
         set { mutable.withLock { $0.priority = min(1, max(0, newValue)) } }
     }
 
-    /// Bytes a second; `nil`: any number.
+    /// The rate limit in bytes per second; `nil` means no limit.
     var maximumRate: Int64? {
         get {
             let rate = rate.load(ordering: .relaxed)
@@ -73,9 +73,9 @@ final class TaskCore: Sendable {
     func suspend() -> Bool { mutable.withLock { $0.life.suspend() } }
     func cancel() -> TaskLife.Cancellation { mutable.withLock { $0.life.cancel() } }
 
-    /// Its successor goes on in its place.
+    /// Passes the state of the task to its successor, and completes it.
     ///
-    /// - Returns: `false` where it is at its end: what cancelled it would not reach the successor.
+    /// - Returns: `false` if the task was cancelled or is complete: a cancellation would not reach the successor.
     func handOver(to successor: TaskCore) -> Bool {
         let life = mutable.withLock { mutable -> TaskLife? in
             guard mutable.life.state == .running || mutable.life.state == .suspended else { return nil }
@@ -83,12 +83,13 @@ final class TaskCore: Sendable {
             return mutable.life
         }
         guard let life else { return false }
-        // It is at work already: one that had yet to begin would be started anew, and cancelled without its loop.
+        // The successor takes over the started state. Otherwise it would be started again, and a cancel would complete
+        // it without its loop.
         successor.mutable.withLock { $0.life = life }
         return true
     }
 
-    /// - Returns: whether this was the first to say so.
+    /// - Returns: whether this was the first call.
     func complete(_ error: TransferError?) -> Bool {
         mutable.withLock { mutable in
             guard mutable.life.complete() else { return false }
@@ -98,18 +99,18 @@ final class TaskCore: Sendable {
     }
 }
 
-/// The states of a task, and what its driver has to do for each event.
+/// The states of a task, and the reaction that each event requires.
 struct TaskLife {
     private(set) var state = SessionTaskState.suspended
-    /// It has been handed to a loop.
+    /// Whether the task was given to a loop.
     private var isStarted = false
 
     enum Resumption { case start, goOn, nothing }
 
     enum Cancellation {
-        /// It never ran: complete it here and now.
+        /// The task never ran: complete it directly.
         case complete
-        /// It runs: its loop ends it.
+        /// The task is running: its loop has to end it.
         case cancelOnLoop
         case nothing
     }
@@ -121,7 +122,7 @@ struct TaskLife {
         return isStarted ? .goOn : .start
     }
 
-    /// - Returns: whether its loop has to stop it.
+    /// - Returns: whether its loop has to suspend it.
     mutating func suspend() -> Bool {
         guard state == .running else { return false }
         state = .suspended

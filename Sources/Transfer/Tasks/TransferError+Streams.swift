@@ -1,7 +1,7 @@
 extension TransferError.Code {
-    /// That side of a stream is closed, or belongs to somebody else by now.
+    /// An operation on a side of a stream that is closed, or that belongs to a reader or writer by now.
     public static let streamClosed = Self(rawValue: "stream-closed")
-    /// TLS was not started on a stream, which is as it was.
+    /// A refused start of TLS. The stream is unchanged.
     public static let secureRefused = Self(rawValue: "tls-refused")
 }
 
@@ -10,8 +10,8 @@ extension TransferError {
 
     static let connectionEnded = streamClosed("the connection has ended")
 
-    /// Bytes that came before TLS could have been put there by anyone on the way: read afterwards, they would count as
-    /// said under TLS (the class of CVE-2021-22947).
+    /// An error for plain text received before TLS. Anyone on the path could have injected those bytes. Read
+    /// afterwards, they would count as received under TLS (the class of CVE-2021-22947).
     static let unreadPlaintext = TransferError(
         .secureRefused, "TLS was not started: the peer has sent plain text that has not been read")
 }

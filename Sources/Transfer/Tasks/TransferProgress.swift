@@ -1,10 +1,10 @@
 import Synchronization
 
-/// The counts of one request over all its attempts: one value for its whole life, read at any moment from any thread,
-/// and a sequence of what they were: `for await progress in request.progress { … }`.
+/// The counts of one request over all its attempts. The object can be read at any time from any thread, and as a
+/// sequence of snapshots: `for await progress in request.progress { … }`.
 ///
-/// The sequence gives what is new, not every step: at most one element in 50 ms, and the last one always. It ends with
-/// the request. Who reads it wants the request to get on: that starts it, as a handler would.
+/// The sequence yields only changes, and not every one: at most one element per 50 ms, but always the last one. It ends
+/// with the request. Reading it starts the request, as a handler would.
 public final class TransferProgress: Sendable {
     private let received = Atomic<Int64>(0)
     private let completed = Atomic<Int64>(0)
@@ -12,78 +12,78 @@ public final class TransferProgress: Sendable {
     private let inUse = Atomic<Int>(0)
     private let currentPhase = Atomic<Int>(0)
     private let heldBack = Atomic<Bool>(false)
-    /// Somebody wants to hear of a change.
+    /// Whether a reader waits for a change.
     private let isAwaited = Atomic<Bool>(false)
 
     private struct State {
         var readers: [CheckedContinuation<Void, Never>] = []
         var isOver = false
-        /// Sets going what is to be read about.
+        /// Starts the request; called when the sequence is first read.
         var start: (@Sendable () -> Void)?
     }
 
     private let state = Mutex(State())
 
-    /// What the request is busy with.
+    /// The activity of the request.
     public enum Phase: Int, Sendable {
-        /// No byte of the body yet.
+        /// A connection is being made; body bytes have not been received or sent yet.
         case connecting
-        /// The body is on its way.
+        /// The body is being received or sent.
         case transferring
-        /// The whole file is here: it is held against its digest and given its name.
+        /// All bytes are received; the file is checked against its digest and renamed to its final name.
         case verifying
-        /// As ``verifying``, where there is no digest: the file is brought to the disk and given its name.
+        /// All bytes are received, and there is no digest: the file is synced and renamed to its final name.
         case publishing
     }
 
     /// - Parameters:
-    ///   - completedBytes: bytes that are there before the request starts.
-    ///   - totalBytes: bytes of the whole, where known.
+    ///   - completedBytes: the number of bytes that exist before the request starts.
+    ///   - totalBytes: the length of the whole in bytes, if known.
     public init(completedBytes: Int64 = 0, totalBytes: Int64? = nil) {
         completed.store(completedBytes, ordering: .relaxed)
         total.store(totalBytes ?? -1, ordering: .relaxed)
     }
 
-    /// Body bytes that came (download) or went (upload), each time they did.
+    /// The number of body bytes received (download) or sent (upload), counted each time they are.
     public var transferredBytes: Int64 { received.load(ordering: .relaxed) }
-    /// Bytes of the file that are written (download), of the body that came (data) or were sent (upload).
+    /// The number of bytes written to the file (download), of the body received (data) or of the body sent (upload).
     public var completedBytes: Int64 { completed.load(ordering: .relaxed) }
-    /// Bytes of the whole, where known.
+    /// The length of the whole in bytes, if known.
     public var totalBytes: Int64? {
         let value = total.load(ordering: .relaxed)
         return value < 0 ? nil : value
     }
-    /// Connections that bring a download's bytes, or are being made for it.
+    /// The number of connections that receive a download's bytes, or are being made for it.
     public var connections: Int { inUse.load(ordering: .relaxed) }
-    /// What the request is busy with.
+    /// The activity of the request.
     public var phase: Phase { Phase(rawValue: currentPhase.load(ordering: .relaxed)) ?? .connecting }
-    /// Nothing comes or goes for the moment, since a rate limit is used up.
+    /// Whether the transfer pauses because a rate limit is used up.
     public var isHeldBack: Bool { heldBack.load(ordering: .relaxed) }
-    /// Between 0 and 1, where the whole is known.
+    /// The completed fraction, from 0 to 1; `nil` if the total is unknown.
     public var fractionCompleted: Double? { snapshot.fractionCompleted }
 
     /// The counts at one moment.
     public struct Snapshot: Sendable, Equatable {
-        /// As ``TransferProgress/completedBytes``.
+        /// The value of ``TransferProgress/completedBytes``.
         public var completedBytes: Int64
-        /// As ``TransferProgress/totalBytes``.
+        /// The value of ``TransferProgress/totalBytes``.
         public var totalBytes: Int64?
-        /// As ``TransferProgress/phase-swift.property``.
+        /// The value of ``TransferProgress/phase-swift.property``.
         public var phase: Phase
 
-        /// Between 0 and 1, where the whole is known; 1 for an empty one.
+        /// The completed fraction, from 0 to 1; 1 if the total is 0, `nil` if it is unknown.
         public var fractionCompleted: Double? {
             guard let totalBytes else { return nil }
             return totalBytes <= 0 ? 1 : Swift.min(1, Double(completedBytes) / Double(totalBytes))
         }
     }
 
-    /// The counts as they are now; each is read by itself while the transfer goes on.
+    /// The present counts. They are read one by one while the transfer goes on.
     public var snapshot: Snapshot {
         Snapshot(completedBytes: completedBytes, totalBytes: totalBytes, phase: phase)
     }
 
-    // One thread at a time writes: the loop of the task that runs.
+    // Only one thread at a time writes: the event loop of the running task.
 
     func transferred(_ count: Int) {
         received.store(received.load(ordering: .relaxed) + Int64(count), ordering: .relaxed)
@@ -108,14 +108,14 @@ public final class TransferProgress: Sendable {
         tell()
     }
 
-    /// Costs one look where nobody listens, and a lock where somebody waits, which nobody does more often than they
-    /// may.
+    /// Wakes the waiting readers. Without any, this costs one atomic load. Otherwise it takes a lock, and a reader
+    /// waits at most once in 50 ms.
     private func tell() {
         guard isAwaited.load(ordering: .sequentiallyConsistent) else { return }
         wake(isOver: false)
     }
 
-    /// - Parameter start: called once, when somebody begins to read.
+    /// - Parameter start: called once, when the sequence is first read.
     func whenRead(_ start: @escaping @Sendable () -> Void) { state.withLock { $0.start = start } }
 
     private func begin() {
@@ -126,10 +126,10 @@ public final class TransferProgress: Sendable {
         start?()
     }
 
-    /// A request goes on from an earlier one's counts: the sequence has more to say.
+    /// Reopens the sequence, since a request continues the counts of an earlier one.
     func goOn() { state.withLock { $0.isOver = false } }
 
-    /// The request is complete.
+    /// Ends the sequence, since the request is complete.
     func finish() { wake(isOver: true) }
 
     private func wake(isOver: Bool) {
@@ -152,13 +152,13 @@ extension TransferProgress: AsyncSequence {
 
     public func makeAsyncIterator() -> Iterator { Iterator(progress: self) }
 
-    /// One reader's place; each is told of everything.
+    /// The iterator of one reader. Each reader gets all changes, independently of the others.
     public struct Iterator: AsyncIteratorProtocol {
         let progress: TransferProgress
         private var last: Snapshot?
         private var lastTime: ContinuousClock.Instant?
 
-        /// Elements are at least so far apart, save the last one.
+        /// The minimum interval between elements, except before the last one.
         static let interval = Duration.milliseconds(50)
 
         init(progress: TransferProgress) {
@@ -171,7 +171,7 @@ extension TransferProgress: AsyncSequence {
                 try? await Task.sleep(until: lastTime + Self.interval, clock: .continuous)
             }
             while !Task.isCancelled {
-                // In this order: what was counted before the end is seen.
+                // `isOver` is read first, so that changes made before the end are seen.
                 let isOver = progress.isOver
                 let now = progress.snapshot
                 if now != last {
@@ -194,7 +194,7 @@ extension TransferProgress: AsyncSequence {
             await withCheckedContinuation { continuation in
                 let isReady = state.withLock { state in
                     isAwaited.store(true, ordering: .sequentiallyConsistent)
-                    // Whoever counted before they could see the flag is seen here.
+                    // A writer that did not see the flag has stored its count earlier, so that this comparison sees it.
                     if state.isOver || snapshot != known || Task.isCancelled { return true }
                     state.readers.append(continuation)
                     return false

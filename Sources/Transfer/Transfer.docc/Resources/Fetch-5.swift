@@ -2,7 +2,7 @@ import Dispatch
 import Foundation
 import Transfer
 
-/// What the server says of its newest release.
+/// The server's description of its newest release.
 struct Release: Decodable, Sendable {
     var file: String
     var url: String
@@ -31,7 +31,7 @@ enum Fetch {
                 FileHandle.standardError.write(Data("\r\(Int(percent)) % ".utf8))
             }
 
-        _ = signal(SIGINT, SIG_IGN)  // the source below hears of it
+        _ = signal(SIGINT, SIG_IGN)  // the dispatch source below handles it
         let interrupt = DispatchSource.makeSignalSource(signal: SIGINT, queue: .main)
         interrupt.setEventHandler { download.cancel() }
         interrupt.resume()
