@@ -99,7 +99,7 @@ public class TaskDelegate: @unchecked Sendable {
         return (.useCredential, credential)
     }
 
-    // MARK: The request's life
+    // MARK: Life cycle of the request
 
     /// Starts or resumes the request.
     ///

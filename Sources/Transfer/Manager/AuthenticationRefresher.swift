@@ -103,7 +103,7 @@ public final class AuthenticationRefresher<Authentication: TokenAuthentication>:
         }
     }
 
-    // MARK: The refresh that all share
+    // MARK: The shared refresh
 
     private nonisolated(nonsending) func answer(outdated: Int?) async -> Answer {
         let number = state.withLock { state in

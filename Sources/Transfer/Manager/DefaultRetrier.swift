@@ -72,7 +72,7 @@ public final class DefaultRetrier: RequestInterceptor {
         return request
     }
 
-    // MARK: After it
+    // MARK: After an attempt
 
     public func attemptDidEnd(of request: Request, with error: TransferError?) {
         if error?.underlying is NeverAdmitted { return }

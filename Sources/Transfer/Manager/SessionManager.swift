@@ -141,7 +141,7 @@ public final class SessionManager: Sendable {
         upload(.file(source), with: request, progress: progress)
     }
 
-    // MARK: Once more
+    // MARK: Retrying by hand
 
     /// Starts the next attempt of a request that waits for it, at once.
     ///

@@ -78,7 +78,7 @@ public class Request: @unchecked Sendable, CustomStringConvertible, CustomDebugS
     /// The request as a curl command, without secrets, for a test by hand.
     public var debugDescription: String { request.map { CurlCommand.text(for: $0) } ?? description }
 
-    // MARK: Its life
+    // MARK: Life cycle
 
     /// Sets the credential for any challenge of this request.
     @discardableResult

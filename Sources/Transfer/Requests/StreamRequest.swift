@@ -27,7 +27,7 @@ public final class StreamRequest: Request, @unchecked Sendable {
 
     override var canTryAgain: Bool { super.canTryAgain && !channel.hasConnected }
 
-    // MARK: Its end
+    // MARK: Completion
 
     /// Runs `handler` when the request is complete: the connection is closed on both sides, has failed, was cancelled,
     /// or could not be established.

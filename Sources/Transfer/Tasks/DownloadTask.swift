@@ -244,7 +244,7 @@ public final class DownloadTask: LoopTask {
         }
     }
 
-    // MARK: What stays
+    // MARK: Removal of the part file
 
     /// Whether a part file has to be removed if no resume data describe it.
     var leavesNoLitter: Bool {

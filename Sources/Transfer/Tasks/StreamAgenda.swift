@@ -95,7 +95,7 @@ struct StreamAgenda {
 
     var heldBytes: Int { held.count }
 
-    // MARK: What is asked for
+    // MARK: Calls
 
     /// - Parameter limit: the time limit in milliseconds.
     mutating func addRead(_ id: Int, least: Int, most: Int, limit: Int64?, captured: Bool = false) {
@@ -145,7 +145,7 @@ struct StreamAgenda {
         if let limit { limits[id] = max(0, limit) } else { unlimited.insert(id) }
     }
 
-    // MARK: What is taken back
+    // MARK: Withdrawal
 
     enum Withdrawal { case done, cannot }
 
@@ -213,7 +213,7 @@ struct StreamAgenda {
         serveReads()
     }
 
-    // MARK: What the connection tells
+    // MARK: Events of the connection
 
     /// Called when a task begins to work for the stream.
     mutating func attach() { isSuspended = false }
@@ -313,7 +313,7 @@ struct StreamAgenda {
         for id in ids.sorted() { answer(id, .failure(error)) }
     }
 
-    // MARK: What follows
+    // MARK: Outcomes and work
 
     private mutating func answer(_ id: Int, _ outcome: Outcome) {
         unlimited.remove(id)

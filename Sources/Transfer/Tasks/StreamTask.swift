@@ -97,7 +97,7 @@ public final class StreamTask: LoopTask {
     /// The received bytes, one at a time, up to the end; see ``StreamBytes``.
     public var bytes: StreamBytes { StreamBytes(reader: StreamReader(channel: channel, isCaptured: false)) }
 
-    // MARK: Becoming something else
+    // MARK: TLS and capture
 
     /// Starts TLS, once the earlier calls have been written and read; later calls wait for the handshake. The
     /// certificate is evaluated for the URL's host, by the session's policy for it and by the closures for challenges
