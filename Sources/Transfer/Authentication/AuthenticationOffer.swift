@@ -1,20 +1,21 @@
 import HTTPTypes
 
-/// One way to prove who one is, as a server or a proxy offers it: a challenge (RFC 9110, section 11.3).
+/// An authentication challenge from a server or a proxy (RFC 9110, section 11.3).
 public struct AuthenticationOffer: Sendable, Equatable {
-    /// Bytes of all field lines together; the line that goes beyond is left out, with those after it.
+    /// The maximum size of all field lines together, in bytes. The line that exceeds it and all later lines are
+    /// ignored.
     public static let maximumInputSize = 64 * 1024
-    /// Offers of one answer; those after them are left out.
+    /// The maximum number of challenges in a response. Later ones are ignored.
     public static let maximumOffers = 32
-    /// Parameters of one offer; those after them are left out.
+    /// The maximum number of parameters in a challenge. Later ones are ignored.
     public static let maximumParameters = 64
 
-    /// Lower case, as in `basic` (RFC 9110, section 11.1: compared without case).
+    /// The scheme in lower case, such as `basic`. Schemes are case-insensitive (RFC 9110, section 11.1).
     public let scheme: String
-    /// Values by lower-case names, without quotation marks and escapes. Of a name that comes twice, which section
-    /// 11.2 forbids, the first value counts.
+    /// The parameter values by lower-case name, without quotation marks and escapes. If a name occurs twice, which
+    /// section 11.2 forbids, the first value is used.
     public internal(set) var parameters: [String: String]
-    /// What stands in the parameters' place, as in `Negotiate YII=` (RFC 9110, section 11.2).
+    /// The token68 value that replaces the parameters, as in `Negotiate YII=` (RFC 9110, section 11.2).
     public internal(set) var token68: String?
 
     init(scheme: String, parameters: [String: String] = [:], token68: String? = nil) {
@@ -23,10 +24,10 @@ public struct AuthenticationOffer: Sendable, Equatable {
         self.token68 = token68
     }
 
-    /// Reads the values of all `WWW-Authenticate` or `Proxy-Authenticate` lines of an answer, in order: they are one
-    /// list (RFC 9110, sections 5.2 and 11.6.1).
+    /// Parses the values of all `WWW-Authenticate` or `Proxy-Authenticate` lines of a response, in order. The lines
+    /// form a single list (RFC 9110, sections 5.2 and 11.6.1).
     ///
-    /// What cannot be read is left out, and parameters of an offer that cannot be read go to no other.
+    /// Invalid members are ignored. Parameters of an invalid challenge are not attributed to another challenge.
     public static func parse(_ lines: some Sequence<String>) -> [AuthenticationOffer] {
         var parser = AuthenticationOfferParser()
         var size = 0
@@ -38,17 +39,17 @@ public struct AuthenticationOffer: Sendable, Equatable {
         return parser.offers
     }
 
-    /// Reads the value of a single line.
+    /// Parses the value of a single field line.
     public static func parse(_ line: String) -> [AuthenticationOffer] { parse(CollectionOfOne(line)) }
 }
 
 extension ResponseHead {
-    /// What the server offers beside a status of 401.
+    /// The challenges in the `WWW-Authenticate` fields, which accompany a status of 401.
     public var authenticationOffers: [AuthenticationOffer] {
         AuthenticationOffer.parse(headerFields[values: .wwwAuthenticate])
     }
 
-    /// What the proxy offers beside a status of 407.
+    /// The challenges in the `Proxy-Authenticate` fields, which accompany a status of 407.
     public var proxyAuthenticationOffers: [AuthenticationOffer] {
         AuthenticationOffer.parse(headerFields[values: .proxyAuthenticate])
     }

@@ -1,16 +1,18 @@
-/// Reads challenges member by member, a member being what lies between two commas.
+/// A parser for authentication challenges. It reads one list member (the text between two commas) at a time.
 ///
-/// The comma parts challenges as well as the parameters of one, so that only what follows a word says whether the
-/// word begins a challenge or names a parameter (RFC 9110, section 11.6.1).
+/// A comma separates challenges as well as the parameters of one challenge. Only the text after a word decides whether
+/// the word begins a challenge or names a parameter (RFC 9110, section 11.6.1).
 struct AuthenticationOfferParser {
     private(set) var offers: [AuthenticationOffer] = []
 
     private var bytes: [UInt8] = []
     private var index = 0
-    /// Whether parameters that come now belong to the last offer.
+    /// Whether the next parameters belong to the last challenge.
     private var takesParameters = false
 
-    /// - Parameter line: a field line's value. A quotation that does not end, ends with its line.
+    /// Parses a field line and appends its challenges to ``offers``.
+    ///
+    /// - Parameter line: The value of a field line. An unterminated quoted string ends at the end of the line.
     mutating func add(_ line: String) {
         bytes = Array(line.utf8)
         index = 0
@@ -20,7 +22,9 @@ struct AuthenticationOfferParser {
         }
     }
 
-    /// - Returns: whether there is to be another: `false` once there are offers enough.
+    /// Reads one list member.
+    ///
+    /// - Returns: Whether to read another member; `false` once the maximum number of challenges is reached.
     private mutating func readMember() -> Bool {
         let word = take(while: Self.isTokenByte)
         let isFollowedBySpace = index < bytes.count && Self.isSpace(bytes[index])
@@ -28,20 +32,20 @@ struct AuthenticationOfferParser {
         if !word.isEmpty, index < bytes.count, bytes[index] == UInt8(ascii: "=") {
             readValue(of: word)
         } else if !word.isEmpty, isFollowedBySpace || isAtEndOfMember {
-            // A challenge too many is not to leave its parameters to the last that there was room for.
+            // Parameters of a challenge beyond the maximum must not be added to the last challenge kept.
             takesParameters = offers.count < AuthenticationOffer.maximumOffers
             guard takesParameters else { return false }
             offers.append(AuthenticationOffer(scheme: String(decoding: word, as: UTF8.self).lowercased()))
             readDetails()
         } else {
-            // Perhaps a challenge of a kind unknown: what follows could be a parameter of it.
+            // This may be an unknown form of challenge. The members that follow could be its parameters.
             takesParameters = false
         }
         skipRestOfMember()
         return true
     }
 
-    /// What stands behind a scheme: a token68, the first parameter or nothing.
+    /// Reads the text after a scheme: a token68, the first parameter or nothing.
     private mutating func readDetails() {
         guard !isAtEndOfMember else { return }
         let start = index
@@ -60,7 +64,8 @@ struct AuthenticationOfferParser {
         readValue(of: name)
     }
 
-    /// With the index at the equals sign; space around it is bad but to be borne (RFC 9110, section 5.6.3).
+    /// Reads a parameter's value. The index is at the equals sign. Spaces around the sign are tolerated (RFC 9110,
+    /// section 5.6.3).
     private mutating func readValue(of name: ArraySlice<UInt8>) {
         index += 1
         skip(while: Self.isSpace)
@@ -72,7 +77,7 @@ struct AuthenticationOfferParser {
             value = word.isEmpty ? nil : Array(word)
         }
         skip(while: Self.isSpace)
-        // A value with something behind it is not known to be whole.
+        // Trailing text after a value means that the value may be incomplete.
         guard let value, isAtEndOfMember, takesParameters,
             offers[offers.count - 1].parameters.count < AuthenticationOffer.maximumParameters
         else { return }
@@ -82,9 +87,9 @@ struct AuthenticationOfferParser {
         }
     }
 
-    /// A quoted-string (RFC 9110, section 5.6.4).
+    /// Reads a quoted-string (RFC 9110, section 5.6.4).
     ///
-    /// - Returns: what it says; `nil` if it does not end or holds a control character.
+    /// - Returns: The unescaped content; `nil` if the string is unterminated or contains a control character.
     private mutating func readQuotation() -> [UInt8]? {
         var value: [UInt8] = []
         var isSound = true
@@ -103,7 +108,7 @@ struct AuthenticationOfferParser {
 
     private var isAtEndOfMember: Bool { index >= bytes.count || bytes[index] == UInt8(ascii: ",") }
 
-    /// To the next comma that is not quoted.
+    /// Skips to the next comma outside a quoted string.
     private mutating func skipRestOfMember() {
         while !isAtEndOfMember {
             if bytes[index] == UInt8(ascii: "\"") {
@@ -124,12 +129,12 @@ struct AuthenticationOfferParser {
 
     private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
-    /// RFC 9110, section 5.6.2.
+    /// Whether a byte may occur in a token (RFC 9110, section 5.6.2).
     private static func isTokenByte(_ byte: UInt8) -> Bool {
         byte.isASCIILetterOrDigit || "!#$%&'*+-.^_`|~".utf8.contains(byte)
     }
 
-    /// RFC 9110, section 11.2, without the equals signs at its end.
+    /// Whether a byte may occur in a token68, apart from the equals signs at its end (RFC 9110, section 11.2).
     private static func isToken68Byte(_ byte: UInt8) -> Bool {
         byte.isASCIILetterOrDigit || "-._~+/".utf8.contains(byte)
     }

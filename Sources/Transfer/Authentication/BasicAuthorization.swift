@@ -1,11 +1,12 @@
 import FoundationEssentials
 
-/// The Basic scheme (RFC 7617).
+/// The Basic authentication scheme (RFC 7617).
 public enum BasicAuthorization {
-    /// The value of an `Authorization` or `Proxy-Authorization` field; user and password go out as UTF-8.
+    /// Returns the value of an `Authorization` or `Proxy-Authorization` field. User name and password are encoded as
+    /// UTF-8.
     ///
-    /// - Returns: `nil` where the scheme cannot carry the credential: a colon in the user's name, a control character
-    ///   in the name or the password (section 2).
+    /// - Returns: `nil` if the scheme cannot encode the credential: the user name contains a colon, or the user name or
+    ///   the password contains a control character (section 2).
     public static func fieldValue(for credential: Credential) -> String? {
         guard !credential.user.utf8.contains(UInt8(ascii: ":")), !credential.user.containsControlCharacter,
             !credential.password.containsControlCharacter
@@ -15,6 +16,6 @@ public enum BasicAuthorization {
 }
 
 extension String {
-    /// Whether there is one of C0 or C1, or a delete: none of them belongs into a field.
+    /// Whether the string contains a C0 or C1 control character or DEL. These are not allowed in a field value.
     var containsControlCharacter: Bool { unicodeScalars.contains { $0.properties.generalCategory == .control } }
 }

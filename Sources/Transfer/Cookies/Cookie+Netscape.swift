@@ -1,12 +1,15 @@
-/// The line of a cookie in the format of Netscape's file, which libcurl takes and gives: domain, whether subdomains are
-/// meant, path, whether secure, expiry, name and value, parted by tabs; `#HttpOnly_` in front of some.
+/// The line of a cookie in Netscape's cookie file format, which libcurl reads and writes. The fields are separated by
+/// tabs: domain, subdomain flag, path, secure flag, expiry, name and value. An HttpOnly cookie's line starts with
+/// `#HttpOnly_`.
 extension Cookie {
     private static let httpOnlyMark = "#HttpOnly_"
-    /// Bytes of a line: fields at their limits, tabs and words.
+    /// The maximum length of a line, in bytes: fields at their limits, tabs and keywords.
     static let maximumLineLength = 6144
 
-    /// - Parameter line: one line, with or without its end.
-    /// - Returns: `nil` for a comment, and for what is no cookie; see
+    /// Parses a line of a cookie file.
+    ///
+    /// - Parameter line: A single line, with or without its line ending.
+    /// - Returns: `nil` for a comment and for an invalid cookie; see
     ///   ``init(name:value:domain:includesSubdomains:path:isSecure:isHTTPOnly:expires:)``.
     public init?(netscape line: String) {
         var bytes = line.utf8[...]
@@ -16,7 +19,7 @@ extension Cookie {
         let isHTTPOnly = bytes.starts(with: Self.httpOnlyMark.utf8)
         if isHTTPOnly { bytes.removeFirst(Self.httpOnlyMark.utf8.count) }
         let fields = bytes.split(separator: UInt8(ascii: "\t"), omittingEmptySubsequences: false)
-        // Some programs leave the tab out that stands before an empty value.
+        // Some programs omit the tab before an empty value.
         guard (6...7).contains(fields.count), let includesSubdomains = Self.flag(fields[1]),
             let isSecure = Self.flag(fields[3]), let expires = Self.seconds(fields[4])
         else { return nil }
@@ -26,7 +29,7 @@ extension Cookie {
             path: String(Substring(fields[2])), isSecure: isSecure, isHTTPOnly: isHTTPOnly, expires: expires)
     }
 
-    /// The line, without an end. Reading it gives this cookie again.
+    /// The cookie's line, without a line ending. Parsing it gives an equal cookie.
     public var netscapeLine: String {
         [
             (isHTTPOnly ? Self.httpOnlyMark : "") + (includesSubdomains ? "." : "") + domain,
@@ -42,7 +45,7 @@ extension Cookie {
 
     private static func seconds(_ field: Substring.UTF8View) -> Int64? {
         guard !field.isEmpty, field.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-        // A date past the end of time is the end of time.
+        // An expiry that overflows is clamped to the maximum.
         return Int64(Substring(field)) ?? .max
     }
 }

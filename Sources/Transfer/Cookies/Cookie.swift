@@ -1,44 +1,47 @@
-/// One cookie, in the fields that libcurl and the files of browsers keep of it.
+/// A cookie, with the fields that libcurl and browsers' cookie files store.
 ///
-/// Whether a server may set it is judged by libcurl, which knows public suffixes, the prefixes `__Host-` and
-/// `__Secure-`, and what only a secure connection may touch; here is what remains of that judgement.
+/// libcurl decides whether a server may set a cookie: it knows public suffixes, the prefixes `__Host-` and `__Secure-`,
+/// and which cookies only a secure connection may change. This type stores the accepted cookies.
 public struct Cookie: Sendable, Hashable, CustomStringConvertible {
-    /// Bytes of name and value together (RFC 6265, section 6.1).
+    /// The maximum length of name and value together, in bytes (RFC 6265, section 6.1).
     public static let maximumLength = 4096
-    /// Bytes of a path.
+    /// The maximum length of a path, in bytes.
     public static let maximumPathLength = 1024
-    /// Bytes of a domain: what the DNS allows.
+    /// The maximum length of a domain, in bytes: the limit of the DNS.
     public static let maximumDomainLength = 255
 
-    /// Case matters in it (RFC 6265, section 5.3).
+    /// The case-sensitive name (RFC 6265, section 5.3).
     public let name: String
-    /// As the server sent it.
+    /// The value as sent by the server.
     public let value: String
-    /// A host's name in lower case, or an address (IPv6 without brackets); never with a dot in front.
+    /// A host name in lower case or an IP address (IPv6 without brackets), never with a leading dot.
     public let domain: String
-    /// Sent to hosts beneath ``domain`` too; otherwise the cookie is the host's alone.
+    /// Whether the cookie is also sent to subdomains of ``domain``. Otherwise it is a host-only cookie.
     public let includesSubdomains: Bool
-    /// Begins with a slash.
+    /// The path prefix of URLs to which the cookie is sent. It begins with a slash.
     public let path: String
-    /// For secure connections only.
+    /// Whether the cookie is sent over secure connections only.
     public let isSecure: Bool
-    /// Not for scripts. Nothing here runs scripts: kept for those that read the file.
+    /// Whether scripts may not access the cookie. This library runs no scripts; it keeps the flag for other readers of
+    /// the file.
     public let isHTTPOnly: Bool
-    /// Seconds since 1970; 0 for a cookie that lives as long as its session.
+    /// The expiry in seconds since 1970; 0 for a session cookie.
     public let expires: Int64
 
+    /// Creates a cookie.
+    ///
     /// - Parameters:
-    ///   - name: the cookie's.
-    ///   - value: the cookie's.
-    ///   - domain: a dot in front is dropped.
-    ///   - includesSubdomains: whether hosts beneath `domain` get it too.
-    ///   - path: where on the host it begins to be sent.
-    ///   - isSecure: whether it goes over TLS alone.
-    ///   - isHTTPOnly: whether scripts are kept from it.
-    ///   - expires: seconds since 1970, 0 for the session's lifetime.
-    /// - Returns: `nil` for a cookie that could not be written to a line and read again as itself: control characters,
-    ///   an empty name, a name with `=` or `;`, a path without a slash in front, a domain that is neither a name nor
-    ///   an address, a time before 1970, or more than the limits allow.
+    ///   - name: The cookie's name.
+    ///   - value: The cookie's value.
+    ///   - domain: The cookie's domain. A leading dot is removed.
+    ///   - includesSubdomains: Whether the cookie is also sent to subdomains of `domain`.
+    ///   - path: The path prefix of URLs to which the cookie is sent.
+    ///   - isSecure: Whether the cookie is sent over TLS only.
+    ///   - isHTTPOnly: Whether scripts may not access the cookie.
+    ///   - expires: The expiry in seconds since 1970; 0 for a session cookie.
+    /// - Returns: `nil` if the cookie could not be written to a line and read back unchanged. The causes are control
+    ///   characters, an empty name, a name with `=` or `;`, a path without a leading slash, a domain that is neither a
+    ///   name nor an address, a time before 1970, or an exceeded limit.
     public init?(
         name: String, value: String, domain: String, includesSubdomains: Bool = false, path: String = "/",
         isSecure: Bool = false, isHTTPOnly: Bool = false, expires: Int64 = 0
@@ -50,8 +53,8 @@ public struct Cookie: Sendable, Hashable, CustomStringConvertible {
         self.name = name
         self.value = value
         self.domain = host.lowercased()
-        // An address has nothing beneath it (section 5.1.3), and neither has a name of one label: a server of a whole
-        // top-level domain, or of a local one, speaks for itself alone.
+        // An address has no subdomains (section 5.1.3). A single-label name gets none either: the server of a top-level
+        // or local domain may set cookies only for itself.
         self.includesSubdomains = includesSubdomains && host.utf8.contains(UInt8(ascii: ".")) && !Self.isAddress(host)
         self.path = path
         self.isSecure = isSecure
@@ -59,14 +62,14 @@ public struct Cookie: Sendable, Hashable, CustomStringConvertible {
         self.expires = expires
     }
 
-    /// Whether its time is over.
+    /// Returns whether the cookie has expired.
     ///
-    /// - Parameter now: seconds since 1970.
+    /// - Parameter now: The current time in seconds since 1970.
     public func isExpired(now: Int64) -> Bool { expires != 0 && expires <= now }
 
-    /// Whether a request to `host` would carry it (RFC 6265, section 5.1.3).
+    /// Returns whether a request to `host` would carry the cookie (RFC 6265, section 5.1.3).
     ///
-    /// - Parameter host: a name in any letter case or an address, as in a URL but without brackets.
+    /// - Parameter host: A host name in any letter case, or an address as in a URL but without brackets.
     public func matches(host: String) -> Bool {
         let host = Array(host.utf8.map(Self.lowercase))
         let own = Array(domain.utf8)
@@ -75,9 +78,9 @@ public struct Cookie: Sendable, Hashable, CustomStringConvertible {
             && host[host.count - own.count - 1] == UInt8(ascii: ".")
     }
 
-    /// Whether a request for `path` would carry it (RFC 6265, section 5.1.4).
+    /// Returns whether a request for `path` would carry the cookie (RFC 6265, section 5.1.4).
     ///
-    /// - Parameter requested: that of a URL, without its query.
+    /// - Parameter requested: The path of a URL, without its query.
     public func matches(path requested: String) -> Bool {
         let own = path.utf8
         let requested = requested.utf8.first == UInt8(ascii: "/") ? requested.utf8 : "/".utf8
@@ -86,10 +89,10 @@ public struct Cookie: Sendable, Hashable, CustomStringConvertible {
             || requested.dropFirst(own.count).first == UInt8(ascii: "/")
     }
 
-    /// Never the value, which is often as good as a password.
+    /// A description with name, domain and path. It omits the value, which is often as sensitive as a password.
     public var description: String { "Cookie(\(name), \(domain)\(path))" }
 
-    // By bytes throughout: a mark that combines with a letter makes one `Character` of both.
+    // All comparisons use bytes, because a combining mark and its letter form a single `Character`.
 
     static func lowercase(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
 
@@ -102,7 +105,7 @@ public struct Cookie: Sendable, Hashable, CustomStringConvertible {
     }
 
     private static func isValue(_ value: String) -> Bool {
-        // libcurl cuts spaces at the ends off.
+        // libcurl strips leading and trailing spaces.
         value.utf8.first != 0x20 && value.utf8.last != 0x20
             && value.utf8.allSatisfy { isPlain($0) && $0 != UInt8(ascii: ";") }
     }
@@ -127,7 +130,8 @@ public struct Cookie: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// IPv6, or four numbers: no name of the DNS looks so, since no top-level domain is a number.
+    /// Returns whether the domain is an IPv6 address or consists of digits and dots. DNS names never do, because no
+    /// top-level domain is numeric.
     private static func isAddress(_ domain: String) -> Bool {
         let bytes = domain.utf8
         if bytes.contains(UInt8(ascii: ":")) {

@@ -1,7 +1,7 @@
-/// Cookies by what identifies them, within the storage's limits.
+/// A table of cookies by identity, with the storage's limits.
 struct CookieTable {
-    /// What makes two cookies one (RFC 6265, section 5.3, step 11), as libcurl sees it: a host's own cookie is another
-    /// than its domain's, and a slash at the end of the path does not count.
+    /// The identity of a cookie (RFC 6265, section 5.3, step 11), as libcurl defines it. A host-only cookie and a
+    /// domain cookie differ. A trailing slash of the path is ignored.
     struct Key: Hashable {
         let name: String
         let domain: String
@@ -23,7 +23,7 @@ struct CookieTable {
         let order: UInt64
     }
 
-    /// By domain, so that a request looks through its own host's alone.
+    /// The cookies by domain, so that a lookup searches only the domains of its host.
     private var domains: [String: [Key: Entry]] = [:]
     private var count = 0
     private var stored: UInt64 = 0
@@ -38,7 +38,7 @@ struct CookieTable {
         guard host.utf8.count <= Cookie.maximumDomainLength else { return [] }
         var found: [Entry] = []
         var name = host.lowercased()[...]
-        // The host itself, and every domain that it lies beneath.
+        // Search the host itself and every parent domain.
         while true {
             if let entries = domains[String(name)] {
                 found += entries.values.filter { $0.cookie.matches(host: host) && !$0.cookie.isExpired(now: now) }

@@ -1,6 +1,6 @@
-/// The file name that a server suggests (RFC 6266, with RFC 8187 for `filename*`).
+/// The file name in a `Content-Disposition` field (RFC 6266, with RFC 8187 for `filename*`).
 enum ContentDisposition {
-    /// - Returns: the name as sent, not yet safe to use.
+    /// Returns the suggested file name, preferring `filename*`. The name is as sent and not yet safe to use.
     static func fileName(_ value: String) -> String? {
         var plain: String?
         for (name, text) in parameters(Array(value.utf8)) {
@@ -48,7 +48,7 @@ enum ContentDisposition {
         return found
     }
 
-    /// `UTF-8''na%C3%AFve.txt`
+    /// Decodes an extended value such as `UTF-8''na%C3%AFve.txt`.
     private static func extended(_ value: [UInt8]) -> String? {
         let parts = value.split(separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, String(decoding: parts[0], as: UTF8.self).lowercased() == "utf-8" else { return nil }
@@ -70,7 +70,7 @@ enum ContentDisposition {
 }
 
 extension ResponseHead {
-    /// The file name that the server suggests, as sent: not yet safe to use.
+    /// The file name suggested by the server, as sent. It is not yet safe to use.
     public var suggestedFileName: String? {
         value(of: "content-disposition").flatMap(ContentDisposition.fileName)
     }

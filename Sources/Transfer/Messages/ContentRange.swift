@@ -1,11 +1,13 @@
-/// `Content-Range: bytes 0-499/1234` (RFC 9110, section 14.4).
+/// The value of a `Content-Range` field, such as `bytes 0-499/1234` (RFC 9110, section 14.4).
 struct ContentRange: Equatable {
-    /// First and last byte, both included; `nil` for the form of a 416, `bytes */1234`.
+    /// The first and last byte position, both inclusive; `nil` for the form of a 416 response, `bytes */1234`.
     var bounds: ClosedRange<Int64>?
-    /// `nil` where the server does not know.
+    /// The complete length in bytes; `nil` if the server does not know it.
     var total: Int64?
 
-    /// - Returns: `nil` for another unit than bytes, or numbers that contradict each other.
+    /// Parses a field value.
+    ///
+    /// - Returns: `nil` if the value is malformed, its unit is not bytes, or its numbers contradict each other.
     init?(_ text: String) {
         let words = text.split(separator: " ", omittingEmptySubsequences: true)
         guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }
@@ -28,7 +30,7 @@ struct ContentRange: Equatable {
     }
 
     private static func number(_ text: Substring) -> Int64? {
-        // The greatest number would leave no room for the count of bytes up to it.
+        // `Int64.max` is rejected: as a last position, it would make the byte count overflow.
         guard let number = Int64(digits: text), number < .max else { return nil }
         return number
     }

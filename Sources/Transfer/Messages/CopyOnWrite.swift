@@ -1,6 +1,6 @@
-/// A large value in one place, shared by all copies until one of them changes.
+/// A box for a large value, shared by all copies until one of them is modified.
 ///
-/// `@unchecked`: the box is written only while a single copy refers to it.
+/// `@unchecked` is safe because the box is modified only while it is uniquely referenced.
 struct CopyOnWrite<Value: Sendable>: @unchecked Sendable {
     private final class Box {
         var value: Value

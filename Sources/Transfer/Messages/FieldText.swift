@@ -1,9 +1,9 @@
-/// The small grammar that the values of fields share (RFC 9110, section 5.6).
+/// The common grammar of field values (RFC 9110, section 5.6).
 enum FieldText {
-    /// Space or tab.
+    /// Returns whether a byte is a space or a tab.
     static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
-    /// Without blanks at the ends.
+    /// Returns the bytes without leading and trailing blanks.
     static func trimmed<Bytes: BidirectionalCollection<UInt8>>(_ bytes: Bytes) -> Bytes.SubSequence {
         var rest = bytes[...]
         while let first = rest.first, isBlank(first) { rest = rest.dropFirst() }
@@ -11,8 +11,8 @@ enum FieldText {
         return rest
     }
 
-    /// Takes a quoted string, its first quote being the next byte, and what escapes mean in it. One that does not end
-    /// is taken to the end.
+    /// Consumes a quoted string, whose opening quote is the next byte, and returns its unescaped content. An
+    /// unterminated string extends to the end of the input.
     static func quotedString(_ bytes: inout ArraySlice<UInt8>) -> [UInt8] {
         var text: [UInt8] = []
         bytes = bytes.dropFirst()
@@ -28,7 +28,7 @@ enum FieldText {
 }
 
 extension Int64 {
-    /// A number as protocols write lengths and positions: digits alone, without a sign.
+    /// Parses a length or position in a protocol: digits only, without a sign.
     init?(digits text: some StringProtocol) {
         guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int64(text) else { return nil }
         self = number

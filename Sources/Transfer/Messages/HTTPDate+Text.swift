@@ -4,11 +4,11 @@ extension HTTPDate {
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
-    /// The preferred form (RFC 9110, section 5.6.7) of a moment from 1970 on.
+    /// Returns the preferred HTTP date format (RFC 9110, section 5.6.7) of a time.
     ///
-    /// - Parameter seconds: since 1970; what lies outside of the years up to 9999 is cut to them.
+    /// - Parameter seconds: The time in seconds since 1970. It is clamped to the years 1970 to 9999.
     static func text(_ seconds: Int64) -> String {
-        // 31 December 9999, 23:59:59.
+        // The limit is 31 December 9999, 23:59:59.
         let seconds = min(max(0, seconds), 253_402_300_799)
         let (days, time) = (seconds / 86_400, seconds % 86_400)
         let (year, month, day) = civil(days)
@@ -17,7 +17,8 @@ extension HTTPDate {
             + "\(two(time / 3600)):\(two(time / 60 % 60)):\(two(time % 60)) GMT"
     }
 
-    /// The reverse of ``parse(_:)``'s count: years begin in March, so that leap days come last.
+    /// Converts days since 1970 to a calendar date; the inverse of the day count in ``parse(_:)``. Years begin in
+    /// March, so that a leap day is the last day of its year.
     private static func civil(_ daysSince1970: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let days = daysSince1970 + 719_468
         let (era, dayOfEra) = (days / 146_097, days % 146_097)

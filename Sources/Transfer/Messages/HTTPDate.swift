@@ -1,14 +1,16 @@
-/// Dates of HTTP, `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7).
+/// HTTP dates such as `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7).
 enum HTTPDate {
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
     private typealias Word = Slice<UnsafeBufferPointer<UInt8>>
 
-    /// - Returns: seconds since 1970; `nil` for anything but the preferred form, the two old ones, `Sunday,
-    ///   06-Nov-94 08:49:37 GMT` and `Sun Nov  6 08:49:37 1994`, and what comes close to them: a single digit, a space
-    ///   too many.
+    /// Parses an HTTP date.
+    ///
+    /// - Returns: Seconds since 1970; `nil` if the text is in none of the accepted formats. These are the preferred
+    ///   format, the obsolete formats `Sunday, 06-Nov-94 08:49:37 GMT` and `Sun Nov  6 08:49:37 1994`, and slight
+    ///   deviations such as a single-digit day or an additional space.
     static func parse(_ text: String) -> Int64? {
-        // Every answer brings one or two: read where they lie.
+        // Every response has one or two dates, so they are parsed in place, without a copy.
         var text = text
         return text.withUTF8(parse)
     }
@@ -21,7 +23,8 @@ enum HTTPDate {
         case 4 where words[0].last == UInt8(ascii: ",") && words[3].elementsEqual("GMT".utf8):
             let date = Words(of: words[1], separatedBy: UInt8(ascii: "-"))
             guard date.count == 3, date[2].count == 2, let year = number(date[2], in: 0...99) else { return nil }
-            // A year is of the past where it would lie more than 50 years ahead: up to 2069 there is none such.
+            // RFC 9110 moves a two-digit year to the past if it is more than 50 years ahead. With this rule no year
+            // exceeds 2069.
             return seconds(year + (year < 70 ? 2000 : 1900), date[1], date[0], words[2])
         case 5:
             return seconds(number(words[4], in: 1970...9999), words[1], words[2], words[3])
@@ -29,10 +32,10 @@ enum HTTPDate {
         }
     }
 
-    /// The words of a date, in no memory of their own.
+    /// The words of a date, stored inline without a heap allocation.
     private struct Words {
         private var words: InlineArray<6, Word>
-        /// One more than there may be where there are too many.
+        /// The number of words; one more than the capacity if there are too many.
         private(set) var count = 0
 
         init(of text: Word, separatedBy separator: UInt8) {
@@ -68,13 +71,14 @@ enum HTTPDate {
         return range.contains(value) ? value : nil
     }
 
-    /// Days of the proleptic Gregorian calendar, counted in years that begin in March, so that leap days come last.
+    /// Returns the days since 1970 in the proleptic Gregorian calendar. Years begin in March, so that a leap day is the
+    /// last day of its year.
     private static func daysSince1970(year: Int64, month: Int64, day: Int64) -> Int64 {
         let marchYear = month <= 2 ? year - 1 : year
         let monthFromMarch = (month + 9) % 12
         let dayOfYear = (153 * monthFromMarch + 2) / 5 + day - 1
         let leapDays = marchYear / 4 - marchYear / 100 + marchYear / 400
-        // 719,468 days lie between 1 March of the year 0 and 1 January 1970.
+        // There are 719,468 days between 1 March of the year 0 and 1 January 1970.
         return marchYear * 365 + leapDays + dayOfYear - 719_468
     }
 }

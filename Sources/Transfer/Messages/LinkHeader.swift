@@ -1,54 +1,57 @@
-/// A link that an answer names (RFC 8288): a mirror, a description, the next page.
+/// A link in a response (RFC 8288), such as a mirror, a description or the next page.
 public struct Link: Sendable, Equatable {
-    /// A URI reference as sent, often relative to the answer's URL; empty where it means that URL itself. Without
-    /// blanks and control characters.
+    /// The URI reference as sent, often relative to the response's URL. It is empty if it refers to that URL itself. It
+    /// contains no blanks and no control characters.
     public let target: String
-    /// In order, names in lower case, quotes and escapes resolved; `title*` and its like as they came.
+    /// The parameters in order, with lower-case names and resolved quotes and escapes. Extended values such as `title*`
+    /// are not decoded.
     public let parameters: [Parameter]
 
-    /// One of a link's attributes (RFC 8288, section 3.4).
+    /// A target attribute of a link (RFC 8288, section 3.4).
     public struct Parameter: Sendable, Equatable {
-        /// Lower case.
+        /// The name in lower case.
         public let name: String
-        /// Without quotation marks and escapes.
+        /// The value without quotation marks and escapes.
         public let value: String
 
-        /// An attribute; its name in lower case.
+        /// Creates an attribute. The name must be in lower case.
         public init(name: String, value: String) {
             self.name = name
             self.value = value
         }
     }
 
-    /// A link to a URL, possibly a relative one.
+    /// Creates a link to a URL, which may be relative.
     public init(target: String, parameters: [Parameter] = []) {
         self.target = target
         self.parameters = parameters
     }
 
-    /// The first value of a parameter; its name in lower case.
+    /// Returns the first value of a parameter. The name must be in lower case.
     public func value(of name: String) -> String? { parameters.first { $0.name == name }?.value }
 
-    /// What the target is to the answer, in lower case: `duplicate`, `describedby`. Only the first `rel` counts
+    /// The relation types in lower case, such as `duplicate` or `describedby`. Only the first `rel` parameter is used
     /// (section 3.3).
     public var relations: [String] {
         (value(of: "rel") ?? "").utf8.split { FieldText.isBlank($0) }
             .map { String(decoding: $0, as: UTF8.self).lowercased() }
     }
 
-    /// Where the link starts, if not at the answer's own URL (section 3.2). Whoever does not look at it should pass
-    /// over links that have one.
+    /// The link's context, if it differs from the response's own URL (section 3.2). Code that ignores anchors should
+    /// skip links that have one.
     public var anchor: String? { value(of: "anchor") }
 }
 
-/// The `Link` field, by the algorithm of RFC 8288, appendix B.2.
+/// A parser for the `Link` field, by the algorithm of RFC 8288, appendix B.2.
 enum LinkHeader {
-    /// Links of one answer; those that follow are passed over.
+    /// The maximum number of links in a response. Later ones are ignored.
     static let maximumLinks = 256
-    /// Parameters of one link; those that follow are passed over.
+    /// The maximum number of parameters in a link. Later ones are ignored.
     static let maximumParameters = 32
 
-    /// - Parameter value: of one line.
+    /// Parses a field line.
+    ///
+    /// - Parameter value: The value of a single field line.
     static func parse(_ value: some Sequence<UInt8>) -> [Link] {
         var rest = Array(value)[...]
         var links: [Link] = []
@@ -58,7 +61,7 @@ enum LinkHeader {
             let target = FieldText.trimmed(rest[..<end])
             rest = rest[(end + 1)...]
             let parameters = parameters(&rest)
-            // What follows up to the comma is no part of the grammar.
+            // Text between the parameters and the comma is not part of the grammar.
             skip(&rest) { $0 != UInt8(ascii: ",") }
             if target.allSatisfy({ $0 > 0x20 && $0 != 0x7F }), let text = String(validating: target, as: UTF8.self) {
                 links.append(Link(target: text, parameters: parameters))
@@ -104,7 +107,7 @@ enum LinkHeader {
 }
 
 extension ResponseHead {
-    /// The answer's links, in order (RFC 8288).
+    /// The response's links, in order (RFC 8288).
     public var links: [Link] {
         Array(values(of: "link").lazy.flatMap { LinkHeader.parse($0.utf8) }.prefix(LinkHeader.maximumLinks))
     }

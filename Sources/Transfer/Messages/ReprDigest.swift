@@ -1,8 +1,9 @@
 import FoundationEssentials
 
 extension ResponseHead {
-    /// The strongest digest of the whole representation that the server states and that can be checked
-    /// (`Repr-Digest`, RFC 9530, section 3; also the older `Digest` of RFC 3230). On a 206 too it covers the whole.
+    /// The strongest supported digest of the whole representation that the response contains (`Repr-Digest`, RFC 9530,
+    /// section 3; also the older `Digest` field of RFC 3230). In a 206 response, too, it covers the whole
+    /// representation.
     var representationDigest: FileDigest? {
         guard contentCoding == nil else { return nil }
         let stated = values(of: "repr-digest").flatMap { Self.members($0, isStructured: true) }
@@ -11,10 +12,10 @@ extension ResponseHead {
         return found.first { $0.algorithm == .sha512 } ?? found.first { $0.algorithm == .sha256 }
     }
 
-    /// Members of one line; those that follow are passed over.
+    /// The maximum number of members in a field line. Later ones are ignored.
     private static let maximumMembers = 16
 
-    /// `sha-256=:BASE64:, …` (RFC 8941, section 3.3.5), or without the colons.
+    /// Parses `sha-256=:BASE64:, …` (RFC 8941, section 3.3.5), or the older form without the colons.
     private static func members(_ line: String, isStructured: Bool) -> [FileDigest] {
         line.utf8.split(separator: UInt8(ascii: ",")).prefix(maximumMembers).compactMap { member in
             let text = String(decoding: FieldText.trimmed(member), as: UTF8.self)

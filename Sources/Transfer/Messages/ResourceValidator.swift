@@ -1,21 +1,26 @@
-/// What tells one version of a resource from another (RFC 9110, section 8.8).
+/// A validator that distinguishes versions of a resource (RFC 9110, section 8.8).
 public struct ResourceValidator: Sendable, Equatable, Codable {
-    /// As sent, quotes and `W/` included.
+    /// The `ETag` as sent, including quotes and `W/`.
     public var entityTag: String?
-    /// As sent.
+    /// The `Last-Modified` as sent.
     public var lastModified: String?
-    /// Last-Modified lies so far before the answer's Date that no later change can hide behind it.
+    /// Whether `Last-Modified` is a strong validator: it is so much older than the response's `Date` that a later
+    /// change would have a different date.
     public var isDateStrong = false
-    /// Last-Modified is of about the time of the answer: it may be one that the server makes up for each.
+    /// Whether `Last-Modified` is close to the time of the response. The server may generate such a date for each
+    /// response.
     var isDateMomentary: Bool?
 
-    /// A validator of what an answer said; both may be missing.
+    /// Creates a validator from a response. Both values may be missing.
     public init(entityTag: String? = nil, lastModified: String? = nil) {
         self.entityTag = entityTag
         self.lastModified = lastModified
     }
 
-    /// - Parameter date: the answer's `Date`; a Last-Modified at least 60 seconds older is strong (section 8.8.2.2).
+    /// Creates a validator from a response and its date.
+    ///
+    /// - Parameter date: The response's `Date`. A `Last-Modified` at least 60 seconds older is strong (section
+    ///   8.8.2.2).
     init(entityTag: String?, lastModified: String?, date: String?) {
         self.init(entityTag: entityTag, lastModified: lastModified)
         if let lastModified, let date, let modified = HTTPDate.parse(lastModified), let sent = HTTPDate.parse(date) {
@@ -24,8 +29,7 @@ public struct ResourceValidator: Sendable, Equatable, Codable {
         }
     }
 
-    /// An entity tag that changes with every byte; never one with `W/`, nor one that could not be sent back just as
-    /// it came.
+    /// The ETag if it is strong: neither weak (`W/`) nor containing characters that could not be sent back unchanged.
     public var strongEntityTag: String? {
         guard let bytes = entityTag?.utf8, bytes.count >= 2, bytes.first == UInt8(ascii: "\""),
             bytes.last == UInt8(ascii: "\""),
@@ -34,17 +38,17 @@ public struct ResourceValidator: Sendable, Equatable, Codable {
         return entityTag
     }
 
-    /// What may stand in `If-Range`: a strong tag, or a strong date where there is no tag (section 13.1.5).
+    /// The value for `If-Range`: a strong ETag, or a strong date if there is no ETag (section 13.1.5).
     public var ifRange: String? {
         if let strongEntityTag { return strongEntityTag }
         return entityTag == nil && isDateStrong ? lastModified : nil
     }
 
-    /// Whether an answer with `other` may carry the same version. Silence contradicts nothing.
+    /// Returns whether a response with `other` may be of the same version. A missing validator is not a contradiction.
     func agrees(with other: ResourceValidator) -> Bool {
         if let own = strongEntityTag, let theirs = other.entityTag {
-            // A tag that stayed while the date moved is one that its server made up once. Where both dates are of the
-            // moment, the date is what it makes up.
+            // If the date changed and the ETag did not, the server generated the ETag once and keeps sending it. If
+            // both dates are close to the times of their responses, the date is the generated one.
             let isMadeUp = isDateMomentary ?? false && other.isDateMomentary ?? false
             return own == theirs && (hasDate(of: other) ?? true || isMadeUp)
         }
@@ -52,12 +56,13 @@ public struct ResourceValidator: Sendable, Equatable, Codable {
         return hasDate(of: other) ?? true
     }
 
-    /// Whether an answer with `other` shows anything at all that ties it to this version: silence does not.
+    /// Returns whether a response with `other` gives positive evidence of the same version. A missing validator is no
+    /// evidence.
     func isShown(by other: ResourceValidator) -> Bool {
         (entityTag != nil && entityTag == other.entityTag) || hasDate(of: other) ?? false
     }
 
-    /// - Returns: `nil` where one of them has none.
+    /// Returns whether both dates are equal; `nil` if either is missing.
     private func hasDate(of other: ResourceValidator) -> Bool? {
         guard let own = lastModified, let theirs = other.lastModified else { return nil }
         return own == theirs
