@@ -1,31 +1,32 @@
-/// Where credentials are valid (RFC 9110, section 11.5).
+/// The protection space in which a credential is valid (RFC 9110, section 11.5).
 public struct ProtectionSpace: Sendable, Hashable {
-    /// How it wants them.
+    /// The authentication method that a server or proxy requests.
     public enum Method: Sendable, Hashable {
-        /// A name and password (RFC 7617).
+        /// The Basic scheme: a user name and a password (RFC 7617).
         case basic
-        /// A name and a digest that the password goes into (RFC 7616).
+        /// The Digest scheme: a user name and a digest computed from the password (RFC 7616).
         case digest
-        /// A token (RFC 6750).
+        /// The Bearer scheme: a token (RFC 6750).
         case bearer
-        /// The server's certificate is to be judged.
+        /// A trust decision about the server's certificate.
         case serverTrust
     }
 
-    /// As the URL or the proxy names it.
+    /// The host name, as given in the URL or in the proxy's URL.
     public var host: String
-    /// Of the server or proxy; never left out.
+    /// The port of the server or proxy. It is always set, even for the default port.
     public var port: Int
-    /// `https`; of a proxy: its own.
+    /// The scheme of the URL, such as `https`. For a proxy, the proxy's own scheme.
     public var scheme: String
-    /// Whether it is a proxy that asks (`Proxy-Authenticate`, RFC 9110, section 11.7.1).
+    /// Whether the challenge comes from a proxy (`Proxy-Authenticate`, RFC 9110, section 11.7.1).
     public var isProxy: Bool
-    /// As the challenge names it; `nil` where it names none. A credential stored without one is for all of its server.
+    /// The realm of the challenge; `nil` if it has none. A credential stored without a realm is valid for the whole
+    /// server.
     public var realm: String?
-    /// Does not count where a ``CredentialStorage`` looks for a credential.
+    /// The authentication method. A ``CredentialStorage`` ignores it when it looks up a credential.
     public var method: Method
 
-    /// A space to keep a credential for, or to look one up.
+    /// Creates a protection space under which to store or look up a credential.
     public init(
         host: String, port: Int, scheme: String, isProxy: Bool = false, realm: String? = nil, method: Method
     ) {
@@ -38,30 +39,32 @@ public struct ProtectionSpace: Sendable, Hashable {
     }
 }
 
-/// A server wants to know who asks, or is itself to be judged.
+/// A request for a credential, or for a trust decision about the server itself.
 public struct AuthenticationChallenge: Sendable {
-    /// Where the credential is wanted, or which server is to be judged.
+    /// The space for which a credential is requested, or the server whose certificate is to be judged.
     public var protectionSpace: ProtectionSpace
-    /// What would be used if nobody said anything else.
+    /// The credential that is used by default.
     public var proposedCredential: Credential?
-    /// It comes from where the request was meant to go: what was given to the request is not for others.
+    /// Whether the challenge comes from the origin of the request. A credential set on the request is sent to no other
+    /// server.
     var isFromOrigin = true
-    /// How often a credential has been refused here in this attempt.
+    /// The number of credentials refused for this protection space in this attempt.
     public var previousFailureCount: Int
-    /// The answer that asks, where one does.
+    /// The response that carried the challenge, if there was one.
     public var failureResponse: ResponseHead?
-    /// What the server showed, where it is to be judged.
+    /// The server's certificate, for a server trust challenge.
     public var serverTrust: ServerTrust?
 }
 
-/// What to do about a challenge.
+/// The decision about an authentication challenge.
 public enum ChallengeDisposition: Sendable, Equatable {
-    /// Go on with the credential that comes along; for a server's trust: trust it.
+    /// The request continues with the supplied credential. For a server trust challenge, the server is trusted.
     case useCredential
-    /// As if nobody had been asked.
+    /// The challenge is handled as if there were no delegate.
     case performDefaultHandling
-    /// End the request as cancelled.
+    /// The request ends as cancelled.
     case cancelAuthenticationChallenge
-    /// Give no credential: the answer that asked is the final one; a server's trust is refused.
+    /// No credential is sent: the response with the challenge becomes the final response. For a server trust challenge,
+    /// the server is refused.
     case rejectProtectionSpace
 }

@@ -1,18 +1,18 @@
 import Glibc
 
-/// Cookies in a file of Netscape's format, as curl, wget and the exporters of browsers write it.
+/// Loading and saving cookies in Netscape's file format, which curl, wget and browser exporters write.
 extension CookieStorage {
-    /// Bytes of a file: far more than the storage could hold.
+    /// The maximum size of a cookie file, in bytes. It is far larger than a full storage needs.
     static let maximumFileSize = 16 << 20
     private static let heading = "# Netscape HTTP Cookie File\n# Written by a program: changes may be lost.\n\n"
 
-    /// Adds the cookies of a file to those that are here. Blocks.
+    /// Adds the cookies of a file to the storage. Blocks.
     ///
-    /// The file is believed: nothing judges whether a server could have set what it names.
+    /// The file is trusted: the storage does not check whether a server could have set its cookies.
     ///
-    /// - Returns: how many lines are neither cookies nor comments; they are passed over.
-    /// - Throws: ``TransferError/Code/io`` and its like where the file cannot be read,
-    ///   ``TransferError/Code/tooLarge`` past 16 MiB.
+    /// - Returns: The number of lines that are neither cookies nor comments. These lines are skipped.
+    /// - Throws: ``TransferError/Code/io`` or another file error if the file cannot be read,
+    ///   ``TransferError/Code/tooLarge`` if it exceeds 16 MiB.
     @discardableResult
     public func load(fromFileAt path: String) throws(TransferError) -> Int {
         let raw = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
@@ -39,15 +39,15 @@ extension CookieStorage {
         return unread
     }
 
-    /// Writes all cookies whose time is not over, those of the session too, in place of the file at `path`. Blocks.
+    /// Writes all unexpired cookies, including session cookies, to the file at `path`, replacing it. Blocks.
     ///
-    /// The file is the owner's alone (0600) and appears whole under its name; a link of that name is replaced, not
-    /// followed.
+    /// The file is readable and writable by its owner only (0600). It is written under a temporary name, synced (fsync)
+    /// and then renamed, so it appears atomically. A symbolic link at `path` is replaced, not followed.
     ///
     /// - Parameters:
-    ///   - path: the file's.
-    ///   - now: seconds since 1970; absent: by the system's clock.
-    /// - Throws: ``TransferError/Code/io`` and its like where the file cannot be written.
+    ///   - path: The path of the file.
+    ///   - now: The current time in seconds since 1970. By default, the system clock's time.
+    /// - Throws: ``TransferError/Code/io`` or another file error if the file cannot be written.
     public func save(toFileAt path: String, now: Int64? = nil) throws(TransferError) {
         let now = now ?? Int64(time(nil))
         let lines = cookies.filter { !$0.isExpired(now: now) }.map { $0.netscapeLine + "\n" }
@@ -64,13 +64,13 @@ extension CookieStorage {
             try file.synchronize()
             guard rename(temporary, path) == 0 else { throw .file(errno, doing: "replace \(path)") }
         } catch {
-            _ = unlink(temporary)  // the failure that led here is the one to tell
+            _ = unlink(temporary)  // the original failure is the one to report
             throw error
         }
         try Self.synchronizeDirectory(of: path)
     }
 
-    /// Brings the new name to the disk.
+    /// Syncs (fsync) the directory of `path`, so that the rename is durable.
     private static func synchronizeDirectory(of path: String) throws(TransferError) {
         let bytes = Array(path.utf8)
         let slash = bytes.lastIndex(of: UInt8(ascii: "/"))
