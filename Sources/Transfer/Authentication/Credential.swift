@@ -1,4 +1,4 @@
-/// What proves who asks.
+/// A credential that authenticates a client.
 public struct Credential: Sendable, Equatable, CustomStringConvertible {
     enum Kind: Sendable, Equatable {
         case password
@@ -7,38 +7,39 @@ public struct Credential: Sendable, Equatable, CustomStringConvertible {
     }
 
     var kind = Kind.password
-    /// Empty for a token.
+    /// The user name; empty for a token.
     public var user: String
-    /// Empty for a token; never part of ``description``.
+    /// The password; empty for a token. ``description`` never contains it.
     public var password: String
 
-    /// A name and its password, for the Basic (RFC 7617) and Digest (RFC 7616) schemes and for file servers.
+    /// Creates a user name and password, for the Basic (RFC 7617) and Digest (RFC 7616) schemes and for file servers.
     public init(user: String, password: String) {
         self.user = user
         self.password = password
     }
 
-    /// A token (RFC 6750), for HTTP alone.
+    /// Returns a bearer token (RFC 6750), for HTTP only.
     public static func bearer(_ token: String) -> Credential {
         var credential = Credential(user: "", password: "")
         credential.kind = .bearer(token)
         return credential
     }
 
-    /// A key of SSH's (RFC 4252, section 7), for SFTP.
+    /// Returns an SSH private key (RFC 4252, section 7), for SFTP.
     ///
     /// - Parameters:
-    ///   - user: who logs in.
-    ///   - path: a file with the private key, of OpenSSH's form or PEM, read for each connection; the public one is
-    ///     made from it. libssh2 1.10 has no use for RSA keys with most servers of today: take Ed25519.
-    ///   - passphrase: of the file; empty for one that is not encrypted.
+    ///   - user: The login name.
+    ///   - path: The path of the private key file, in OpenSSH or PEM format. The file is read for each connection, and
+    ///     the public key is derived from it. With libssh2 1.10, RSA keys are unusable with most current servers: use
+    ///     Ed25519.
+    ///   - passphrase: The passphrase of the file; empty if the file is not encrypted.
     public static func privateKey(user: String, path: String, passphrase: String = "") -> Credential {
         var credential = Credential(user: user, password: "")
         credential.kind = .privateKey(path: path, passphrase: passphrase)
         return credential
     }
 
-    /// Never what is secret.
+    /// A description without secrets.
     public var description: String {
         switch kind {
         case .password: "Credential(\(user))"

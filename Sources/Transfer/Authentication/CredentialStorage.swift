@@ -1,8 +1,8 @@
 import Synchronization
 
-/// Credentials for whoever asks for them: in memory, for one session unless it is given to more.
+/// An in-memory store of credentials. It belongs to one session unless it is passed to several.
 public final class CredentialStorage: Sendable {
-    /// Credentials that are kept at most; the oldest goes first.
+    /// The maximum number of credentials. Beyond it, the credential set earliest is removed.
     public static let capacity = 1024
 
     private struct Key: Hashable {
@@ -28,12 +28,14 @@ public final class CredentialStorage: Sendable {
 
     private let state = Mutex(State())
 
-    /// An empty one.
+    /// Creates an empty storage.
     public init() {}
 
+    /// Stores or removes the credential of a protection space.
+    ///
     /// - Parameters:
-    ///   - credential: `nil` removes what there is.
-    ///   - space: without a realm, for every realm of its server.
+    ///   - credential: The credential; `nil` removes the stored one.
+    ///   - space: The protection space. Without a realm, the credential is valid for every realm of the server.
     public func set(_ credential: Credential?, for space: ProtectionSpace) {
         let key = Key(space, realm: space.realm)
         state.withLock { state in
@@ -45,7 +47,7 @@ public final class CredentialStorage: Sendable {
         }
     }
 
-    /// That of the realm, otherwise that of its server.
+    /// Returns the credential of the space's realm, otherwise the one stored for its whole server.
     public func credential(for space: ProtectionSpace) -> Credential? {
         state.withLock { state in
             state.credentials[Key(space, realm: space.realm)] ?? state.credentials[Key(space, realm: nil)]

@@ -1,14 +1,14 @@
 import Crypto
 import HTTPTypes
 
-/// The client's side of the Digest scheme (RFC 7616, and RFC 2617 before it), for one offer of a server.
+/// The client side of the Digest scheme (RFC 7616 and its predecessor RFC 2617), for one challenge of a server.
 ///
-/// Nothing here is random and nothing is counted: the caller brings the client's nonce and the count, so that one
-/// offer serves many requests until its nonce goes stale.
+/// The type generates no random values and keeps no counter. The caller supplies the client nonce and the nonce count,
+/// so one challenge serves many requests until its nonce goes stale.
 public struct DigestAuthorization: Sendable, Equatable {
-    /// How strong the answer is and what goes into its key. SHA-512-256, which RFC 7616 leaves optional, is not known.
+    /// The hash algorithm and its key derivation. SHA-512-256, which is optional in RFC 7616, is not supported.
     public enum Algorithm: String, Sendable, CaseIterable {
-        /// MD5, as servers of RFC 2617 know it; weak, and still the most common.
+        /// MD5, the algorithm of RFC 2617. It is weak but still the most common.
         case md5 = "MD5"
         /// `MD5-sess`: the first digest also covers both nonces (RFC 7616, section 3.4.2).
         case md5Session = "MD5-sess"
@@ -22,7 +22,7 @@ public struct DigestAuthorization: Sendable, Equatable {
 
         var isStrong: Bool { self == .sha256 || self == .sha256Session }
 
-        /// Lower-case hexadecimal.
+        /// Returns the digest of a text in lower-case hexadecimal.
         func hash(_ text: String) -> String {
             isStrong
                 ? Self.hex(SHA256.hash(data: Array(text.utf8)))
@@ -35,29 +35,34 @@ public struct DigestAuthorization: Sendable, Equatable {
         }
     }
 
-    /// As the server sent it, which the digests cover.
+    /// The realm as sent by the server. The digests cover it.
     public let realm: String
-    /// The server's, as it was sent.
+    /// The server nonce, as sent.
     public let nonce: String
-    /// To be sent back as it came.
+    /// The opaque value, to be sent back unchanged.
     public let opaque: String?
-    /// That of the offer; without a word of it ``Algorithm/md5`` (RFC 7616, section 3.3).
+    /// The challenge's algorithm; ``Algorithm/md5`` if it has none (RFC 7616, section 3.3).
     public let algorithm: Algorithm
-    /// Whether the answer covers the client's nonce and the count (`qop=auth`); without it the scheme is that of
-    /// RFC 2069.
+    /// Whether the response digest covers the client nonce and the nonce count (`qop=auth`). Otherwise the digest is
+    /// that of RFC 2069.
     public let hasQuality: Bool
-    /// The credential was right, its nonce too old: the request may be made again without asking anyone.
+    /// Whether the credential was valid but its nonce too old. The request can be retried without asking for a
+    /// credential.
     public let isStale: Bool
-    /// Whether the server says that it takes names and passwords as UTF-8.
+    /// Whether the server accepts user names and passwords in UTF-8 (`charset=UTF-8`).
     public let isUTF8: Bool
-    /// Whether the server takes a digest in the place of the user's name.
+    /// Whether the server accepts a digest in place of the user name (`userhash`).
     public let hashesUser: Bool
-    /// A server of RFC 2617 may not know the parameter, and says so by leaving it out.
+    /// Whether the challenge contains `algorithm`. A server of RFC 2617 may not know the parameter; such a server omits
+    /// it.
     private let namesAlgorithm: Bool
 
-    /// - Returns: `nil` where the offer is of another scheme or cannot be answered: no realm or nonce, an unknown
-    ///   algorithm, no `auth` among the qualities of protection (`auth-int` alone), or a session's key without any,
-    ///   for which the server would lack the client's nonce.
+    /// Creates the client side of a challenge.
+    ///
+    /// - Returns: `nil` if the challenge is of another scheme or is unsupported. It is unsupported if it has no realm
+    ///   or nonce, if a control character occurs in its realm, nonce or opaque value, if its algorithm is unknown, if
+    ///   its `qop` lacks `auth` (`auth-int` only), or if it has a session algorithm but no `qop`, because the server
+    ///   would not receive the client nonce.
     public init?(_ offer: AuthenticationOffer) {
         guard offer.scheme == "digest", let realm = offer.parameters["realm"], let nonce = offer.parameters["nonce"],
             ![realm, nonce, offer.parameters["opaque"] ?? ""].contains(where: \.containsControlCharacter)
@@ -83,8 +88,8 @@ public struct DigestAuthorization: Sendable, Equatable {
         namesAlgorithm = name != nil
     }
 
-    /// The strongest of the offers that can be answered (RFC 7616, section 3.7): SHA-256 before MD5, then one with
-    /// `auth` before one without, then the first.
+    /// Returns the strongest supported challenge (RFC 7616, section 3.7): SHA-256 before MD5, then `qop=auth` before
+    /// none, then the first.
     public static func best(of offers: [AuthenticationOffer]) -> DigestAuthorization? {
         var best: DigestAuthorization?
         for offer in offers.compactMap(DigestAuthorization.init) where offer.strength > best?.strength ?? -1 {
@@ -95,19 +100,19 @@ public struct DigestAuthorization: Sendable, Equatable {
 
     private var strength: Int { (algorithm.isStrong ? 2 : 0) + (hasQuality ? 1 : 0) }
 
-    /// The value of an `Authorization` or `Proxy-Authorization` field (RFC 7616, section 3.4).
+    /// Returns the value of an `Authorization` or `Proxy-Authorization` field (RFC 7616, section 3.4).
     ///
-    /// Name and password go into the digest as the UTF-8 they are; bringing them into Normalization Form C, which
-    /// section 3.3 asks for, is left to whoever read them.
+    /// User name and password are hashed as UTF-8 without normalisation. Section 3.3 requires Normalization Form C; the
+    /// code that reads the credential is responsible for it.
     ///
     /// - Parameters:
-    ///   - credential: whose name and password go into it; a token is of no use here.
-    ///   - method: the request's, as it is sent.
-    ///   - target: the request's path and query, as they are sent.
-    ///   - nonceCount: how many requests have been made with this nonce, this one counted: 1 or more.
-    ///   - clientNonce: random text; for an algorithm of a session the same for all requests with this nonce.
-    /// - Returns: `nil` for a user's name with a control character, and for a target or client's nonce that is empty
-    ///   or has one, or a space.
+    ///   - credential: The user name and password. A token cannot be used.
+    ///   - method: The request's method, as sent.
+    ///   - target: The request's path and query, as sent.
+    ///   - nonceCount: The number of requests made with this nonce, including this one; at least 1.
+    ///   - clientNonce: A random text. A session algorithm requires the same one for all requests with this nonce.
+    /// - Returns: `nil` if the user name contains a control character, or if the target or the client nonce is empty or
+    ///   contains a control character or a space.
     public func fieldValue(
         for credential: Credential, method: HTTPRequest.Method, target: String, nonceCount: UInt32, clientNonce: String
     ) -> String? {
@@ -134,7 +139,7 @@ public struct DigestAuthorization: Sendable, Equatable {
 
     private func user(_ name: String) -> String {
         if hashesUser { return "username=\"\(algorithm.hash("\(name):\(realm)"))\"" }
-        // Only a server that speaks of charsets is new enough to know the extended form (RFC 8187).
+        // Only a server that sends `charset` is recent enough to support the extended form (RFC 8187).
         guard isUTF8, !name.utf8.allSatisfy({ $0 < 0x80 }) else { return "username=\(Self.quoted(name))" }
         return "username*=UTF-8''" + PercentEscape.unreserved.escape(name)
     }
@@ -143,7 +148,7 @@ public struct DigestAuthorization: Sendable, Equatable {
         !text.isEmpty && !text.containsControlCharacter && !text.utf8.contains(0x20)
     }
 
-    /// A quoted-string (RFC 9110, section 5.6.4).
+    /// Returns a quoted-string (RFC 9110, section 5.6.4).
     private static func quoted(_ text: String) -> String {
         var bytes: [UInt8] = [UInt8(ascii: "\"")]
         for byte in text.utf8 {

@@ -1,14 +1,15 @@
 import HTTPTypes
 
-/// Status and header fields of an answer.
+/// The status and header fields of a response.
 ///
-/// The fields are kept as the bytes they came in and looked up there: most answers are asked for two or three.
+/// The field lines are stored as received and searched on each lookup, because only two or three fields of most
+/// responses are used.
 public struct ResponseHead: Sendable {
-    /// Three digits (RFC 9110, section 15).
+    /// The three-digit status code (RFC 9110, section 15).
     public let status: Int
-    /// `1.1`, `2`: the protocol's version as the status line says it.
+    /// The protocol version in the status line, such as `1.1` or `2`.
     public let version: String
-    /// Field lines, each ended by LF, in the order of their arrival.
+    /// The field lines, each terminated by LF, in the order of arrival.
     private let lines: [UInt8]
 
     init(status: Int, version: String, lines: [UInt8]) {
@@ -17,7 +18,7 @@ public struct ResponseHead: Sendable {
         self.lines = lines
     }
 
-    /// The first value of a field; its name in any letter case.
+    /// Returns the first value of a field. Its name is case-insensitive.
     public func value(of name: StaticString) -> String? {
         var first: String?
         forEachValue(of: name) { value in
@@ -27,7 +28,7 @@ public struct ResponseHead: Sendable {
         return first
     }
 
-    /// All values of a field, in order; its name in any letter case.
+    /// Returns all values of a field, in order. Its name is case-insensitive.
     func values(of name: StaticString) -> [String] {
         var all: [String] = []
         forEachValue(of: name) { value in
@@ -37,8 +38,8 @@ public struct ResponseHead: Sendable {
         return all
     }
 
-    /// Calls `body` for each line of a field until it returns `false`: with what follows the colon. Every answer is
-    /// asked for a dozen fields that it does not have, which costs no allocation.
+    /// Calls `body` with the text after the colon of each line of a field, until it returns `false`. A lookup of a
+    /// missing field does not allocate; a dozen such lookups are made for each response.
     private func forEachValue(of name: StaticString, _ body: (Slice<UnsafeRawBufferPointer>) -> Bool) {
         lines.withUnsafeBytes { lines in
             name.withUTF8Buffer { name in
@@ -75,12 +76,13 @@ public struct ResponseHead: Sendable {
         return fields
     }
 
-    /// This head without the fields of these names, in lower case.
+    /// Returns this head without the fields of these lower-case names.
     func removing(_ names: Set<String>) -> ResponseHead {
         ResponseHead(status: status, version: version, lines: Self.lines(lines) { !names.contains($0) })
     }
 
-    /// This head with each field that `other` has too replaced by that, but for `kept`, names in lower case.
+    /// Returns this head with its fields replaced by those of `other`, except the fields named in `kept`. Names are in
+    /// lower case.
     func updated(by other: ResponseHead, except kept: Set<String>) -> ResponseHead {
         var replaced: Set<String> = []
         let new = Self.lines(other.lines) { name in
@@ -92,10 +94,10 @@ public struct ResponseHead: Sendable {
             status: status, version: version, lines: Self.lines(lines) { !replaced.contains($0) } + new)
     }
 
-    /// Bytes that it takes.
+    /// The size of the field lines, in bytes.
     var size: Int { lines.count }
 
-    /// The lines whose name, in lower case, is wanted; those without a name never are.
+    /// Returns the lines whose lower-case field name satisfies the predicate. Lines without a name are dropped.
     private static func lines(_ lines: [UInt8], where isWanted: (String) -> Bool) -> [UInt8] {
         var chosen: [UInt8] = []
         for line in lines.split(separator: UInt8(ascii: "\n")) {
@@ -111,7 +113,8 @@ public struct ResponseHead: Sendable {
         return line[..<colon].map(folded)
     }
 
-    /// In lower case, and only if a letter: with that bit set, a carriage return would be a hyphen.
+    /// Returns a letter in lower case and other bytes unchanged. Setting bit 5 of every byte would turn a carriage
+    /// return into a hyphen.
     private static func folded(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
 
     private static func text<Bytes: BidirectionalCollection<UInt8>>(_ line: Bytes) -> String
@@ -120,16 +123,16 @@ public struct ResponseHead: Sendable {
         while let first = bytes.first, first == 0x20 || first == 0x09 { bytes.removeFirst() }
         while let last = bytes.last, last == 0x20 || last == 0x09 || last == 0x0D { bytes.removeLast() }
         if let text = String(validating: bytes, as: UTF8.self) { return text }
-        // What fields were once in (RFC 9110, section 5.5).
+        // ISO-8859-1, the former encoding of field values (RFC 9110, section 5.5).
         return String(String.UnicodeScalarView(bytes.lazy.map { Unicode.Scalar($0) }))
     }
 
-    /// RFC 9110, section 8.6; `nil` where absent or not a number.
+    /// The `Content-Length` (RFC 9110, section 8.6); `nil` if it is missing or not a number.
     public var contentLength: Int64? {
         value(of: "content-length").flatMap { Int64(digits: $0) }
     }
 
-    /// A coding other than `identity` (RFC 9110, section 8.4).
+    /// The content coding; `nil` for none or `identity` (RFC 9110, section 8.4).
     public var contentCoding: String? {
         guard let coding = value(of: "content-encoding")?.lowercased(), !coding.isEmpty, coding != "identity" else {
             return nil
@@ -137,7 +140,7 @@ public struct ResponseHead: Sendable {
         return coding
     }
 
-    /// The `charset` that the body's type names, in lower case (RFC 9110, section 8.3.2).
+    /// The `charset` parameter of the body's media type, in lower case (RFC 9110, section 8.3.2).
     public var charset: String? {
         for parameter in value(of: "content-type")?.split(separator: ";").dropFirst() ?? [] {
             let words = parameter.split(separator: "=", maxSplits: 1)
@@ -148,22 +151,23 @@ public struct ResponseHead: Sendable {
         return nil
     }
 
-    /// What identifies this version of the resource.
+    /// The validator of this version of the resource.
     public var validator: ResourceValidator {
         ResourceValidator(
             entityTag: value(of: "etag"), lastModified: value(of: "last-modified"), date: value(of: "date"))
     }
 
-    /// Seconds since 1970 (RFC 9110, section 8.8.2).
+    /// The `Last-Modified` date in seconds since 1970 (RFC 9110, section 8.8.2).
     public var lastModified: Int64? { value(of: "last-modified").flatMap(HTTPDate.parse) }
 
-    /// Seconds to wait, from `Retry-After` as a number or a date; garbage is none (RFC 9110, section 10.2.3).
+    /// Returns the seconds to wait, from `Retry-After` as a number or a date; `nil` if it is missing or invalid (RFC
+    /// 9110, section 10.2.3).
     ///
-    /// - Parameter now: seconds since 1970.
+    /// - Parameter now: The current time in seconds since 1970.
     public func retryAfter(now: Int64) -> Int64? {
         guard let text = value(of: "retry-after") else { return nil }
         if !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
-            // More than can be counted is a long time all the same.
+            // A number that may overflow is replaced by the maximum.
             return text.utf8.count <= 18 ? Int64(text) : .max
         }
         guard let date = HTTPDate.parse(text) else { return nil }
@@ -171,11 +175,11 @@ public struct ResponseHead: Sendable {
     }
 }
 
-/// Collects header lines until the head of the final answer is whole.
+/// A parser that collects header lines until the head of the final response is complete.
 struct ResponseHeadParser {
-    /// Bytes of one head, all lines together.
+    /// The maximum size of a head, in bytes of all lines.
     static let maximumLength = 256 * 1024
-    /// Informational heads and heads of proxies before the final one.
+    /// The maximum number of heads, including informational heads and heads of proxies.
     static let maximumHeads = 32
 
     private var status = 0
@@ -189,7 +193,9 @@ struct ResponseHeadParser {
         case tooLong
     }
 
-    /// - Parameter line: as libcurl hands it over, with its line end.
+    /// Adds a header line.
+    ///
+    /// - Parameter line: The line from libcurl, with its line ending.
     mutating func add(_ line: UnsafeRawBufferPointer) -> Progress {
         let isEmpty = line.allSatisfy { $0 == 0x0D || $0 == 0x0A }
         if isEmpty {

@@ -4,128 +4,128 @@ import Curl
 import Glibc
 #endif
 
-/// Why a transfer did not succeed.
+/// The error of a failed transfer.
 public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// A bounded set of words, fit for metrics and for switching on.
+    /// An error code from a bounded set, suitable for metrics and for `switch` statements.
     public struct Code: RawRepresentable, Hashable, Sendable {
         public let rawValue: String
 
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// By the caller, or since the session was invalidated.
+        /// The caller cancelled the transfer, or the session was invalidated.
         public static let cancelled = Code(rawValue: "cancelled")
-        /// What was asked for cannot be asked for: a URL, a field or a parameter is no such thing.
+        /// The request is invalid, for example its URL, a field or a parameter.
         public static let invalidRequest = Code(rawValue: "invalid")
-        /// The name does not exist.
+        /// The host name does not exist.
         public static let unknownHost = Code(rawValue: "dns")
-        /// No resolver answers: nothing is known of the name.
+        /// No resolver responded, so the existence of the host name is unknown.
         public static let resolverUnavailable = Code(rawValue: "resolver-unavailable")
-        /// This machine has no way to the address.
+        /// This machine has no route to the address.
         public static let unreachable = Code(rawValue: "unreachable")
-        /// No connection, or one that broke before an answer.
+        /// A connection could not be established, or it broke before a response.
         public static let cannotConnect = Code(rawValue: "connect")
-        /// TLS failed, most often for the server's certificate.
+        /// TLS failed, most often because of the server's certificate.
         public static let tls = Code(rawValue: "tls")
-        /// No connection within ``SessionConfiguration/connectTimeout``.
+        /// No connection was established within ``SessionConfiguration/connectTimeout``.
         public static let timedOut = Code(rawValue: "timeout")
-        /// No byte for the stall timeout.
+        /// No byte was transferred for the stall time-out.
         public static let stalled = Code(rawValue: "stalled")
-        /// The body ended before its end.
+        /// The body ended prematurely.
         public static let truncated = Code(rawValue: "truncated")
-        /// Nothing that is stored will do, and the request forbids asking the server.
+        /// No stored response is usable, and the request forbids contacting the server.
         public static let notCached = Code(rawValue: "not-cached")
-        /// More than ``SessionConfiguration/maximumRedirects``.
+        /// The number of redirects exceeded ``SessionConfiguration/maximumRedirects``.
         public static let tooManyRedirects = Code(rawValue: "too-many-redirects")
-        /// A scheme that the engine does not speak, or a redirect from https to http that was not allowed.
+        /// The scheme is not supported, or a redirect from https to http was not allowed.
         public static let protocolNotAllowed = Code(rawValue: "protocol-not-allowed")
-        /// Every address of the server lies in a network of ``SessionConfiguration/deniedNetworks``.
+        /// Every address of the server is in a network of ``SessionConfiguration/deniedNetworks``.
         public static let addressNotAllowed = Code(rawValue: "address-not-allowed")
-        /// The whole file came, and is not the one whose digest was given.
+        /// The complete file was received, but its digest differs from the expected one.
         public static let checksumMismatch = Code(rawValue: "checksum-mismatch")
-        /// What the server has now is not what the part file was begun from.
+        /// The server's version of the resource differs from the one that the part file was started from.
         public static let remoteChanged = Code(rawValue: "remote-changed")
-        /// The answer's status is not a success; see ``TransferError/httpStatus``.
+        /// The response's status is not a success; see ``TransferError/httpStatus``.
         public static let httpStatus = Code(rawValue: "http")
-        /// A file server has no such file.
+        /// The file does not exist on the file server.
         public static let notFound = Code(rawValue: "not-found")
-        /// A file server does not know who wants to enter, or not by this password or key.
+        /// The file server refused the user, password or key.
         public static let loginRefused = Code(rawValue: "login-refused")
-        /// An SSH server is not proved to be the one that is meant: a case of ``tls``, and the same word.
+        /// The identity of an SSH server could not be verified. The code is the same as ``tls``.
         public static let hostKey = tls
-        /// A file server has no room, or not for this user.
+        /// The file server has no space left, or the user's quota is exhausted.
         public static let remoteFull = Code(rawValue: "quota")
-        /// The destination's name is taken, and what has it is not to be replaced, by ``FileDestination/Conflict/fail``
-        /// or for want of ``DownloadDestination/Options/removePreviousFile``. Also where a file server keeps a file that
-        /// an upload was to replace.
+        /// The destination's name is taken and the existing file must not be replaced, because of
+        /// ``FileDestination/Conflict/fail`` or because ``DownloadDestination/Options/removePreviousFile`` is not set.
+        /// The code is also used if a file server does not let an upload replace an existing file.
         public static let nameConflict = Code(rawValue: "name-conflict")
-        /// The directory that a file was to go to is not there, and was not to be made.
+        /// The destination directory does not exist, and the options do not allow its creation.
         public static let directoryMissing = Code(rawValue: "directory-missing")
-        /// A closure that was to say where the file goes threw; see ``TransferError/underlying``.
+        /// A closure that determines the destination threw an error; see ``TransferError/underlying``.
         public static let destinationRefused = Code(rawValue: "destination-refused")
-        /// A path leads outside of its directory or through a link.
+        /// A path leads outside its directory or through a symbolic link.
         public static let pathNotAllowed = Code(rawValue: "path-not-allowed")
-        /// No room on the file system, or none in the user's quota.
+        /// The file system is full, or the user's quota is exhausted.
         public static let diskFull = Code(rawValue: "disk-full")
-        /// The ``StorageAllowance`` of a download's ``DownloadTarget/share`` has not so many bytes left.
+        /// The ``StorageAllowance`` of the download's ``DownloadTarget/share`` has too few bytes left.
         public static let allowanceUsedUp = Code(rawValue: "allowance")
-        /// The system does not let this process do that, or a file server does not let this user.
+        /// The system denied the process permission, or a file server denied it to the user.
         public static let permissionDenied = Code(rawValue: "permission-denied")
-        /// Another call of the system failed; see ``TransferError/systemError``.
+        /// Another system call failed; see ``TransferError/systemError``.
         public static let io = Code(rawValue: "io")
-        /// The file system that a download's directory is on was taken off its place: a case of ``io`` with a word of its
-        /// own; ``TransferError/underlying`` is a ``DetachedVolume``. What came is kept there.
+        /// The file system of a download's directory was unmounted. This is a case of ``io`` with a code of its own;
+        /// ``TransferError/underlying`` is a ``DetachedVolume``. The received bytes remain on that file system.
         public static let volumeDetached = Code(rawValue: "volume-detached")
-        /// Another process is at work on the download's part file.
+        /// Another process is using the download's part file.
         public static let partInUse = Code(rawValue: "part-in-use")
-        /// The file to upload is not the one it was, or is gone.
+        /// The file to upload has changed or been removed.
         public static let sourceChanged = Code(rawValue: "source-changed")
-        /// The open file that was passed for an upload was closed before it was sent.
+        /// The open file passed for an upload was closed before it was sent.
         package static let sourceLost = Code(rawValue: "source-lost")
-        /// More bytes than the request, the session or the file system allows.
+        /// The size exceeds the limit of the request, the session or the file system.
         public static let tooLarge = Code(rawValue: "too-large")
-        /// The answer's type is none that was asked for.
+        /// The response's media type is not among the requested ones.
         public static let unacceptableContentType = Code(rawValue: "unacceptable-content-type")
-        /// What makes the request's body did not make it.
+        /// The source of the request's body failed.
         public static let bodyStreamFailed = Code(rawValue: "body-stream")
-        /// The body cannot be made into what was wanted; see ``TransferError/underlying``.
+        /// The body cannot be decoded into the requested type; see ``TransferError/underlying``.
         public static let serializationFailed = Code(rawValue: "serialization")
-        /// A validator of the caller's; see ``TransferError/underlying``.
+        /// A validator of the caller rejected the response; see ``TransferError/underlying``.
         public static let validationFailed = Code(rawValue: "validation")
-        /// There is no token to be had; see ``TransferError/underlying``.
+        /// No token could be obtained; see ``TransferError/underlying``.
         public static let authenticationFailed = Code(rawValue: "authentication")
-        /// The session no longer takes tasks.
+        /// The session was invalidated and accepts no tasks.
         public static let invalidated = Code(rawValue: "invalidated")
-        /// What should not be: a defect of the engine, or a system without threads or descriptors to give.
+        /// An internal error: a defect of the engine, or a system without free threads or file descriptors.
         public static let `internal` = Code(rawValue: "internal")
 
-        /// The connection went away, and not by our doing.
+        /// Whether the connection was lost for a reason outside the engine.
         var isBrokenConnection: Bool { self == .truncated || self == .cannotConnect || self == .stalled }
     }
 
-    /// What kind of failure it is.
+    /// The kind of failure.
     public var code: Code
-    /// One line for a person, without secrets.
+    /// A one-line message for people, without secrets.
     public var message: String
-    /// The answer's status, where there was an answer that failed for it.
+    /// The response's status, if the response failed because of it.
     public var httpStatus: Int?
-    /// Seconds that the server asked to be left alone (RFC 9110, section 10.2.3).
+    /// The back-off requested by the server, in seconds (RFC 9110, section 10.2.3).
     public var retryAfter: Int64?
-    /// Where a call of the system failed: its `errno`.
+    /// The `errno` of a failed system call.
     public var systemError: Int32?
-    /// The server that was asked when it failed: scheme, name and port, as in `https://example.org:443`. After a redirect,
-    /// and with mirrors, that is another one than the request's own.
+    /// The server that was contacted at the failure, as scheme, name and port, such as `https://example.org:443`. After
+    /// a redirect or with mirrors, it may differ from the request's own server.
     public internal(set) var origin: String?
-    /// Of a download: what another attempt can go on with.
+    /// The state from which another attempt can resume a download.
     public var resumeData: ResumeData? {
         get { rest?.value }
         set { rest = newValue.map { CopyOnWrite($0) } }
     }
-    /// Aside: there is room for several errors in each transfer, and few of them come.
+    /// The resume data, stored on the heap. Each transfer has storage for several errors, but few errors occur.
     private var rest: CopyOnWrite<ResumeData>?
-    /// What lies behind it, where that is not the engine's own.
+    /// The original error, if the failure originates outside the engine.
     public var underlying: (any Error)?
 
-    /// For adapters, validators and sources of bodies, which fail a request with errors of their own.
+    /// Creates an error, for adapters, validators and body sources that fail a request.
     public init(
         _ code: Code, _ message: String, httpStatus: Int? = nil, retryAfter: Int64? = nil, systemError: Int32? = nil,
         underlying: (any Error)? = nil
@@ -138,7 +138,7 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
         self.underlying = underlying
     }
 
-    /// The error as one of `origin`'s, where it is not known to be another's.
+    /// Returns the error with `origin` as its server, unless it already has one.
     func named(by origin: String?) -> TransferError {
         guard self.origin == nil, code != .cancelled, let origin else { return self }
         var error = self
@@ -146,13 +146,13 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
         return error
     }
 
-    /// The error as one of the server of `url`, where it is not known to be another's.
+    /// Returns the error with the server of `url` as its origin, unless it already has one.
     func named(byServerOf url: @autoclosure () -> String) -> TransferError {
         guard origin == nil, code != .cancelled else { return self }
         return named(by: (try? CurlURL(url()))?.origin)
     }
 
-    /// Errors are equal whatever lies behind them, and whoever's they are.
+    /// Compares all properties except ``underlying`` and ``origin``.
     public static func == (left: TransferError, right: TransferError) -> Bool {
         left.code == right.code && left.message == right.message && left.httpStatus == right.httpStatus
             && left.retryAfter == right.retryAfter && left.systemError == right.systemError
@@ -161,9 +161,9 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
 
     public var description: String { message }
 
-    /// A failed call on a file.
+    /// Returns the error of a failed file operation.
     ///
-    /// - Parameter doing: what was tried, as in `write the part file`.
+    /// - Parameter doing: The operation, such as `write the part file`.
     static func file(_ error: Int32, doing: String) -> TransferError {
         let code: Code =
             switch error {
@@ -177,7 +177,7 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
         return TransferError(code, "cannot \(doing): \(String(cString: strerror(error)))", systemError: error)
     }
 
-    /// A path no longer leads to the file system that a download's bytes are on.
+    /// Returns the error for a path that no longer leads to the file system with a download's bytes.
     public static func detached(_ volume: DetachedVolume) -> TransferError {
         TransferError(
             .volumeDetached,
@@ -185,15 +185,15 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
             underlying: volume)
     }
 
-    /// A failed exchange.
+    /// Returns the error of a failed exchange.
     ///
-    /// - Parameter bodyBegun: whether bytes of the body had come: a broken connection then is a cut one.
+    /// - Parameter bodyBegun: Whether bytes of the body were received. If so, a broken connection is a truncated body.
     static func exchange(_ error: CurlError, bodyBegun: Bool, host: String) -> TransferError {
-        // The numbers are those of libcurl's public interface (libcurl-errors).
+        // The numbers are the error codes of libcurl's public interface (libcurl-errors).
         switch error.code {
         case _ where error.isFlood:
             TransferError(bodyBegun ? .truncated : .cannotConnect, "\(host): \(error.message)")
-        // A scheme that libcurl lacks never gets here; what does is an answer in no known version of HTTP.
+        // Unsupported schemes are rejected earlier. The cause here is a response in an unknown HTTP version.
         case 1, 8: TransferError(.truncated, "what \(host) sent is no HTTP answer: \(error.message)")
         case 3: TransferError(.invalidRequest, "libcurl cannot read the URL")
         case 5: TransferError(.unknownHost, "the proxy's name does not resolve")
@@ -207,7 +207,7 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
             bodyBegun
                 ? TransferError(.truncated, "the connection to \(host) broke: \(error.message)")
                 : TransferError(.cannotConnect, "the connection to \(host) broke before an answer: \(error.message)")
-        // What else it has no memory for is a header line past its limit.
+        // CURLE_OUT_OF_MEMORY also reports a header line beyond libcurl's limit.
         case 27: TransferError(.tooLarge, "a header line of \(host) is too long")
         default: TransferError(bodyBegun ? .truncated : .cannotConnect, "\(host): \(error.message)")
         }

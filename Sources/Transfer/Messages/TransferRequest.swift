@@ -1,58 +1,58 @@
 import Curl
 import HTTPTypes
 
-/// What to ask a server for.
+/// A request for a transfer.
 ///
-/// The URL is text and is judged when the request starts: a wrong one arrives through the request's handlers, as
-/// every other failure does.
+/// The URL is text and is validated when the request starts. An invalid URL is reported through the request's handlers,
+/// like every other failure.
 ///
-/// `ftp`, `ftps` and `sftp` work with one file, whose URL does not end in a slash. What a download has of it goes on
-/// where the server's size and time are what they were, and is fetched anew otherwise. An upload goes beside the file,
-/// as `.NAME.dld-….tmp`, and gets its name when it is whole. Where the server does not rename onto a file that exists,
-/// as SFTP's of libssh2 1.10, that file is removed first, so that for a moment there is none; where it does not rename
-/// at all, the upload goes straight to the name, and who looks there meanwhile sees a part of it. An upload that broke
-/// begins anew. Methods, header fields, redirects and validation are HTTP's alone.
+/// `ftp`, `ftps` and `sftp` transfer a single file, whose URL does not end in a slash. A download resumes if the
+/// server's size and time of the file are unchanged; otherwise it starts again. An upload is written to
+/// `.NAME.dld-….tmp` beside the file and renamed when it is complete. Some servers do not rename onto an existing file,
+/// such as SFTP with libssh2 1.10. There, the existing file is removed first, so for a moment there is none. If the
+/// server cannot rename at all, the upload is written directly to the final name, where a partial file is visible
+/// meanwhile. An interrupted upload starts again. Methods, header fields, redirects and validation apply to HTTP only.
 public struct TransferRequest: Sendable {
-    /// Absolute; may hold secrets, which no message and no description of the engine's shows.
+    /// The absolute URL. It may contain secrets, which the engine's messages and descriptions omit.
     public var url: String {
         get { fields.value.url }
         _modify { yield &fields.value.url }
     }
-    /// `GET` where nothing else is said.
+    /// The request method; `GET` by default.
     public var method: HTTPRequest.Method {
         get { fields.value.method }
         _modify { yield &fields.value.method }
     }
-    /// Fields to send besides those that the engine sets itself (`Range`, `If-Range`, `Accept-Encoding`, framing).
+    /// The fields to send in addition to those that the engine sets (`Range`, `If-Range`, `Accept-Encoding`, framing).
     public var headerFields: HTTPFields {
         get { fields.value.headerFields }
         _modify { yield &fields.value.headerFields }
     }
-    /// Sent to this URL's origin alone, without being asked for: a name and password by the Basic scheme (RFC 7617), a
-    /// token as bearer. A server that wants Digest is answered with it when it asks. To a file server it is the login, in
-    /// the place of the URL's own.
+    /// The credential, sent only to this URL's origin and without a challenge: a user name and password by the Basic
+    /// scheme (RFC 7617), a token as a bearer token. The engine responds to a Digest challenge if the server sends one.
+    /// For a file server it is the login and overrides the URL's own.
     public var credential: Credential? {
         get { fields.value.credential }
         _modify { yield &fields.value.credential }
     }
-    /// Who this client is, to this URL's origin alone; absent: the session's for the host.
+    /// The client identity for this URL's origin only; `nil` for the session's identity for the host.
     public var identity: ClientIdentity? {
         get { fields.value.identity }
         _modify { yield &fields.value.identity }
     }
-    /// `http://`, `https://`, `socks5://` or `socks5h://`; absent: the session's. A name and password that a SOCKS
-    /// proxy wants, or an HTTP proxy for a tunnel (to `https` and file servers, and for streams), stand in the URL:
-    /// challenges come through for plain `http` alone.
+    /// The proxy URL (`http://`, `https://`, `socks5://` or `socks5h://`); `nil` for the session's proxy. The URL
+    /// contains the user name and password for a SOCKS proxy, or for an HTTP proxy's tunnel (to `https` and file
+    /// servers, and for streams). Proxy challenges are delivered for plain `http` only.
     public var proxy: String? {
         get { fields.value.proxy }
         _modify { yield &fields.value.proxy }
     }
-    /// Certificates to trust in place of the session's, PEM text.
+    /// The trusted certificates in place of the session's, as PEM text.
     public var caCertificates: String? {
         get { fields.value.caCertificates }
         _modify { yield &fields.value.caCertificates }
     }
-    /// Bytes; a body that is or grows larger fails with ``TransferError/Code/tooLarge``.
+    /// The maximum body size in bytes. A larger body fails with ``TransferError/Code/tooLarge``.
     public var maximumBodySize: Int64? {
         get { fields.value.maximumBodySize }
         _modify { yield &fields.value.maximumBodySize }
@@ -62,115 +62,117 @@ public struct TransferRequest: Sendable {
         get { fields.value.allowsDowngrade }
         _modify { yield &fields.value.allowsDowngrade }
     }
-    /// Which redirects are followed.
+    /// The policy for following redirects.
     public var redirects: RedirectPolicy {
         get { fields.value.redirects }
         _modify { yield &fields.value.redirects }
     }
-    /// Whether a redirect that asks for the very request again is refused where it leads to another origin, with
-    /// ``TransferError/Code/protocolNotAllowed``: so that a body stays with the server that it was meant for. The way up from
-    /// http to https on one host stays open. A redirect after which there is no body is followed as ever.
+    /// Whether to refuse a redirect that repeats the request with its body at another origin. The request then fails
+    /// with ``TransferError/Code/protocolNotAllowed``, so that the body is sent only to the intended server. An upgrade
+    /// from http to https on the same host is allowed. A redirect after which no body is sent is followed as usual.
     public var keepsBodyWithinOrigin: Bool {
         get { fields.value.keepsBodyWithinOrigin }
         _modify { yield &fields.value.keepsBodyWithinOrigin }
     }
-    /// Connections that a download may use at once. Others than the first are used where the answer has a length and a
-    /// strong validator (RFC 9110, section 8.8.1), over HTTP/1.1, and within the session's
+    /// The number of connections that a download may use at once. Additional connections require a response with a
+    /// length and a strong validator (RFC 9110, section 8.8.1) over HTTP/1.1. They are limited by the session's
     /// ``SessionConfiguration/maximumConnectionsPerHost``.
     public var segments: Segments {
         get { fields.value.segments }
         _modify { yield &fields.value.segments }
     }
-    /// Other URLs of a download's very file, the best one first, by http or https. They bring bytes beside the request's
-    /// own URL where a digest of the whole is known (``FileDestination/digest``, ``FileDestination/pieces``, or stated by
-    /// the server), since nothing else tells whether those fit together; otherwise one takes over where the file cannot
-    /// be had from the others. Credentials, identities and secret fields stay with the request's own origin.
+    /// Alternative URLs of the same file for a download, by http or https, the best one first. They supply bytes in
+    /// parallel with the request's own URL if a digest of the whole file is known (``FileDestination/digest``,
+    /// ``FileDestination/pieces``, or sent by the server), because only a digest shows that the bytes fit together.
+    /// Otherwise a mirror takes over when the other sources cannot supply the file. Credentials, identities and secret
+    /// fields are sent only to the request's own origin.
     public var mirrors: [String] {
         get { fields.value.mirrors }
         _modify { yield &fields.value.mirrors }
     }
-    /// Where one fails again, what it brought makes way for a mirror that has the whole, however much that is.
+    /// Whether a source that fails again is replaced by a mirror with the whole file, however many bytes the source has
+    /// supplied.
     package var leavesFailingSource: Bool {
         get { fields.value.leavesFailingSource }
         _modify { yield &fields.value.leavesFailingSource }
     }
-    /// The disk failed last time: that a file can be made there is seen before anyone is asked.
+    /// Whether to check that a file can be created before any request is sent. It is set after the disk failed.
     package var provesPlace: Bool {
         get { fields.value.provesPlace }
         _modify { yield &fields.value.provesPlace }
     }
-    /// Names what an upload has brought to a file server while it is not whole, letters, digits and `-`, at most 64 of
-    /// them; absent: by chance. A later request of the same name replaces what an earlier one left, where nothing else
-    /// could remove it: the same name is for one upload, tried one request after the other.
+    /// The name of an upload's temporary file on a file server: letters, digits and `-`, at most 64 characters; `nil`
+    /// for a random name. A later request of the same name replaces an earlier request's remainder, which nothing else
+    /// could remove. Use a name for one upload only, and send its requests one after the other.
     public var uploadName: String? {
         get { fields.value.uploadName }
         _modify { yield &fields.value.uploadName }
     }
-    /// Of an upload: what counts is the status of its answer. Of the body that follows no more is read than its connection
-    /// needs to serve again, and neither its length nor its end matters.
+    /// Whether only the status of an upload's response matters. No more of the response body is read than is needed to
+    /// reuse the connection, and neither its length nor its end is checked.
     public var ignoresAnswerBody: Bool {
         get { fields.value.ignoresAnswerBody }
         _modify { yield &fields.value.ignoresAnswerBody }
     }
-    /// Bytes a second, in each direction, within what the session allows.
+    /// The rate limit in bytes per second for each direction, within the session's limit.
     public var maximumRate: Int64? {
         get { fields.value.maximumRate }
         _modify { yield &fields.value.maximumRate }
     }
-    /// Whether a stored answer will do; absent: the session's. For data tasks alone: downloads and streams always ask
+    /// The cache policy; `nil` for the session's. It applies to data tasks only. Downloads and streams always contact
     /// the server.
     public var cachePolicy: RequestCachePolicy? {
         get { fields.value.cachePolicy }
         _modify { yield &fields.value.cachePolicy }
     }
-    /// Absent: the session's.
+    /// The HTTP version; `nil` for the session's.
     public var httpVersion: HTTPVersion? {
         get { fields.value.httpVersion }
         _modify { yield &fields.value.httpVersion }
     }
-    /// In place of the session's ``SessionConfiguration/cookieStorage``, over all redirects: each server is sent what is for
-    /// it, and may set more.
+    /// The cookie storage in place of the session's ``SessionConfiguration/cookieStorage``. It applies across
+    /// redirects: each server receives its own cookies and may set more.
     public var cookies: CookieStorage? {
         get { fields.value.cookies }
         _modify { yield &fields.value.cookies }
     }
-    /// Of `ftp://`: whether it is to become TLS.
+    /// The transport security of an `ftp://` URL: whether the connection is upgraded to TLS.
     public var transportSecurity: TransportSecurity {
         get { fields.value.transportSecurity }
         _modify { yield &fields.value.transportSecurity }
     }
-    /// Of `sftp://`; absent: the session's.
+    /// The host key policy of an `sftp://` URL; `nil` for the session's.
     public var hostKeys: HostKeyPolicy? {
         get { fields.value.hostKeys }
         _modify { yield &fields.value.hostKeys }
     }
 
-    /// Who is behind the request, such as a user's number: names that nobody answers for hold up those of the same party,
-    /// and leave room for those of others. Absent: the party of all that name none.
+    /// The party on whose behalf the request is made, such as a user's number. Host names that do not resolve delay
+    /// only requests of the same party. `nil` is the common party of all requests without one.
     public var party: String? {
         get { fields.value.party }
         _modify { yield &fields.value.party }
     }
 
-    /// Whether it goes to a mirror in place of the task's own URL.
+    /// Whether the request is sent to a mirror instead of the task's own URL.
     var isToMirror: Bool {
         get { fields.value.isToMirror }
         _modify { yield &fields.value.isToMirror }
     }
 
-    /// A redirect led it elsewhere: the session's fields that may be secret stay behind too.
+    /// Whether a redirect led to another origin. The session's fields that may be secret are then omitted as well.
     var hasLeftOrigin: Bool {
         get { fields.value.hasLeftOrigin }
         _modify { yield &fields.value.hasLeftOrigin }
     }
 
-    /// Which of an ``AuthenticationRefresher``'s tokens it carries.
+    /// The generation of each ``AuthenticationRefresher``'s token in the request.
     var tokenGenerations: [ObjectIdentifier: Int] {
         get { fields.value.tokenGenerations }
         _modify { yield &fields.value.tokenGenerations }
     }
 
-    /// A request under way is held in a dozen places: they share its fields.
+    /// The fields, shared by all copies: a running request is stored in a dozen places.
     private var fields: CopyOnWrite<Fields>
 
     private struct Fields: Sendable {
@@ -203,7 +205,7 @@ public struct TransferRequest: Sendable {
         var tokenGenerations: [ObjectIdentifier: Int] = [:]
     }
 
-    /// What is not named here is set afterwards.
+    /// Creates a request. The other properties have default values and can be set afterwards.
     public init(
         url: String, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:], credential: Credential? = nil
     ) {
@@ -212,8 +214,8 @@ public struct TransferRequest: Sendable {
 }
 
 extension TransferRequest {
-    /// The same question to another URL: what proves who asks, and fields that may be secret, go along within one origin
-    /// alone.
+    /// Returns the request for another URL. Credentials, identities and fields that may be secret are kept only within
+    /// the same origin.
     public func redirected(to url: String) -> TransferRequest {
         var request = self
         request.url = url
@@ -232,13 +234,13 @@ extension TransferRequest: CustomStringConvertible {
     public var description: String { "\(method.rawValue) \(URLRedaction.redact(url))" }
 }
 
-/// Which redirects the engine follows (RFC 9110, section 15.4).
+/// The policy for following redirects (RFC 9110, section 15.4).
 public enum RedirectPolicy: String, Sendable, Equatable, Codable {
-    /// All, up to ``SessionConfiguration/maximumRedirects``.
+    /// All redirects are followed, up to ``SessionConfiguration/maximumRedirects``.
     case follow
-    /// Those that ask for the very request again; another one is the answer.
+    /// Only redirects that keep the method are followed. Another redirect is the final response.
     case followUnchanged
-    /// None: the redirecting answer is the final one.
+    /// No redirect is followed: the redirect is the final response.
     case stop
 
     func follows(_ status: Int, method: HTTPRequest.Method) -> Bool {
@@ -250,15 +252,15 @@ public enum RedirectPolicy: String, Sendable, Equatable, Codable {
     }
 }
 
-/// Which versions of HTTP a server is spoken to in.
+/// The HTTP versions that the client may use with a server.
 public enum HTTPVersion: String, Sendable, Equatable, CaseIterable, Codable {
-    /// HTTP/1.1 alone.
+    /// HTTP/1.1 only.
     case http1
-    /// HTTP/2 where the server agrees to it within TLS (ALPN), otherwise HTTP/1.1.
+    /// HTTP/2 if the server negotiates it in TLS (ALPN), otherwise HTTP/1.1.
     case http2
-    /// HTTP/2 without TLS and without asking (RFC 9113, section 3.3).
+    /// HTTP/2 without TLS and without negotiation (RFC 9113, section 3.3).
     case http2PriorKnowledge
-    /// HTTP/3 where libcurl has it and the server answers, otherwise HTTP/2 or HTTP/1.1.
+    /// HTTP/3 if libcurl supports it and the server responds, otherwise HTTP/2 or HTTP/1.1.
     case http3
 
     var curlNumber: Int {

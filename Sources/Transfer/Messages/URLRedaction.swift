@@ -1,8 +1,8 @@
-/// Takes out of a URL what only its owner should see.
+/// Redaction of secrets in URLs.
 enum URLRedaction {
-    /// - Returns: the URL without user, password and fragment, and with the values of its query hidden.
+    /// Returns the URL without user, password and fragment, and with the values of its query hidden.
     static func redact(_ url: String, hidesQuery: Bool = true) -> String {
-        // By bytes: a mark that combines with an @ or a slash makes one `Character` of both.
+        // The search uses bytes, because a combining mark after `@` or `/` forms a single `Character` with it.
         var text = Array(url.utf8)[...]
         if let fragment = text.firstIndex(of: UInt8(ascii: "#")) { text = text[..<fragment] }
         let start = authority(of: text)
@@ -21,8 +21,8 @@ enum URLRedaction {
 
     private static let slash = UInt8(ascii: "/")
 
-    /// Where user and host begin: libcurl takes one, two or three slashes after the scheme, and a proxy without any. Where
-    /// there is no scheme, what stands there may be a secret.
+    /// Returns the index at which user and host begin. libcurl accepts one, two or three slashes after the scheme, and
+    /// none in a proxy URL. Without a scheme, the leading text may be a secret.
     private static func authority(of text: ArraySlice<UInt8>) -> Int {
         let name = text.prefix { !":/?@".utf8.contains($0) }
         let hasScheme = text[name.endIndex...].starts(with: ":/".utf8)
