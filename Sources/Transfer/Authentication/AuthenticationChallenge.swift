@@ -64,7 +64,7 @@ public enum ChallengeDisposition: Sendable, Equatable {
     case performDefaultHandling
     /// The request ends as cancelled.
     case cancelAuthenticationChallenge
-    /// No credential is sent: the response with the challenge becomes the final response. For a server trust challenge,
-    /// the server is refused.
+    /// The request is sent without a credential, so the response with the challenge becomes the final response. For a
+    /// server trust challenge, the server is refused.
     case rejectProtectionSpace
 }

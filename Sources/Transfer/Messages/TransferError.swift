@@ -18,7 +18,7 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
         public static let invalidRequest = Code(rawValue: "invalid")
         /// The host name does not exist.
         public static let unknownHost = Code(rawValue: "dns")
-        /// No resolver responded, so the existence of the host name is unknown.
+        /// All resolvers failed to respond, so the existence of the host name is unknown.
         public static let resolverUnavailable = Code(rawValue: "resolver-unavailable")
         /// This machine has no route to the address.
         public static let unreachable = Code(rawValue: "unreachable")
@@ -26,13 +26,13 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
         public static let cannotConnect = Code(rawValue: "connect")
         /// TLS failed, most often because of the server's certificate.
         public static let tls = Code(rawValue: "tls")
-        /// No connection was established within ``SessionConfiguration/connectTimeout``.
+        /// The connection was not established within ``SessionConfiguration/connectTimeout``.
         public static let timedOut = Code(rawValue: "timeout")
-        /// No byte was transferred for the stall time-out.
+        /// The transfer made no progress for the stall time-out.
         public static let stalled = Code(rawValue: "stalled")
         /// The body ended prematurely.
         public static let truncated = Code(rawValue: "truncated")
-        /// No stored response is usable, and the request forbids contacting the server.
+        /// The cache has no usable response, and the request forbids contacting the server.
         public static let notCached = Code(rawValue: "not-cached")
         /// The number of redirects exceeded ``SessionConfiguration/maximumRedirects``.
         public static let tooManyRedirects = Code(rawValue: "too-many-redirects")
@@ -70,12 +70,12 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
         public static let allowanceUsedUp = Code(rawValue: "allowance")
         /// The system denied the process permission, or a file server denied it to the user.
         public static let permissionDenied = Code(rawValue: "permission-denied")
-        /// Another system call failed; see ``TransferError/systemError``.
+        /// A system call failed for another reason; see ``TransferError/systemError``.
         public static let io = Code(rawValue: "io")
         /// The file system of a download's directory was unmounted. This is a case of ``io`` with a code of its own;
         /// ``TransferError/underlying`` is a ``DetachedVolume``. The received bytes remain on that file system.
         public static let volumeDetached = Code(rawValue: "volume-detached")
-        /// Another process is using the download's part file.
+        /// The download's part file is in use by another process.
         public static let partInUse = Code(rawValue: "part-in-use")
         /// The file to upload has changed or been removed.
         public static let sourceChanged = Code(rawValue: "source-changed")
@@ -91,7 +91,7 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
         public static let serializationFailed = Code(rawValue: "serialization")
         /// A validator of the caller rejected the response; see ``TransferError/underlying``.
         public static let validationFailed = Code(rawValue: "validation")
-        /// No token could be obtained; see ``TransferError/underlying``.
+        /// The token could not be obtained; see ``TransferError/underlying``.
         public static let authenticationFailed = Code(rawValue: "authentication")
         /// The session was invalidated and accepts no tasks.
         public static let invalidated = Code(rawValue: "invalidated")

@@ -90,7 +90,8 @@ public struct TransferRequest: Sendable {
         get { fields.value.mirrors }
         _modify { yield &fields.value.mirrors }
     }
-    /// Whether a source that fails again is replaced by a mirror with the whole file, however many bytes the source has
+    /// Whether the bytes of a source that fails again are discarded, however many, so that a mirror supplies the whole
+    /// file.
     /// supplied.
     package var leavesFailingSource: Bool {
         get { fields.value.leavesFailingSource }
@@ -240,7 +241,7 @@ public enum RedirectPolicy: String, Sendable, Equatable, Codable {
     case follow
     /// Only redirects that keep the method are followed. Another redirect is the final response.
     case followUnchanged
-    /// No redirect is followed: the redirect is the final response.
+    /// The redirect itself is the final response; none is followed.
     case stop
 
     func follows(_ status: Int, method: HTTPRequest.Method) -> Bool {

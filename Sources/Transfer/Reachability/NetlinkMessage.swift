@@ -1,29 +1,29 @@
 import CLinux
 
-/// One message of the kernel about the network (rtnetlink(7)): what of it matters to whether anything can be reached.
+/// A network message from the kernel (rtnetlink(7)), reduced to the data that determines reachability.
 struct NetlinkMessage: Equatable {
     enum Content: Equatable {
         case link(NetworkLink)
         case address(NetworkAddress)
         case route(NetworkRoute)
-        /// Something is no more, or the kernel had more to say than there was room for: time to ask anew.
+        /// An object was removed, or messages were lost in an overrun. The state must be requested again.
         case gone
-        /// The end of an answer.
+        /// The end of a dump.
         case done
-        /// A request failed; the number is that of `errno`.
+        /// A failed request, with its `errno`.
         case failed(Int32)
-        /// Nothing that matters here, or nothing that can be read.
+        /// An irrelevant or malformed message.
         case other
     }
 
-    /// That of the request which it answers.
+    /// The sequence number of the request that this message responds to.
     var sequence: UInt32
-    /// What it is part of changed while the kernel told it.
+    /// Whether the dump changed while the kernel sent it (`NLM_F_DUMP_INTR`).
     var isInterrupted: Bool
     var content: Content
 }
 
-/// An interface.
+/// A network interface.
 struct NetworkLink: Hashable {
     var index: Int32
     /// `IFF_…`
@@ -41,7 +41,7 @@ struct NetworkAddress: Hashable {
     var bytes: [UInt8]
 }
 
-/// A way to other machines.
+/// A route to other machines.
 struct NetworkRoute: Hashable {
     var family: UInt8
     var prefixLength: UInt8
@@ -49,9 +49,9 @@ struct NetworkRoute: Hashable {
     var type: UInt8
     /// `RTNH_F_…` and `RTM_F_…`
     var flags: UInt32
-    /// Empty for every address.
+    /// The destination prefix; empty for the default route.
     var destination: [UInt8]
-    /// The interfaces that it leads over, and the next machine on each, empty where there is none.
+    /// The next hops. Each has an interface and a gateway address, which is empty if there is no gateway.
     var hops: [Hop]
 
     struct Hop: Hashable {
@@ -61,11 +61,11 @@ struct NetworkRoute: Hashable {
 }
 
 extension NetlinkMessage {
-    /// Interfaces of one route with many.
+    /// The maximum number of next hops in a multipath route.
     static let maximumHops = 256
     private static let headerLength = 16
 
-    /// Reads one datagram; what is cut off or contradicts its own lengths ends it.
+    /// Parses a datagram. Parsing stops at a message that is truncated or has an invalid length.
     static func parse(_ datagram: [UInt8]) -> [NetlinkMessage] {
         var rest = NetlinkBytes(datagram[...])
         var messages: [NetlinkMessage] = []
@@ -94,13 +94,13 @@ extension NetlinkMessage {
         }
     }
 
-    /// `struct ifinfomsg`
+    /// Parses a `struct ifinfomsg`.
     private static func link(_ body: NetlinkBytes) -> NetworkLink? {
         guard body.count >= 16, let index = body.int32(at: 4), let flags = body.uint32(at: 8) else { return nil }
         return NetworkLink(index: index, flags: flags)
     }
 
-    /// `struct ifaddrmsg`
+    /// Parses a `struct ifaddrmsg`.
     private static func address(_ body: NetlinkBytes) -> NetworkAddress? {
         guard let family = body.uint8(at: 0), let prefixLength = body.uint8(at: 1), let flags = body.uint8(at: 2),
             let scope = body.uint8(at: 3), let index = body.int32(at: 4)
@@ -109,18 +109,18 @@ extension NetlinkMessage {
             index: index, family: family, prefixLength: prefixLength, scope: scope, flags: UInt32(flags), bytes: [])
         for (type, value) in body.part(from: 8, to: body.count).attributes {
             switch type {
-            // On a line between two, the address is the other end's and this one's own is the local one.
+            // On a point-to-point link, `IFA_ADDRESS` is the peer's address and `IFA_LOCAL` this machine's.
             case LINUX_IFA_LOCAL: address.bytes = Array(value.bytes)
             case LINUX_IFA_ADDRESS where address.bytes.isEmpty: address.bytes = Array(value.bytes)
             case LINUX_IFA_FLAGS: address.flags = value.uint32(at: 0) ?? address.flags
             default: break
             }
         }
-        // Of 4 or 16 bytes: another length belongs to no protocol that is spoken here.
+        // IPv4 and IPv6 addresses have 4 and 16 bytes. Other protocols are not used.
         return address.bytes.count == 4 || address.bytes.count == 16 ? address : nil
     }
 
-    /// `struct rtmsg`
+    /// Parses a `struct rtmsg`.
     private static func route(_ body: NetlinkBytes) -> NetworkRoute? {
         guard let family = body.uint8(at: 0), let prefixLength = body.uint8(at: 1), let table = body.uint8(at: 4),
             let type = body.uint8(at: 7), let flags = body.uint32(at: 8)
@@ -144,7 +144,7 @@ extension NetlinkMessage {
         return route
     }
 
-    /// `struct rtnexthop`, one after another, each with attributes of its own.
+    /// Parses a sequence of `struct rtnexthop`, each with its own attributes.
     private static func hops(_ bytes: NetlinkBytes) -> [NetworkRoute.Hop] {
         var rest = bytes
         var hops: [NetworkRoute.Hop] = []
@@ -162,7 +162,7 @@ extension NetlinkMessage {
     }
 }
 
-/// Bytes of a message, in the machine's own order; what lies outside them is `nil`.
+/// The bytes of a message, in host byte order. Reads beyond the end return `nil`.
 private struct NetlinkBytes {
     private(set) var bytes: ArraySlice<UInt8>
 
@@ -184,10 +184,10 @@ private struct NetlinkBytes {
 
     func part(from start: Int, to end: Int) -> NetlinkBytes { NetlinkBytes(bytes.prefix(end).dropFirst(start)) }
 
-    /// Whatever comes next begins at a multiple of 4.
+    /// Removes a structure and its padding. The next structure begins at a multiple of 4 bytes.
     mutating func removeAligned(_ length: Int) { bytes = bytes.dropFirst((length + 3) & ~3) }
 
-    /// `struct rtattr`, one after another; the type without its two marks.
+    /// The attributes in a sequence of `struct rtattr`. The types exclude the two flag bits.
     var attributes: [(type: Int32, value: NetlinkBytes)] {
         var rest = self
         var found: [(Int32, NetlinkBytes)] = []

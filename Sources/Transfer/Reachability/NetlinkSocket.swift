@@ -1,36 +1,38 @@
 import CLinux
 import Glibc
 
-/// A socket to the kernel's tables of links, addresses and routes, those of the network namespace that the thread which
-/// makes it is in.
+/// A netlink socket for the kernel's tables of links, addresses and routes. It belongs to the network namespace of the
+/// thread that creates it.
 final class NetlinkSocket: Sendable {
-    /// Bytes of one datagram: the kernel fills no more than 32 KiB with an answer.
+    /// The size of the receive buffer, in bytes. The kernel sends dump datagrams of at most 32 KiB.
     private static let datagramSize = 32 * 1024
-    /// Milliseconds for the next datagram of an answer, which the kernel has at once.
+    /// The time-out for the next datagram of a dump, in milliseconds. The kernel normally sends it at once.
     private static let patience: Int32 = 5000
-    /// How often an answer is asked for again that changed while it was told.
+    /// The number of attempts at a dump that changes while the kernel sends it.
     private static let attempts = 8
 
     let descriptor: FileDescriptorOwner
 
-    /// - Parameter listens: whether to be told of changes.
+    /// Creates a socket.
+    ///
+    /// - Parameter listens: Whether to receive change notifications.
     init(listens: Bool) throws(TransferError) {
         let raw = linux_netlink_route(listens ? 1 : 0)
         guard raw >= 0 else { throw .file(errno, doing: "ask the kernel about the network") }
         descriptor = FileDescriptorOwner(raw)
     }
 
-    /// What was received, without waiting.
+    /// The result of a non-blocking receive.
     enum Received {
         case messages([NetlinkMessage])
-        /// Some were lost for want of room.
+        /// Messages were lost because the receive buffer was full.
         case lost
         case nothing
         case failed(Int32)
     }
 
     func receive() -> Received {
-        // An error is read at once after the call: what follows may set another.
+        // `errno` must be read directly after the call, because later calls may change it.
         var failure: Int32 = 0
         let datagram = [UInt8](unsafeUninitializedCapacity: Self.datagramSize) { space, count in
             let received = linux_netlink_receive(descriptor.raw, space.baseAddress, space.count)
@@ -45,7 +47,8 @@ final class NetlinkSocket: Sendable {
         }
     }
 
-    /// Asks the kernel for all there is. For one thread at a time, on a socket that does not listen.
+    /// Requests the complete state from the kernel. Only one thread may call it at a time, on a socket that does not
+    /// listen.
     func picture() throws(TransferError) -> NetworkPicture {
         var sequence = UInt32.random(in: .min ... .max)
         var picture = NetworkPicture()
@@ -61,17 +64,19 @@ final class NetlinkSocket: Sendable {
             }
             if isConsistent { break }
         }
-        // Where it changes all the time, the last answer must do: the next change is told too.
+        // If the state changes continuously, the last dump is used. The next change is notified as well.
         return picture
     }
 
-    /// - Returns: whether the answer is of one moment.
+    /// Receives one dump.
+    ///
+    /// - Returns: Whether the dump is consistent.
     private func collect(_ sequence: UInt32, into picture: inout NetworkPicture) throws(TransferError) -> Bool {
         var isConsistent = true
         while true {
             switch receive() {
             case .messages(let messages):
-                // Those of an earlier answer that was given up on are passed over.
+                // Messages of an earlier, abandoned dump are ignored.
                 for message in messages where message.sequence == sequence {
                     if message.isInterrupted { isConsistent = false }
                     switch message.content {

@@ -1,18 +1,18 @@
 import Curl
 import Glibc
 
-/// Hears of changes in the network, on a thread that sleeps in the kernel until there is one.
+/// A listener for network changes, on a thread that blocks in `poll` until there is one.
 final class NetworkListener: Sendable {
-    /// Datagrams that are taken before the network is looked at anew, however fast more come.
+    /// The maximum number of datagrams read before the network state is requested again, even if more arrive.
     private static let maximumDatagrams = 1024
 
     private let notices: NetlinkSocket
     private let questions: NetlinkSocket
     private let wakeUp: WakeUp
 
-    /// The sockets belong to the network namespace of the thread that makes them.
+    /// Creates the sockets in the network namespace of the calling thread.
     init() throws(TransferError) {
-        // First the notices, then the first look: a change between the two is told.
+        // The notification socket is opened before the first dump, so that a change between the two is notified.
         notices = try NetlinkSocket(listens: true)
         questions = try NetlinkSocket(listens: false)
         guard let wakeUp = try? WakeUp(counting: false) else {
@@ -21,20 +21,20 @@ final class NetworkListener: Sendable {
         self.wakeUp = wakeUp
     }
 
-    /// What there is now. Not while the thread runs, which asks over the same socket.
+    /// Returns the current state. It must not be called while the thread runs, because the thread uses the same socket.
     func picture() throws(TransferError) -> NetworkPicture { try questions.picture() }
 
-    /// Starts the thread. It ends after ``stop()``, or where the kernel tells no more.
+    /// Starts the thread. It ends after ``stop()``, or if the notification socket fails.
     ///
     /// - Parameters:
-    ///   - onPicture: called on the thread with the network as it is after a change, not always one that matters.
-    ///   - onEnd: called last.
+    ///   - onPicture: Called on the thread with the network state after a change, which may be irrelevant.
+    ///   - onEnd: Called on the thread when it ends.
     func start(
         onPicture: @escaping @Sendable (NetworkPicture) -> Void, onEnd: @escaping @Sendable () -> Void
     ) -> Bool {
         SystemThread.start(name: "reachability") { [self] in
             while sleep() {
-                // Where the kernel cannot be asked, the network stays what it was: the next change comes here again.
+                // If the kernel cannot be queried, the state remains unchanged until the next change.
                 if let picture = try? questions.picture() { onPicture(picture) }
             }
             onEnd()
@@ -43,9 +43,9 @@ final class NetworkListener: Sendable {
 
     func stop() { wakeUp.signal() }
 
-    /// Waits for a notice that may matter.
+    /// Waits for a notification that may be relevant.
     ///
-    /// - Returns: `false` where it is time to end.
+    /// - Returns: `false` if the thread must end.
     private func sleep() -> Bool {
         var entries = [
             pollfd(fd: notices.descriptor.raw, events: Int16(POLLIN), revents: 0),
@@ -63,9 +63,9 @@ final class NetworkListener: Sendable {
         }
     }
 
-    /// Takes the notices there are: many come together.
+    /// Reads the pending notifications, because many arrive at once.
     ///
-    /// - Returns: whether one may matter; `nil` where no more can come.
+    /// - Returns: Whether any of them may be relevant; `nil` if the socket failed.
     private func drain() -> Bool? {
         var matters = false
         for _ in 0..<Self.maximumDatagrams {

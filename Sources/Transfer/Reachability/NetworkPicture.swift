@@ -1,20 +1,20 @@
 import CLinux
 import Glibc
 
-/// What of the network there is to go out by, collected from the kernel's answers.
+/// A snapshot of the network state that determines reachability, collected from the kernel's dumps.
 ///
-/// The rule: the network is reachable where some interface that is no loopback is up and running, has an address of
-/// global or site scope that may be used, and some route of the same family leads over it: the default route or another
-/// that is neither this machine's own (table `local`) nor confined to the link. So a server in the own network counts,
-/// and so does, wrongly, a bridge to containers: held to be reachable, a transfer fails and is tried again, while held
-/// to be unreachable it would wait though it could run.
+/// The network is reachable if an interface other than the loopback is up and running, has a usable address of global
+/// or site scope, and is used by a route of the same family. That route is the default route or another one that is
+/// neither in the table `local` nor link-local. A server in the local network therefore counts. A bridge to containers
+/// counts too, which is wrong but harmless: a transfer then fails and is retried, whereas a false "not reachable" would
+/// block a transfer that could run.
 struct NetworkPicture: Equatable {
-    /// Addresses that are remembered; a machine with more is reachable by those.
+    /// The maximum number of addresses. A machine with more is reachable by these.
     static let maximumAddresses = 65_536
-    /// Default routes that are remembered, to notice when they change.
+    /// The maximum number of default routes stored to detect changes.
     static let maximumDefaultRoutes = 1024
 
-    /// Way and address together.
+    /// An interface with one of its addresses.
     struct Path: Hashable {
         var index: Int32
         var family: UInt8
@@ -36,7 +36,7 @@ struct NetworkPicture: Equatable {
     private var outlets: Set<Outlet> = []
     private var defaultRoutes: Set<DefaultRoute> = []
 
-    /// Ways out with the address that each has: the network is reachable where there is one.
+    /// The usable addresses of interfaces that have a route. The network is reachable if there is at least one.
     var paths: Set<Path> {
         addresses.filter { running.contains($0.index) && outlets.contains(Outlet(index: $0.index, family: $0.family)) }
     }
@@ -64,7 +64,7 @@ struct NetworkPicture: Equatable {
         }
     }
 
-    /// The same ways out, over the same gateways.
+    /// Returns whether both have the same paths and the same default gateways.
     static func == (left: NetworkPicture, right: NetworkPicture) -> Bool {
         left.paths == right.paths && left.usedDefaultRoutes == right.usedDefaultRoutes
     }
@@ -73,7 +73,7 @@ struct NetworkPicture: Equatable {
 }
 
 extension NetworkAddress {
-    /// Of a scope beyond the link, and not still being probed for another machine that has it.
+    /// Whether the scope exceeds the link and duplicate address detection has not failed or is not pending.
     fileprivate var isUsable: Bool {
         guard scope == UInt8(LINUX_RT_SCOPE_UNIVERSE) || scope == UInt8(LINUX_RT_SCOPE_SITE) else { return false }
         guard flags & LINUX_IFA_F_DADFAILED == 0 else { return false }
@@ -82,16 +82,16 @@ extension NetworkAddress {
 }
 
 extension NetworkRoute {
-    /// To other machines, and not to those of one link alone, whose routes every interface has.
+    /// Whether the route leads to other machines and is not link-local. Every interface has link-local routes.
     fileprivate var leadsOut: Bool {
         guard type == UInt8(LINUX_RTN_UNICAST), table != LINUX_RT_TABLE_LOCAL,
             flags & (LINUX_RTNH_F_DEAD | LINUX_RTNH_F_LINKDOWN | LINUX_RTM_F_CLONED) == 0
         else { return false }
         switch (Int32(family), destination.first, destination.dropFirst().first) {
-        // ff00::/8 and fe80::/10
+        // Multicast (ff00::/8) and link-local (fe80::/10) destinations.
         case (AF_INET6, 0xFF, _): return false
         case (AF_INET6, 0xFE, let second?): return second & 0xC0 != 0x80
-        // 169.254.0.0/16 and 224.0.0.0/4
+        // Link-local (169.254.0.0/16) and multicast (224.0.0.0/4) destinations.
         case (AF_INET, 169, 254): return false
         case (AF_INET, let first?, _): return !(224...239).contains(first)
         default: return true

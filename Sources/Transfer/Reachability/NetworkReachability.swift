@@ -1,34 +1,34 @@
 import Synchronization
 
-/// Whether this machine has a network to go out by, and when that changes, from the kernel (rtnetlink(7)).
+/// The reachability of the network and its changes, from the kernel (rtnetlink(7)).
 ///
-/// Says nothing about whether a certain server answers: only that trying is not hopeless. The network is reachable
-/// where an interface other than the loopback is up and running, has an address of global or site scope, and a route
-/// leads over it that is neither the machine's own nor confined to the link. A network without a way to the Internet
-/// counts, since servers may be in it.
+/// It does not tell whether a certain server responds, only whether an attempt can succeed at all. The network is
+/// reachable if an interface other than the loopback is up and running, has an address of global or site scope, and is
+/// used by a route that is neither the machine's own nor link-local. A network without Internet access counts, because
+/// it may contain servers.
 ///
-/// It is that of the network namespace which the thread is in that calls ``startListening()`` or ``status``.
+/// The result applies to the network namespace of the thread that calls ``startListening()`` or ``status``.
 public final class NetworkReachabilityManager: Sendable {
-    /// Whether there is a network.
+    /// The reachability of the network.
     public enum Status: Sendable {
-        /// Trying is not hopeless.
+        /// The network is reachable, so an attempt may succeed.
         case reachable
-        /// There is no way out of this machine.
+        /// The machine has no route to other machines.
         case notReachable
     }
 
-    /// What happened to the network.
+    /// A change of the network.
     public enum Change: Sendable {
-        /// It became reachable.
+        /// The network became reachable.
         case up
-        /// It is no longer reachable.
+        /// The network is no longer reachable.
         case down
-        /// It is reachable by other addresses or gateways than before: connections may be dead, and what failed may
-        /// work now.
+        /// The addresses or gateways changed while the network remained reachable. Connections may be dead, and failed
+        /// attempts may now succeed.
         case changed
     }
 
-    /// Changes that wait for a reader who is slow; of more the oldest are dropped.
+    /// The number of changes buffered for a slow reader. Beyond it, the oldest are dropped.
     private static let bufferedChanges = 16
 
     private struct State {
@@ -38,14 +38,14 @@ public final class NetworkReachabilityManager: Sendable {
         var nextReader: UInt64 = 0
     }
 
-    /// Apart from the manager, so that its thread does not keep it alive.
+    /// State separate from the manager, so that the thread does not keep the manager alive.
     private final class Shared: Sendable {
         let state = Mutex(State())
 
-        /// Notes the picture that `listener` brought, and tells the readers.
+        /// Records a snapshot from `listener` and notifies the readers of a change.
         func note(_ picture: NetworkPicture, from listener: NetworkListener) {
             let (change, readers) = state.withLock { state -> (Change?, [AsyncStream<Change>.Continuation]) in
-                // One that was stopped may have been about to tell.
+                // A stopped listener may still deliver a snapshot.
                 guard state.listener === listener, let before = state.picture else { return (nil, []) }
                 state.picture = picture
                 let change: Change? =
@@ -60,7 +60,7 @@ public final class NetworkReachabilityManager: Sendable {
             if let change { for reader in readers { reader.yield(change) } }
         }
 
-        /// Ends listening, where `listener` (`nil`: whichever) is the one that does.
+        /// Stops listening if `listener` is the current listener or `nil`.
         func end(_ listener: NetworkListener?) {
             let (ended, readers) = state.withLock {
                 state -> (NetworkListener?, [AsyncStream<Change>.Continuation]) in
@@ -79,20 +79,20 @@ public final class NetworkReachabilityManager: Sendable {
 
     private let shared = Shared()
 
-    /// One that does not listen yet.
+    /// Creates a manager that does not listen yet.
     public init() {}
 
     deinit { stopListening() }
 
-    /// While listening: as the kernel last told; otherwise asked for on the spot. Where the kernel cannot be asked,
-    /// reachable: trying is then the only way to know.
+    /// The current status. While listening, it is the kernel's last notification; otherwise the kernel is queried. If
+    /// the kernel cannot be queried, the status is reachable, because only an attempt can then tell.
     public var status: Status {
         if let picture = shared.state.withLock({ $0.picture }) { return Self.status(picture) }
         guard let picture = try? NetlinkSocket(listens: false).picture() else { return .reachable }
         return Self.status(picture)
     }
 
-    /// What happens from now on, once there is listening; a stream for each call. It ends with ``stopListening()``.
+    /// A new stream of the changes from now on, while listening. It ends with ``stopListening()``.
     public var changes: AsyncStream<Change> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: Change.self, bufferingPolicy: .bufferingNewest(Self.bufferedChanges))
@@ -102,21 +102,23 @@ public final class NetworkReachabilityManager: Sendable {
             return state.nextReader
         }
         continuation.onTermination = { [weak shared] _ in
-            // The last reference to a continuation must not go under the lock that its end takes.
+            // The last reference to a continuation must not be released under this lock, because its termination
+            // handler acquires the lock.
             _ = shared?.state.withLock { $0.readers.removeValue(forKey: reader) }
         }
         return stream
     }
 
-    /// Starts to listen, on a thread that sleeps until the kernel tells of something. Does nothing where it listens.
+    /// Starts listening, on a thread that blocks until the kernel sends a notification. Has no effect while already
+    /// listening.
     ///
-    /// - Throws: ``TransferError`` where the kernel cannot be asked, as in some sandboxes.
+    /// - Throws: ``TransferError`` if the kernel cannot be queried, as in some sandboxes.
     public func startListening() throws(TransferError) {
         guard shared.state.withLock({ $0.listener == nil }) else { return }
         let listener = try NetworkListener()
         let picture = try listener.picture()
         let isFirst = shared.state.withLock { state in
-            // Another thread may have been as far.
+            // Another thread may have started listening meanwhile.
             guard state.listener == nil else { return false }
             state.listener = listener
             state.picture = picture
@@ -131,7 +133,8 @@ public final class NetworkReachabilityManager: Sendable {
         }
     }
 
-    /// Ends listening and all streams of ``changes``. Nothing is told after it but what a stream already held.
+    /// Stops listening and ends all streams of ``changes``. Only changes already buffered in a stream are delivered
+    /// after it.
     public func stopListening() { shared.end(nil) }
 
     private static func status(_ picture: NetworkPicture) -> Status {

@@ -1,16 +1,18 @@
 import Crypto
 import FoundationEssentials
 
-/// The public key by which an SSH server proves who it is (RFC 4253, section 6.6).
+/// The public host key of an SSH server (RFC 4253, section 6.6).
 struct HostKey: Sendable, Equatable {
-    /// Bytes; far more than any key has.
+    /// The maximum length of a key, in bytes. It is far longer than any key.
     static let maximumLength = 64 * 1024
 
-    /// As in `known_hosts`: `ssh-ed25519`.
+    /// The key type as in `known_hosts`, such as `ssh-ed25519`.
     let type: String
     let bytes: [UInt8]
 
-    /// - Returns: `nil` for what does not begin with the name of its type.
+    /// Parses a key in SSH wire format.
+    ///
+    /// - Returns: `nil` if the bytes do not begin with the name of a key type.
     init?(_ bytes: [UInt8]) {
         guard bytes.count >= 4, bytes.count <= Self.maximumLength else { return nil }
         let length = bytes[..<4].reduce(0) { $0 << 8 | Int($1) }
@@ -21,13 +23,13 @@ struct HostKey: Sendable, Equatable {
         self.bytes = bytes
     }
 
-    /// As `ssh-keygen -l` prints it, without `SHA256:`: base64 without padding.
+    /// The SHA-256 fingerprint in base64 without padding: the output of `ssh-keygen -l` without `SHA256:`.
     var fingerprint: String {
         String(Data(SHA256.hash(data: bytes)).base64EncodedString().prefix { $0 != "=" })
     }
 
-    /// What libssh2 1.10 can be asked to have the server prove itself by, the best first; RSA by SHA-1 alone, which
-    /// most servers of today do not offer.
+    /// The key types that can be requested through libssh2 1.10, the best first. It supports RSA with SHA-1 only, which
+    /// most current servers do not offer.
     static let types = [
         "ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa",
     ]

@@ -1,7 +1,7 @@
-/// Judges the key of one SSH server, over the connections that it may take to be shown the right one.
+/// A check of one SSH server's host key. It may take several connections until the server presents the trusted key.
 ///
-/// A server has several keys and shows one, of a type that both sides agree on: where that is not the one that is
-/// trusted, the next connection asks for another type. That is no weakness: whatever it shows is judged.
+/// A server has several keys and presents one, of a type that both sides negotiate. If it is not the trusted one, the
+/// next connection requests another type. This does not weaken the check, because every presented key is validated.
 struct HostKeyCheck {
     private enum Trust {
         case knownHosts([(hosts: KnownHosts, path: String)])
@@ -10,16 +10,19 @@ struct HostKeyCheck {
 
     private let trust: Trust
     private let server: String
-    /// For the next connection, and for those after it.
+    /// The key types to request in the following connections, in order.
     private var wishes: [Wish]
-    /// Why the newest key that was shown was refused.
+    /// The reason for refusing the most recent key.
     private(set) var refusal: TransferError?
-    /// Another key of the server may be the one.
+    /// Whether another key of the server may be the trusted one.
     private var mayHaveAnother = true
 
+    /// Creates a check.
+    ///
     /// - Parameters:
-    ///   - files: what the policy's files hold, in their order; empty where there is none.
-    ///   - host: IPv6 without brackets.
+    ///   - files: The contents of the policy's files, in their order; empty for a missing file.
+    ///   - host: The host name or address, IPv6 without brackets.
+    ///   - port: The port of the server.
     init(_ policy: HostKeyPolicy?, files: [[UInt8]], host: String, port: Int) throws(TransferError) {
         server = port == 22 ? host : "[\(host)]:\(port)"
         switch policy {
@@ -29,7 +32,7 @@ struct HostKeyCheck {
         case .fingerprint(let text):
             let digest = text.hasPrefix("SHA256:") ? text.dropFirst(7) : text[...]
             let plain = digest.prefix { $0 != "=" }
-            // 32 bytes are 43 digits of base64.
+            // A digest of 32 bytes has 43 base64 digits.
             guard plain.utf8.count == 43, digest.drop(while: { $0 != "=" }).utf8.count <= 1 else {
                 throw TransferError(
                     .hostKey, "the fingerprint for \(server) is no SHA-256 in base64, as ssh-keygen -l prints it")
@@ -43,31 +46,33 @@ struct HostKeyCheck {
             trust = .knownHosts(lists)
             let types = Set(lists.flatMap(\.hosts.types))
             let known = HostKey.types.filter(types.contains)
-            // A host that is not known is asked all the same: its key is what the refusal tells.
+            // An unknown host is contacted all the same, because the refusal reports its key.
             wishes = known.isEmpty ? [.any] : known.map { .type($0) }
         }
     }
 
-    /// What to ask for in a connection.
+    /// The key type to request in a connection.
     enum Wish: Equatable {
         case any
         case type(String)
     }
 
-    /// Whether another connection may be shown the right key.
+    /// Whether another connection may present the trusted key.
     var hasNext: Bool { mayHaveAnother && !wishes.isEmpty }
 
-    /// - Returns: what to ask for in the next connection; `nil` where there is no use in another.
+    /// Returns the key type to request in the next connection; `nil` if no further connection is useful.
     mutating func next() -> Wish? {
         hasNext ? wishes.removeFirst() : nil
     }
 
-    /// A `known_hosts` that has libssh2 ask for keys of `type`, and says nothing of which: that is ours to judge.
+    /// Returns a `known_hosts` line that makes libssh2 request keys of `type`. Its key is a dummy, because
+    /// ``judge(_:)`` validates the key.
     static func wish(for type: String, host: String) -> [UInt8] {
         Array("\(host) \(type) \(String(repeating: "A", count: 64))\n".utf8)
     }
 
-    /// Why there is no key to judge, where server and machine agreed on none; `nil` where any would have done.
+    /// The reason why there is no key to check, if server and client agreed on no key type; `nil` if any type was
+    /// acceptable.
     var unmet: TransferError? {
         guard refusal == nil, case .knownHosts(let lists) = trust else { return nil }
         let speaking = lists.filter { !$0.hosts.types.isEmpty }
@@ -80,7 +85,7 @@ struct HostKeyCheck {
                 + "compare what ssh-keyscan prints with what the server's administrator says, and add that line")
     }
 
-    /// - Returns: whether the server is the one.
+    /// Returns whether the server's key is trusted, and records the refusal if it is not.
     mutating func judge(_ bytes: [UInt8]) -> Bool {
         guard let key = HostKey(bytes) else {
             refusal = TransferError(.hostKey, "\(server) shows a host key of no known form")

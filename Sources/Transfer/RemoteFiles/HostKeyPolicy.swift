@@ -1,26 +1,27 @@
 import Glibc
 
-/// Which SSH servers are trusted. There is no policy that takes any.
+/// The policy for trusting SSH servers. No policy accepts every key.
 public enum HostKeyPolicy: Sendable, Equatable, Codable {
-    /// Those whose key stands in a file of OpenSSH's form (sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT"): plain, hashed and
-    /// with wildcards, by `[name]:port` where the port is not 22. Revoked keys are refused; certificate authorities
-    /// are not known. The file is read for each connection, and never written.
+    /// The keys in a file of OpenSSH's format (sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT"). Host names may be plain,
+    /// hashed or patterns, and `[name]:port` for a port other than 22. Revoked keys are refused; certificate
+    /// authorities are not supported. The file is read for each connection and never written.
     case knownHosts(path: String)
-    /// As ``knownHosts(path:)``, of several files: a key in any of them will do, unless one of them revokes it.
+    /// The keys in any of several files, as for ``knownHosts(path:)``, unless one of the files revokes the key.
     case knownHostsFiles([String])
-    /// The one with this key, whatever its name: SHA-256 in base64, as `ssh-keygen -l` prints it, with or without
-    /// `SHA256:` and padding.
+    /// A single key, valid for any host name. The fingerprint is SHA-256 in base64, as printed by `ssh-keygen -l`,
+    /// with or without `SHA256:` and padding.
     case fingerprint(String)
 
-    /// `~/.ssh/known_hosts` of the user as whom the process runs; without a home, a path that does not exist.
+    /// The file `~/.ssh/known_hosts` of the process's effective user. If the user has no home directory, the path does
+    /// not exist.
     public static let userKnownHosts = HostKeyPolicy.knownHosts(path: home + "/.ssh/known_hosts")
 
-    /// ``userKnownHosts``, and the system's `/etc/ssh/ssh_known_hosts`, as ssh(1) reads them.
+    /// ``userKnownHosts`` and the system's `/etc/ssh/ssh_known_hosts`, the files that ssh(1) reads.
     public static let userAndSystemKnownHosts = HostKeyPolicy.knownHostsFiles([
         home + "/.ssh/known_hosts", "/etc/ssh/ssh_known_hosts",
     ])
 
-    /// The files that it goes by.
+    /// The paths of the policy's files.
     var files: [String] {
         switch self {
         case .knownHosts(let path): [path]
@@ -29,7 +30,8 @@ public enum HostKeyPolicy: Sendable, Equatable, Codable {
         }
     }
 
-    /// As the system's accounts have it: `HOME` is the caller's to say, and this is about trust.
+    /// The home directory from the system's account database. `HOME` is not used, because the caller controls it and
+    /// this path determines trust.
     private static var home: String {
         var account = passwd()
         var found: UnsafeMutablePointer<passwd>?

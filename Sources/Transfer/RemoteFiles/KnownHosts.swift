@@ -1,18 +1,18 @@
 import Crypto
 import FoundationEssentials
 
-/// What a `known_hosts` file says (sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT").
+/// The entries of a `known_hosts` file for one host (sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT").
 struct KnownHosts {
-    /// Bytes of a file.
+    /// The maximum size of a file, in bytes.
     static let maximumSize = 4 << 20
 
     enum Verdict: Equatable {
         case trusted
-        /// The file says nothing of this host.
+        /// The file has no entry for this host.
         case unknown
-        /// The file has keys of other types for this host.
+        /// The file has only keys of other types for this host.
         case otherTypes
-        /// The file has another key of this type for this host, in this line.
+        /// The file has a different key of this type for this host, in this line.
         case changed(line: Int)
         case revoked(line: Int)
     }
@@ -24,12 +24,15 @@ struct KnownHosts {
         var key: [UInt8]
     }
 
-    /// Those that are about the host.
+    /// The entries that match the host.
     private var entries: [Entry] = []
 
+    /// Parses a file.
+    ///
     /// - Parameters:
-    ///   - file: what it holds. Lines that cannot be read say nothing, as OpenSSH has it.
-    ///   - host: whom to look for: a name in lower case or an address, IPv6 without brackets.
+    ///   - file: The contents of the file. Like OpenSSH, the parser ignores invalid lines.
+    ///   - host: The host to look up: a name in lower case or an address, IPv6 without brackets.
+    ///   - port: The port of the server.
     init(_ file: [UInt8], host: String, port: Int) {
         let name = port == 22 ? host : "[\(host)]:\(port)"
         for (index, line) in file.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() {
@@ -63,7 +66,7 @@ struct KnownHosts {
         return trusted.isEmpty ? .unknown : .otherTypes
     }
 
-    /// The types of the keys that it has for the host.
+    /// The types of the host's keys, without revoked ones.
     var types: Set<String> { Set(entries.filter { !$0.isRevoked }.map(\.type)) }
 
     // MARK: Names
@@ -75,7 +78,7 @@ struct KnownHosts {
             let isNegated = pattern.first == UInt8(ascii: "!")
             let pattern = (isNegated ? pattern.dropFirst() : pattern).map(lowercase)
             guard matches(pattern[...], Array(name.utf8)[...]) else { continue }
-            // One that says no outweighs all that say yes.
+            // A negated pattern that matches overrides all other patterns.
             if isNegated { return false }
             isMatched = true
         }
@@ -86,10 +89,10 @@ struct KnownHosts {
         (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
     }
 
-    /// `*` stands for any number of characters, `?` for one.
+    /// Matches a pattern in which `*` stands for any number of characters and `?` for one.
     private static func matches(_ pattern: ArraySlice<UInt8>, _ name: ArraySlice<UInt8>) -> Bool {
         var (pattern, name) = (pattern, name)
-        /// Where to go on when what follows the last asterisk turns out not to fit.
+        /// The position to resume from if the text after the last asterisk does not match.
         var retreat: (pattern: ArraySlice<UInt8>, name: ArraySlice<UInt8>)?
         while true {
             if pattern.first == UInt8(ascii: "*") {
@@ -109,7 +112,7 @@ struct KnownHosts {
         }
     }
 
-    /// `|1|salt|HMAC-SHA1 of the name`, both in base64.
+    /// Matches a hashed host name: `|1|salt|HMAC-SHA1 of the name`, both in base64.
     private static func matchesHash(_ hosts: ArraySlice<UInt8>, _ name: String) -> Bool {
         let words = hosts.split(separator: UInt8(ascii: "|")).map { String(decoding: $0, as: UTF8.self) }
         guard words.count == 3, let salt = Data(base64Encoded: words[1]), let hash = Data(base64Encoded: words[2])

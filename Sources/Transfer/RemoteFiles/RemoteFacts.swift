@@ -1,8 +1,8 @@
-/// What a file server says about a file: all there is to tell one version from another.
+/// The size and modification time of a file on a file server. Nothing else distinguishes versions of the file.
 struct RemoteFacts: Sendable, Equatable {
-    /// Bytes.
+    /// The size in bytes.
     var size: Int64?
-    /// Seconds since 1970: FTP's MDTM (RFC 3659, section 3), SFTP's mtime.
+    /// The modification time in seconds since 1970: MDTM of FTP (RFC 3659, section 3), mtime of SFTP.
     var time: Int64?
 
     init(size: Int64? = nil, time: Int64? = nil) {
@@ -10,21 +10,21 @@ struct RemoteFacts: Sendable, Equatable {
         self.time = time
     }
 
-    /// What earlier attempts noted down.
+    /// Creates the facts from a version recorded by an earlier attempt.
     init(_ version: ResourceVersion) {
         self.init(size: version.total, time: version.validator.lastModified.flatMap(HTTPDate.parse))
     }
 
-    /// In the words of resume data.
+    /// Returns the facts as a version for resume data.
     ///
-    /// - Parameter url: where the file lies.
+    /// - Parameter url: The URL of the file.
     func version(of url: String) -> ResourceVersion {
         ResourceVersion(
             validator: ResourceValidator(lastModified: time.map(HTTPDate.text)),
             origin: ResumeData.resource(of: url), total: size)
     }
 
-    /// In HTTP's words, for destinations that are decided by an answer: file servers give none.
+    /// The facts as an HTTP response head, for code that chooses a destination from a response. File servers send none.
     var head: ResponseHead {
         let lines = [
             size.map { "Content-Length: \($0)\n" }, time.map { "Last-Modified: \(HTTPDate.text($0))\n" },
@@ -32,18 +32,18 @@ struct RemoteFacts: Sendable, Equatable {
         return ResponseHead(status: 200, version: "", lines: lines.flatMap { Array(($0 ?? "").utf8) })
     }
 
-    /// What is compared before a download goes on. Servers tell times in seconds, and a file may be written twice in
-    /// one: where the time is known, a little is enough to see that.
+    /// The overlap to compare before a download resumes. Servers report times in whole seconds, and a file may be
+    /// written twice within one. A short overlap detects this if the time is known.
     private var overlap: Overlap { time == nil ? Overlap() : .brief }
 
-    /// Where a download goes on that has `have` bytes of the version that these facts are of: what lies from there to
-    /// `have` is fetched once more and compared.
+    /// Returns the offset at which a download resumes that has `have` bytes of the version with these facts. The bytes
+    /// from that offset to `have` are fetched again and compared.
     ///
-    /// - Parameter start: where ``overlap`` begins; 0 where it would tell nothing.
-    /// - Returns: `nil` where nothing tells that what comes is of that version.
+    /// - Parameter start: Returns the start of an overlap; 0 if comparing the overlap would prove nothing.
+    /// - Returns: `nil` if nothing can show that the new bytes are of the same version.
     func offset(have: Int64, start: (Overlap) throws(TransferError) -> Int64) throws(TransferError) -> Int64? {
         guard have > 0 else { return 0 }
-        // Without a size nothing tells where the file ends, or that it is the same.
+        // Without a size, neither the end of the file nor its identity is known.
         guard let size, have < size else { return nil }
         let overlap = overlap
         let offset = try start(overlap)
@@ -52,10 +52,10 @@ struct RemoteFacts: Sendable, Equatable {
         return have <= overlap.width ? 0 : have
     }
 
-    /// Whether a file of which the server now says `other` may be the one of which it said this.
+    /// Compares these recorded facts with `other`, the server's current facts.
     ///
-    /// - Parameter isCompared: bytes are compared besides, so that a time that is not told contradicts nothing.
-    /// - Returns: why not; `nil` where it may.
+    /// - Parameter isCompared: Whether bytes are compared as well. If so, a missing time is not a difference.
+    /// - Returns: The reason why the files differ; `nil` if they may be the same.
     func difference(to other: RemoteFacts, isCompared: Bool) -> String? {
         guard let size, let theirs = other.size, size == theirs else {
             return "the file's size on the server changed, or is not told any more"

@@ -1,17 +1,19 @@
 import Curl
 
-/// A file on a file server: what a URL of FTP, FTPS or SFTP says.
+/// A file on a file server, from the components of an FTP, FTPS or SFTP URL.
 struct RemoteFile: Sendable {
     let scheme: RemoteScheme
-    /// Lower case, IPv6 in brackets.
+    /// The host in lower case, IPv6 in brackets.
     let host: String
     let port: Int
     let path: RemotePath
-    /// As they stand in the URL.
+    /// The user name as in the URL.
     let user: String?
     let password: String?
 
-    /// - Throws: where the URL cannot be read, or names no file.
+    /// Parses a URL.
+    ///
+    /// - Throws: An error if the URL is invalid or does not name a file.
     init(_ text: String) throws(TransferError) {
         let url: CurlURL
         let user: (user: String?, password: String?)
@@ -35,11 +37,11 @@ struct RemoteFile: Sendable {
         (self.user, password) = user
     }
 
-    /// For libcurl: without user and password, which go their own way.
+    /// Returns a URL for libcurl, without user and password, which are set as separate options.
     ///
-    /// - Parameter path: another file of the server; `nil`: none, for commands alone.
+    /// - Parameter path: The path of a file on the server; `nil` for the root, if only commands are sent.
     func url(of path: RemotePath?) -> String { "\(scheme.rawValue)://\(host):\(port)\(path?.urlPath ?? "/")" }
 
-    /// As `known_hosts` and certificates have it.
+    /// The host as in `known_hosts` and certificates: IPv6 without brackets.
     var plainHost: String { host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host }
 }

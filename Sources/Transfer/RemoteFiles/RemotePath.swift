@@ -1,15 +1,17 @@
-/// Where a file lies on a file server, as the server is to hear it.
+/// The path of a file on a file server, in the form sent to the server.
 ///
-/// The URL's path is decoded once, here, and put into a new URL from that: what is judged is what libcurl asks for.
+/// The URL's path is decoded once, here, and a new URL is built from the result. The validated path is therefore the
+/// one that libcurl requests.
 struct RemotePath: Sendable, Equatable {
-    /// Bytes; longer than what a path may have on any Linux (`PATH_MAX`).
+    /// The maximum length of a path, in bytes: `PATH_MAX` on Linux.
     static let maximumLength = 4096
-    /// Bytes that a file's name may have on most servers.
+    /// The maximum length of a file name on most servers, in bytes.
     static let maximumNameLength = 255
 
     let scheme: RemoteScheme
-    /// FTP: without the URL's first slash, and so relative to where the login leads, unless it begins with another
-    /// one (RFC 1738, section 3.2.2). SFTP: from the root, or without a slash from the user's home.
+    /// The decoded path. FTP: without the URL's first slash and so relative to the login directory, unless another
+    /// slash follows (RFC 1738, section 3.2.2). SFTP: absolute, or relative to the user's home directory if it has no
+    /// leading slash.
     let bytes: [UInt8]
 
     private init(scheme: RemoteScheme, bytes: [UInt8]) {
@@ -17,11 +19,14 @@ struct RemotePath: Sendable, Equatable {
         self.bytes = bytes
     }
 
-    /// - Parameter path: of the URL, with its percent escapes.
-    /// - Throws: for what names no file, or hides what would reach the server as something else.
+    /// Decodes and validates a path.
+    ///
+    /// - Parameter path: The path of the URL, with its percent escapes.
+    /// - Throws: An error if the path does not name a file, or if it contains control characters, `.` or `..` after
+    ///   decoding.
     init(_ path: String, scheme: RemoteScheme) throws(TransferError) {
         var text = Substring(path)
-        // "I" says what is always done: the file is transferred as it is (RFC 1738, section 3.2.2).
+        // Type "I" (image, RFC 1738, section 3.2.2) is always used, so it may be specified.
         if scheme.isFTP, let semicolon = text.lastIndex(of: ";"), !text[semicolon...].contains("/"),
             text[semicolon...].lowercased().hasPrefix(";type=")
         {
@@ -33,7 +38,7 @@ struct RemotePath: Sendable, Equatable {
         }
         var decoded = Self.decode(text.utf8.dropFirst())
         if scheme == .sftp {
-            // `/~/` is the home; any other path is from the root.
+            // A path that begins with `/~/` is relative to the home directory. Any other path is absolute.
             decoded = decoded.starts(with: "~/".utf8) ? Array(decoded.dropFirst(2)) : [UInt8(ascii: "/")] + decoded
         }
         guard decoded.count <= Self.maximumLength else {
@@ -78,13 +83,14 @@ struct RemotePath: Sendable, Equatable {
         }
     }
 
-    /// The path of a URL that libcurl reads as this very path, ASCII alone.
+    /// The ASCII URL path that libcurl decodes to this path.
     var urlPath: String {
         var text = "/"
         if scheme == .sftp, bytes.first != UInt8(ascii: "/") { text += "~/" }
         var rest = bytes[...]
         if scheme == .sftp, bytes.first == UInt8(ascii: "/") { rest = rest.dropFirst() }
-        // libcurl 7.88 takes any `/~` for the home; after two slashes, which the system takes for one, it does not.
+        // libcurl 7.88 expands any leading `/~` to the home directory, but not after two slashes, which the server
+        // treats as one.
         if scheme == .sftp, rest.startIndex > 0, rest.first == UInt8(ascii: "~") { text += "/" }
         for byte in rest {
             switch byte {
@@ -102,31 +108,32 @@ struct RemotePath: Sendable, Equatable {
         return text
     }
 
-    /// For people.
+    /// The path as text, for messages.
     var text: String { String(decoding: bytes, as: UTF8.self) }
 
     private var nameStart: Int { bytes.lastIndex(of: UInt8(ascii: "/")).map { $0 + 1 } ?? 0 }
 
-    /// A name beside this one for what is not whole yet: `.NAME.dld-TOKEN.tmp`, NAME as long as there is room for it.
+    /// Returns a temporary name in the same directory for an incomplete file: `.NAME.dld-TOKEN.tmp`. NAME is truncated
+    /// if necessary.
     ///
-    /// - Parameter token: nobody else's.
+    /// - Parameter token: A unique text.
     func temporary(token: String) -> RemotePath {
         let tail = Array(".dld-\(token).tmp".utf8)
         var name = bytes[nameStart...].prefix(max(0, Self.maximumNameLength - tail.count - 1))
-        // Not in the middle of a character of UTF-8.
+        // The name must not end in the middle of a UTF-8 sequence.
         if name.endIndex < bytes.endIndex {
             while let last = name.last, bytes[name.endIndex] & 0xC0 == 0x80, last & 0x80 != 0 { name.removeLast() }
         }
         return RemotePath(scheme: scheme, bytes: bytes[..<nameStart] + [UInt8(ascii: ".")] + name + tail)
     }
 
-    /// What is listed where this path names a directory, and is found nowhere else.
+    /// The path with a trailing slash, which exists only if the path is a directory.
     var asDirectory: RemotePath { RemotePath(scheme: scheme, bytes: bytes + [UInt8(ascii: "/")]) }
 
     // MARK: Commands
 
-    /// What follows a command's word: FTP takes the rest of the line; libcurl's SFTP takes what stands in quotes,
-    /// with a backslash before quotes and backslashes (`CURLOPT_QUOTE`).
+    /// The path as a command argument. FTP uses the rest of the line. libcurl's SFTP commands (`CURLOPT_QUOTE`) use a
+    /// quoted text with a backslash before quotes and backslashes.
     private var argument: [UInt8] {
         if scheme.isFTP { return bytes }
         var quoted = [UInt8(ascii: "\"")]
@@ -137,7 +144,9 @@ struct RemotePath: Sendable, Equatable {
         return quoted + [UInt8(ascii: "\"")]
     }
 
-    /// - Parameter mayFail: whether what comes after it is done all the same.
+    /// Returns the command that removes the file.
+    ///
+    /// - Parameter mayFail: Whether the following commands are run even if this one fails.
     func removal(mayFail: Bool) -> [UInt8] {
         (mayFail ? Array("*".utf8) : []) + Array((scheme.isFTP ? "DELE " : "rm ").utf8) + argument
     }
@@ -148,6 +157,7 @@ struct RemotePath: Sendable, Equatable {
             : [Array("rename ".utf8) + argument + [UInt8(ascii: " ")] + other.argument]
     }
 
-    /// Asks how long the file is (RFC 3659, section 4), where the protocol lets us see the answer.
+    /// The command that requests the file's size (RFC 3659, section 4). It is empty for SFTP, where the response is not
+    /// accessible.
     var sizeQuestion: [[UInt8]] { scheme.isFTP ? [Array("*SIZE ".utf8) + argument] : [] }
 }

@@ -1,8 +1,10 @@
-/// The protocols whose servers keep files, and not HTTP's resources.
+/// The schemes of file servers, as opposed to HTTP.
 enum RemoteScheme: String, Sendable {
     case ftp, ftps, sftp
 
-    /// - Returns: `nil` for a URL of another scheme; the rest of it is not looked at.
+    /// Creates the scheme of a URL.
+    ///
+    /// - Returns: `nil` for another scheme. The rest of the URL is not validated.
     init?(of url: String) {
         let scheme = url.utf8.prefix { $0 != UInt8(ascii: ":") }
         guard scheme.count <= 4 else { return nil }

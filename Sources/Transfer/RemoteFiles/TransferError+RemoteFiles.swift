@@ -1,25 +1,25 @@
 import Curl
 
 extension TransferError {
-    /// A failed exchange with a file server.
+    /// Returns the error of a failed exchange with a file server.
     ///
     /// - Parameters:
-    ///   - reply: the last one of an FTP server.
-    ///   - bodyBegun: whether bytes of the file had come or gone.
-    ///   - isOpened: whether an SFTP server had opened the file, of which nothing came.
-    ///   - isStoring: whether the file is sent.
+    ///   - reply: The last reply of an FTP server.
+    ///   - bodyBegun: Whether bytes of the file were received or sent.
+    ///   - isOpened: Whether an SFTP server had opened a file of which no bytes were received.
+    ///   - isStoring: Whether the exchange is an upload.
     static func remote(
         _ error: CurlError, file: RemoteFile, reply: FTPReply?, bodyBegun: Bool, isOpened: Bool, isStoring: Bool
     ) -> TransferError {
         let (host, path) = (file.host, file.path.text)
         let words = reply.map { ": it says \($0.code) \($0.text)" } ?? ""
-        // 4yz: it did not work now, and may work later (RFC 959, section 4.2.1).
+        // A 4yz reply is a transient failure (RFC 959, section 4.2.1).
         let isTransient = reply.map { (400...499).contains($0.code) } ?? false
-        // The numbers are those of libcurl's public interface (libcurl-errors).
+        // The numbers are the error codes of libcurl's public interface (libcurl-errors).
         switch error.code {
         case _ where error.isFlood:
             return TransferError(bodyBegun ? .truncated : .cannotConnect, "\(host): \(error.message)")
-        // At 421 libcurl speaks of a timeout, since a server may say that too when it grew tired of waiting.
+        // libcurl reports a time-out for a 421 reply, because servers also send it when they time out.
         case 67 where isTransient, 11 where isTransient, 28 where reply?.code == 421 && !bodyBegun:
             return TransferError(.cannotConnect, "\(host) takes nobody in for now\(words)")
         case 67, 11:
@@ -35,7 +35,7 @@ extension TransferError {
             return isTransient
                 ? TransferError(bodyBegun ? .truncated : .cannotConnect, "\(host) failed at \(path)\(words)")
                 : TransferError(.permissionDenied, "\(host) does not \(what) \(path)\(words)")
-        // A reply to the whole transfer: 5yz is for good (RFC 959, section 4.2.1).
+        // The reply concerns the whole transfer. A 5yz reply is a permanent failure (RFC 959, section 4.2.1).
         case 18 where isStoring && reply?.code == 552:
             return TransferError(.remoteFull, "\(host) has no room for \(path)\(words)")
         case 18 where isStoring && reply.map { (500...599).contains($0.code) } ?? false:
@@ -47,7 +47,8 @@ extension TransferError {
                 .cannotConnect, "no data connection to \(host) in passive mode\(words): does a firewall stand between?")
         case 36: return TransferError(.remoteChanged, "the file on the server is shorter than what is here of it")
         case 63: return TransferError(.tooLarge, "the file is larger than allowed")
-        // A server with no room says so before TLS begins, and OpenSSL finds no TLS in it.
+        // A server without free capacity replies in clear text before TLS begins, which OpenSSL reports as an invalid
+        // TLS record.
         case 35 where file.scheme == .ftps && error.message.firstRange(of: "wrong version number") != nil:
             return TransferError(
                 .cannotConnect,

@@ -1,10 +1,10 @@
-/// Whether an `ftp://` server is to speak TLS (RFC 4217): on its control connection before anyone logs in, and on
-/// every data connection. For `ftps://` it is always ``required``.
+/// The use of TLS with an `ftp://` server (RFC 4217): on its control connection before the login, and on every data
+/// connection. For `ftps://` it is always ``required``.
 public enum TransportSecurity: String, Sendable, Equatable, Codable {
-    /// Names, passwords and files go over the network as they are.
+    /// User names, passwords and files are sent unencrypted.
     case none
-    /// TLS where the server offers it, otherwise none: whoever sits between can take the offer away.
+    /// TLS is used if the server offers it. An attacker on the network can suppress the offer.
     case `try`
-    /// TLS, or no transfer.
+    /// TLS is required; otherwise the transfer fails.
     case required
 }

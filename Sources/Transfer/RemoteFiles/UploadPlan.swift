@@ -1,33 +1,37 @@
-/// How a file gets onto a file server: into a temporary name, which becomes the final one when all is there; straight
-/// under the final name where the server lets it go no other way.
+/// A state machine for an upload to a file server. The file is written under a temporary name and renamed when it is
+/// complete. It is written directly under the final name only if the server permits nothing else.
 ///
-/// What an earlier attempt left under the temporary name is measured first, and its end compared; then the rest goes
-/// behind it. Since the server puts what it is sent at the end that it sees, the whole is measured again before it is
-/// renamed.
+/// If an earlier attempt left a temporary file, its size is requested and its end compared. The remaining bytes are
+/// then appended. The server appends at the end of the file as it sees it, so the size is checked again before the
+/// rename.
 struct UploadPlan {
-    /// Bytes at the end of what is there that are fetched and compared before others go behind them.
+    /// The number of bytes at the end of the temporary file that are fetched and compared before more are appended.
     static let overlap: Int64 = 256 * 1024
 
     enum Step: Equatable {
-        /// Ask how much an earlier attempt left.
+        /// A request for the size of an earlier attempt's temporary file.
         case measureRest
-        /// Fetch what is there from this offset on, and compare it.
+        /// A fetch of the temporary file from this offset on, for comparison.
         case compareRest(from: Int64)
-        /// Send the file under the temporary name, from this offset on; from the beginning, then give it the final name.
+        /// A transfer of the file to the temporary name, from this offset on. If the offset is 0, the rename to the
+        /// final name is part of the step.
         case storeAside(from: Int64)
-        /// Ask how much is there now.
+        /// A request for the current size of the temporary file.
         case measureWhole
-        /// Give the file its final name.
+        /// The rename of the temporary file to the final name.
         case rename
-        /// The final name is taken, or cannot be had in one step: remove what has it, then rename.
+        /// The removal of the file with the final name, followed by the rename. The step applies if the final name is
+        /// taken or if the server cannot replace a file in one step.
         case replace
-        /// Send the file under the final name: who looks there meanwhile sees a part of it. Whatever lies under the
-        /// temporary name is removed first.
+        /// A transfer of the file to the final name, where a partial file is visible meanwhile. A temporary file is
+        /// removed first.
         case storeDirectly
-        /// Remove what lies under the temporary name, then fail.
+        /// The removal of the temporary file, followed by a failure.
         case cleanUp(TransferError)
         case finish
-        /// - Parameter leavesRest: what is under the temporary name is for the next attempt.
+        /// The failure of the upload.
+        ///
+        /// - Parameter leavesRest: Whether the temporary file is kept for the next attempt.
         case fail(TransferError, leavesRest: Bool)
 
         var isStoring: Bool {
@@ -40,22 +44,26 @@ struct UploadPlan {
 
     enum Event {
         case done
-        /// So many bytes lie under the temporary name; `nil`: none are to be had.
+        /// The size of the temporary file in bytes; `nil` if the file does not exist or its size is unknown.
         case measured(Int64?)
-        /// - Parameter size: of the rest that is compared; `nil`: it is another.
+        /// The comparison of the temporary file is complete.
+        ///
+        /// - Parameter size: The size of the temporary file in bytes; `nil` if its bytes differ.
         case compared(size: Int64?)
-        /// The server did not carry out a command after the transfer.
+        /// The server refused a command after the transfer.
         case commandRefused
-        /// The server did not even begin to take the file.
+        /// The server refused the file before the transfer began.
         case nameRefused(TransferError)
-        /// - Parameter begun: something may lie on the server.
+        /// The attempt failed.
+        ///
+        /// - Parameter begun: Whether a temporary file may exist on the server.
         case failed(TransferError, begun: Bool)
     }
 
     private(set) var step: Step
-    /// Bytes of the whole file, where known.
+    /// The length of the whole file in bytes, if known.
     private let length: Int64?
-    /// There may be another attempt, which can go on with what is there.
+    /// Whether a further attempt may continue from the temporary file.
     var mayLeaveRest = false
 
     init(length: Int64? = nil, hasRest: Bool = false) {
@@ -74,16 +82,17 @@ struct UploadPlan {
             case (.storeAside(let offset), .done): offset > 0 ? .measureWhole : .finish
             case (_, .done): .finish
             case (.storeAside(from: 0), .nameRefused): .storeDirectly
-            // What is there may not be added to.
+            // The server does not allow appending to the temporary file.
             case (.storeAside, .nameRefused): .storeAside(from: 0)
             case (.storeAside, .commandRefused), (.rename, .commandRefused), (.rename, .nameRefused): .replace
-            // The final name may be free now, and the file is here still: send it once more.
+            // The final name may be free now. The source file still exists, so it is sent once more.
             case (.replace, .commandRefused), (.replace, .nameRefused): .storeDirectly
             case (.storeDirectly, .commandRefused):
                 .fail(TransferError(.permissionDenied, "the server does not take the file"), leavesRest: false)
             case (.storeDirectly, .nameRefused(let error)), (.storeDirectly, .failed(let error, _)):
                 .fail(error, leavesRest: false)
-            // Whatever had the name may be gone already: what lies aside is all there is, and nobody takes it away.
+            // The previous file may already be removed. The temporary file is then the only copy on the server, so it
+            // is kept.
             case (.replace, .failed(let error, _)): .fail(error, leavesRest: false)
             case (_, .failed(let error, let begun)): failed(error, begun: begun)
             case (_, .measured), (_, .compared), (_, .commandRefused), (_, .nameRefused):

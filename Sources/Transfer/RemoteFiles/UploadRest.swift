@@ -1,15 +1,17 @@
 import Synchronization
 
-/// What the attempts at one upload leave each other on a file server: bytes under the name that the file has until it is
-/// whole.
+/// The state shared by the attempts at one upload: whether a temporary file of an interrupted attempt exists on the
+/// file server.
 final class UploadRest: Sendable {
-    /// Of the temporary name, nobody else's.
+    /// The unique part of the temporary name.
     let token: String
-    /// An earlier request may have left something under that name.
+    /// Whether an earlier request may have left a file under the temporary name.
     let mayBeThere: Bool
     private let isThere = Atomic<Bool>(false)
 
-    /// - Parameter name: the caller's; one that cannot be told from other texts does not count.
+    /// Creates the state.
+    ///
+    /// - Parameter name: The caller's upload name. An invalid one is ignored.
     init(name: String? = nil) {
         let name = name.flatMap { Self.isPlain($0) ? $0 : nil }
         mayBeThere = name != nil
@@ -21,7 +23,7 @@ final class UploadRest: Sendable {
             && name.utf8.allSatisfy { $0.isASCIILetterOrDigit || $0 == UInt8(ascii: "-") }
     }
 
-    /// An attempt that broke left bytes for the next one.
+    /// Whether an interrupted attempt left bytes for the next one.
     var isLeft: Bool {
         get { isThere.load(ordering: .acquiring) }
         set { isThere.store(newValue, ordering: .releasing) }
