@@ -92,7 +92,6 @@ public struct TransferRequest: Sendable {
     }
     /// Whether the bytes of a source that fails again are discarded, however many, so that a mirror supplies the whole
     /// file.
-    /// supplied.
     package var leavesFailingSource: Bool {
         get { fields.value.leavesFailingSource }
         _modify { yield &fields.value.leavesFailingSource }

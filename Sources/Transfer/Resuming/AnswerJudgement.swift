@@ -1,48 +1,49 @@
-/// Decides what the head of an answer means for a part file, before a byte of the body is taken: a pure function
-/// of what was asked, what is there, and what came back.
+/// The interpretation of a response head for a part file, before a byte of the body is accepted. It is a pure function
+/// of the request, the state of the part, and the response.
 struct AnswerJudgement {
-    /// The first byte that was asked for; `nil` where the whole was.
+    /// The first byte requested; `nil` if the whole resource was requested.
     var askedFrom: Int64?
-    /// Bytes at the front of the part that are there.
+    /// The number of contiguous bytes at the start of the part.
     var have: Int64
-    /// Of the version that the part was begun from.
+    /// The validator of the version that the part was started from.
     var validator: ResourceValidator?
-    /// Whether the validator came from the URL that was asked: then its being the same says something.
+    /// Whether the validator came from the requested URL. Only then does an equal validator prove the same version.
     var isVouched = true
-    /// Whether the server was asked with `If-Range`.
+    /// Whether the request had an `If-Range`.
     var isConditional = false
-    /// Whether the server was asked for the last bytes that are here, since it said that nothing follows them.
+    /// Whether the request was for the last bytes of the part, because the server had said that no bytes follow them.
     var isConfirming = false
     var total: Int64?
-    /// Of the whole resource, as the server stated it before.
+    /// The digest of the whole resource, as sent by the server earlier.
     var digest: FileDigest?
-    /// The last segment of the URL's path: tells a coded file from a coded transfer.
+    /// The last segment of the URL's path. It distinguishes a compressed file from a compressed transfer.
     var pathSuffix: String
 
     enum Verdict: Equatable {
-        /// The body goes to `offset`; bytes before `have` are compared, not written.
+        /// The body is written at `offset`. Bytes before `have` are compared, not written.
         case accept(offset: Int64, length: Int64?, total: Int64?)
-        /// This very body is the whole resource, to be kept from 0 as a new generation.
+        /// The body is the whole resource, to be stored from 0 as a new generation.
         case restart(length: Int64?)
-        /// This very body, decoded, is the whole resource. How long that is will show, and no part of it can be asked
-        /// for.
+        /// The decoded body is the whole resource. Its length is unknown until the end, and no range of it can be
+        /// requested.
         case decode(BodyDecoder.Coding)
-        /// Nothing is left to fetch.
+        /// The part is complete.
         case complete
-        /// Take nothing, forget the part, ask again for the whole.
+        /// The body is not read. The part is discarded and the whole resource requested again.
         case askAgain(reason: String)
-        /// Take nothing, keep the part, and ask without `If-Range`, comparing an overlap: the server sends the whole
-        /// though it says that nothing has changed, or a part that nothing ties to what is here.
+        /// The body is not read, and the part is kept. The next request has no `If-Range` and compares an overlap. The
+        /// server sent the whole resource although it reported no change, or it sent a part without evidence of the
+        /// same version.
         case askUnconditionally
-        /// Take nothing, keep the part, and ask for its last bytes: the server says that nothing follows them, and nobody
-        /// said before how long the file is.
+        /// The body is not read, and the part is kept. The next request is for its last bytes: the server says that no
+        /// bytes follow them, and the length of the file was unknown before.
         case confirmEnd
         case fail(TransferError)
     }
 
     func judge(_ head: ResponseHead, now: Int64) -> Verdict {
         if (200...299).contains(head.status), head.contentLength == nil, head.value(of: "content-length") != nil {
-            // libcurl passes over a number that is too large; then nothing would say where the body ends.
+            // libcurl ignores a number that is too large. The end of the body would then be unknown.
             return .fail(TransferError(.truncated, "the server states a length that is none"))
         }
         return judgeStatus(head, now: now)
@@ -90,9 +91,9 @@ struct AnswerJudgement {
             return .askAgain(reason: "the part's length contradicts its range")
         }
         if let validator, !validator.isShown(by: head.validator), !isStated(head.representationDigest) {
-            // An overlap alone does not make one file of those at two places.
+            // An overlap alone does not prove that two URLs have the same file.
             if !isVouched { return .askAgain(reason: "nothing tells that it is the same file there") }
-            // A server that passes over `If-Range` and names no version may send any.
+            // A server that ignores `If-Range` and sends no validator may send any version.
             if isConditional { return .askUnconditionally }
         }
         return .accept(offset: bounds.lowerBound, length: length, total: range.total ?? total)
@@ -108,13 +109,13 @@ struct AnswerJudgement {
             }
         }
         if head.value(of: "content-range") != nil {
-            // Some servers say 200 and mean 206; only numbers that fit make it one.
+            // Some servers send 200 instead of 206. The response is treated as a 206 only if all numbers match.
             if let askedFrom, let range = Self.range(of: head), let bounds = range.bounds,
                 bounds.lowerBound == askedFrom, bounds.upperBound - bounds.lowerBound + 1 == head.contentLength,
                 range.total == total, total != nil, isVouched, let validator, validator.agrees(with: head.validator),
                 !isOther(head.representationDigest)
             {
-                // As with a 206: silence about the version is none of `If-Range`'s answers.
+                // As for a 206, a response to `If-Range` without a validator is no evidence of the same version.
                 if isConditional, !validator.isShown(by: head.validator), !isStated(head.representationDigest) {
                     return .askUnconditionally
                 }
@@ -130,7 +131,7 @@ struct AnswerJudgement {
                     .truncated,
                     "the server says that the file has \(theirs) bytes and, under the same entity tag, \(total)"))
         }
-        // Of one version the length is known, whether this answer says it or not.
+        // The length of a known version is known even if this response omits it.
         return .restart(length: head.contentLength ?? (isSame ? total : nil))
     }
 
@@ -140,29 +141,31 @@ struct AnswerJudgement {
             return refusal
         }
         if isSame(head), total == have { return .complete }
-        // Nobody said so before: the body broke off, and that it did so at the end would be an accident.
+        // The length was unknown before, because the body was interrupted. An interruption exactly at the end of the
+        // file would be a coincidence.
         if total == nil, isSame(head) { return isConfirming ? .complete : .confirmEnd }
-        // Many servers leave the tag out of this answer. The last bytes are to show the version.
+        // Many servers omit the ETag from a 416. A request for the last bytes is to show the version.
         let isSilent = isVouched && validator?.strongEntityTag != nil && head.validator.entityTag == nil
         return total == nil && isSilent && !isConfirming ? .confirmEnd : refusal
     }
 
-    /// Whether a strong tag says that it is the version that is known.
+    /// Returns whether a strong ETag proves that the response is of the known version.
     private func isSame(_ head: ResponseHead) -> Bool {
         guard isVouched, let validator, let tag = validator.strongEntityTag else { return false }
         return tag == head.validator.strongEntityTag && validator.agrees(with: head.validator)
     }
 
-    /// Whether a digest is of other bytes.
+    /// Returns whether a digest is of different content.
     private func isOther(_ theirs: FileDigest?) -> Bool {
         guard let digest, let theirs else { return false }
         return digest.contradicts(theirs)
     }
 
-    /// Whether a digest says that the bytes are the same.
+    /// Returns whether a digest proves that the content is the same.
     private func isStated(_ theirs: FileDigest?) -> Bool { digest != nil && digest == theirs }
 
-    /// Why an answer that is no part cannot be of the version that is known; `nil` where nothing says so.
+    /// Returns the reason why a response other than a part cannot be of the known version; `nil` if it does not
+    /// contradict it.
     func contradiction(in head: ResponseHead) -> String? {
         guard (200...299).contains(head.status) || head.status == 412 else { return nil }
         if head.status == 412 { return "the server says that the file has changed (412)" }
@@ -177,28 +180,28 @@ struct AnswerJudgement {
         return nil
     }
 
-    /// The reason why a source that was never asked before has another file than the one whose bytes are here; `nil`
-    /// where the answer does not show that.
+    /// Returns the reason why a source that was not contacted before has a different file; `nil` if the response does
+    /// not prove it.
     func otherFile(in head: ResponseHead) -> String? {
         if let reason = contradiction(in: head) { return reason }
         guard head.status == 416, let total, Self.range(of: head)?.total != total else { return nil }
         return "the server has no such range (416)"
     }
 
-    /// What range an answer says that it brings; `nil` also where several fields contradict each other.
+    /// Returns the response's `Content-Range`; `nil` also if several fields contradict each other.
     private static func range(of head: ResponseHead) -> ContentRange? {
         let ranges = head.values(of: "content-range").map(ContentRange.init)
         guard let range = ranges.first ?? nil, ranges.allSatisfy({ $0 == range }) else { return nil }
         return range
     }
 
-    /// What a status means that is no success.
+    /// Returns the error for an unsuccessful status.
     static func failure(_ head: ResponseHead, now: Int64) -> TransferError {
         TransferError(
             .httpStatus, words(for: head.status), httpStatus: head.status, retryAfter: head.retryAfter(now: now))
     }
 
-    /// A status that is no success, for a person.
+    /// Returns a description of an unsuccessful status for people.
     static func words(for status: Int) -> String {
         switch status {
         case 204, 205: "the server answers without a file (\(status))"
@@ -213,7 +216,8 @@ struct AnswerJudgement {
         }
     }
 
-    /// A file that is itself compressed is often labelled with its coding; the bytes are then the file.
+    /// Returns whether the path's suffix matches the coding. Servers often label a compressed file with its coding; the
+    /// bytes are then the file itself.
     private static func isSuffix(_ path: String, of coding: String) -> Bool {
         let suffixes: [String: [String]] = [
             "gzip": [".gz", ".tgz", ".gzip"], "x-gzip": [".gz", ".tgz", ".gzip"], "br": [".br"],

@@ -1,44 +1,44 @@
-/// Bytes of a file that are there, as ranges without overlap or touch, in ascending order.
+/// A set of a file's bytes, as ascending ranges that neither overlap nor touch.
 public struct ByteRangeSet: Sendable, Equatable {
-    /// Ascending, and neither empty nor touching one another.
+    /// The non-empty ranges in ascending order. They neither overlap nor touch.
     public private(set) var ranges: [Range<Int64>] = []
 
-    /// No bytes.
+    /// Creates an empty set.
     public init() {}
 
-    /// Any ranges, in any order; empty ones leave nothing.
+    /// Creates a set from ranges in any order. Empty ranges are ignored.
     public init(_ ranges: some Sequence<Range<Int64>>) {
         for range in ranges { insert(range) }
     }
 
-    /// Bytes in all ranges together.
+    /// The number of bytes in all ranges.
     public var count: Int64 {
-        // By index: an iterator takes memory from the heap where the optimiser does not see to it.
+        // An index loop is used because an iterator allocates on the heap unless the optimiser removes it.
         var sum: Int64 = 0
         for index in 0..<ranges.count { sum += ranges[index].upperBound - ranges[index].lowerBound }
         return sum
     }
 
-    /// The end of the last range; 0 where there is none.
+    /// The end of the last range; 0 for an empty set.
     public var end: Int64 { ranges.isEmpty ? 0 : ranges[ranges.count - 1].upperBound }
 
-    /// The end of the range that begins at 0; 0 where none does.
+    /// The end of the range that begins at 0; 0 if there is none.
     public var contiguousEnd: Int64 {
         guard let first = ranges.first, first.lowerBound == 0 else { return 0 }
         return first.upperBound
     }
 
-    /// The end of the range that holds the byte at `offset`; `offset` itself where none does.
+    /// Returns the end of the range that contains the byte at `offset`, or `offset` itself if there is none.
     public func end(ofRangeAt offset: Int64) -> Int64 {
         ranges.first { $0.contains(offset) }?.upperBound ?? offset
     }
 
-    /// What of it lies before `end`.
+    /// Returns the part of the set before `end`.
     public func clamped(to end: Int64) -> ByteRangeSet {
         ByteRangeSet(ranges.lazy.filter { $0.lowerBound < end }.map { $0.lowerBound..<min($0.upperBound, end) })
     }
 
-    /// What of `bounds` is in none of the ranges, in ascending order.
+    /// Returns the parts of `bounds` outside the set, in ascending order.
     public func gaps(in bounds: Range<Int64>) -> [Range<Int64>] {
         var gaps: [Range<Int64>] = []
         var start = bounds.lowerBound
@@ -51,10 +51,10 @@ public struct ByteRangeSet: Sendable, Equatable {
         return gaps
     }
 
-    /// Adds a range; what it touches or overlaps becomes one with it.
+    /// Adds a range and merges it with the ranges that it touches or overlaps.
     public mutating func insert(_ range: Range<Int64>) {
         guard !range.isEmpty else { return }
-        // What arrives in order only moves one end.
+        // Sequential data extends only the last range.
         let last = ranges.count - 1
         if last >= 0, ranges[last].upperBound == range.lowerBound {
             ranges[last] = ranges[last].lowerBound..<range.upperBound
@@ -67,7 +67,7 @@ public struct ByteRangeSet: Sendable, Equatable {
             merged = min(merged.lowerBound, ranges[end].lowerBound)..<max(merged.upperBound, ranges[end].upperBound)
             end += 1
         }
-        // One of several writers moves its end: nothing shifts.
+        // With several writers, each extends one range in place, so no elements move.
         if end == start + 1 {
             ranges[start] = merged
             return
@@ -77,7 +77,7 @@ public struct ByteRangeSet: Sendable, Equatable {
 }
 
 extension ByteRangeSet: Codable {
-    /// `[start, end, start, end, …]`, ends excluded.
+    /// Decodes `[start, end, start, end, …]`, with exclusive ends.
     public init(from decoder: any Decoder) throws {
         let numbers = try decoder.singleValueContainer().decode([Int64].self)
         for index in stride(from: 0, to: numbers.count - 1, by: 2) where numbers[index] >= 0 {

@@ -1,9 +1,9 @@
 import FoundationEssentials
 import HTTPTypes
 
-/// What makes resume data sufficient by themselves: what was asked for, and where the part and the file belong.
+/// The request and the destination of a download. With them, resume data are self-sufficient.
 ///
-/// A class, so that resume data and the errors that carry them stay small.
+/// It is a class to keep resume data, and the errors that contain them, small.
 final class DownloadRecord: Sendable, Equatable, Codable {
     let request: RecordedRequest
     let decision: DownloadDecision
@@ -18,10 +18,10 @@ final class DownloadRecord: Sendable, Equatable, Codable {
     }
 }
 
-/// A request in a form for keeping, as it was before adapters: they are asked again.
+/// A request in a form for storage, without the changes of adapters, which are applied again.
 ///
-/// Left out is what proves who asks: the credential, the client's identity, a proxy's user and password, and the header
-/// fields that ``CurlCommand/isSecret(_:)`` names. What the URL holds stays in it.
+/// It omits authentication data: the credential, the client identity, a proxy's user and password, and the header
+/// fields matched by ``CurlCommand/isSecret(_:)``. The URL is stored unchanged, including any secrets.
 struct RecordedRequest: Sendable, Equatable, Codable {
     private var url: String
     private var method: String

@@ -1,17 +1,19 @@
-/// Attempts of a request whose bytes were not those that their digest wants, and what they showed.
+/// A record of a request's attempts whose bytes did not match the expected digest.
 struct Mismatches: Sendable, Equatable, Codable {
     private(set) var count = 0
-    /// What a server last stated of the file.
+    /// The digest that a server sent most recently for the file.
     private(set) var stated: StatedDigest?
-    /// The sources that brought what was wrong all by themselves, as ``ResumeData/resource(of:)`` has them: this is kept,
-    /// and URLs hold secrets.
+    /// The sources that supplied wrong content on their own, as ``ResumeData/resource(of:)``. The values are stored
+    /// persistently, and URLs contain secrets.
     private(set) var wrong: Set<String> = []
 
     var isEmpty: Bool { count == 0 }
 
-    /// - Parameter source: the one that brought all the bytes, where it was alone.
+    /// Records a mismatch.
+    ///
+    /// - Parameter source: The source that supplied all bytes; `nil` if there were several.
     mutating func add(of source: String?, stated: StatedDigest?) {
-        // The first time may have been an accident on the way.
+        // The first mismatch may be a transmission error.
         if count > 0, let source { wrong.insert(ResumeData.resource(of: source)) }
         count += 1
         self.stated = stated

@@ -1,22 +1,24 @@
 import Glibc
 
-/// How many bytes at the end of what is here are fetched once more and compared, where nothing else tells that they and
-/// what follows them are of one version.
+/// The bytes at the end of a part that are fetched again and compared, if nothing else shows that they and the
+/// following bytes are of the same version.
 struct Overlap: Equatable {
-    /// Bytes of one look.
+    /// The number of bytes compared at once.
     private(set) var width = 256 * 1024
+    /// The maximum distance from the end of the part at which an overlap may start, in bytes.
     private var most = 16 << 20
-    /// A short overlap, for files whose size and time on the server are the same as before.
+    /// A short overlap, for files whose size and time on the server are unchanged.
     static let brief = Overlap(width: 8 * 1024, most: 1 << 20)
-    /// Bytes of the shortest look, for answers that end within the usual one and for parts that are shorter. With no more
-    /// than that here, all is fetched anew.
+    /// The shortest width in bytes, for responses that end within the usual width and for shorter parts. A part of at
+    /// most this size is fetched again from the start.
     static let narrow = 64 * 1024
-    /// Bytes after which what repeats itself says nothing: other versions are likely to have the same.
+    /// The longest period, in bytes, of repetitive content. Other versions are likely to contain the same repetitive
+    /// content, so comparing it proves nothing.
     private static let longestPeriod = 4096
 
-    /// Fewer bytes from here on.
+    /// Reduces the width to the minimum.
     ///
-    /// - Returns: `false` where they are few already.
+    /// - Returns: `false` if the width is the minimum already.
     mutating func shrink() -> Bool {
         guard width > Self.narrow else { return false }
         width = Self.narrow
@@ -24,15 +26,15 @@ struct Overlap: Equatable {
         return true
     }
 
-    /// Where to begin so that the bytes up to `front` tell one version from another: zeros, or one sector again and
-    /// again, do not.
+    /// Returns the start of an overlap that ends at or before `front` and distinguishes versions. Zeros or a repeated
+    /// sector do not.
     ///
-    /// - Parameter read: fills the space with what is here from an offset on, and says how much that is.
-    /// - Returns: 0 where no overlap would tell: the whole is to be fetched then.
+    /// - Parameter read: Fills the buffer with the part's bytes from an offset on, and returns their number.
+    /// - Returns: 0 if no overlap would distinguish versions. The whole resource must then be fetched.
     func start(
         before front: Int64, read: (UnsafeMutableRawBufferPointer, Int64) throws(TransferError) -> Int
     ) throws(TransferError) -> Int64 {
-        // A server that cuts every answer short of the usual width would otherwise begin anew each time.
+        // Otherwise, a server that ends each response before the usual width would make every attempt start again.
         let width = front > Int64(width) ? width : min(width, Self.narrow)
         let space = UnsafeMutableRawBufferPointer.allocate(byteCount: width, alignment: 16)
         defer { space.deallocate() }

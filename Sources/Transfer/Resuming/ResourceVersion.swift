@@ -1,22 +1,23 @@
-/// What an answer said of the resource that a part's bytes are of.
+/// The version of the resource that a part's bytes belong to, from a response.
 struct ResourceVersion: Sendable, Equatable {
     var validator = ResourceValidator()
-    /// Which URL sent the validator, after redirects, as ``ResumeData/resource(of:)`` has it. To a validator of
-    /// another URL nothing can be asked (RFC 9110, section 8.8.3).
+    /// The URL that sent the validator, after redirects, as ``ResumeData/resource(of:)``. A validator is meaningless
+    /// for another URL (RFC 9110, section 8.8.3).
     var origin: String?
-    /// Bytes of the whole resource, where known.
+    /// The length of the whole resource in bytes, if known.
     var total: Int64?
-    /// Of the whole resource, as the server states it (RFC 9530).
+    /// The digest of the whole resource, as sent by the server (RFC 9530).
     var digest: FileDigest?
-    /// Bytes of several sources lie in the part, under a digest of the whole.
+    /// Whether the part contains bytes from several sources, protected by a digest of the whole.
     var isJoined = false
-    /// The bytes came coded though they were asked for as they are, and were decoded on their way: none of them can be
-    /// asked for again.
+    /// Whether the response had a content coding, although identity was requested, and was decoded on receipt. Ranges
+    /// of decoded bytes cannot be requested.
     var isDecoded = false
-    /// As `Content-Disposition` has it.
+    /// The file name in `Content-Disposition`.
     var suggestedFileName: String?
 
-    /// The version that a later answer, which continues this one, speaks of: what it leaves out still holds.
+    /// Returns the version of a later response that continues this one. Values that the later response omits remain
+    /// valid.
     func continued(by later: ResourceVersion) -> ResourceVersion {
         var version = later
         if later.validator.ifRange == nil, validator.ifRange != nil, origin == later.origin {
@@ -30,23 +31,23 @@ struct ResourceVersion: Sendable, Equatable {
     }
 }
 
-/// What a server stated that the whole of a version hashes to.
+/// The digest of a whole version, as sent by a server.
 struct StatedDigest: Sendable, Equatable, Codable {
     var digest: FileDigest
-    /// The version's; `nil` where it has no strong one.
+    /// The version's ETag; `nil` if it has no strong one.
     var entityTag: String?
 }
 
-/// What is known of a resource when its file is given a name.
+/// The properties of a resource when its file is named.
 public struct ResourceMetadata: Sendable {
-    /// Of the answer that brings the body; `nil` where every byte was there already.
+    /// The head of the response with the body; `nil` if all bytes were already present.
     public var head: ResponseHead?
-    /// As `Content-Disposition` has it, now or in an earlier answer (RFC 6266); not made safe.
+    /// The file name in `Content-Disposition` of this or an earlier response (RFC 6266). It is not sanitised.
     public var suggestedFileName: String?
-    /// Seconds since 1970 (RFC 9110, section 8.8.2).
+    /// The `Last-Modified` date in seconds since 1970 (RFC 9110, section 8.8.2).
     public var lastModified: Int64?
 
-    /// For calling a target's ``DownloadTarget/destination`` by hand, as tests do.
+    /// Creates metadata, for calling a target's ``DownloadTarget/destination`` directly, as tests do.
     public init(head: ResponseHead? = nil, suggestedFileName: String? = nil, lastModified: Int64? = nil) {
         self.head = head
         self.suggestedFileName = suggestedFileName

@@ -1,28 +1,28 @@
 import Glibc
 
 extension ResumeData {
-    /// Whether they suffice by themselves: they come from a request that was given a ``DownloadDestination``, and
-    /// ``SessionManager/download(resumingWith:request:to:)`` needs nothing else.
+    /// Whether the resume data are self-sufficient. They are if the request had a ``DownloadDestination``;
+    /// ``SessionManager/download(resumingWith:request:to:)`` then needs nothing else.
     public var isSelfSufficient: Bool { record != nil }
 
-    /// What was asked for, without what proves who asks; `nil` where they do not suffice by themselves.
+    /// The request without its authentication data; `nil` if the resume data are not self-sufficient.
     public var request: TransferRequest? { record?.request.request }
 
-    /// Where the part lies; `nil` where they do not suffice by themselves.
+    /// The path of the part file; `nil` if the resume data are not self-sufficient.
     public var partPath: String? {
         record.map { $0.decision.directory + ($0.decision.directory == "/" ? "" : "/") + $0.decision.partName }
     }
 
-    /// Where the file was to go; `nil` where they do not suffice by themselves.
+    /// The path of the destination file; `nil` if the resume data are not self-sufficient.
     public var path: String? { record?.decision.path }
 
-    /// Removes the part, so that nothing is left of the download: for resume data that nobody will use.
+    /// Removes the part file, for resume data that will not be used.
     ///
-    /// Whatever else lies under the part's name by now stays. Where the part belongs to a ``DownloadTarget`` it is for
-    /// the target's owner to remove.
+    /// A different file that has the part's name by now is kept. The part of a ``DownloadTarget`` must be removed by
+    /// the target's owner.
     ///
-    /// - Returns: whether there was a part of theirs.
-    /// - Throws: where it is there and cannot be removed.
+    /// - Returns: Whether the part file existed.
+    /// - Throws: An error if the part file exists and cannot be removed.
     @discardableResult
     public func discard() throws(TransferError) -> Bool {
         guard let decision = record?.decision else { return false }

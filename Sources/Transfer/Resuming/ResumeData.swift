@@ -1,39 +1,40 @@
 import Crypto
 import FoundationEssentials
 
-/// What a download needs to go on where it stopped: which bytes of its part file are known to be on disk, and
-/// which version of the resource they are of.
+/// The state from which a download resumes: the bytes of its part file that are known to be on disk, and their version
+/// of the resource.
 ///
-/// Those of a request that was given a ``DownloadDestination`` also hold the request itself and where the part lies, so
-/// that ``SessionManager/download(resumingWith:request:to:)`` can go on with their ``bytes`` alone, in any process.
-/// **Keep them as secret as the URL is.** What proves who asks (credential, client identity, authorization and cookie
-/// fields) is not in them: adapters, ``Request/authenticate(with:)`` or another request bring it again.
+/// If the request had a ``DownloadDestination``, resume data also contain the request and the path of the part.
+/// ``SessionManager/download(resumingWith:request:to:)`` can then resume from their ``bytes`` alone, in any process.
+/// **Keep them as secret as the URL is.** They do not contain authentication data (credential, client identity,
+/// authorization and cookie fields). Adapters, ``Request/authenticate(with:)`` or another request must supply these
+/// again.
 public struct ResumeData: Sendable, Equatable, Codable {
-    /// Grows with changes of this form; another one is not read.
+    /// The format version. Other versions are not decoded.
     private var form = 1
-    /// The part file's generation: made anew whenever a part begins from nothing, and written on the part itself,
-    /// so that an old note never speaks for a new part.
+    /// The part file's generation. A new one is created for each part started from the beginning and is written to the
+    /// part itself, so that old resume data are never applied to a new part.
     public var generation: String
-    /// Which URL the bytes came from, as a digest, since URLs hold secrets. A validator tells versions of one resource
-    /// apart and says nothing across two (RFC 9110, section 8.8.3).
+    /// The URL that the bytes came from, as a digest, because URLs contain secrets. A validator distinguishes versions
+    /// of one resource and has no meaning across two (RFC 9110, section 8.8.3).
     var resource: String
-    /// Bytes of the resource that a sync has brought to the disk.
+    /// The bytes of the resource that have been synced (fsync) to disk.
     public var ranges: ByteRangeSet
-    /// Of the version that the bytes are of.
+    /// The validator of the bytes' version.
     public var validator: ResourceValidator
-    /// Bytes of the whole resource, where known.
+    /// The length of the whole resource in bytes, if known.
     public var total: Int64?
-    /// Of the whole resource, where the server stated one.
+    /// The digest of the whole resource, if the server sent one.
     var digest: FileDigest?
     /// See ``ResourceVersion/isJoined``.
     private var isJoined: Bool?
     /// See ``ResourceVersion/origin``.
     var origin: String?
-    /// As `Content-Disposition` has it; not made safe.
+    /// The file name in `Content-Disposition`. It is not sanitised.
     public var suggestedFileName: String?
-    /// What earlier attempts brought and was wrong as a whole.
+    /// The digest mismatches of earlier attempts.
     var mismatches: Mismatches?
-    /// Absent where the part belongs to a ``DownloadTarget``, whose owner knows the rest.
+    /// The request and destination; `nil` if the part belongs to a ``DownloadTarget``, whose owner has them.
     var record: DownloadRecord?
 
     init(
@@ -59,20 +60,22 @@ public struct ResumeData: Sendable, Equatable, Codable {
             suggestedFileName: suggestedFileName)
     }
 
-    /// The same, for a download from another URL of which a person says that it is the same file's: what is here counts
-    /// as far as the server's answers show it to be of its version.
+    /// Returns the resume data for a download from another URL that the user declares to be of the same file. The bytes
+    /// are kept if the server's responses show that they are of the same version.
     public func moved(to url: String) -> ResumeData {
         var moved = self
         moved.resource = Self.resource(of: url)
         return moved
     }
 
-    /// What ``resource`` is for a URL.
+    /// Returns the value of ``resource`` for a URL.
     static func resource(of url: String) -> String {
         String(SHA256.hash(data: Array(url.utf8)).prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }, radix: 16)
     }
 
-    /// - Returns: `nil` where `bytes` are not resume data of this form: the download then starts afresh.
+    /// Decodes stored resume data.
+    ///
+    /// - Returns: `nil` if `bytes` are not resume data of this format. The download then starts from the beginning.
     public init?(bytes: [UInt8]) {
         guard let decoded = try? JSONDecoder().decode(ResumeData.self, from: Data(bytes)), decoded.form == 1,
             decoded.record?.decision.isSound ?? true
@@ -80,7 +83,7 @@ public struct ResumeData: Sendable, Equatable, Codable {
         self = decoded
     }
 
-    /// For keeping.
+    /// The encoded form, for storage.
     public var bytes: [UInt8] {
         (try? JSONEncoder().encode(self)).map { Array($0) } ?? []
     }

@@ -1,4 +1,4 @@
-/// Steps up: quickly at first, later to see whether a line has become wider.
+/// Increases of the number of connections: fast at first, later to detect a line whose bandwidth has grown.
 extension ConnectionGrowth {
     mutating func begin(_ sight: LineSight) {
         guard let first = sight.connections.first, first.received > 0 else { return }
@@ -32,7 +32,7 @@ extension ConnectionGrowth {
         grow(sight)
     }
 
-    /// Takes the next step up, as far as there is work for it.
+    /// Takes the next step up, if there is work for more connections.
     mutating func grow(_ sight: LineSight) {
         guard target < ceiling, hasWork(sight) else { return target > 1 ? watch(from: sight) : settle(sight) }
         untriedAbove = nil
@@ -41,7 +41,8 @@ extension ConnectionGrowth {
         change(to: min(ceiling, target * Self.factor), sight)
     }
 
-    /// Whether what is left takes long enough for more connections to matter, and notes where it did not.
+    /// Returns whether the remaining bytes take long enough for more connections to matter, and records the number if
+    /// they do not.
     mutating func hasWork(_ sight: LineSight) -> Bool {
         let recent = history.measure(from: sight.now - 1000, to: sight.now, shortest: 1)
         let isLong = secondsLeft(at: recent?.rate ?? 0, sight) > 0.3 + 2 * Double(sight.setUp) / 1000
@@ -49,10 +50,12 @@ extension ConnectionGrowth {
         return isLong
     }
 
-    /// Whether the host had no room for more connections of this download, and other downloads have fewer since then.
+    /// Returns whether the host had no room for more connections of this download and other downloads have released
+    /// some since.
     func hasNewRoom(_ sight: LineSight) -> Bool { cappedBeside.map { sight.others < $0 } ?? false }
 
-    /// Seconds that the rest of this download takes with its share of what all downloads from the host bring.
+    /// Returns the seconds that the remaining bytes take at this download's share of the throughput of all downloads
+    /// from the host.
     func secondsLeft(at rate: Double, _ sight: LineSight) -> Double {
         guard rate > 0 else { return .infinity }
         return Double(sight.left) / rate * Double(target + sight.others) / Double(max(1, target))
@@ -65,7 +68,7 @@ extension ConnectionGrowth {
             others: sight.others)
     }
 
-    /// Notes which of the connections that a step added have answered.
+    /// Records the first response of the connections that a step added.
     mutating func note(_ step: inout Step, _ sight: LineSight) {
         let added = sight.connections.count { $0.number > step.newest }
         if step.from == 1, added == 0, let first = sight.connections.first {
@@ -121,7 +124,7 @@ extension ConnectionGrowth {
         if target < ceiling, sight.mayTry { grow(sight) } else { watch(from: sight) }
     }
 
-    /// More connections are tried on a line that has been watched for long.
+    /// Tries more connections on a line that has been settled for a long time.
     mutating func probe(_ recent: ReceivedHistory.Measure, _ sight: LineSight) {
         phase = .probing(step(sight, before: recent))
         change(to: min(ceiling, target * Self.factor), sight)
@@ -152,7 +155,7 @@ extension ConnectionGrowth {
         guard isLate || after.duration >= (isBursty ? 2_000 : 300) else { return }
         let all = Double(step.from + step.others)
         if gain - error > Self.worthwhile {
-            // It pays, and as much as that is worth is kept.
+            // The increase pays off. As many connections are kept as the gain is worth.
             let need = Int((all * gain * 1.02).rounded(.up)) - step.others
             usual = after.rate
             if need >= target * 3 / 4 {

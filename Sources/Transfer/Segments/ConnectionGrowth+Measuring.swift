@@ -1,11 +1,11 @@
-/// The judgement of what a number of connections brings.
+/// The evaluation of the throughput of a number of connections.
 extension ConnectionGrowth {
     mutating func watch(from sight: LineSight) {
         phase = .watching(since: sight.now, others: sight.others)
     }
 
     mutating func watch(_ since: Int64, _ others: Int, _ sight: LineSight) {
-        // What seemed to be over in a moment is not, or the host has room again.
+        // The remaining bytes take longer than expected, or the host has room again.
         if untriedAbove == target || hasNewRoom(sight), target < ceiling, busySince == nil, sight.mayTry,
             hasWork(sight)
         {
@@ -16,7 +16,7 @@ extension ConnectionGrowth {
             return
         }
         if others > 0 {
-            // The other downloads wait for the end of this.
+            // The other downloads cannot try anything until this measurement ends.
             if measure.isBursty, isEach(measure, sight) {
                 lesson = .each
                 return settle(sight)
@@ -37,14 +37,14 @@ extension ConnectionGrowth {
         if sight.mayTry, let fewer { trim(to: fewer, measure, sight) } else { settle(sight) }
     }
 
-    /// Whether a rate was taken over long enough, for its error or for as long as one is waited for.
+    /// Returns whether a rate was measured for long enough: until its error is small, or for the longest time allowed.
     func isEnough(_ measure: ReceivedHistory.Measure, _ error: Double, isBursty: Bool, limit: Double) -> Bool {
         let shortest = isBursty ? 2_000 : 200.0
         let longest = thoroughness * (isBursty ? 4_000 : 1_500)
         return measure.duration >= longest || (measure.duration >= shortest && error < limit)
     }
 
-    /// Whether each connection has a rate of its own, as far as the connections' first bytes show that.
+    /// Returns whether each connection has a rate of its own, judging by the connections' first bytes.
     func isEach(_ measure: ReceivedHistory.Measure, _ sight: LineSight) -> Bool {
         let newer = sight.connections.compactMap { shares[$0.number] }
         guard let share = median(of: newer), share >= leastShare(sight), 2 * newer.count >= target else { return false }
@@ -54,26 +54,29 @@ extension ConnectionGrowth {
         return measure.isBursty && alone.wasSilent(for: max(40, 2 * sight.setUp))
     }
 
-    /// The share of what the first connection brought from which on a newer one is not held back by the others.
+    /// Returns the share of the first connection's throughput from which on a newer connection is not slowed down by
+    /// the others.
     ///
-    /// Beside other downloads' connections the first one had less of a shared line already, so that more is asked for.
+    /// If other downloads had connections, the first connection had only a share of a shared line. The threshold is
+    /// then higher.
     func leastShare(_ sight: LineSight) -> Double {
         let shared = Double(1 + alone.others) / Double(target + sight.others)
         return alone.others == 0 ? Self.undiminished : max(Self.undiminished, (1 + shared) / 2)
     }
 
-    /// How many fewer connections are worth trying; `nil` where what is left is too little for it.
+    /// Returns the reduced number of connections worth trying; `nil` if too few bytes are left for a trial.
     func trialCount(_ measure: ReceivedHistory.Measure, _ sight: LineSight) -> Int? {
         let all = target + sight.others
         let seconds = Double(sight.left) / max(1, measure.rate) * Double(all) / Double(target)
-        // As few as brought as much already.
+        // The smallest number of connections that is known to reach about the same rate.
         let known = levels.filter {
             $0.key < all && !$0.value.isBursty && $0.value.error < 0.2 && $0.value.rate >= 0.9 * measure.rate
         }.keys.min()
         if let known, !measure.isBursty, !hasSavings { return max(1, known - sight.others) }
         let length = measure.isBursty || hasSavings ? 3.0 : min(1.5, max(0.3, measure.error * 20))
         let trial = thoroughness * length + 3 * Double(sight.setUp) / 1000
-        // Where a step back has cost nothing, the next one is not expected to.
+        // If an earlier decrease has cost no throughput, the next one is expected to cost none either, so a trial may
+        // take longer.
         let newer = median(of: sight.connections.compactMap { shares[$0.number] }) ?? 1
         let price = trimmed != nil ? 2.5 * Self.price : newer < 0.3 ? 2 * Self.price : Self.price
         for count in [target / 2, target * 3 / 4] where count >= 1 && count < target {

@@ -1,4 +1,4 @@
-/// The time between trials: a line that changes starts the next one.
+/// The time between trials. A changed rate starts the next trial.
 extension ConnectionGrowth {
     mutating func settle(_ sight: LineSight) {
         phase = .settled(since: sight.now, until: sight.now + patience)
@@ -6,7 +6,7 @@ extension ConnectionGrowth {
         isWaiting = mayGrowLater(sight)
     }
 
-    /// Goes by what is known where other downloads have come or gone.
+    /// Applies the current lesson after other downloads have started or ended.
     mutating func adapt(_ sight: LineSight) {
         guard sight.mayTry else { return }
         defer { others = sight.others }
@@ -17,12 +17,12 @@ extension ConnectionGrowth {
                 change(to: max(1, connections - sight.others), sight)
             }
         case nil:
-            // What another one has given back by its end is free.
+            // Connections released by a download that ended are available.
             if others > sight.others { change(to: target + others - sight.others, sight) }
         }
     }
 
-    /// Whether more connections may be worth having once another download gives some back, or ends.
+    /// Returns whether more connections may be useful once another download releases some or ends.
     func mayGrowLater(_ sight: LineSight) -> Bool {
         if case .shared(let connections, _) = lesson { return sight.others > 0 && target < min(ceiling, connections) }
         return target < ceiling && (sight.others > 0 || untriedAbove == target || hasNewRoom(sight))
@@ -48,7 +48,7 @@ extension ConnectionGrowth {
         if let step = trimmed, let before = step.before, sight.now - step.since < Self.probation,
             step.others == sight.others
         {
-            // What a server had saved up for its connections may have hidden that there are too few.
+            // A burst allowance of the server may have hidden that there are too few connections.
             let share = recent.rate / before.rate
             let error = share * (before.error * before.error + recent.error * recent.error).squareRoot()
             if share + 2 * error < Self.kept {

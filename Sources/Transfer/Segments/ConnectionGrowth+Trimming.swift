@@ -1,4 +1,4 @@
-/// Steps down, each of which has to cost nothing.
+/// Decreases of the number of connections. Each must leave the throughput unchanged.
 extension ConnectionGrowth {
     mutating func trim(to count: Int, _ before: ReceivedHistory.Measure, _ sight: LineSight) {
         phase = .trimming(step(sight, before: before))
@@ -17,20 +17,20 @@ extension ConnectionGrowth {
         let error = share * (before.error * before.error + after.error * after.error).squareRoot()
         let full = Double(target + step.others) / Double(step.from + step.others)
         let pays = share >= Self.enough - min(error, 0.12) && share - error >= (1 + full) / 2
-        // Before a server's burst of a second is over, only a loss that is far outside of the error counts.
+        // A server may send a burst for up to a second. Until then, only a loss far outside the error counts.
         let isEarlyLoss =
             share + 2 * error < (1 + full) / 2
             || (!isBursty && after.duration >= Self.earlyTime && share + 3 * error < Self.earlyLoss)
         let isLoss = after.duration < 1_200 ? isEarlyLoss : share + 2 * error < Self.enough
         let isSure = share - error >= Self.enough || isLoss || (pays && error < 0.08)
         if share - 2 * error > 1.3 {
-            // The line has changed meanwhile.
+            // The line has changed during the trial.
             change(to: step.from, sight)
             isDoubtful = true
             return settle(sight)
         }
         if after.isBursty, !before.isBursty {
-            // What the server had saved up for each connection is used up.
+            // The server's burst allowance for each connection is used up.
             hasSavings = true
             if after.duration >= 1_050, share + 0.15 < (1 + full) / 2 {
                 isDoubtful = false
@@ -44,7 +44,7 @@ extension ConnectionGrowth {
             trimmed = step
             trimmed?.since = sight.now
             guard target > 1, let fewer = trialCount(after, sight) else { return settle(sight) }
-            // All are held to what the greatest number brought.
+            // Every decrease is compared with the throughput of the largest number.
             var next = step
             next.since = sight.now
             change(to: min(fewer, max(1, target / 2)), sight)
@@ -55,7 +55,8 @@ extension ConnectionGrowth {
         goBack(step, share: share, error: error, sight)
     }
 
-    /// Too few connections were left: as many are taken as that shows to be needed.
+    /// Increases the number again after a decrease that cost throughput, to the number that the measured share
+    /// requires.
     mutating func goBack(_ step: Step, share: Double, error: Double, _ sight: LineSight) {
         let need =
             Int((Double(target + step.others) / max(0.01, share - min(error, 0.2 * share)) * 1.05).rounded(.up))

@@ -1,135 +1,152 @@
-/// How many connections a download is to have.
+/// The controller of a download's number of connections.
 ///
-/// The number grows quickly at first, since a connection too many costs little and a second with too few costs much.
-/// Then fewer are tried, for as long as the bytes need to tell the difference, unless each connection is known to have
-/// a rate of its own: those are never given back.
+/// The number grows quickly at first, because an additional connection costs little and a second with too few costs
+/// much. Then smaller numbers are tried, each for as long as a significant measurement needs. Connections that each
+/// have a rate of their own are never given up.
 ///
-/// A value without a clock: it is told the time and the bytes that came.
+/// It is a value without a clock: the caller passes the time and the received bytes. "Line" means the network path to a
+/// host.
 struct ConnectionGrowth {
-    /// A change of the number that is being judged.
+    /// A change of the number of connections under evaluation.
     struct Step {
-        /// Connections before it.
+        /// The number of connections before the change.
         var from: Int
+        /// The time of the change, in milliseconds.
         var since: Int64
-        /// What came from here on until the first new one answered came before it.
+        /// The start of the measurement before the change. The measurement ends at the first response on a new
+        /// connection.
         var measuredFrom: Int64
-        /// Connections with a greater number came by it.
+        /// The highest connection number before the change. Connections with higher numbers were added by it.
         var newest = 0
-        /// When the first of the new ones answered, and when most of them had.
+        /// The time of the first response on a new connection.
         var first: Int64?
+        /// The time at which at least three quarters of the new connections had responses.
         var joined: Int64?
-        /// What came before it.
+        /// The throughput before the change.
         var before: ReceivedHistory.Measure?
-        /// Connections of other downloads when it was taken.
+        /// The number of other downloads' connections at the time of the change.
         var others: Int
     }
 
     enum Phase {
-        /// One connection, whose first bytes are measured.
+        /// A single connection, whose first bytes are measured.
         case beginning
+        /// An increase at the start of the download.
         case climbing(Step)
-        /// More are tried, long after the beginning.
+        /// An increase tried later, on a settled line.
         case probing(Step)
-        /// What the present number brings is measured, from `since` on.
+        /// A measurement of the current number, from `since` on.
         case watching(since: Int64, others: Int)
+        /// A decrease under evaluation.
         case trimming(Step)
-        /// Nothing is tried before `until`.
+        /// A rest, during which no scheduled trial begins before `until`.
         case settled(since: Int64, until: Int64)
     }
 
     let segments: Segments
-    /// Connections to have.
+    /// The number of connections to use.
     var target = 1
-    /// What the line has taught, once that is known.
+    /// The lesson about the line, once it is known.
     var lesson: LineLesson?
     var phase = Phase.beginning
     var history = ReceivedHistory()
     var alone = FirstConnection()
-    /// What each newer connection brought as a share of what the first had at that age.
+    /// The share of each newer connection's bytes in those of the first connection at the same age.
     var shares: [Int: Double] = [:]
     static let shareLimit = 256
-    /// What so many connections brought, over all downloads from the host.
+    /// The throughput by number of connections, over all downloads from the host.
     var levels: [Int: ReceivedHistory.Measure] = [:]
-    /// The rate when it was last settled.
+    /// The rate when the phase was last settled, in bytes per second.
     var usual: Double?
-    /// When the present number of connections began, and bytes began to come.
+    /// The time since which the current number of connections has applied, in milliseconds.
     var levelSince: Int64 = 0
+    /// The time of the first look with received bytes, in milliseconds.
     var begun: Int64?
+    /// The time since which this machine has been busy, in milliseconds.
     var busySince: Int64?
+    /// The time until which bytes held back by this machine make measurements invalid, in milliseconds.
     var heldUntil: Int64 = .min
-    /// Other downloads' connections now, and when the host had no room for more of this one's.
+    /// The current number of other downloads' connections.
     var present = 0
+    /// The value of ``present`` when the host had no room for more connections of this download.
     var cappedBeside: Int?
-    /// Connections above which none were tried, since what was left seemed to be too little for that.
+    /// The number of connections above which none were tried, because too few bytes seemed to be left.
     var untriedAbove: Int?
-    /// It would go on if it were let.
+    /// Whether the number would grow if the caller allowed it.
     var isWaiting = false
     var patience = Self.firstPatience
     var probeFrom: Int64 = 0
-    /// How much longer than at first trials last, since those before left it open.
+    /// The factor by which trials are longer than at first, because earlier ones were inconclusive.
     var thoroughness = 1.0
     var isDoubtful = false
-    /// The server saves up for its connections what the line does not take: fewer bring as much for a while.
+    /// Whether the server has burst allowances for its connections. Fewer connections then reach the same rate for a
+    /// while.
     var hasSavings = false
-    /// Patience ends in a trial of more connections and in one of fewer by turns.
+    /// Whether the next scheduled trial is of more connections. Trials of more and of fewer alternate.
     var isNextProbe = false
-    /// The last step back that cost nothing.
+    /// The last decrease that cost no throughput.
     var trimmed: Step?
-    /// Other downloads' connections when it was last settled; -1: unknown.
+    /// The number of other downloads' connections when the phase was last settled; -1 if unknown.
     var others = -1
-    /// Connections that are allowed at most.
+    /// The maximum number of connections.
     var ceiling: Int { segments.most }
 
-    /// Milliseconds between looks while something is tried, and otherwise.
+    /// Milliseconds between looks during a trial.
     static let interval: Int64 = 50
+    /// Milliseconds between looks at other times.
     static let longInterval: Int64 = 250
+    /// The factor of an increase.
     static let factor = 4
-    /// Milliseconds that the first connection is measured for, and a step at least.
+    /// Milliseconds for which the first connection is measured, at least.
     static let firstTime: Int64 = 100
+    /// Milliseconds that a step lasts, at least.
     static let stepTime: Int64 = 100
-    /// Milliseconds that an answer is waited for before the next step is taken.
+    /// Milliseconds to wait for a response before the next step is taken.
     static let answerTime: Int64 = 150
     static let firstPatience: Int64 = 6_000
     static let longestPatience: Int64 = 120_000
-    /// Milliseconds that this machine has to be busy for before no more connections are asked for.
+    /// Milliseconds for which this machine must be busy before no more connections are opened.
     static let busyTime: Int64 = 300
-    /// Milliseconds for which bytes that were kept back say that this machine sets the rate.
+    /// Milliseconds for which held-back bytes indicate that this machine limits the rate.
     static let holdTime: Int64 = 1_500
-    /// From this share on, a connection brings what the first one brought when it was alone.
+    /// The share of the first connection's early throughput from which on a connection is considered not slowed down.
     static let undiminished = 0.7
-    /// What fewer connections have to bring, as a share of what more of them did.
+    /// The share of the previous throughput that fewer connections must reach.
     static let enough = 0.94
-    /// Milliseconds after which a trial of fewer connections may end early, and the share of the rate below which it does.
+    /// Milliseconds after which a trial of fewer connections may end early.
     static let earlyTime = 500.0
+    /// The share of the previous throughput below which such a trial ends early.
     static let earlyLoss = 0.85
-    /// Milliseconds for which a step back may turn out to have been one too many, and the share of the rate that has
-    /// to be left.
+    /// Milliseconds during which a decrease may prove to have been one too many.
     static let probation: Int64 = 6_000
+    /// The share of the previous throughput that must remain during ``probation``.
     static let kept = 0.9
-    /// What more connections have to bring.
+    /// The gain in throughput that more connections must reach, as a factor.
     static let worthwhile = 1.05
-    /// What a trial may cost, as a share of the time that is left.
+    /// The maximum cost of a trial, as a share of the remaining time.
     static let price = 0.045
-    /// The rate as a share of the usual one below which more connections are tried.
+    /// The share of the usual rate below which more connections are tried.
     static let fall = 0.65
 
-    /// - Parameter lesson: what earlier downloads from the host taught.
+    /// Creates the controller of a download.
+    ///
+    /// - Parameter lesson: The lesson of earlier downloads from the host.
     init(_ segments: Segments, lesson: LineLesson? = nil) {
         self.segments = segments
         self.lesson = lesson
         if !segments.isAutomatic { target = segments.most }
     }
 
-    /// Whether something is being tried, so that it is to be asked again soon.
+    /// Whether a trial is in progress, so that the next look should follow soon.
     var isTrying: Bool {
         guard segments.isAutomatic, !isWaiting || target > 1 else { return false }
         if case .settled = phase { return false }
         return true
     }
 
-    /// No more than `count` connections are to be had now.
+    /// Limits the number of connections for now.
     ///
-    /// - Parameter isFull: the host has no room for more; otherwise there is no work for them.
+    /// - Parameter isFull: Whether the host has no room for more; otherwise there is no work for them.
     mutating func cap(to count: Int, isFull: Bool = true) {
         guard segments.isAutomatic, count < target else { return }
         target = max(1, count)
@@ -137,7 +154,7 @@ struct ConnectionGrowth {
         if isFull { cappedBeside = present }
     }
 
-    /// - Returns: ``target``.
+    /// Updates the number of connections from the state of the line, and returns ``target``.
     mutating func look(_ sight: LineSight) -> Int {
         guard segments.isAutomatic else { return target }
         if sight.isHeld { heldUntil = sight.now + Self.holdTime }
@@ -165,7 +182,7 @@ struct ConnectionGrowth {
         return target
     }
 
-    /// What comes is what this machine lets in: it says nothing of the line.
+    /// Discards the measurements while this machine holds bytes back. The rate then says nothing about the line.
     mutating func standStill(_ sight: LineSight) {
         history.removeAll()
         usual = nil
@@ -173,7 +190,7 @@ struct ConnectionGrowth {
         if case .beginning = phase { isWaiting = true } else { settle(sight) }
     }
 
-    /// Another download from the host has found something out.
+    /// Adopts a lesson of another download from the host.
     mutating func learn(_ taught: LineLesson, _ sight: LineSight) {
         lesson = taught
         if case .beginning = phase { return }
@@ -188,7 +205,7 @@ struct ConnectionGrowth {
         levelSince = sight.now
     }
 
-    /// Milliseconds that a connection is too young for to be compared with a line that was filled.
+    /// Returns the age in milliseconds below which a connection's rate is not compared with that of a saturated line.
     static func youth(_ sight: LineSight) -> Int64 { 100 + 2 * sight.setUp }
 
     func median(of values: [Double]) -> Double? {
