@@ -1,35 +1,35 @@
 import Curl
 
-/// One of the places that a download's file can be had from.
+/// A source of a download's file: the task's own URL or a mirror.
 struct DownloadSource {
-    /// In the order of preference; 0 is the task's own URL.
+    /// The position in the order of preference; 0 is the task's own URL.
     let number: Int
     let request: TransferRequest
-    /// Failures since it last brought something.
+    /// The number of failures since the source last supplied bytes.
     private(set) var failures = 0
-    /// Milliseconds of a clock that no one sets: not asked before.
+    /// The end of the back-off, in milliseconds on the monotonic clock. The source is not used before.
     private var restsUntil: Int64 = 0
-    /// It has another file, or none.
+    /// Whether the source is excluded because it has a different file or none.
     private(set) var isOut = false
-    /// The most that one of its connections brought, in bytes a second; 0: none was looked at.
+    /// The highest rate of one of its connections, in bytes per second; 0 if none was measured.
     private(set) var rate: Double = 0
 
-    /// The longest that it took to answer, in milliseconds.
+    /// The longest response time of the source, in milliseconds.
     private(set) var answerTime: Int64 = 0
-    /// How often it was left before it answered, since it last brought what it was asked for.
+    /// The number of requests abandoned before their response, since the source last supplied the requested bytes.
     private(set) var timesLeft = 0
 
-    /// Milliseconds for which a request is left to itself before another source is asked in its place.
+    /// Milliseconds for which a request waits for its response before another source is tried.
     static let firstPatience: Int64 = 1_500
     private static let longestPatience: Int64 = 600_000
 
-    /// Milliseconds for which a request to this source is left to itself before its answer: twice as long each time that
-    /// it was left, so that sources which are slow to answer do not take turns for ever.
+    /// Milliseconds for which a request to this source waits for its response before another source is tried. The time
+    /// doubles each time the source is abandoned, so that slow sources do not alternate endlessly.
     var patience: Int64 {
         max(2 * answerTime, min(Self.longestPatience, Self.firstPatience << Int64(min(timesLeft, 10))))
     }
 
-    /// Milliseconds that a source rests after its first failure; twice as long after each further one.
+    /// Milliseconds of back-off after the first failure. It doubles with each further failure.
     static let firstRest: Int64 = 5_000
     private static let longestRest: Int64 = 300_000
 
@@ -40,7 +40,9 @@ struct DownloadSource {
 
     func isUsable(at now: Int64) -> Bool { !isOut && now >= restsUntil }
 
-    /// - Parameter rest: milliseconds that it asked to be left alone.
+    /// Records a failure and starts the back-off.
+    ///
+    /// - Parameter rest: The minimum back-off in milliseconds, as requested by the server.
     mutating func fail(at now: Int64, rest: Int64 = 0) {
         restsUntil = now + max(rest, min(Self.longestRest, Self.firstRest << Int64(min(failures, 10))))
         failures += 1
@@ -51,31 +53,31 @@ struct DownloadSource {
         timesLeft = 0
     }
 
-    /// Another source is asked in its place, before it answered.
+    /// Records that another source is tried because this one has not responded.
     mutating func leave() { timesLeft += 1 }
 
-    /// One of its requests was answered after so many milliseconds.
+    /// Records a response time, in milliseconds.
     mutating func note(answerTime: Int64) { self.answerTime = max(self.answerTime, answerTime) }
 
-    /// One of its connections brings so many bytes a second.
+    /// Records a connection's rate, in bytes per second.
     mutating func note(rate: Double) { self.rate = max(self.rate, rate) }
 
     mutating func drop() { isOut = true }
 }
 
-/// All sources of one download.
+/// The sources of a download.
 struct DownloadSources {
     private(set) var all: [DownloadSource]
     private let request: TransferRequest
 
-    /// Sources of one download at most, whoever names them.
+    /// The maximum number of sources of a download, from the request and from responses.
     static let limit = 64
 
-    /// Sources that HTTP's connections can ask: a file server is none.
+    /// Creates the HTTP sources of a request. A file server's URL is used only if there are no mirrors.
     ///
     /// - Parameters:
-    ///   - request: names its mirrors.
-    ///   - wrong: those that come last, since they brought another file; see ``Mismatches/wrong``.
+    ///   - request: The request with its mirrors.
+    ///   - wrong: The sources to try last, because they supplied a wrong file; see ``Mismatches/wrong``.
     init(_ request: TransferRequest, wrong: Set<String> = []) {
         self.request = request
         all = [DownloadSource(number: 0, request: request)]
@@ -89,16 +91,9 @@ struct DownloadSources {
     /// The source to begin with.
     var own: DownloadSource { all[0] }
 
-    /// The source of this number; ``own`` where it is unknown.
-    subscript(number: Int) -> DownloadSource {
-        get { all.first { $0.number == number } ?? all[0] }
-        set {
-            guard let index = all.firstIndex(where: { $0.number == number }) else { return }
-            all[index] = newValue
-        }
-    }
-
-    /// - Parameter url: passed over where it is there already, or of a scheme that connections of HTTP's cannot join.
+    /// Adds a mirror.
+    ///
+    /// - Parameter url: The URL. It is ignored if it is present already or its scheme is not HTTP.
     mutating func add(_ url: String) {
         guard all.count < Self.limit, Self.isHTTP(url), !all.contains(where: { $0.request.url == url }) else { return }
         let last = all.map(\.number).max() ?? 0
@@ -112,13 +107,13 @@ struct DownloadSources {
         return scheme == "http" || scheme == "https"
     }
 
-    /// Whether a request names mirrors that HTTP's connections can ask.
+    /// Returns whether a request has HTTP mirrors.
     static func hasMirrors(_ request: TransferRequest) -> Bool { request.mirrors.contains(where: isHTTP) }
 
-    /// Adds what an answer names as duplicates of itself (RFC 6249, section 2), the best ones first.
+    /// Adds the mirrors listed in a response as its duplicates (RFC 6249, section 2), the best first.
     mutating func add(duplicates head: ResponseHead, at url: CurlURL) {
         let links = head.links.filter { $0.anchor == nil && $0.relations.contains("duplicate") }
-        // A lower number is a better one; without one it comes last.
+        // A lower number means a higher priority. A link without one comes last.
         let ordered = links.map { (Int($0.value(of: "pri") ?? "") ?? 999_999, $0.target) }.sorted { $0.0 < $1.0 }
         for (_, target) in ordered {
             guard let found = try? CurlURL(target, relativeTo: url),
@@ -128,15 +123,16 @@ struct DownloadSources {
         }
     }
 
-    /// The idle source that is known to be faster than those in use; otherwise an untried one, where enough is left for a
-    /// trial. Each trial that brought nothing better doubles the time that has to be left for the next one.
+    /// Returns the idle source that is known to be faster than those in use; otherwise an untried one, if enough
+    /// remains for a trial. Each trial without a better result doubles the remaining time that the next trial requires.
     ///
     /// - Parameters:
-    ///   - rate: bytes a second that all connections bring together.
-    ///   - left: bytes that are missing.
-    ///   - users: the numbers of the sources in use.
-    ///   - isShared: whether several connections are in use, which the source would join.
-    ///   - mayReturn: whether the source in use sends parts. Otherwise a trial may cost all that it has brought.
+    ///   - rate: The throughput of all connections together, in bytes per second.
+    ///   - left: The number of missing bytes.
+    ///   - users: The numbers of the sources in use.
+    ///   - isShared: Whether several connections are in use, which the source would join.
+    ///   - mayReturn: Whether the source in use supports ranges. If not, a trial may cost all bytes that it has
+    ///     supplied.
     func better(
         at now: Int64, than rate: Double, left: Int64, users: Set<Int>, isShared: Bool, mayReturn: Bool
     ) -> DownloadSource? {
@@ -148,7 +144,7 @@ struct DownloadSources {
             isShared
             ? SegmentTable.slowness : min(SegmentTable.slowness, Self.advantage + Self.reluctance * Double(returns))
         if let best, time >= Self.worthChanging, best.rate > rate * advantage { return best }
-        // A source that did not answer is asked again only where no other is known to bring anything.
+        // A source that did not respond is tried again only if no source is known to supply bytes.
         let isAnyKnown = rate > 0 || best != nil
         let untried = idle.filter { $0.rate == 0 && !(isAnyKnown && $0.timesLeft > 0) }
             .min { ($0.timesLeft, $0.number) < ($1.timesLeft, $1.number) }
@@ -157,28 +153,29 @@ struct DownloadSources {
         return time >= Self.worthTrying * Double(1 << min(doublings, 10)) ? untried : nil
     }
 
-    /// Notes that the only connection went to a source whose rate is known.
+    /// Records that the only connection moved to a source whose rate is known.
     mutating func noteReturn() { returns += 1 }
 
-    /// Changes of the only connection to a source whose rate is known.
+    /// The number of moves of the only connection to a source whose rate is known.
     private var returns = 0
-    /// The rate that such a source has to have, as a share of the present one, and how much that grows with each change:
-    /// sources that vary do not take turns for ever.
+    /// The rate that such a source must have, as a multiple of the current rate.
     private static let advantage = 1.3
+    /// The increase of ``advantage`` with each move. It keeps sources with varying rates from alternating endlessly.
     private static let reluctance = 0.7
-    /// Doublings of the time that has to be left for a trial from which there is no way back.
+    /// The number of doublings of the required remaining time for a trial that cannot be undone.
     private static let riskyDoublings = 3
 
-    /// Seconds until the end for which another source is worth it.
+    /// The minimum remaining time, in seconds, for a move to a source whose rate is known.
     private static let worthChanging = 2.0
+    /// The minimum remaining time, in seconds, for a trial of an untried source.
     private static let worthTrying = 10.0
 
-    /// The one to put another connection to: one that nobody uses yet, otherwise the one whose connections are the
-    /// fastest, or that failed the least.
+    /// Returns the source for another connection: an unused one, otherwise the one with the fastest connections or the
+    /// fewest failures.
     ///
     /// - Parameters:
-    ///   - users: by source, its connections and the bytes a second of all of them.
-    ///   - isAllowed: whether it may bring what is missing.
+    ///   - users: By source, its number of connections and their total rate in bytes per second.
+    ///   - isAllowed: Whether the source may supply the missing bytes.
     func best(
         at now: Int64, users: [Int: (count: Int, rate: Double)], where isAllowed: (DownloadSource) -> Bool
     ) -> DownloadSource? {

@@ -1,12 +1,13 @@
-/// What the first connection of a download brought while it was the only one, by its age: others are held to it at the
-/// same age, so that a server which sends a second's bytes at once, or a line that is slow to start, misleads nobody.
+/// The bytes received on a download's first connection while it was the only one, by the connection's age. Other
+/// connections are compared with it at the same age, so that neither a server that sends a second's bytes at once nor a
+/// slow start distorts the comparison.
 struct FirstConnection {
     private var samples: [(age: Int64, bytes: Int64)] = []
     private static let limit = 64
-    /// Milliseconds below which a connection is too young to say anything.
+    /// The age in milliseconds below which a connection cannot be evaluated.
     private static let youngest: Int64 = 30
 
-    /// Connections of other downloads from the host that were there at most.
+    /// The highest number of other downloads' connections to the host at the time.
     private(set) var others = 0
 
     mutating func note(_ bytes: Int64, age: Int64, beside others: Int) {
@@ -15,10 +16,10 @@ struct FirstConnection {
         if samples.count < Self.limit { samples.append((age, bytes)) }
     }
 
-    /// Milliseconds that it was alone for.
+    /// The time for which it was the only connection, in milliseconds.
     var age: Int64 { samples.last?.age ?? 0 }
 
-    /// Whether all its bytes came at the beginning, and none for so many milliseconds before it was joined.
+    /// Returns whether all its bytes were received at the beginning and none during the last `time` milliseconds.
     func wasSilent(for time: Int64) -> Bool {
         guard let last = samples.last, last.bytes > 0,
             let silent = samples.last(where: { $0.bytes < last.bytes * 98 / 100 })
@@ -27,7 +28,7 @@ struct FirstConnection {
         return last.age - next >= time
     }
 
-    /// Bytes a second, where they came evenly from the beginning; `nil` otherwise.
+    /// The rate in bytes per second if it was even from the beginning; `nil` otherwise.
     var evenRate: Double? {
         guard samples.count >= 3, let first = samples.first, let last = samples.last, last.age - first.age >= 90 else {
             return nil
@@ -42,7 +43,7 @@ struct FirstConnection {
         return Double(last.bytes - first.bytes) / Double(last.age - first.age) * 1000
     }
 
-    /// Bytes that it had brought at an age; `nil` before its first sample and after its last.
+    /// Returns the bytes received up to an age, interpolated; `nil` after the last sample.
     private func bytes(at age: Int64) -> Double? {
         guard let next = samples.firstIndex(where: { $0.age >= age }) else { return nil }
         let before = next > 0 ? samples[next - 1] : (age: 0, bytes: 0)
@@ -52,8 +53,8 @@ struct FirstConnection {
         return Double(before.bytes) + Double(after.bytes - before.bytes) * share
     }
 
-    /// What another connection brought, as a share of what the first had at that age; `nil` where they cannot be
-    /// compared.
+    /// Returns another connection's bytes as a share of the first connection's bytes at the same age; `nil` if they
+    /// cannot be compared.
     func share(of connection: LineSight.Connection) -> Double? {
         guard connection.age >= Self.youngest, let bytes = bytes(at: connection.age), bytes > 0 else { return nil }
         return Double(connection.received) / bytes

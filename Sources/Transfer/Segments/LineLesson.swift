@@ -1,7 +1,7 @@
-/// What downloads from a host taught about the line to it.
+/// The lesson of downloads from a host about the line (the network path) to it.
 enum LineLesson: Equatable {
-    /// Each connection has a rate of its own: the more there are, the more comes.
+    /// Each connection has a rate of its own: throughput grows with their number.
     case each
-    /// So many connections fill the line, which brings so many bytes a second.
+    /// This number of connections saturates the line at this rate, in bytes per second.
     case shared(connections: Int, rate: Double)
 }

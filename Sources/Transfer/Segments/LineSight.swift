@@ -1,33 +1,33 @@
-/// The state of a download's line at one moment: all that the number of its connections is decided by.
+/// The state of a download's line at one moment: all input for choosing the number of its connections.
 struct LineSight {
-    /// A connection that has begun to bring bytes.
+    /// A connection that has received bytes.
     struct Connection {
-        /// Grows from one connection to the next.
+        /// The connection's number. Later connections have higher numbers.
         var number: Int
-        /// Milliseconds since its first answer.
+        /// Milliseconds since its first response.
         var age: Int64
-        /// Bytes that it brought so far.
+        /// The number of bytes received so far.
         var received: Int64
     }
 
-    /// Milliseconds of a clock that nobody sets.
+    /// The current time in milliseconds on the monotonic clock.
     var now: Int64
-    /// Bytes that came so far, over all downloads from the host.
+    /// The number of bytes received so far by all downloads from the host.
     var received: Int64
-    /// Connections of this download that bring bytes.
+    /// The connections of this download that have received bytes.
     var connections: [Connection]
-    /// Connections of other downloads from the host.
+    /// The number of other downloads' connections to the host.
     var others = 0
-    /// Bytes that are missing.
+    /// The number of missing bytes.
     var left: Int64
-    /// Milliseconds that pass until a request is answered.
+    /// The response time of a request, in milliseconds.
     var setUp: Int64 = 0
-    /// This machine can hardly take more than it gets.
+    /// Whether this machine can hardly process the bytes as fast as they arrive.
     var isBusy = false
-    /// Bytes are kept back by this machine: by a rate limit, a slow disk or a suspension.
+    /// Whether this machine holds bytes back, because of a rate limit, a slow disk or a suspension.
     var isHeld = false
-    /// What other downloads from the host taught.
+    /// The lesson of other downloads from the host.
     var lesson: LineLesson?
-    /// No other download from the host tries out a number of connections.
+    /// Whether no other download from the host is trying a number of connections.
     var mayTry = true
 }

@@ -1,29 +1,35 @@
-/// How fast one connection brings bytes: a mean in which the last second counts most, or the last few seconds where its
-/// bytes come in bursts.
+/// A connection's rate as an exponential mean. The last second has the most weight, or the last few seconds if its
+/// bytes arrive in bursts.
 struct Pace {
-    /// Bytes a second; 0 where nothing is known.
+    /// The rate in bytes per second; 0 if unknown.
     private(set) var rate: Double = 0
     private var last: (time: Int64, bytes: Int64)?
     private var recent = 0.0
     private var long = 0.0
-    /// Milliseconds that were looked at, and those of them since the last byte.
+    /// Milliseconds observed.
     private var watched = 0.0
+    /// Milliseconds since the last byte.
     private var silence = 0.0
-    /// Bytes came after a silence.
+    /// Whether bytes were received after a silence.
     private var isBursty = false
 
-    /// Milliseconds after which an old rate counts for a third, where bytes come evenly and where they do not.
+    /// The time constant of the mean in milliseconds, after which an old rate has a weight of a third, for even
+    /// traffic.
     private static let memory = 700.0
+    /// The time constant in milliseconds for bursty traffic.
     private static let longMemory = 3_000.0
-    /// Milliseconds within which it cannot be told yet whether a server counts by the second.
+    /// Milliseconds after which it is known whether a server sends a burst each second.
     private static let beginning = 1_300.0
-    /// Milliseconds without a byte that make a burst of what follows, and that are more than a pause between two.
+    /// Milliseconds without a byte after which further bytes count as a burst.
     private static let gap = 200.0
+    /// Milliseconds without a byte that are longer than a pause between two bursts.
     private static let stall = 2_000.0
 
+    /// Records the received bytes.
+    ///
     /// - Parameters:
-    ///   - bytes: that came so far.
-    ///   - now: milliseconds of a clock that no one sets.
+    ///   - bytes: The number of bytes received so far.
+    ///   - now: The current time in milliseconds on the monotonic clock.
     mutating func note(_ bytes: Int64, at now: Int64) {
         guard let last else { return self.last = (now, bytes) }
         let elapsed = Double(now - last.time)
@@ -43,6 +49,6 @@ struct Pace {
         self.last = (now, bytes)
     }
 
-    /// The time until the next byte does not count, as when an answer is waited for.
+    /// Excludes the time until the next ``note(_:at:)``, such as the wait for a response.
     mutating func pause() { last = nil }
 }

@@ -1,27 +1,27 @@
-/// The bytes that came over the last seconds, for rates over any part of that time and how sure they are.
+/// A history of the bytes received in the last seconds, from which rates and their errors over any period are computed.
 struct ReceivedHistory {
-    /// A rate over some time.
+    /// A rate measured over a period.
     struct Measure {
-        /// Bytes a second.
+        /// The rate in bytes per second.
         var rate: Double
-        /// Standard error of the rate, as a share of it.
+        /// The standard error of the rate, as a share of the rate.
         var error: Double
-        /// Milliseconds that it was taken over.
+        /// The length of the period in milliseconds.
         var duration: Double
-        /// Bytes come in bursts with silence between them.
+        /// Whether bytes arrived in bursts with silence between them.
         var isBursty: Bool
     }
 
     private var samples: [(time: Int64, bytes: Int64)] = []
-    /// Samples that are kept: eight seconds of the shortest interval.
+    /// The number of samples kept at least: eight seconds at the shortest interval.
     private static let limit = 160
-    /// Milliseconds of a bin.
+    /// The length of a bin in milliseconds.
     private static let bin = 50.0
-    /// A bin with less than this share of the mean is a silent one.
+    /// The share of the mean rate below which a bin is silent.
     private static let silence = 0.1
-    /// The share of silent bins from which on a line is a bursty one.
+    /// The share of silent bins above which traffic is bursty.
     private static let burstiness = 0.3
-    /// Milliseconds over which bursts even out: servers count the seconds.
+    /// Milliseconds over which bursts average out, because servers limit rates by the second.
     private static let period = 1000.0
 
     /// The time of the oldest sample.
@@ -35,7 +35,7 @@ struct ReceivedHistory {
 
     mutating func removeAll() { samples.removeAll(keepingCapacity: true) }
 
-    /// Bytes that had come at a time, by a straight line between two samples; `nil` outside of what is known.
+    /// Returns the bytes received up to a time, by linear interpolation; `nil` outside the recorded time.
     private func bytes(at time: Double) -> Double? {
         guard let first = samples.first, let last = samples.last, time >= Double(first.time),
             time <= Double(last.time)
@@ -50,8 +50,10 @@ struct ReceivedHistory {
         return Double(a.bytes) + Double(b.bytes - a.bytes) * (time - Double(a.time)) / Double(b.time - a.time)
     }
 
-    /// - Parameter shortest: milliseconds that a rate has to be taken over.
-    /// - Returns: the rate from one time to another, as far back as is known; `nil` where that is too short.
+    /// Returns the rate from one time to another, limited to the recorded time.
+    ///
+    /// - Parameter shortest: The minimum length of the period in milliseconds.
+    /// - Returns: `nil` if the recorded period is shorter.
     func measure(from: Int64, to end: Int64, shortest: Double = 70) -> Measure? {
         guard let first = samples.first?.time else { return nil }
         let (from, end) = (Double(max(from, first)), Double(end))
@@ -66,7 +68,7 @@ struct ReceivedHistory {
             if let begin = bytes(at: end - whole), total > begin { rate = (total - begin) / whole * 1000 }
         }
         var error = 0.0
-        // Bursts are even over whole periods only.
+        // Bursts average out over whole periods only.
         for length in isBursty ? [Self.period] : [Self.bin, 2 * Self.bin, 4 * Self.bin, 10 * Self.bin] {
             let means = length == Self.bin ? bins : means(from: from, to: end, each: length)
             guard means.count >= (isBursty ? 2 : 3) else { continue }
@@ -76,7 +78,7 @@ struct ReceivedHistory {
         return Measure(rate: rate, error: error, duration: duration, isBursty: isBursty)
     }
 
-    /// Rates of equal stretches, the last of which ends at `end`.
+    /// Returns the rates of equal intervals, the last of which ends at `end`.
     private func means(from: Double, to end: Double, each length: Double) -> [Double] {
         let count = Int((end - from + 0.5) / length)
         guard count > 0 else { return [] }
@@ -84,7 +86,7 @@ struct ReceivedHistory {
         return zip(edges, edges.dropFirst()).map { ($1 - $0) / length * 1000 }
     }
 
-    /// The standard error of a mean, larger where few values speak for it.
+    /// Returns the standard error of a mean, enlarged for few values.
     private static func error(of values: [Double]) -> Double {
         let count = Double(values.count)
         let mean = values.reduce(0, +) / count

@@ -1,67 +1,69 @@
-/// Which connection fetches which bytes of a file: claims are taken in the order of the file, so that its front moves
-/// on, and where none are left a finished connection takes over from the one that would be last to end.
+/// The assignment of a file's bytes to connections. Claims are assigned in file order, so that the front of the file
+/// advances. When no bytes are unclaimed, an idle connection takes bytes from the claim expected to end last.
 ///
-/// A value without I/O: the run tells it where its connections stand.
+/// It is a value without I/O: the caller reports the connections' positions.
 struct SegmentTable {
-    /// What one connection is to fetch.
+    /// A byte range assigned to a connection.
     struct Claim: Equatable {
-        /// Where it begins; what it has brought may not be written yet.
+        /// The start of the claim. Its received bytes may not be written yet.
         let start: Int64
-        /// The next byte that it is to bring.
+        /// The next byte to receive.
         var position: Int64
-        /// Where it is to stop.
+        /// The end of the claim, exclusive.
         var end: Int64
-        /// Bytes a second that it brings; 0 where that is not known yet.
+        /// The connection's rate in bytes per second; 0 if unknown.
         var rate: Double = 0
 
         var rest: Int64 { end - position }
-        /// Seconds to its end.
+        /// The estimated seconds to the end of the claim.
         var time: Double { rate > 0 ? Double(rest) / rate : .infinity }
     }
 
-    /// What a connection that wants work is given.
+    /// The work assigned to an idle connection.
     enum Work: Equatable {
         case range(Range<Int64>)
-        /// The whole rest of a claim whose connection is much slower, and ends.
+        /// The whole rest of the claim of a much slower connection, which is ended.
         case takeOver(of: Int, Range<Int64>)
         case none
     }
 
-    /// Bytes of the file.
+    /// The length of the file in bytes.
     let total: Int64
-    /// By the number of the connection.
+    /// The claims by connection number.
     private(set) var claims: [Int: Claim] = [:]
 
-    /// Bytes that one claim has at most, so that the front, and what reads there, is never far behind.
+    /// The maximum size of a claim in bytes. It limits how far the front of the file, and a reader there, can fall
+    /// behind.
     static let largest: Int64 = 64 << 20
-    /// Bytes that are worth a request of their own.
+    /// The minimum size in bytes that justifies a request of its own.
     static let smallest: Int64 = 1 << 20
-    /// Bytes that a second connection takes over of a claim at least, and where those take it longer than
-    /// ``shortestShare``.
+    /// The minimum size in bytes that another connection takes from a claim.
     private static let smallestShare: Int64 = 256 << 10
+    /// The minimum size in bytes if a share of ``smallestShare`` would take longer than ``shortestShare``.
     private static let smallestSlowShare: Int64 = 32 << 10
-    /// Seconds.
+    /// The shortest duration of a share in seconds, at the claim's current rate.
     private static let shortestShare = 0.25
-    /// So many times slower than another is a connection that is replaced.
+    /// The factor by which a connection must be slower than another to be replaced.
     static let slowness = 4.0
 
     init(total: Int64) {
         self.total = total
     }
 
-    /// Notes where a connection stands.
+    /// Records a connection's position and rate.
     mutating func move(_ number: Int, to position: Int64, rate: Double) {
         claims[number]?.position = position
         claims[number]?.rate = rate
     }
 
-    /// A connection fetches nothing any more.
+    /// Removes the claim of a connection that no longer fetches bytes.
     mutating func release(_ number: Int) { claims[number] = nil }
 
-    /// A connection was let go: whoever stands right before bytes that nobody fetches any more goes on into them, as far
-    /// as its answer reaches. That spares a request, which a server that wants few connections may refuse.
+    /// Extends claims after a connection was closed. A connection whose claim ends at unclaimed bytes continues into
+    /// them, up to the end of its response. This saves a request, which a server with a low connection limit may
+    /// refuse.
     ///
-    /// - Parameter reach: where the answer of a connection ends; `nil`: it has none yet.
+    /// - Parameter reach: Returns the end of a connection's response; `nil` if there is no response yet.
     mutating func extend(written: ByteRangeSet, reach: (Int) -> Int64?) {
         for gap in unclaimed(written: written) {
             guard let number = claims.first(where: { $0.value.end == gap.lowerBound })?.key,
@@ -71,25 +73,25 @@ struct SegmentTable {
         }
     }
 
-    /// A connection is at work on `range`.
+    /// Assigns `range` to a connection.
     mutating func put(_ number: Int, on range: Range<Int64>) {
         claims[number] = Claim(start: range.lowerBound, position: range.lowerBound, end: range.upperBound)
     }
 
-    /// What nobody has and nobody fetches.
+    /// Returns the ranges that are neither written nor claimed.
     func unclaimed(written: ByteRangeSet) -> [Range<Int64>] {
         var taken = written
         for claim in claims.values where claim.start < claim.end { taken.insert(claim.start..<claim.end) }
         return taken.gaps(in: 0..<total)
     }
 
-    /// What `number` is to fetch next.
+    /// Assigns the next work to the connection `number`.
     ///
     /// - Parameters:
-    ///   - written: what is there.
-    ///   - connections: as many are to share the work.
-    ///   - rate: bytes a second that this connection brings, as far as is known; 0: unknown.
-    ///   - setUp: seconds that pass before a request brings its first byte.
+    ///   - written: The bytes already written.
+    ///   - connections: The number of connections that share the work.
+    ///   - rate: The connection's rate in bytes per second; 0 if unknown.
+    ///   - setUp: The seconds from a request to its first byte.
     mutating func next(
         for number: Int, written: ByteRangeSet, connections: Int, rate: Double, setUp: Double
     ) -> Work {
@@ -113,14 +115,15 @@ struct SegmentTable {
             put(number, on: claim.position..<claim.end)
             return .takeOver(of: victim, claim.position..<claim.end)
         }
-        // What is worth sharing: more than the other brings while this one is being set up.
+        // The minimum worth sharing exceeds the bytes that the other connection receives while this one is set up.
         let least = max(Self.leastShare(at: claim.rate), Int64(claim.rate * setUp))
         guard claim.rest >= 2 * least else { return .none }
         var keeps = claim.rest / 2
         let share = size(of: claim.rest, among: connections, rate: claim.rate, setUp: setUp)
         let isLong = claim.rest > 3 * share
         if isLong {
-            // As the first answer's is, which goes to the end: the others go on behind what it is near to.
+            // Such a claim is open-ended, like that of the first response. Its connection keeps a share, and the rest
+            // is assigned anew.
             keeps = share
         } else if rate > 0, claim.rate > 0 {
             keeps = Int64(Double(claim.rest) * claim.rate / (claim.rate + rate))
@@ -133,7 +136,7 @@ struct SegmentTable {
         return give(number, cut..<claim.end)
     }
 
-    /// Bytes that a connection is asked for at least where another one brings so many bytes a second.
+    /// Returns the minimum size in bytes that is taken from a claim whose connection has this rate.
     private static func leastShare(at rate: Double) -> Int64 {
         guard rate > 0 else { return smallestShare }
         return max(smallestSlowShare, Int64(min(Double(smallestShare), rate * shortestShare)))
@@ -144,7 +147,8 @@ struct SegmentTable {
         return .range(range)
     }
 
-    /// Bytes of a claim out of `left`: a fair half, so that all end together, and enough that asking costs little.
+    /// Returns the size in bytes of a claim out of `left`: at least half a fair share, so that all connections end
+    /// together, and large enough that the request overhead is small.
     private func size(of left: Int64, among connections: Int, rate: Double, setUp: Double) -> Int64 {
         let fair = left / Int64(max(1, connections))
         let worthwhile = Int64(min(Double(fair), rate * setUp * 20))

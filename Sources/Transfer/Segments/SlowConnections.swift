@@ -1,48 +1,50 @@
-/// Which connections are so far behind that what they have yet to bring is asked for anew.
+/// The detection of connections that are so slow that their remaining bytes are requested again.
 ///
-/// A value without a clock: it is told the time and what the connections do.
+/// It is a value without a clock: the caller passes the time and the state of the connections.
 struct SlowConnections {
-    /// One that is looked at.
+    /// A connection under evaluation.
     struct Subject {
         let number: Int
-        /// Milliseconds for which it can be judged: since its first bytes, or since it should have brought some.
+        /// Milliseconds for which it can be judged: since its first bytes, or since they were due.
         var watched: Int64
-        /// Bytes a second; 0 before its answer.
+        /// The rate in bytes per second; 0 before its response.
         var rate: Double
-        /// Bytes that it has yet to bring.
+        /// The number of bytes that it has yet to receive.
         var rest: Int64
-        /// Another connection asks the same source.
+        /// Whether another connection uses the same source.
         var hasNeighbour: Bool
-        /// Others bring the file too.
+        /// Whether other connections fetch the file too.
         var isShared: Bool
-        /// The fastest of the others, in bytes a second: of its source, and of all of them.
+        /// The rate of the fastest other connection to the same source, in bytes per second.
         var neighbours: Double
+        /// The rate of the fastest other connection to any source, in bytes per second.
         var others: Double
     }
 
-    /// By connection: when it may be replaced again, and how often it was.
+    /// The replacements by connection: the time before which it is not replaced again, and their number.
     private var replacements: [Int: (until: Int64, count: Int)] = [:]
 
-    /// Milliseconds that a connection is watched before it is called slow.
+    /// Milliseconds for which a connection is watched before it is considered slow.
     private static let watchingTime: Int64 = 1_000
-    /// Milliseconds that a source's only connection may bring nothing while others do.
+    /// Milliseconds for which a source's only connection may receive nothing while others receive bytes.
     private static let silence: Int64 = 3_000
-    /// Bytes a second below which a source brings nothing.
+    /// The rate in bytes per second below which a source counts as supplying nothing.
     private static let leastRate = 1024.0
-    /// So often a connection is replaced before it is left as it is.
+    /// The maximum number of replacements of a connection.
     private static let limit = 8
 
+    /// Returns whether a connection is to be replaced, and if so records the replacement.
+    ///
     /// - Parameters:
-    ///   - best: the fastest that any connection was, in bytes a second.
-    ///   - setUp: seconds until a request is answered.
-    ///   - now: milliseconds of a clock that no one sets.
-    /// - Returns: whether it is to be replaced; that counts as done then.
+    ///   - best: The highest rate of any connection so far, in bytes per second.
+    ///   - setUp: The response time of a request in seconds.
+    ///   - now: The current time in milliseconds on the monotonic clock.
     mutating func replaces(_ subject: Subject, best: Double, setUp: Double, now: Int64) -> Bool {
         let isOnlyOne = subject.isShared && !subject.hasNeighbour
         guard subject.watched >= (isOnlyOne ? Self.silence : Self.watchingTime) + Int64(4000 * setUp) else {
             return false
         }
-        // Another source's connections are another matter, as long as this one brings anything.
+        // Connections to other sources are no reference, as long as this one receives bytes.
         let shared = isOnlyOne && subject.rate < Self.leastRate ? subject.others : subject.neighbours
         let reference = subject.isShared ? shared : best
         let rest = Double(subject.rest)

@@ -1,4 +1,5 @@
-/// Lets so many tasks at a host at once, those of higher priority first, and among equals the one that waits longest.
+/// A limit on concurrent tasks per host. Tasks with higher priority are admitted first, then those that have waited
+/// longest.
 struct HostGate {
     private struct Waiting {
         var task: Int
@@ -10,30 +11,39 @@ struct HostGate {
     private let limits: HostTable<Int>
     private var running: [String: Int] = [:]
     private var waiting: [String: [Waiting]] = [:]
-    /// Where a task is let in or waits.
+    /// The hosts at which tasks are admitted or waiting, by task.
     private var hosts: [Int: String] = [:]
-    /// Tasks that wait for a connection more, in the order of their asking, and the hosts at which they do.
+    /// The tasks waiting for an additional connection by host, in the order of their requests.
     private var expecting: [String: FIFO<Int>] = [:]
+    /// The hosts at which each task waits for an additional connection.
     private var expected: [Int: Set<String>] = [:]
     private var last = 0
 
-    /// - Parameter limits: in place of `limit`.
+    /// Creates a gate.
+    ///
+    /// - Parameters:
+    ///   - limit: The maximum number of connections per host.
+    ///   - limits: The limits by host that override `limit`.
     init(limit: Int, limits: HostTable<Int> = HostTable()) {
         self.limit = limit
         self.limits = limits
     }
 
-    /// - Parameter host: scheme, name and port.
+    /// Returns the limit of a host.
+    ///
+    /// - Parameter host: Scheme, name and port.
     private func limit(of host: String) -> Int { max(1, limits.value(forOrigin: host) ?? limit) }
 
     var isEmpty: Bool {
         hosts.isEmpty && running.isEmpty && waiting.isEmpty && expecting.isEmpty && expected.isEmpty
     }
 
-    /// The host at which a task is let in or waits.
+    /// Returns the host at which a task is admitted or waiting.
     func host(of task: Int) -> String? { hosts[task] }
 
-    /// - Returns: whether the task may go; otherwise it waits until ``leave(_:)`` names it.
+    /// Admits a task or adds it to the waiting list.
+    ///
+    /// - Returns: Whether the task is admitted. Otherwise it waits until ``leave(_:)`` or ``giveBack(_:)`` returns it.
     mutating func enter(_ task: Int, host: String, priority: Double) -> Bool {
         hosts[task] = host
         if running[host, default: 0] < limit(of: host) {
@@ -42,7 +52,7 @@ struct HostGate {
         }
         last += 1
         let entry = Waiting(task: task, priority: priority, order: last)
-        // In the order of their leaving, the next one at the end.
+        // The list is in reverse order of admission: the next task is at the end.
         var list = waiting.removeValue(forKey: host) ?? []
         var (low, high) = (0, list.count)
         while low < high {
@@ -54,15 +64,15 @@ struct HostGate {
         return false
     }
 
-    /// A task that was let in is done at its host.
+    /// Releases the place of an admitted task.
     ///
-    /// - Returns: the task that may go in its place.
+    /// - Returns: The waiting task that is admitted in its place.
     mutating func leave(_ task: Int) -> Int? {
         forgetRequests(of: task)
         return hosts.removeValue(forKey: task).flatMap { next(at: $0) }
     }
 
-    /// A place has become free.
+    /// Gives a free place to the next waiting task, if there is one.
     private mutating func next(at host: String) -> Int? {
         if let next = waiting[host]?.popLast() {
             if waiting[host]?.isEmpty == true { waiting[host] = nil }
@@ -73,9 +83,9 @@ struct HostGate {
         return nil
     }
 
-    /// A task that was let in takes one connection more, where no task waits for one.
+    /// Reserves an additional connection for an admitted task, unless a task is waiting for admission.
     ///
-    /// - Returns: whether there is room for it; otherwise ``offer(_:)`` names the task once there is.
+    /// - Returns: Whether there is room. Otherwise ``offer(_:)`` returns the task once there is.
     mutating func borrow(_ host: String, for task: Int) -> Bool {
         guard hasRoom(host) else {
             expect(host, for: task)
@@ -85,20 +95,19 @@ struct HostGate {
         return true
     }
 
-    /// A task would take a connection more if one became free: ``offer(_:)`` names it then.
+    /// Registers a task for an additional connection; ``offer(_:)`` returns it once there is room.
     mutating func expect(_ host: String, for task: Int) {
         guard hosts[task] != nil, expected[task, default: []].insert(host).inserted else { return }
         expecting[host, default: FIFO()].append(task)
     }
 
-    /// Whether a task at the host may have a connection more.
+    /// Returns whether a task at the host may have an additional connection.
     private func hasRoom(_ host: String) -> Bool {
         waiting[host] == nil && running[host, default: 0] < limit(of: host)
     }
 
-    /// The host may have room for a connection more.
-    ///
-    /// - Returns: the task that has waited longest for one, where there is room; it is named once for each request.
+    /// Returns the task that has waited longest for an additional connection, if the host has room. Each request is
+    /// returned once.
     mutating func offer(_ host: String) -> Int? {
         guard hasRoom(host), let task = expecting[host]?.first else { return nil }
         expecting[host]?.removeFirst()
@@ -115,21 +124,23 @@ struct HostGate {
         }
     }
 
-    /// A connection that was borrowed is free again.
+    /// Releases an additional connection.
     ///
-    /// - Returns: the task that may go in its place.
+    /// - Returns: The waiting task that is admitted in its place.
     mutating func giveBack(_ host: String) -> Int? { next(at: host) }
 
-    /// Whether a task waits for a connection.
+    /// Returns whether a task waits for admission.
     func isWanted(_ host: String) -> Bool { waiting[host] != nil }
 
-    /// A task that was let in goes on under another number.
+    /// Moves the place of an admitted task to another task number.
     mutating func rename(_ task: Int, to other: Int) {
         forgetRequests(of: task)
         if let host = hosts.removeValue(forKey: task) { hosts[other] = host }
     }
 
-    /// - Returns: whether the task waited, and does so no longer.
+    /// Removes a task from the waiting list.
+    ///
+    /// - Returns: Whether the task was waiting.
     mutating func giveUp(_ task: Int) -> Bool {
         guard let host = hosts[task], let index = waiting[host]?.firstIndex(where: { $0.task == task }) else {
             return false

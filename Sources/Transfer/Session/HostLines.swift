@@ -1,48 +1,48 @@
 import Synchronization
 
-/// The lines to the hosts that downloads fetch from: what comes over each now, and what it has taught.
+/// The lines (network paths) to the hosts of a session's downloads: their throughput and the lessons about them.
 ///
-/// One for each session, in memory. Asked once for each look of a download, never for each chunk.
+/// Each session has one, in memory. It is used once per look of a download, not once per received chunk.
 final class HostLines: Sendable {
-    /// What a download is told of its line.
+    /// The state of a line from a download's view.
     struct View {
-        /// Bytes that came over all downloads from the host.
+        /// The number of bytes received by all downloads from the host.
         var received: Int64
-        /// Connections of the other downloads.
+        /// The number of other downloads' connections.
         var others: Int
         var lesson: LineLesson?
-        /// No other download tries out a number of connections.
+        /// Whether no other download is trying a number of connections.
         var mayTry: Bool
     }
 
     private struct Member {
         let progress: TransferProgress
-        /// Bytes that its request had received when it came.
+        /// The bytes that its request had received when the download entered.
         let before: Int64
         var connections = 1
     }
 
     private struct Line {
         var members: [Int: Member] = [:]
-        /// Bytes of downloads that have left.
+        /// The bytes received by downloads that have left.
         var gone: Int64 = 0
-        /// The download that tries something.
+        /// The download that is trying a number of connections.
         var trying: Int?
         var lesson: LineLesson?
-        /// Milliseconds of the session's clock.
+        /// The time of the lesson, in milliseconds on the session's clock.
         var taughtAt: Int64 = 0
     }
 
     private let lines = Mutex<[String: Line]>([:])
 
-    /// Milliseconds that a lesson is remembered for.
+    /// Milliseconds for which a lesson is valid.
     static let memory: Int64 = 600_000
-    /// Hosts that are remembered.
+    /// The maximum number of hosts.
     static let limit = 256
-    /// Downloads from one host above which each goes by itself, and tries nothing.
+    /// The number of downloads from a host above which each is considered alone and tries nothing.
     private static let largestCompany = 64
 
-    /// A download begins to receive from `host`.
+    /// Adds a download that begins to receive from `host`.
     func enter(_ task: Int, at host: String, progress: TransferProgress, now: Int64) {
         lines.withLock { lines in
             if lines[host] == nil, lines.count >= Self.limit { Self.forget(&lines, now) }
@@ -59,10 +59,13 @@ final class HostLines: Sendable {
         }
     }
 
+    /// Updates a download's state and returns that of the line.
+    ///
     /// - Parameters:
-    ///   - connections: of the download.
-    ///   - isTrying: it tries out a number of connections, which one download at a host does at a time.
-    /// - Returns: the state of the line, with this download's own bytes alone where it is not known there.
+    ///   - connections: The number of the download's connections.
+    ///   - isTrying: Whether it is trying a number of connections. Only one download per host does so at a time.
+    /// - Returns: The state of the line, with only this download's bytes if the host has too many downloads; `nil` if
+    ///   the download is unknown.
     func look(_ task: Int, at host: String, connections: Int, isTrying: Bool, now: Int64) -> View? {
         lines.withLock { lines in
             guard lines[host]?.members[task] != nil else { return nil }
@@ -87,7 +90,7 @@ final class HostLines: Sendable {
         }
     }
 
-    /// A download from `host` has found something out.
+    /// Records a lesson from a download.
     func teach(_ lesson: LineLesson, at host: String, now: Int64) {
         lines.withLock { lines in
             guard lines[host] != nil else { return }
@@ -96,7 +99,7 @@ final class HostLines: Sendable {
         }
     }
 
-    /// Makes room: what is too old goes, otherwise what was learnt first.
+    /// Removes idle hosts to make room: those with expired lessons, otherwise the one with the oldest lesson.
     private static func forget(_ lines: inout [String: Line], _ now: Int64) {
         let idle = lines.filter { $0.value.members.isEmpty }
         for (host, line) in idle where now - line.taughtAt > memory { lines[host] = nil }

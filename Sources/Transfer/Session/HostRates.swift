@@ -1,22 +1,22 @@
 import Synchronization
 
-/// Bytes a second that one host's transfers may come to together, in each direction.
+/// The rate limits of all transfers with one host together, in bytes per second for each direction.
 public struct TransferRates: Sendable, Equatable {
-    /// Of what comes; `nil`: any number.
+    /// The download limit; `nil` for none.
     public var download: Int64?
-    /// Of what goes; `nil`: any number.
+    /// The upload limit; `nil` for none.
     public var upload: Int64?
 
-    /// No limit where nothing is said.
+    /// Creates rates. There is no limit by default.
     public init(download: Int64? = nil, upload: Int64? = nil) {
         self.download = download
         self.upload = upload
     }
 }
 
-/// The limits of a session by host; a host is scheme, name and port.
+/// The rate limits of a session by host. A host is scheme, name and port.
 final class HostRates: Sendable {
-    /// What all that goes to and comes from one host passes.
+    /// The rate limiters for all transfers with one host.
     final class Limiters: Sendable {
         let download: RateLimiter
         let upload: RateLimiter
@@ -33,23 +33,24 @@ final class HostRates: Sendable {
 
     private struct State {
         var table: HostTable<TransferRates>
-        /// Of hosts that are spoken to.
+        /// The limiters of hosts in use.
         var limiters: [String: Weak] = [:]
-        /// So many entries before those are dropped that nobody uses.
+        /// The number of entries at which unused ones are removed.
         var sweepAt = 64
     }
 
     private let state: Mutex<State>
-    /// Changes with the table.
+    /// A counter that changes with the table.
     private let edition: Atomic<Int>
 
     init(_ table: HostTable<TransferRates>) {
         state = Mutex(State(table: table))
-        // Where no host has a limit, nobody needs to look.
+        // If no host has a limit, callers need no look-up.
         edition = Atomic(table.isEmpty ? 0 : 1)
     }
 
-    /// Tells whether ``limiters(of:)`` would say something else than before; 0 for as long as there never was a limit.
+    /// The edition of the table. If it is unchanged, ``limiters(of:)`` returns the same result; 0 means that there has
+    /// never been a limit.
     var currentEdition: Int { edition.load(ordering: .relaxed) }
 
     var table: HostTable<TransferRates> {
@@ -68,8 +69,10 @@ final class HostRates: Sendable {
         }
     }
 
+    /// Returns the limiters of a host.
+    ///
     /// - Parameter origin: `scheme://name:port`.
-    /// - Returns: `nil` where the host has no limit.
+    /// - Returns: `nil` if the host has no limit.
     func limiters(of origin: String) -> Limiters? {
         state.withLock { state in
             if let known = state.limiters[origin]?.limiters { return known }

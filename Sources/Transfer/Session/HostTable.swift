@@ -1,24 +1,24 @@
-/// Values by host: by `name`, by `name:port`, or by `*.name` for the names beneath it.
+/// A table of values by host. The keys are `name`, `name:port`, or `*.name` for subdomains.
 ///
-/// The most specific entry counts: one with the port, then one of the name itself, then the longest wildcard. A wildcard
-/// stands for one label or more. An IPv6 address stands in brackets.
+/// The most specific entry applies: one with the port, then one with the name, then the longest wildcard. A wildcard
+/// matches one or more labels. IPv6 addresses are in brackets.
 public struct HostTable<Value: Sendable>: Sendable {
     private var values: [String: Value]
 
-    /// Values by host, in any case; a name may be written with the root's dot.
+    /// Creates a table. Host names are case-insensitive and may end in a dot.
     public init(_ values: [String: Value] = [:]) {
         self.values = Dictionary(values.map { (Self.folded($0.key), $0.value) }) { first, _ in first }
     }
 
-    /// Whether there is no value for any host.
+    /// Whether the table has no values.
     public var isEmpty: Bool { values.isEmpty }
 
-    /// The value for the host of this name, asked at this port; `nil` where none is given.
+    /// Returns the value for a host name and port; `nil` if there is none.
     public func value(forHost host: String, port: Int) -> Value? {
         if values.isEmpty { return nil }
         let host = Self.folded(host)
         if let own = values["\(host):\(port)"] ?? values[host] { return own }
-        // What stands in brackets has no labels.
+        // A bracketed address has no labels.
         guard host.utf8.first != UInt8(ascii: "[") else { return nil }
         var rest = Substring(host)
         while let dot = rest.utf8.firstIndex(of: UInt8(ascii: ".")) {
@@ -28,6 +28,8 @@ public struct HostTable<Value: Sendable>: Sendable {
         return nil
     }
 
+    /// Returns the value for an origin.
+    ///
     /// - Parameter origin: `scheme://name:port`.
     package func value(forOrigin origin: String) -> Value? {
         if values.isEmpty { return nil }
@@ -38,11 +40,11 @@ public struct HostTable<Value: Sendable>: Sendable {
         return value(forHost: String(origin[bytes.index(after: slash)..<colon]), port: port)
     }
 
-    /// In lower case, the name without the root's dot.
+    /// Returns the pattern in lower case, its name without a trailing dot.
     private static func folded(_ pattern: String) -> String {
         let pattern = pattern.lowercased()
         let bytes = pattern.utf8
-        // The first colon outside of brackets begins the port.
+        // The first colon outside brackets begins the port.
         let end = bytes.lastIndex(of: UInt8(ascii: "]")) ?? bytes.startIndex
         let colon = bytes[end...].firstIndex(of: UInt8(ascii: ":")) ?? bytes.endIndex
         let name = pattern[..<colon]

@@ -1,25 +1,27 @@
 import Curl
 
-/// How much of what a rate limit would let pass is made use of, without a clock of its own.
+/// The utilisation of a rate limit, as a value without a clock.
 struct LimitUse: Sendable {
-    /// Whether nearly all of it was, in the last while that was looked at; `true` as long as that is not known.
+    /// Whether nearly all of the permitted bytes were used in the last period; `true` until that is known.
     private(set) var isFull = true
     private var since: MonotonicTime
-    /// What might have passed since then and was not asked for, in bytes times nanoseconds a second.
+    /// The permitted but unused amount since then, in bytes times nanoseconds per second.
     private var unused: Int128 = 0
 
-    /// Milliseconds over which it is judged, at least.
+    /// The minimum length of a period in milliseconds.
     private static let watchingTime: Int64 = 1_000
-    /// One part in so many may be left over.
+    /// The reciprocal of the share that may be left unused.
     private static let tolerance: Int128 = 10
 
     init(since: MonotonicTime) {
         self.since = since
     }
 
+    /// Records an unused amount.
+    ///
     /// - Parameters:
-    ///   - unused: bytes times nanoseconds a second that might have passed since the last time, and were not asked for.
-    ///   - rate: bytes a second.
+    ///   - unused: The permitted but unused amount since the last call, in bytes times nanoseconds per second.
+    ///   - rate: The rate limit in bytes per second.
     mutating func note(unused more: Int128, rate: Int64, now: MonotonicTime) {
         let (sum, isTooMuch) = unused.addingReportingOverflow(more)
         unused = isTooMuch ? .max : sum

@@ -1,19 +1,22 @@
 import Curl
 import Synchronization
 
-/// Holds all that pass it to one rate together; the rate may change at any time, and counts within half a second.
+/// A limiter that holds all its users together to one rate. The rate can be changed at any time; a change takes effect
+/// within half a second.
 public final class RateLimiter: Sendable {
-    /// Bytes a second; 0: any number. Read without a lock, so that no limit costs nothing.
+    /// The limit in bytes per second; 0 for none. It is read without a lock, so that an absent limit costs nothing.
     private let limit: Atomic<Int64>
     private let bucket: Mutex<TokenBucket?>
 
-    /// - Parameter rate: bytes a second; `nil`: any number.
+    /// Creates a limiter.
+    ///
+    /// - Parameter rate: The limit in bytes per second; `nil` for none.
     public init(rate: Int64? = nil) {
         limit = Atomic(rate.map { max(1, $0) } ?? 0)
         bucket = Mutex(rate.map { TokenBucket(rate: $0, now: .now()) })
     }
 
-    /// Bytes a second; `nil`: any number.
+    /// The limit in bytes per second; `nil` for none.
     public var rate: Int64? {
         get {
             let rate = limit.load(ordering: .relaxed)
@@ -33,7 +36,8 @@ public final class RateLimiter: Sendable {
 
     /// Takes bytes that are to pass.
     ///
-    /// - Returns: milliseconds until they may; 0: at once. And the ticket to ask again with, where there is a limit.
+    /// - Returns: The milliseconds until they may pass, 0 if immediately, and the ticket for ``wait(for:now:)`` if
+    ///   there is a limit.
     func take(_ bytes: Int, now: MonotonicTime) -> (wait: Int64, ticket: TokenBucket.Ticket?) {
         guard limit.load(ordering: .relaxed) != 0 else { return (0, nil) }
         return bucket.withLock { bucket in
@@ -46,7 +50,7 @@ public final class RateLimiter: Sendable {
         bucket.withLock { $0?.wait(for: ticket, now: now) ?? 0 }
     }
 
-    /// Whether those who pass would take more if the rate were higher; see ``TokenBucket/isExhausted(now:)``.
+    /// Returns whether a higher rate would be used; see ``TokenBucket/isExhausted(now:)``.
     func isExhausted(now: MonotonicTime) -> Bool {
         guard limit.load(ordering: .relaxed) != 0 else { return false }
         return bucket.withLock { $0?.isExhausted(now: now) ?? false }
