@@ -1,21 +1,21 @@
 import Curl
 import Synchronization
 
-/// Makes tasks and carries them out: the counterpart of Foundation's `URLSession`, on libcurl.
+/// A session that creates and runs tasks: the counterpart of Foundation's `URLSession`, on libcurl.
 ///
-/// A session has a few loop threads with its transfers spread over them, resolver threads, threads for disk syncs and
-/// one that publishes finished files.
+/// A session distributes its transfers over a few event loop threads. It also has resolver threads, threads for disk
+/// syncs and a thread that publishes finished files.
 public final class Session: Sendable {
-    /// As it was when the session was made.
+    /// The configuration with which the session was created.
     public let configuration: SessionConfiguration
-    /// Receives every callback of this session.
+    /// The delegate, which receives every callback of this session.
     public let delegate: SessionDelegate
-    /// What becomes of the requests on this session.
+    /// The events of the requests on this session.
     public let events = EventMonitor()
 
-    /// The rate of what comes in; may be changed at any time.
+    /// The limiter of the download rate, which can be changed at any time.
     public let downloadLimiter: RateLimiter
-    /// The rate of what goes out; may be changed at any time.
+    /// The limiter of the upload rate, which can be changed at any time.
     public let uploadLimiter: RateLimiter
     let hostRates: HostRates
     let lines = HostLines()
@@ -23,7 +23,7 @@ public final class Session: Sendable {
     let resolver: Resolver
     private let disks = Disks()
     let spaceNeeds = SpaceNeeds()
-    /// Read files for their digests.
+    /// The threads that read files to compute their digests.
     let digestThreads: WorkerThreads
     private let loops: [TransferLoop]
     private let remoteLoops: RemoteLoops
@@ -32,45 +32,47 @@ public final class Session: Sendable {
 
     private struct State {
         var tasks: [Int: any LoopTask] = [:]
-        /// Started and not complete: between two attempts they have no task.
+        /// The requests that have started and are not complete. Between two attempts they have no task.
         var requests: [ObjectIdentifier: Request] = [:]
-        /// Tasks that are not complete, and requests whose handlers have not run.
+        /// The number of tasks that are not complete and of requests whose handlers have not run.
         var unsettled = 0
         var phase = Phase.open
         var gate: HostGate?
-        /// Origins whose HTTP/2 broke.
+        /// The origins whose HTTP/2 failed.
         var plainOrigins: Set<String> = []
     }
 
     private enum Phase {
         case open
-        /// No new tasks; the session ends with its last one.
+        /// New tasks are rejected; the session ends after its last one.
         case finishing
-        /// As `finishing`, and what is left is being cancelled.
+        /// New tasks are rejected, and the remaining ones are being cancelled.
         case cancelling
         case invalid
     }
 
     private let state = Mutex(State())
 
-    /// Starts the session's threads.
+    /// Creates a session and starts its threads.
     ///
     /// - Parameters:
-    ///   - configuration: copied, and not read again.
-    ///   - delegate: receives every callback, and belongs to this session alone.
-    /// - Throws: ``TransferError`` where the system has no threads or descriptors to give.
+    ///   - configuration: The configuration. It is copied and not read again.
+    ///   - delegate: The receiver of every callback. It must belong to this session only.
+    /// - Throws: ``TransferError`` if the system has no free threads or file descriptors.
     public convenience init(
         configuration: SessionConfiguration = .default, delegate: SessionDelegate = SessionDelegate()
     ) throws(TransferError) {
         try self.init(configuration: configuration, delegate: delegate, resolver: Resolver())
     }
 
-    /// - Parameter resolver: looks names up; tests bring their own.
+    /// Creates a session with a resolver.
+    ///
+    /// - Parameter resolver: The resolver of host names. Tests supply their own.
     package init(
         configuration: SessionConfiguration, delegate: SessionDelegate, resolver: Resolver
     ) throws(TransferError) {
         var configuration = configuration
-        // What libcurl grants anyone, and the most that it takes.
+        // Five minutes are libcurl's default; `Int32.max` is the maximum that it accepts.
         configuration.connectTimeout =
             configuration.connectTimeout > 0 ? min(configuration.connectTimeout, Int64(Int32.max)) : 300_000
         self.configuration = configuration
@@ -101,7 +103,7 @@ public final class Session: Sendable {
 
     deinit { stop() }
 
-    /// Ends the threads, and with them the connections that were kept.
+    /// Stops the threads, which closes the connections kept for reuse.
     private func stop() {
         for loop in loops { loop.stop() }
         remoteLoops.stop()
@@ -109,29 +111,29 @@ public final class Session: Sendable {
         digestThreads.stop()
     }
 
-    /// `libcurl/7.88.1`: the library that is at work.
+    /// The version of the libcurl in use, such as `libcurl/7.88.1`.
     public static var libraryVersion: String { CurlLibrary.version }
 
-    /// Whether that library has HTTP/3: without it, ``HTTPVersion/http3`` asks for HTTP/2.
+    /// Whether libcurl supports HTTP/3. Without support, ``HTTPVersion/http3`` uses HTTP/2.
     public static var speaksHTTP3: Bool { CurlLibrary.hasHTTP3 }
 
-    /// Internal faults since the session was made: transfers that stood still although there was work for them, and
-    /// that had to be kicked. Anything but 0 is a defect of this library or of libcurl;
+    /// The number of internal faults since the session was created: stalled transfers with pending work that had to be
+    /// resumed by a watchdog. A value other than 0 indicates a defect of this library or of libcurl;
     /// ``SessionDelegate/Overrides/sessionDidFindFault`` describes each.
     public var internalFaults: Int { faults.count }
 
-    /// Takes the place of the configuration's ``SessionConfiguration/hostRates``, for what runs already too.
+    /// Replaces the configuration's ``SessionConfiguration/hostRates``, also for running transfers.
     public func setHostRates(_ rates: HostTable<TransferRates>) { hostRates.table = rates }
 
     // MARK: Tasks
 
-    /// A task that fetches a file; ``SessionTask/resume()`` starts it.
+    /// Creates a task that downloads a file; ``SessionTask/resume()`` starts it.
     ///
     /// - Parameters:
-    ///   - request: what to ask for.
-    ///   - target: where the bytes go.
-    ///   - resumeData: what an earlier attempt at the same target left.
-    ///   - progress: for counts that go on from an earlier task's.
+    ///   - request: The request.
+    ///   - target: The destination of the bytes.
+    ///   - resumeData: The state left by an earlier attempt at the same target.
+    ///   - progress: The progress of an earlier task, to continue its counts.
     public func downloadTask(
         with request: TransferRequest, target: DownloadTarget, resumeData: ResumeData? = nil,
         progress: TransferProgress = TransferProgress()
@@ -140,19 +142,19 @@ public final class Session: Sendable {
             request, placement: .fixed(target), resumeData: resumeData, progress: progress, session: self)
     }
 
-    /// A task that keeps its answer in memory; ``SessionTask/resume()`` starts it.
+    /// Creates a task that keeps its response in memory; ``SessionTask/resume()`` starts it.
     ///
     /// - Parameters:
-    ///   - request: what to ask for.
-    ///   - body: goes along; `.none` for what has none.
-    ///   - progress: for counts that go on from an earlier task's.
+    ///   - request: The request.
+    ///   - body: The request's body; `.none` for no body.
+    ///   - progress: The progress of an earlier task, to continue its counts.
     public func dataTask(
         with request: TransferRequest, body: RequestBody = .none, progress: TransferProgress = TransferProgress()
     ) -> DataTask {
         dataTask(with: request, body: body, sink: .collect, progress: progress)
     }
 
-    /// A task that sends `body`, anew for each redirect and challenge; ``SessionTask/resume()`` starts it.
+    /// Creates a task that sends `body`, again for each redirect and challenge; ``SessionTask/resume()`` starts it.
     public func uploadTask(
         with request: TransferRequest, from body: RequestBody, progress: TransferProgress = TransferProgress()
     ) -> UploadTask {
@@ -171,7 +173,7 @@ public final class Session: Sendable {
         UploadTask(request, body: body, sink: sink, progress: progress, session: self)
     }
 
-    /// Takes no new tasks, and cancels those there are.
+    /// Rejects new tasks and cancels the existing ones.
     public func invalidateAndCancel() {
         let (requests, tasks) = close(.cancelling)
         for request in requests { request.cancel() }
@@ -179,8 +181,9 @@ public final class Session: Sendable {
         endIfFinished()
     }
 
-    /// Takes no new tasks; those there are go on. A request that waits for its next attempt fails as the last one did,
-    /// and one whose first still waits for an adapter as ``TransferError/Code/invalidated``.
+    /// Rejects new tasks and lets the existing ones finish. A request that waits for its next attempt fails with the
+    /// error of the last one. A request whose first attempt still waits for an adapter fails with
+    /// ``TransferError/Code/invalidated``.
     public func finishTasksAndInvalidate() {
         for request in close(.finishing).requests { _ = request.retryByHand() }
         endIfFinished()
@@ -193,14 +196,14 @@ public final class Session: Sendable {
         }
     }
 
-    /// Whether it takes new tasks.
+    /// Whether the session accepts new tasks.
     var isOpen: Bool { state.withLock { $0.phase == .open } }
 
-    /// Whether all that is left is being cancelled, or was.
+    /// Whether the remaining tasks are being cancelled.
     var isCancelling: Bool { state.withLock { $0.phase == .cancelling } }
 
-    /// Has every stream look whether the kernel would now send it another way: for whoever watches the machine's routes
-    /// and addresses. `streamTaskBetterRouteDiscovered` follows where it would.
+    /// Makes every stream check whether the kernel now has a better route for it, after a change of the machine's
+    /// routes or addresses. If so, `streamTaskBetterRouteDiscovered` is called.
     public func routesDidChange() {
         for case let task as StreamTask in state.withLock({ Array($0.tasks.values) }) {
             perform(task) { ($0 as? StreamRun)?.routesDidChange() }
@@ -229,12 +232,14 @@ public final class Session: Sendable {
         }
     }
 
-    /// - Returns: whether it was there; ``settle()`` follows then, once its handlers have run.
+    /// Removes a request.
+    ///
+    /// - Returns: Whether it was present. If so, ``settle()`` must be called once its handlers have run.
     func leave(_ request: Request) -> Bool {
         state.withLock { $0.requests.removeValue(forKey: ObjectIdentifier(request)) != nil }
     }
 
-    /// All that was to be said of a task or a request has been.
+    /// Records that all callbacks for a task or a request have been made.
     func settle() {
         let isIdle = state.withLock { state in
             state.unsettled -= 1
@@ -246,7 +251,7 @@ public final class Session: Sendable {
     private enum Entrance { case goes, waits, refused }
 
     private func enter(_ task: any LoopTask) -> Entrance {
-        // Its URL is read only where that matters.
+        // The URL is parsed only if connections are limited.
         let host = configuration.limitsConnections ? (try? CurlURL(task.originalRequest.url))?.origin : nil
         return state.withLock { state in
             guard state.phase == .open else { return .refused }
@@ -258,7 +263,7 @@ public final class Session: Sendable {
         }
     }
 
-    /// Ends a task that was started.
+    /// Cancels a task that was started.
     func cancel(_ task: any LoopTask) {
         if state.withLock({ $0.gate?.giveUp(task.identifier) ?? false }) {
             complete(unstarted: task, .cancelled)
@@ -267,15 +272,15 @@ public final class Session: Sendable {
         }
     }
 
-    /// A download wants a connection more than its own.
+    /// Reserves an additional connection for a download.
     ///
-    /// - Returns: whether the host's limit allows it. ``giveBackConnection(at:)`` follows then, and otherwise
-    ///   ``DownloadRun/mayBorrow(at:)``, as soon as there is room.
+    /// - Returns: Whether the host's limit allows it. If so, ``giveBackConnection(at:)`` must be called later.
+    ///   Otherwise ``DownloadRun/mayBorrow(at:)`` is called as soon as there is room.
     func borrowConnection(at origin: String, for task: DownloadTask) -> Bool {
         state.withLock { $0.gate?.borrow(origin, for: task.identifier) ?? true }
     }
 
-    /// A download waits for connections that others may give back: ``DownloadRun/mayBorrow(at:)`` follows then.
+    /// Registers a download for a connection that others may release; ``DownloadRun/mayBorrow(at:)`` is then called.
     func expectConnection(at origin: String, for task: DownloadTask) {
         guard configuration.limitsConnections else { return }
         state.withLock { $0.gate?.expect(origin, for: task.identifier) }
@@ -286,19 +291,19 @@ public final class Session: Sendable {
         if let next { launch(next) } else { offerConnection(at: origin) }
     }
 
-    /// Tells the download that has waited longest for a connection where there is room for one now.
+    /// Notifies the download that has waited longest for a connection, if there is room for one now.
     func offerConnection(at origin: String) {
         let task = state.withLock { state in state.gate?.offer(origin).flatMap { state.tasks[$0] } }
         if let task { perform(task) { ($0 as? DownloadRun)?.mayBorrow(at: origin) } }
     }
 
-    /// Whether a task waits for a connection that was lent at `origin`.
+    /// Returns whether a task waits for a borrowed connection at `origin`.
     func wantsConnection(at origin: String) -> Bool {
         guard configuration.limitsConnections else { return false }
         return state.withLock { $0.gate?.isWanted(origin) ?? false }
     }
 
-    /// An origin is to be spoken to in HTTP/1.1 from now on.
+    /// Uses HTTP/1.1 with an origin from now on.
     func avoidHTTP2(at origin: String) {
         state.withLock { state in
             if state.plainOrigins.count >= Self.largestPlainOrigins { state.plainOrigins.removeAll() }
@@ -312,15 +317,15 @@ public final class Session: Sendable {
 
     private static let invalidated = TransferError(.invalidated, "the session no longer takes tasks")
 
-    /// A task goes over into another.
+    /// Replaces a task by its successor.
     ///
-    /// - Returns: whether it still could.
+    /// - Returns: `false` if the task could no longer be replaced.
     func replace(_ task: any LoopTask, by successor: any LoopTask) -> Bool {
         guard task.core.handOver(to: successor.core) else { return false }
         state.withLock { state in
             state.tasks[task.identifier] = nil
             state.tasks[successor.identifier] = successor
-            // Whoever follows takes the place along: it is given back under the new number.
+            // The successor keeps the place at the host and releases it under its own number.
             state.gate?.rename(task.identifier, to: successor.identifier)
         }
         return true
@@ -339,7 +344,7 @@ public final class Session: Sendable {
         loop(for: task).post { core in
             let run = task.makeRun(on: core)
             core.adopt(run, as: task.identifier)
-            // What was said to it on its way to the loop found nobody there.
+            // A state change before the run existed was not delivered to it, so it is applied here.
             switch task.state {
             case .canceling: run.cancel()
             case .suspended:
@@ -350,7 +355,7 @@ public final class Session: Sendable {
         }
     }
 
-    /// Has `work` done on the loop's thread, where the task is still at work.
+    /// Runs `work` on the loop's thread if the task is still running.
     func perform(_ task: any LoopTask, _ work: @escaping @Sendable (any LoopRun) -> Void) {
         loop(for: task).post { core in
             if let run = core.client(task.identifier) as? any LoopRun { work(run) }
@@ -364,11 +369,11 @@ public final class Session: Sendable {
         return task.core.lease { remoteLoops.lease(for: url, task: task.core.home, otherwise: loop) }.loop
     }
 
-    /// Bytes of receive buffer for the next exchange on `core`: libcurl keeps one for each of them.
+    /// Returns the size in bytes of the receive buffer for the next exchange on `core`. libcurl keeps one per exchange.
     func receiveBuffer(on core: LoopCore) -> Int {
         // A download may have many connections.
         switch max(running.load(ordering: .relaxed), core.exchangeCount) {
-        // Larger ones leave no room in the processor's cache for what is written from them.
+        // Larger buffers would evict from the processor's cache the data being written from them.
         case ...16: 128 * 1024
         case ...64: 32 * 1024
         case ...256: 16 * 1024
@@ -377,21 +382,21 @@ public final class Session: Sendable {
         }
     }
 
-    /// The disk that a part lies on, or would.
+    /// Returns the disk of a part file or, if there is none yet, of its target.
     func disk(of part: PartFile?, or target: DownloadTarget? = nil) -> Disk {
         disks.disk(of: part?.directory ?? target?.directory)
     }
 
     // MARK: The ends of tasks
 
-    /// A task uses the network no longer.
+    /// Records that a task no longer uses the network.
     func networkEnded() {
         if running.wrappingSubtract(1, ordering: .relaxed).newValue == 0 { disks.hurry() }
     }
 
-    /// Every byte is here.
+    /// Verifies and publishes a download after its last byte was received.
     ///
-    /// - Parameter verification: who says whether they are right; `nil` where no digest is known.
+    /// - Parameter verification: The verification of the digest; `nil` if no digest is known.
     func publish(
         _ task: DownloadTask, _ part: PartFile, size: Int64, destination: FileDestination, _ verification: Verification?
     ) {
@@ -439,7 +444,7 @@ public final class Session: Sendable {
         disk(of: part).publish(item, isUrgent: running.load(ordering: .relaxed) == 0)
     }
 
-    /// The bytes are not those that they should be: those of right pieces are kept. Blocks.
+    /// Handles a failed verification. Pieces with correct digests are kept. Blocks.
     private func refuse(
         _ task: DownloadTask, _ part: PartFile, _ size: Int64, _ pieces: PieceDigests?, _ error: TransferError
     ) {
@@ -453,7 +458,7 @@ public final class Session: Sendable {
         complete(task, error)
     }
 
-    /// Another file has the name, and is left as it is: the task is done, where that is the one that was wanted.
+    /// Handles a taken destination name. The existing file is kept. The task succeeds unless the file's digest is wrong.
     private func skip(_ task: DownloadTask, _ part: PartFile?, _ taken: TakenName) {
         task.progress.setPhase(.verifying)
         digestThreads.perform { [self] in
@@ -470,11 +475,11 @@ public final class Session: Sendable {
         }
     }
 
-    /// The file has not got its name.
+    /// Completes a task whose file was not renamed to its final name, and keeps its part file where possible.
     private func keep(_ task: DownloadTask, _ part: PartFile, ranges: ByteRangeSet, _ error: TransferError) {
         if let taken = error.underlying as? TakenName { return skip(task, part, taken) }
         var error = error
-        // What has the part's name by then is someone else's.
+        // A file with the part's name then belongs to another owner.
         if error.code != .remoteChanged {
             if !task.leavesNothing {
                 part.leave()
@@ -485,9 +490,9 @@ public final class Session: Sendable {
         complete(task, error)
     }
 
-    /// Syncs what came, so that it need not come again, and completes.
+    /// Completes a failed download after a sync (fsync) of its received bytes, so that they need not be fetched again.
     ///
-    /// - Parameter isAtRest: no block is on its way to the part any more.
+    /// - Parameter isAtRest: Whether no blocks remain to be written to the part.
     func fail(
         _ task: DownloadTask, _ error: TransferError, part: PartFile?, version: ResourceVersion, isAtRest: Bool = true
     ) {
@@ -495,7 +500,7 @@ public final class Session: Sendable {
         if let taken = error.underlying as? TakenName { return skip(task, part, taken) }
         var error = error
         guard let part else {
-            // Nothing was begun: what there was before is all there is, unless it turned out to be of no use.
+            // No part was started, so the earlier resume data remain valid unless a response has invalidated them.
             error.resumeData = task.response == nil && !task.leavesNothing ? task.resumeData : nil
             guard error.resumeData == nil, task.leavesNoLitter else { return complete(task, error) }
             return disk(of: nil, or: task.target).threads.perform { [self, error] in
@@ -515,7 +520,7 @@ public final class Session: Sendable {
         }
     }
 
-    /// A task that never ran ends: what it was to go on with is there as it was.
+    /// Completes a task that never ran. Its resume data remain unchanged.
     func complete(unstarted task: any LoopTask, _ error: TransferError) {
         guard let download = task as? DownloadTask else { return complete(task, error) }
         var error = error

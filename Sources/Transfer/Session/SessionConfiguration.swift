@@ -1,93 +1,97 @@
 import Curl
 
-/// How a session behaves: copied when the session is made, and never read again.
+/// The configuration of a session. It is copied when the session is created and not read again.
 ///
-/// The storages in it are references: every configuration that is made has its own, and a copy of it shares them, as
-/// do the sessions that are made from either.
+/// Its storages are references. Each new configuration has its own; copies of a configuration, and the sessions created
+/// from them, share them.
 public struct SessionConfiguration: Sendable {
-    /// Fields that every request carries, unless it has its own of that name; `Name: value`. Where a redirect leads to
-    /// another origin, those go along that say nothing of who asks.
+    /// Header lines (`Name: value`) sent with every request that does not set the field itself. After a redirect to
+    /// another origin, only fields without authentication data are sent.
     public var additionalHeaders: [String] = []
-    /// For requests without a `User-Agent` of their own.
+    /// The `User-Agent` of requests that do not set one.
     public var userAgent = UserAgent.library
-    /// Of requests that name none. HTTP/1.1: this libcurl can report success for a broken HTTP/2 stream.
+    /// The HTTP version of requests that do not set one. The default is HTTP/1.1, because this libcurl can report
+    /// success for a broken HTTP/2 stream.
     public var httpVersion = HTTPVersion.http1
-    /// In place of ``httpVersion``, by host: of whoever is asked, redirects and mirrors among them.
+    /// The HTTP versions by host that override ``httpVersion``. They apply to the host contacted, including redirects
+    /// and mirrors.
     public var httpVersions = HostTable<HTTPVersion>()
-    /// Bytes of an answer that are kept in memory at most.
+    /// The maximum number of bytes of a response that are kept in memory.
     public var maximumCollectedBytes = 256 << 20
-    /// Tasks that are at one host (scheme, name and port) at once; those that wait go by their priority. `nil`: any
-    /// number.
+    /// The maximum number of concurrent tasks per host (scheme, name and port). Waiting tasks are admitted by priority.
+    /// `nil` means no limit.
     public var maximumConnectionsPerHost: Int?
-    /// In place of ``maximumConnectionsPerHost``, by host: at least 1.
+    /// The limits by host that override ``maximumConnectionsPerHost``, at least 1.
     public var connectionLimits = HostTable<Int>()
-    /// Bytes a second of all downloads and answers together; see ``Session/downloadLimiter``.
+    /// The rate limit in bytes per second of all downloads and responses together; see ``Session/downloadLimiter``.
     public var downloadRate: Int64?
-    /// Bytes a second of all uploads together; see ``Session/uploadLimiter``.
+    /// The rate limit in bytes per second of all uploads together; see ``Session/uploadLimiter``.
     public var uploadRate: Int64?
-    /// In place of a limiter of the session's own, so that several sessions keep to one rate together.
+    /// A limiter that replaces the session's own, so that several sessions share one download rate.
     public var downloadLimiter: RateLimiter?
-    /// As ``downloadLimiter``.
+    /// A limiter that replaces the session's own for uploads, like ``downloadLimiter``.
     public var uploadLimiter: RateLimiter?
-    /// Bytes a second of all that goes to and comes from one host (scheme, name and port), within those of the session;
-    /// see ``Session/setHostRates(_:)``.
+    /// The rate limits in bytes per second of all transfers with one host (scheme, name and port), within those of the
+    /// session; see ``Session/setHostRates(_:)``.
     public var hostRates = HostTable<TransferRates>()
-    /// Milliseconds for name, connection and TLS together; 0 or less: the five minutes that libcurl grants anyone.
+    /// The time-out in milliseconds for name resolution, connection and TLS together. For 0 or less, libcurl's default
+    /// of five minutes applies.
     public var connectTimeout: Int64 = 30_000
-    /// Milliseconds without a byte in either direction; 0 or less: as long as it takes. Nor may a server drip: the head of an
-    /// answer has four times as long from its first line on, and a body that goes to a file or is kept in memory brings 16
-    /// bytes a second.
+    /// The time-out in milliseconds without a byte in either direction; 0 or less for none. It also limits slow
+    /// responses: the head of a response must be complete within four times this time after its first line, and a body
+    /// that is written to a file or kept in memory must arrive at 16 bytes per second at least.
     public var stallTimeout: Int64 = 60_000
-    /// For requests that name none; absent: straight to the server. The environment's variables are not read.
+    /// The proxy URL of requests that do not set one; `nil` for none. Proxy environment variables are ignored.
     public var proxy: String?
-    /// Networks that nothing is connected to, by whatever name, notation, redirect or server's word it would be; what is
-    /// asked of them fails with ``TransferError/Code/addressNotAllowed``.
+    /// The networks to which no connection is made, regardless of name, notation, redirect or response. A request to
+    /// them fails with ``TransferError/Code/addressNotAllowed``.
     ///
-    /// Each address is judged when a connection to it is to be made, so that a name which has led elsewhere before helps
-    /// nobody; of a name with several addresses the others serve. An IPv6 address that holds one of IPv4 (mapped, NAT64
-    /// by its well-known prefixes, 6to4) is judged by that one as well, and `0.0.0.0` and `::` as the local host's.
-    /// ``proxy`` may lie anywhere, a request's own may not. What a proxy is to connect to is judged where the URL holds an
-    /// address, and is the proxy's to judge where it holds a name; but a name behind `socks5://` or `socks4://`, which get
-    /// addresses, is looked up and judged here, and FTP by a name is refused behind these.
+    /// Each address is checked when a connection to it is about to be made, so that DNS rebinding cannot bypass the
+    /// check. If a name has several addresses, the allowed ones are used. An IPv6 address that embeds an IPv4 address
+    /// (mapped, NAT64 with its well-known prefixes, 6to4) is also checked as that address; `0.0.0.0` and `::` are
+    /// checked as the local host. The session's ``proxy`` may be in any network, a request's own proxy may not. The
+    /// target of a proxied request is checked if the URL contains an address. If the URL contains a name, the proxy is
+    /// responsible for the check. Names behind `socks5://` or `socks4://`, which receive addresses, are resolved and
+    /// checked here, and FTP by name is refused behind these.
     public var deniedNetworks: [IPNetwork] = []
-    /// A file of certificates to trust in place of the system's, in servers and in proxies of the scheme `https`.
+    /// The path of a file of trusted certificates that replace the system's, for servers and for `https` proxies.
     public var caFile: String?
-    /// Which servers are trusted; a host without a policy is evaluated by default.
+    /// The server trust policies. A host without a policy is evaluated by default rules.
     public var trustPolicies = ServerTrustPolicyManager(policies: [:])
-    /// Who this client is to servers that want a certificate, by host in lower case.
+    /// The client identities for servers that request a certificate, by host in lower case.
     public var identities: [String: ClientIdentity] = [:]
-    /// Asked for a credential where a request has none of its own. A copy of a configuration shares it.
+    /// The storage of credentials for requests without their own. Copies of a configuration share it.
     public var credentialStorage = CredentialStorage()
-    /// Cookies that servers set, and those to send; whether what servers set is kept is the storage's
-    /// ``CookieStorage/acceptPolicy``. `nil`: none are kept and none sent but those of a request's own `Cookie` field.
+    /// The storage of cookies that servers set and that requests send; its ``CookieStorage/acceptPolicy`` determines
+    /// whether servers may set cookies. With `nil`, cookies are neither stored nor sent, apart from a request's own
+    /// `Cookie` field.
     public var cookieStorage: CookieStorage? = CookieStorage()
-    /// Whether requests carry what ``cookieStorage`` has for them. One with a `Cookie` field of its own carries that
-    /// alone.
+    /// Whether requests send the cookies of ``cookieStorage``. A request with its own `Cookie` field sends only that.
     public var httpShouldSetCookies = true
-    /// Answers to data tasks that may be used again (RFC 9111); see ``requestCachePolicy``. `nil`, as it is by default:
-    /// none are kept. It takes as much memory as its capacity allows, which nobody should have to pay unasked.
+    /// The cache of responses to data tasks (RFC 9111); see ``requestCachePolicy``. It is `nil` by default, which means
+    /// no cache, because a cache uses as much memory as its capacity allows.
     ///
-    /// Stored are whole answers that were kept in memory, those that act on the engine (redirects, challenges) excepted.
-    /// A request with an identity or certificates of its own passes the cache by.
+    /// Only complete responses that were collected in memory are stored, except those that the engine handles itself
+    /// (redirects, challenges). Requests with their own identity or certificates bypass the cache.
     public var responseCache: ResponseCache?
-    /// Of requests that name none.
+    /// The cache policy of requests that do not set one.
     public var requestCachePolicy = RequestCachePolicy.useProtocolCachePolicy
-    /// Redirects that one request follows; the next one fails it with ``TransferError/Code/tooManyRedirects``.
+    /// The maximum number of redirects of a request. The next one fails with ``TransferError/Code/tooManyRedirects``.
     public var maximumRedirects = 20
-    /// Which SSH servers are trusted, for requests that do not say; `nil`: none.
+    /// The host key policy of requests that do not set one; `nil` trusts no SSH server.
     public var hostKeys: HostKeyPolicy? = .userKnownHosts
-    /// Threads that transfers are spread over.
+    /// The number of threads that run transfers.
     public var loops = 2
-    /// Bytes that a download may write before it asks for a checkpoint.
+    /// The number of bytes that a download may write before it requests a checkpoint.
     public var checkpointInterval: Int64 = 32 << 20
-    /// Bytes that a download may be ahead of its last confirmed checkpoint: there it waits, so that no crash costs
-    /// more than that. `nil`: any number; whoever sets it confirms checkpoints.
+    /// The number of bytes that a download may write beyond its last confirmed checkpoint. It pauses there, so that a
+    /// crash loses no more. `nil` means no limit. If it is set, the owner of the downloads must confirm checkpoints.
     public var checkpointLimit: Int64?
 
-    /// The defaults, as each property names them.
+    /// Creates a configuration with the default values.
     public init() {}
 
-    /// The version of HTTP that `request` is to go by at `url`.
+    /// Returns the HTTP version of `request` at `url`.
     func httpVersion(of request: TransferRequest, at url: CurlURL) -> HTTPVersion {
         request.httpVersion ?? httpVersions.value(forHost: url.host, port: url.port) ?? httpVersion
     }

@@ -1,44 +1,44 @@
 import Curl
 
-/// A rate limit as a value without a clock: whoever takes bytes is told how long they have to wait before they pass.
+/// A rate limit as a value without a clock. It returns to each caller the time to wait before its bytes may pass.
 ///
-/// Those who wait are served in the order in which they came. Reckoned in bytes times nanoseconds and in whole numbers,
-/// so that nothing is rounded away and the rate over a long time is exact.
+/// Callers are served in order of arrival. Amounts are integers in bytes times nanoseconds per second, so that nothing
+/// is rounded and the long-term rate is exact.
 struct TokenBucket: Sendable {
-    /// Bytes that may be made up for at least, unless told: what one read brings.
+    /// The minimum default burst in bytes: the size of one read.
     static let leastBurst: Int64 = 16 * 1024
-    /// Milliseconds of bytes that pass before anyone waits, so that a high rate costs a hundred waits a second and not
-    /// one for each read.
+    /// The milliseconds' worth of bytes that pass before a caller waits. A high rate then causes a hundred waits per
+    /// second instead of one per read.
     static let slack: Int128 = 10
 
-    /// Bytes a second, at least 1.
+    /// The rate in bytes per second, at least 1.
     private(set) var rate: Int64
-    /// Bytes that may be made up for after a rest.
+    /// The burst in bytes that may pass at once after an idle time.
     private(set) var burst: Int64
     private let ownBurst: Int64?
-    /// What may be taken, in bytes times nanoseconds a second; a debt where negative.
+    /// The available amount in bytes times nanoseconds per second; negative for a debt.
     private(set) var level: Int128 = 0
-    /// All bytes that were ever taken, without those given back.
+    /// The total number of bytes taken, not reduced by bytes given back.
     private var taken: Int64 = 0
     private var updated: MonotonicTime
 
     private var use: LimitUse
 
     private static let second: Int128 = 1_000_000_000
-    /// Where debts end: far beyond every wait that could be told, far from the end of the numbers.
+    /// The limit of a debt. It exceeds every representable wait and is far from an integer overflow.
     private static let deepest: Int128 = -(1 << 120)
 
-    /// Where somebody stands in the line.
+    /// A position in the queue of callers.
     struct Ticket: Sendable, Equatable {
-        /// What had been taken when they had taken theirs.
+        /// The total number of bytes taken, including the holder's.
         fileprivate var number: Int64
     }
 
-    /// Begins with nothing to give: the first bytes are paid for like all others.
+    /// Creates an empty bucket: the first bytes wait like all others.
     ///
     /// - Parameters:
-    ///   - rate: bytes a second; less than 1 is 1.
-    ///   - burst: bytes; absent: what a tenth of a second brings, at least 16 KiB.
+    ///   - rate: The rate in bytes per second; at least 1 is used.
+    ///   - burst: The burst in bytes; `nil` for a tenth of a second's bytes, at least 16 KiB.
     init(rate: Int64, burst: Int64? = nil, now: MonotonicTime) {
         self.rate = max(1, rate)
         ownBurst = burst
@@ -47,9 +47,10 @@ struct TokenBucket: Sendable {
         use = LimitUse(since: now)
     }
 
-    /// Takes bytes, whether or not there is room for them.
+    /// Takes bytes, even if they exceed the available amount.
     ///
-    /// - Returns: milliseconds until they may pass, rounded up, 0 where they may at once; and the ticket to ask again with.
+    /// - Returns: The milliseconds until they may pass, rounded up, 0 if immediately; and the ticket for
+    ///   ``wait(for:now:)``.
     mutating func take(_ bytes: Int, now: MonotonicTime) -> (wait: Int64, ticket: Ticket) {
         refill(now)
         let count = max(0, bytes)
@@ -59,28 +60,28 @@ struct TokenBucket: Sendable {
         return (isWithinSlack ? 0 : milliseconds(toPay: level), Ticket(number: taken))
     }
 
-    /// Milliseconds until those with the ticket may pass, rounded up; 0: now.
+    /// Returns the milliseconds until the ticket's holder may pass, rounded up; 0 if immediately.
     mutating func wait(for ticket: Ticket, now: MonotonicTime) -> Int64 {
         refill(now)
         let later = taken &- ticket.number
-        // The bucket is not the one that they took from: that one's debts are gone.
+        // The ticket is from an earlier bucket, whose debts no longer exist.
         guard later >= 0 else { return 0 }
         return milliseconds(toPay: level + Int128(later) * Self.second)
     }
 
-    /// Bytes that were taken and do not pass.
+    /// Gives back bytes that were taken and do not pass.
     mutating func give(back bytes: Int) {
         level = min(Int128(burst) * Self.second, level + Int128(max(0, bytes)) * Self.second)
     }
 
-    /// Whether those who take bytes would take more if the rate were higher: nearly all that might pass lately was taken.
-    /// So as long as that is not known.
+    /// Returns whether a higher rate would be used, because nearly all permitted bytes were taken lately. Returns
+    /// `true` until that is known.
     mutating func isExhausted(now: MonotonicTime) -> Bool {
         refill(now)
         return use.isFull
     }
 
-    /// Changes the rate from now on; what is owed stays owed and is paid at the new rate.
+    /// Changes the rate from now on. An existing debt remains and is paid at the new rate.
     mutating func setRate(_ rate: Int64, now: MonotonicTime) {
         refill(now)
         use = LimitUse(since: now)
@@ -96,7 +97,7 @@ struct TokenBucket: Sendable {
     }
 
     private mutating func refill(_ now: MonotonicTime) {
-        // A time that lies back gives nothing, and takes nothing from the times to come.
+        // A time before the last update adds nothing and does not reduce later refills.
         guard now > updated else { return }
         let (gain, overflow) = Int128(now.nanoseconds - updated.nanoseconds).multipliedReportingOverflow(
             by: Int128(rate))
