@@ -51,7 +51,7 @@ struct ConnectionGrowth {
     var phase = Phase.beginning
     var history = ReceivedHistory()
     var alone = FirstConnection()
-    /// The share of each newer connection's bytes in those of the first connection at the same age.
+    /// The bytes of each newer connection, as a share of the first connection's bytes at the same age.
     var shares: [Int: Double] = [:]
     static let shareLimit = 256
     /// The throughput by number of connections, over all downloads from the host.
@@ -82,7 +82,7 @@ struct ConnectionGrowth {
     /// Whether the server has burst allowances for its connections. Fewer connections then reach the same rate for a
     /// while.
     var hasSavings = false
-    /// Whether the next scheduled trial is of more connections. Trials of more and of fewer alternate.
+    /// Whether the present turn is for a trial of more connections, not of fewer. It is toggled before each turn.
     var isNextProbe = false
     /// The last decrease that cost no throughput.
     var trimmed: Step?

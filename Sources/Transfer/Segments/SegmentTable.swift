@@ -122,8 +122,8 @@ struct SegmentTable {
         let share = size(of: claim.rest, among: connections, rate: claim.rate, setUp: setUp)
         let isLong = claim.rest > 3 * share
         if isLong {
-            // Such a claim is open-ended, like that of the first response. Its connection keeps a share, and the rest
-            // is assigned anew.
+            // Only the claim of the first response, which extends to the end of the file, is usually this long. Its
+            // connection keeps one share, and the rest is assigned anew.
             keeps = share
         } else if rate > 0, claim.rate > 0 {
             keeps = Int64(Double(claim.rest) * claim.rate / (claim.rate + rate))

@@ -458,7 +458,8 @@ public final class Session: Sendable {
         complete(task, error)
     }
 
-    /// Handles a taken destination name. The existing file is kept. The task succeeds unless the file's digest is wrong.
+    /// Handles a taken destination name. The existing file is kept. The task succeeds unless the file's digest is
+    /// wrong.
     private func skip(_ task: DownloadTask, _ part: PartFile?, _ taken: TakenName) {
         task.progress.setPhase(.verifying)
         digestThreads.perform { [self] in
