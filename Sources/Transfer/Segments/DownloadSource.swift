@@ -91,6 +91,15 @@ struct DownloadSources {
     /// The source to begin with.
     var own: DownloadSource { all[0] }
 
+    /// The source of this number; ``own`` where it is unknown.
+    subscript(number: Int) -> DownloadSource {
+        get { all.first { $0.number == number } ?? all[0] }
+        set {
+            guard let index = all.firstIndex(where: { $0.number == number }) else { return }
+            all[index] = newValue
+        }
+    }
+
     /// Adds a mirror.
     ///
     /// - Parameter url: The URL. It is ignored if it is present already or its scheme is not HTTP.
