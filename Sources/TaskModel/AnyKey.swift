@@ -1,4 +1,4 @@
-/// A key as it stands in the JSON, known or not.
+/// A coding key with any name, known to the type or not. It lets a decoder find unknown keys in a JSON object.
 package struct AnyKey: CodingKey {
     package var stringValue: String
     package var intValue: Int? { nil }

@@ -1,8 +1,9 @@
-/// Bytes as text (RFC 4648, section 4), padded and in one spelling only: no line breaks, no bits left over.
+/// Base64 (RFC 4648, section 4) with padding, in its canonical form only: no line breaks, and the unused bits of the
+/// last digit are zero.
 enum Base64 {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
     private static let padding = UInt8(ascii: "=")
-    /// 64 for a byte that stands for no digit.
+    /// The value of each byte as a digit; 64 for a byte that is not a digit.
     private static let values: [UInt8] = {
         var values = [UInt8](repeating: 64, count: 256)
         for (value, byte) in alphabet.enumerated() { values[Int(byte)] = UInt8(value) }
@@ -28,7 +29,9 @@ enum Base64 {
         }
     }
 
-    /// - Returns: `nil` where `text` is not what ``encode(_:)`` writes.
+    /// Decodes canonical base64.
+    ///
+    /// - Returns: `nil` where `text` is not exactly what ``encode(_:)`` writes.
     static func decode(_ text: String) -> [UInt8]? {
         let (digits, values) = (Array(text.utf8), values)
         guard digits.count % 4 == 0 else { return nil }

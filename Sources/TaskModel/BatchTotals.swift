@@ -1,11 +1,11 @@
-/// What the tasks of a batch come to together.
+/// The totals of all tasks in one batch.
 public struct BatchTotals: Sendable, Equatable {
     public var batch: String
-    /// Tasks by stored state; states without a task are absent.
+    /// The number of tasks in each stored state. States without a task are absent.
     public var counts: [TaskState: Int]
-    /// Bytes that are there, or were sent, of all its tasks; of what runs, those of its last checkpoint.
+    /// Bytes already downloaded or uploaded, summed over all tasks. A running task counts with its last checkpoint.
     public var bytesDone: Int64
-    /// `nil` where the size of one of its tasks is not known.
+    /// The total size in bytes; `nil` where the size of at least one task is unknown.
     public var bytesTotal: Int64?
 
     public init(batch: String, counts: [TaskState: Int], bytesDone: Int64, bytesTotal: Int64?) {
@@ -15,8 +15,8 @@ public struct BatchTotals: Sendable, Equatable {
         self.bytesTotal = bytesTotal
     }
 
-    /// Once each of its tasks has ended: `failed` where one failed, otherwise `cancelled` where one was, otherwise
-    /// `completed`. `nil` before.
+    /// The outcome of the batch once all its tasks have ended: `failed` where at least one task failed, otherwise
+    /// `cancelled` where at least one was cancelled, otherwise `completed`. `nil` before.
     public var outcome: TaskState? {
         let states = counts.filter { $0.value > 0 }.keys
         guard states.allSatisfy(\.isEnded) else { return nil }

@@ -1,4 +1,4 @@
-/// A digest that a download must have, written `ALGORITHM:HEX`.
+/// The digest that a downloaded file must have. The text form is `ALGORITHM:HEX`.
 public struct Checksum: Hashable, Sendable, CustomStringConvertible {
     public enum Algorithm: String, Sendable, CaseIterable {
         case md5
@@ -16,7 +16,7 @@ public struct Checksum: Hashable, Sendable, CustomStringConvertible {
             }
         }
 
-        /// `sha256`, `SHA-256` and `sha-256` are one.
+        /// Parses an algorithm name, ignoring case and hyphens: `sha256`, `SHA-256` and `sha-256` are the same.
         package init?(loosely text: some StringProtocol) {
             let plain = text.lowercased().filter { $0 != "-" }
             guard let match = Self.allCases.first(where: { $0.rawValue.filter { $0 != "-" } == plain }) else {
@@ -30,6 +30,8 @@ public struct Checksum: Hashable, Sendable, CustomStringConvertible {
     /// Lower-case hexadecimal, two digits a byte.
     public let hex: String
 
+    /// Parses `ALGORITHM:HEX`.
+    ///
     /// - Throws: ``FieldError`` for the field `checksum`.
     public init(parsing text: String) throws(FieldError) {
         let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)

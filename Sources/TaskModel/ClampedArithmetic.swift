@@ -1,5 +1,5 @@
-/// Sums of numbers that a client, a server, a clock or a file gave, which may be any: what lies beyond the last number
-/// there is counts as that one.
+/// Saturating arithmetic for numbers from untrusted sources (a client, a server, a clock or a file). An overflowing
+/// result becomes `max` or `min`.
 extension FixedWidthInteger {
     package func addingClamped(_ other: Self) -> Self {
         let (sum, overflows) = addingReportingOverflow(other)

@@ -1,19 +1,22 @@
-/// The words of a command line, before a parser sees them.
+/// The command-line arguments as raw words, before an argument parser processes them.
 public enum CommandWords {
-    /// An argument that is no text: Swift would put a replacement character for the bytes in question.
+    /// The error for an argument that is not valid UTF-8. Swift would otherwise substitute replacement characters for
+    /// the invalid bytes.
     public struct Unreadable: Error, Equatable, CustomStringConvertible {
-        /// Counted from 1, the program's name being 0.
+        /// The argument's index. The program name has index 0, so the first argument has index 1.
         public let number: Int
 
         public var description: String { "argument \(number) is not valid UTF-8" }
     }
 
-    /// The words of this process, its name left out, ``parted(_:)``.
+    /// Returns the arguments of this process without the program name, processed by ``parted(_:)``.
     public static func own() throws(Unreadable) -> [String] {
         parted(try read(CommandLine.unsafeArgv, count: Int(CommandLine.argc)))
     }
 
-    /// - Parameter count: of the pointers, the program's name among them.
+    /// Reads the arguments without the program name.
+    ///
+    /// - Parameter count: the number of pointers, including the one to the program name.
     private static func read(
         _ pointers: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>, count: Int
     ) throws(Unreadable) -> [String] {
@@ -26,14 +29,14 @@ public enum CommandWords {
         return words
     }
 
-    /// Parts `--name=` into the name and an empty value: the argument parser would take the next word for the value.
-    /// What follows a bare `--` stays as it is.
+    /// Splits `--name=` into the name and an empty value. The argument parser would otherwise take the next word as the
+    /// value. Words after a bare `--` stay unchanged.
     public static func parted(_ words: [String]) -> [String] {
         let options = words.prefix { $0 != "--" }
         return options.flatMap { lacksValue($0) ? [String($0.dropLast()), ""] : [$0] } + words[options.endIndex...]
     }
 
-    /// Whether the first equals sign of an option is its end.
+    /// Whether the word is an option whose first equals sign is its last byte.
     private static func lacksValue(_ word: String) -> Bool {
         let bytes = word.utf8
         guard bytes.first == UInt8(ascii: "-"), let equals = bytes.firstIndex(of: UInt8(ascii: "="))

@@ -1,14 +1,16 @@
-/// How many connections one task may use at a time. In JSON and in text a whole number, or `auto`.
+/// The maximum number of concurrent connections of one task. The JSON and text form is a whole number or `auto`.
 public enum ConnectionCount: Sendable, Hashable {
-    /// As many as pay, at most the upper end of ``bounds``.
+    /// As many connections as raise the throughput, at most the upper bound of ``bounds``.
     case auto
     case exactly(Int)
 
-    /// What a number may be at least and at most.
+    /// The allowed range of an explicit number.
     public static let bounds = 1...16
-    /// What a value must be, for messages.
+    /// A description of the valid values, for error messages.
     package static let expectation = "auto or a whole number from \(bounds.lowerBound) to \(bounds.upperBound)"
 
+    /// Checks that an explicit number is within ``bounds``.
+    ///
     /// - Throws: ``FieldError`` for `field`.
     func check(field: String) throws(FieldError) {
         if case .exactly(let count) = self, !Self.bounds.contains(count) {
@@ -18,6 +20,8 @@ public enum ConnectionCount: Sendable, Hashable {
 }
 
 extension ConnectionCount: LosslessStringConvertible {
+    /// Parses `auto` or a decimal number.
+    ///
     /// - Returns: `nil` where the text is neither `auto` nor a number within ``bounds``.
     public init?(_ text: String) {
         if text == "auto" {
@@ -39,7 +43,7 @@ extension ConnectionCount: LosslessStringConvertible {
 }
 
 extension ConnectionCount: Codable {
-    /// Takes any number: whether it is within ``bounds`` is the specification's to judge.
+    /// Accepts any whole number. The task specification checks that it is within ``bounds``.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         if let count = try? container.decode(Int.self) {

@@ -1,17 +1,17 @@
-/// One component of a path: judged where a person wrote it, made safe where a server did.
+/// Rules for one path component: names given by a user are validated, names given by a server are sanitised.
 ///
-/// Works on bytes and scalars, since a mark that combines makes one `Character` of itself and the slash or dot before
-/// it, which a file system goes by all the same.
+/// The code works on bytes and Unicode scalars, not on `Character`. A combining mark merges with a preceding slash or
+/// dot into one `Character`, but a file system still sees the slash or dot.
 public enum FileName {
-    /// The longest name that Linux file systems take, in bytes.
+    /// The longest file name that Linux file systems accept, in bytes.
     public static let maximumLength = 255
 
-    /// Whether a person's `name` can stand as it is.
+    /// Validates a file name given by a user.
     ///
     /// - Throws: ``FieldError`` for `field`.
     public static func check(_ name: String, field: String = "output") throws(FieldError) {
         let bytes = Array(name.utf8)
-        // What would lead anywhere but to a file in its directory.
+        // Whether the name leads to anything but a file in the task's directory.
         let isPath = bytes.contains(UInt8(ascii: "/")) || name == "." || name == ".."
         func refuse(_ message: String) -> FieldError {
             FieldError(field: field, code: isPath ? .pathNotAllowed : .invalid, message: message)
@@ -30,10 +30,10 @@ public enum FileName {
         guard bytes.count <= maximumLength else { throw refuse("is longer than \(maximumLength) bytes") }
     }
 
-    /// Levels of a directory that a task may name: each one that is missing is made, and brought to the disk.
+    /// The maximum number of levels of a task's directory. Each missing level is created and synced to disk.
     static let maximumDepth = 64
 
-    /// Whether a person's `directory` can stand as it is: no component climbs.
+    /// Validates a directory given by a user. The path must not contain `..`.
     ///
     /// - Throws: ``FieldError`` for `field`.
     public static func checkDirectory(_ directory: String, field: String = "directory") throws(FieldError) {
@@ -58,13 +58,14 @@ public enum FileName {
         }
     }
 
-    /// The path of a URL, without percent-encoding.
+    /// Returns the path of a URL, percent-decoded. Empty where the URL has no path.
     public static func pathFromURL(_ url: String) -> String {
         guard let bytes = pathBytes(of: url) else { return "" }
         return String(decoding: percentDecoded(bytes), as: UTF8.self)
     }
 
-    /// The name of a download that nobody named: the URL's last segment, made safe, otherwise `download`.
+    /// Returns the default name of a download: the last path segment of the URL after ``makeSafe(_:)``, otherwise
+    /// `download`.
     public static func fromURL(_ url: String) -> String {
         if let name = plainSegment(of: url) { return name }
         guard let bytes = pathBytes(of: url), let slash = bytes.lastIndex(of: UInt8(ascii: "/")) else {
@@ -73,9 +74,10 @@ public enum FileName {
         return makeSafe(String(decoding: percentDecoded(bytes[(slash + 1)...]), as: UTF8.self)) ?? "download"
     }
 
-    /// The last segment of a URL that holds nothing but a plain path behind its authority, as most do.
+    /// Returns the last path segment of a URL that needs no decoding. This is the fast path for most URLs.
     ///
-    /// - Returns: `nil` where a closer look is needed.
+    /// - Returns: `nil` where the URL needs the full treatment (percent-encoding, query, fragment, non-ASCII bytes or a
+    ///   segment that is not plain).
     private static func plainSegment(of url: String) -> String? {
         var url = url
         return url.withUTF8 { bytes in
@@ -92,7 +94,7 @@ public enum FileName {
         }
     }
 
-    /// From the slash behind the authority on; `nil` where there is none.
+    /// Returns the path bytes, starting at the slash after the authority; `nil` where there is no path.
     private static func pathBytes(of url: String) -> ArraySlice<UInt8>? {
         var bytes = Array(url.utf8)[...]
         if let end = bytes.firstIndex(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }) {
@@ -104,21 +106,23 @@ public enum FileName {
         return bytes[slash...]
     }
 
-    /// The last component of a path.
+    /// Returns the last component of a path.
     package static func last(of path: String) -> String {
         let bytes = path.utf8
         let start = bytes.lastIndex(of: UInt8(ascii: "/")).map(bytes.index(after:)) ?? bytes.startIndex
         return String(path[start...])
     }
 
-    /// All but the last component of a path, with the slash at its end.
+    /// Returns the directory part of a path, with its trailing slash. Empty where the path has no slash.
     package static func directory(of path: String) -> String {
         let bytes = path.utf8
         let end = bytes.lastIndex(of: UInt8(ascii: "/")).map(bytes.index(after:)) ?? bytes.startIndex
         return String(path[..<end])
     }
 
-    /// The last segment of `name`, without anything that a file system, a shell or an eye would trip over.
+    /// Sanitises a file name: returns its last segment without characters that are unsafe for file systems, shells or
+    /// readers. Removes hidden scalars, leading dots, spaces, hyphens and tildes, and trailing dots and spaces.
+    /// Prefixes names reserved by Windows with `_`. Shortens the name to ``maximumLength``.
     ///
     /// - Returns: `nil` where nothing is left.
     public static func makeSafe(_ name: String) -> String? {
@@ -134,19 +138,20 @@ public enum FileName {
         return reserved.contains(stem) ? shorten("_" + safe) : safe
     }
 
-    /// Whether nothing of `name` needs a second look, as with most names there are.
+    /// Whether `name` is certainly safe as it is. True for most names, which then skip the slow path of
+    /// ``makeSafe(_:)``.
     private static func isPlain(_ name: String) -> Bool {
         let bytes = name.utf8
         guard bytes.count <= maximumLength, let first = bytes.first, let last = bytes.last,
             first.isLetterOrDigit || first == UInt8(ascii: "_"), last.isLetterOrDigit,
             bytes.allSatisfy({ (0x20..<0x7F).contains($0) && $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "\\") })
         else { return false }
-        // The reserved ones are of three or four letters.
+        // Reserved names have a stem of three or four letters.
         let stem = bytes.prefix { $0 != UInt8(ascii: ".") }.count
         return !(3...4).contains(stem)
     }
 
-    /// Without the dots and spaces at its end.
+    /// Returns the text without trailing dots and spaces.
     private static func withoutTail(_ scalars: some BidirectionalCollection<Unicode.Scalar>) -> String {
         var kept = scalars[...]
         while let last = kept.last, last == "." || last == " " { kept.removeLast() }
@@ -155,14 +160,14 @@ public enum FileName {
         return String(view)
     }
 
-    /// `NAME (n).ext`: the name for the n-th file that wants `name`.
+    /// Returns `NAME (n).ext`, the alternative name with number `number` where `name` is already taken.
     public static func numbered(_ name: String, _ number: Int) -> String {
         let (stem, suffix) = splitSuffix(name)
         let mark = " (\(number))"
         return cut(stem, to: maximumLength - mark.utf8.count - suffix.utf8.count) + mark + suffix
     }
 
-    /// What nobody sees, and what stands for bytes that are no text.
+    /// Whether the scalar is invisible or is U+FFFD, the replacement for bytes that are not valid text.
     private static func isHidden(_ scalar: Unicode.Scalar) -> Bool { scalar.isHidden || scalar.value == 0xFFFD }
 
     private static let reserved: Set<String> = [
@@ -176,7 +181,8 @@ public enum FileName {
         return withoutTail((cut(stem, to: maximumLength - suffix.utf8.count) + suffix).unicodeScalars)
     }
 
-    /// `archive.tar.gz` → `archive`, `.tar.gz`; a suffix longer than 16 bytes is none.
+    /// Splits off the file name extension: `archive.tar.gz` → `archive`, `.tar.gz`. An extension longer than 16 bytes
+    /// does not count as one.
     private static func splitSuffix(_ name: String) -> (stem: String, suffix: String) {
         guard let dot = name.lastIndex(of: "."), dot != name.startIndex,
             name[dot...].utf8.count <= 16
@@ -187,7 +193,8 @@ public enum FileName {
         return (String(name[..<start]), String(name[start...]))
     }
 
-    /// As many whole characters as fit in `count` bytes; of one that is longer by itself, as much as fits.
+    /// Returns the longest prefix of whole characters that fits in `count` bytes. Cuts within the first character, at a
+    /// scalar, where even that is too long.
     private static func cut(_ text: String, to count: Int) -> String {
         var kept = text
         while kept.utf8.count > count { kept.removeLast() }

@@ -1,16 +1,16 @@
 extension Unicode.Scalar {
-    /// Whether nobody sees it, or it changes how what is around it is seen: controls, separators of lines, marks that
-    /// turn the direction of writing, and what has no picture of its own (Default_Ignorable_Code_Point, UAX #44), joiners,
-    /// variation selectors and fillers among them.
+    /// Whether the scalar is invisible or changes how its neighbours are displayed. Covers controls, line separators,
+    /// bidirectional marks, and scalars without a glyph of their own (Default_Ignorable_Code_Point, UAX #44), such as
+    /// joiners, variation selectors and fillers.
     package var isHidden: Bool {
         if value < 0x7F { return value < 0x20 }
         if properties.isDefaultIgnorableCodePoint { return true }
         switch properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator: return true
-        // Signs that stand over the digits or letters that follow have a picture, although they are format characters
-        // (Prepended_Concatenation_Mark).
+        // Prepended marks (Prepended_Concatenation_Mark) are format characters, but they have a visible glyph that
+        // spans the following digits or letters.
         case .format: return !Self.spanning.contains(value)
-        // BRAILLE PATTERN BLANK is a letter's width of nothing, and no space.
+        // U+2800 BRAILLE PATTERN BLANK is visually blank, but its general category is not a space.
         default: return value == 0x2800
         }
     }

@@ -1,8 +1,9 @@
 import Glibc
 
-/// The clocks on the walls of the place where the machine stands.
+/// The local time zone of the machine.
 public enum LocalClock {
-    /// Seconds that they are ahead of UTC at a moment.
+    /// Returns the offset of local time from UTC at a moment, in seconds. Positive is ahead of UTC; 0 where it cannot
+    /// be determined.
     public static func utcOffset(at moment: Milliseconds) -> Int {
         var parts = tm()
         var seconds = time_t(moment / 1_000)

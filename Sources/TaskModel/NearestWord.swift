@@ -1,6 +1,9 @@
-/// Finds the word that a person most likely meant.
+/// A spelling suggestion: finds the known word that a user most likely meant.
 public enum NearestWord {
-    /// - Returns: the known word with the fewest edits, where they are few enough to be a slip of the hand.
+    /// Returns the known word with the smallest edit distance. The distance is limited, so that only likely typing
+    /// errors match.
+    ///
+    /// - Returns: `nil` where no word is within a distance of a third of the word's length plus one.
     public static func to(_ word: String, among known: some Sequence<String>) -> String? {
         let allowed = max(1, word.count / 3 + 1)
         return known.map { (word: $0, distance: distance(word, $0)) }
@@ -8,7 +11,8 @@ public enum NearestWord {
             .min { ($0.distance, $0.word) < ($1.distance, $1.word) }?.word
     }
 
-    /// Optimal string alignment: insertions, deletions, substitutions and swapped neighbours cost one each.
+    /// Returns the optimal string alignment distance. An insertion, deletion, substitution or transposition of
+    /// neighbours costs one. Ignores case; compares the first 64 bytes.
     static func distance(_ left: String, _ right: String) -> Int {
         let a = Array(left.lowercased().utf8.prefix(64))
         let b = Array(right.lowercased().utf8.prefix(64))

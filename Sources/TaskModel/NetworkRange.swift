@@ -1,14 +1,14 @@
 import Glibc
 
-/// A network of addresses as people write it (CIDR, RFC 4632): `10.0.0.0/8`, `fd00::/8`, or one address alone.
+/// A range of IP addresses in CIDR notation (RFC 4632): `10.0.0.0/8`, `fd00::/8`, or a single address.
 public enum NetworkRange: Sendable, Hashable {
     case ipv4(UInt32, prefixLength: Int)
     case ipv6(UInt128, prefixLength: Int)
 
-    /// What ``init(parsing:)`` takes, for messages.
+    /// A description of the syntax that ``init(parsing:)`` accepts, for error messages.
     public static let expectation = "networks such as [127.0.0.0/8, '::1', 10.0.0.0/8, 'fd00::/8']"
 
-    /// Why a text is no network: what is wrong with it.
+    /// The error for text that is not a valid range. The message says why.
     public struct Refusal: Error, Equatable {
         public let message: String
     }
@@ -29,13 +29,13 @@ public enum NetworkRange: Sendable, Hashable {
             length = width
         }
         let rest = UInt128(width - length)
-        // A shift by all of the bits makes 0.
+        // Swift's smart shift by the full bit width yields 0, so a prefix length of 0 works.
         let lowest = (number >> rest) << rest
         guard lowest == number else {
             let network = Self.text(lowest, width: width)
             throw Refusal(message: "`\(text)` has bits beyond its prefix; is it \(network)/\(length) or \(first)?")
         }
-        // IPv4-mapped (RFC 4291, section 2.5.5.2): addresses of IPv4 in all but name.
+        // IPv4-mapped IPv6 ranges (RFC 4291, section 2.5.5.2) cover IPv4 addresses, so they must be written as IPv4.
         if width == 128, length >= 96, number >> 32 == 0xFFFF {
             throw Refusal(
                 message:
@@ -57,7 +57,7 @@ public enum NetworkRange: Sendable, Hashable {
     private static func text(_ number: UInt128, width: Int) -> String {
         var bytes = stride(from: width - 8, through: 0, by: -8).map { UInt8(truncatingIfNeeded: number >> UInt128($0)) }
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
-        // It has room for the longest address.
+        // The buffer holds the longest address, so the call cannot fail for lack of space.
         _ = inet_ntop(width == 32 ? AF_INET : AF_INET6, &bytes, &text, socklen_t(text.count))
         return String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
     }

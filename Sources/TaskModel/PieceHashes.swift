@@ -1,14 +1,14 @@
-/// The digests of a file's pieces: by them a piece that arrived wrong is found, and fetched again alone
+/// The digests of a file's pieces. With them a corrupt piece is detected and fetched again without the rest of the file
 /// (RFC 5854, section 4.1.3).
 public struct PieceHashes: Sendable, Hashable {
-    /// The most bytes that all digests together may have: written as base64 they fit into one line of the control
+    /// The maximum size of all digests together, in bytes. Encoded as base64 they must fit into one line of the control
     /// socket.
     public static let maximumByteCount = 512 * 1024
 
     public var algorithm: Checksum.Algorithm
-    /// Bytes a piece; the last one may be shorter.
+    /// The piece length in bytes. The last piece may be shorter.
     public var length: Int64
-    /// The digests, one after another, each of the algorithm's ``Checksum/Algorithm/byteCount``.
+    /// The concatenated digests, each ``Checksum/Algorithm/byteCount`` bytes long.
     public var hashes: [UInt8]
 
     public init(algorithm: Checksum.Algorithm, length: Int64, hashes: [UInt8]) {
@@ -17,22 +17,24 @@ public struct PieceHashes: Sendable, Hashable {
         self.hashes = hashes
     }
 
-    /// How many pieces there are.
+    /// The number of pieces.
     public var count: Int { hashes.count / algorithm.byteCount }
 
-    /// The digest of one piece.
+    /// Returns the digest of one piece.
     ///
-    /// - Parameter index: from 0, below ``count``.
+    /// - Parameter index: the piece's index, from 0 to ``count`` - 1.
     public subscript(index: Int) -> ArraySlice<UInt8> {
         hashes[(index * algorithm.byteCount)..<((index + 1) * algorithm.byteCount)]
     }
 
-    /// How many pieces of `length` a file has.
+    /// Returns the number of pieces of `length` bytes in a file of `size` bytes.
     package static func count(size: Int64, length: Int64) -> Int64 {
         size / length + (size % length == 0 ? 0 : 1)
     }
 
-    /// - Parameter size: the file's, in bytes, where it is known.
+    /// Checks the piece length, the size of the digests and, where `size` is known, the number of pieces.
+    ///
+    /// - Parameter size: the file's size in bytes, where known.
     /// - Throws: ``FieldError`` for `field`, or for a field within it.
     package func check(size: Int64?, field: String = "pieceHashes") throws(FieldError) {
         guard length >= 1 else {
@@ -61,7 +63,9 @@ extension PieceHashes: Codable {
         case algorithm, length, hashes
     }
 
-    /// - Throws: ``FieldError``, naming the key without what it stands in.
+    /// Decodes the object.
+    ///
+    /// - Throws: ``FieldError`` with the plain key name, without the path of the enclosing field.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: AnyKey.self)
         for key in container.allKeys where Field(rawValue: key.stringValue) == nil {

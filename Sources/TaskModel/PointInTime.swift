@@ -1,13 +1,18 @@
-/// Moments as people write them: ISO 8601 with or without a zone, `HH:MM`, or `+2h`.
+/// A parser for moments written by users: ISO 8601 with or without a time zone, `HH:MM`, or `+2h`.
 public enum PointInTime {
+    /// Parses a moment.
+    ///
     /// - Parameters:
-    ///   - text: `2030-01-31T22:00:00Z` (seconds and their fraction may be absent, a space may stand for the `T`,
-    ///     `+01:00` for the `Z`; RFC 3339, section 5.6), the same without a zone for local time, `2030-01-31` for
-    ///     the midnight with which the day begins there, `22:00` for the next moment when clocks show it, or a
-    ///     ``TimeSpan`` after a plus sign.
-    ///   - now: the present.
-    ///   - utcOffsetSeconds: what local clocks are ahead of UTC.
-    /// - Returns: milliseconds since 1970, or `nil` where the text is no moment from 1970 to 9999.
+    ///   - text: One of these forms:
+    ///     `2030-01-31T22:00:00Z` (RFC 3339, section 5.6), where seconds and their fraction may be absent, a space may
+    ///     replace the `T`, and an offset such as `+01:00` may replace the `Z`;
+    ///     the same without a zone for local time;
+    ///     `2030-01-31` for local midnight at the start of that day;
+    ///     `22:00` for the next moment at which local clocks show that time;
+    ///     a plus sign and a ``TimeSpan`` for a moment relative to `now`.
+    ///   - now: the current time, in milliseconds since 1970.
+    ///   - utcOffsetSeconds: the offset of local time from UTC, in seconds, positive ahead of UTC.
+    /// - Returns: milliseconds since 1970, or `nil` where the text is not a moment from 1970 to 9999.
     public static func parse(_ text: String, now: Milliseconds, utcOffsetSeconds: Int) -> Milliseconds? {
         var scanner = Scanner(rest: Array(text.utf8)[...])
         let moment: Milliseconds?
@@ -22,14 +27,15 @@ public enum PointInTime {
         return moment.flatMap { (0..<253_402_300_800_000).contains($0) ? $0 : nil }
     }
 
-    /// Whether the text means another moment each time that it is read: `22:00`, `+2h`.
+    /// Whether the text is relative to the time of parsing: `22:00`, `+2h`.
     public static func countsFromNow(_ text: String) -> Bool {
         text.hasPrefix("+") || (text.utf8.count == 5 && text.utf8.dropFirst(2).first == UInt8(ascii: ":"))
     }
 
-    /// As ``parse(_:now:utcOffsetSeconds:)`` where local clocks change between now and then.
+    /// Parses a moment like ``parse(_:now:utcOffsetSeconds:)``, but accounts for a change of the local UTC offset
+    /// between `now` and that moment.
     ///
-    /// - Parameter utcOffset: what local clocks are ahead of UTC at a moment, in seconds.
+    /// - Parameter utcOffset: Returns the offset of local time from UTC at a moment, in seconds.
     public static func parse(
         _ text: String, now: Milliseconds, utcOffset: (Milliseconds) -> Int
     ) -> Milliseconds? {
@@ -39,7 +45,8 @@ public enum PointInTime {
         return then == present ? moment : parse(text, now: now, utcOffsetSeconds: then)
     }
 
-    /// Later than `now`, never the present minute again.
+    /// Returns the next moment at which local clocks show the time. It is always later than `now`, so never in the
+    /// current minute.
     private static func next(hour: Int, minute: Int, now: Milliseconds, offset: Milliseconds) -> Milliseconds {
         let day: Milliseconds = 86_400_000
         let local = now + offset
@@ -48,7 +55,8 @@ public enum PointInTime {
         return (today > local ? today : today + day) - offset
     }
 
-    /// Days since 1970 in the Gregorian calendar. Years are counted from March, so that the leap day ends one.
+    /// Returns the number of days since 1970-01-01 in the Gregorian calendar. Years are counted from March, so that the
+    /// leap day is the last day of a year.
     static func days(year: Int, month: Int, day: Int) -> Int {
         let shifted = month > 2 ? year : year - 1
         let monthFromMarch = (month + 9) % 12
@@ -87,7 +95,9 @@ public enum PointInTime {
             return (hour, minute)
         }
 
-        /// - Parameter offset: where no zone is named, what clocks are ahead of UTC.
+        /// Parses a date, optionally with a time and a zone.
+        ///
+        /// - Parameter offset: the offset of local time from UTC in milliseconds, used where the text names no zone.
         mutating func dateAndTime(offset: Milliseconds) -> Milliseconds? {
             guard let year = number(digits: 4, in: 1969...9999), take("-"),
                 let month = number(digits: 2, in: 1...12), take("-"),
@@ -107,7 +117,7 @@ public enum PointInTime {
             return moment - Milliseconds(zone) * 60_000
         }
 
-        /// Milliseconds; what is finer is cut off.
+        /// Parses an optional fraction of a second. Returns milliseconds; finer digits are truncated.
         private mutating func fraction() -> Int? {
             guard take(".") else { return 0 }
             let digits = rest.prefix(while: \.isDigit)
@@ -119,7 +129,7 @@ public enum PointInTime {
             }
         }
 
-        /// Minutes ahead of UTC.
+        /// Parses a zone. Returns its offset from UTC in minutes, positive ahead of UTC.
         private mutating func zone() -> Int? {
             if take("Z") || take("z") { return 0 }
             let sign: Int

@@ -1,6 +1,8 @@
-/// Sizes in bytes as people write them: `500K`, `2M`, `1.5G`, in powers of 1024.
+/// A parser and formatter for sizes in bytes: `500K`, `2M`, `1.5G`. Units are powers of 1024.
 public enum ByteSize {
-    /// - Returns: bytes, or `nil` where the text is not a size or exceeds `Int64`.
+    /// Parses a size.
+    ///
+    /// - Returns: bytes, or `nil` where the text is not a size or is larger than `Int64` can hold.
     public static func parse(_ text: String) -> Int64? {
         let units: [UInt8: Int] = [
             UInt8(ascii: "K"): 10, UInt8(ascii: "M"): 20, UInt8(ascii: "G"): 30, UInt8(ascii: "T"): 40,
@@ -16,7 +18,7 @@ public enum ByteSize {
         return bytes < 9.2e18 ? Int64(bytes) : nil
     }
 
-    /// `1.4 GiB`: for a person's eye, never for a script.
+    /// Formats a size for display, such as `1.4 GiB`. Rounded, so not meant for scripts.
     public static func describe(_ bytes: Int64) -> String {
         guard bytes >= 1024 else { return "\(bytes) B" }
         var value = Double(bytes)
@@ -37,9 +39,11 @@ public enum ByteSize {
     }
 }
 
-/// Spans of time as people write them: `100ms`, `2s`, `10m`, `6h`, `7d`.
+/// A parser for durations: `100ms`, `2s`, `10m`, `6h`, `7d`.
 public enum TimeSpan {
-    /// - Returns: milliseconds, or `nil` where the text is not a span.
+    /// Parses a duration.
+    ///
+    /// - Returns: milliseconds, or `nil` where the text is not a duration.
     public static func parse(_ text: String) -> Milliseconds? {
         let units: [(suffix: String, milliseconds: Double)] = [
             ("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000),
@@ -53,7 +57,7 @@ public enum TimeSpan {
     }
 }
 
-/// Digits with at most one point: no sign, no exponent, no infinity.
+/// Parses decimal digits with at most one decimal point between them. Rejects signs, exponents and infinity.
 private func decimal(_ digits: [UInt8]) -> Double? {
     guard !digits.isEmpty, digits.count <= 20 else { return nil }
     var points = 0

@@ -1,11 +1,11 @@
-/// What someone said of a rate, in the place of what is configured.
+/// A rate limit set by a client that overrides the configured one.
 public enum RateOrder: Sendable, Equatable {
     case unlimited
-    /// Bytes a second.
+    /// A limit in bytes per second.
     case limit(Int64)
 }
 
-/// What someone said of each direction; `nil`: nothing.
+/// The override for each direction; `nil` where the configured limit applies.
 public struct RateOrders: Sendable, Equatable {
     public var download: RateOrder?
     public var upload: RateOrder?

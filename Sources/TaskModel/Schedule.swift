@@ -1,18 +1,20 @@
-/// Hours of the week with rules of their own.
+/// A weekly time window with its own rate limits.
 public struct ScheduleWindow: Sendable, Equatable {
-    /// On which it begins; 0 is Monday.
+    /// The days on which the window begins; 0 is Monday.
     public var days: Set<Int>
-    /// Minutes after midnight, by the clocks on the walls.
+    /// The start, in minutes after midnight in local time.
     public var from: Int
-    /// Minutes after midnight, up to 1,440; not later than ``from``, it is on the next day.
+    /// The end, in minutes after midnight in local time, at most 1,440. It is on the following day where it is not
+    /// later than ``from``.
     public var to: Int
-    /// Bytes a second; `nil`: what counts outside of it.
+    /// The download limit in bytes per second; `nil` where the limit outside the window applies.
     public var downloadRate: Int64?
     public var uploadRate: Int64?
-    /// Nothing runs.
+    /// Whether no task runs during the window.
     public var pauses: Bool
 
-    /// What is not said is every day, the whole day, and nothing else than outside.
+    /// Creates a window. The defaults are every day, the whole day, and no difference from the rules outside the
+    /// window.
     public init(
         days: Set<Int> = Set(0..<7), from: Int = 0, to: Int = Self.minutesOfDay, downloadRate: Int64? = nil,
         uploadRate: Int64? = nil, pauses: Bool = false
@@ -27,25 +29,29 @@ public struct ScheduleWindow: Sendable, Equatable {
 
     public static let minutesOfDay = 1_440
 
+    /// Whether the window contains a local time.
+    ///
     /// - Parameters:
-    ///   - day: of the week.
-    ///   - minute: after midnight.
+    ///   - day: the day of the week; 0 is Monday.
+    ///   - minute: the minutes after midnight.
     func contains(day: Int, minute: Int) -> Bool {
         if to > from { return days.contains(day) && (from..<to).contains(minute) }
         return (days.contains(day) && minute >= from) || (days.contains((day + 6) % 7) && minute < to)
     }
 }
 
-/// The windows of a week, of which the first that a moment lies in counts. A value without a clock.
+/// The time windows of a week. The first window that contains a moment applies. The type has no clock of its own.
 ///
-/// Windows go by what clocks on the walls show: an hour that is left out when clocks are set forward is in no window, and
-/// one that comes twice is in its window both times.
+/// Windows follow local time. An hour that is skipped when clocks are set forward is in no window. An hour that occurs
+/// twice is in its window both times.
 public struct Schedule: Sendable, Equatable {
     public var windows: [ScheduleWindow]
 
     public init(_ windows: [ScheduleWindow] = []) { self.windows = windows }
 
-    /// - Parameter utcOffset: seconds that local clocks are ahead of UTC at a moment.
+    /// Returns the window that applies at a moment; `nil` where no window does.
+    ///
+    /// - Parameter utcOffset: Returns the offset of local time from UTC at a moment, in seconds.
     public func window(at moment: Milliseconds, utcOffset: (Milliseconds) -> Int) -> ScheduleWindow? {
         index(at: moment, utcOffset).map { windows[$0] }
     }
@@ -54,24 +60,25 @@ public struct Schedule: Sendable, Equatable {
         if windows.isEmpty { return nil }
         let minutes = Self.floor(moment + Milliseconds(utcOffset(moment)) * 1_000, by: 60_000)
         let days = Self.floor(minutes, by: Milliseconds(ScheduleWindow.minutesOfDay))
-        // 1970 began on a Thursday.
+        // 1970-01-01 was a Thursday.
         let day = Int(((days + 3) % 7 + 7) % 7)
         let minute = Int(minutes - days * Milliseconds(ScheduleWindow.minutesOfDay))
         return windows.firstIndex { $0.contains(day: day, minute: minute) }
     }
 
-    /// The next moment at which another window counts, or none where one did; `nil` where that is never so.
+    /// Returns the next moment at which a different window applies, or at which the first one begins or the last one
+    /// ends. `nil` where nothing ever changes.
     ///
-    /// - Parameter utcOffset: as of ``window(at:utcOffset:)``.
+    /// - Parameter utcOffset: as for ``window(at:utcOffset:)``.
     public func nextChange(after moment: Milliseconds, utcOffset: (Milliseconds) -> Int) -> Milliseconds? {
         let present = index(at: moment, utcOffset)
         return candidates(after: moment, utcOffset).first { index(at: $0, utcOffset) != present }
     }
 
-    /// Every moment of the coming week and a day at which a window may begin or end, in order.
+    /// Returns, in order, each moment at which a window may begin or end within about the next eight days.
     private func candidates(after moment: Milliseconds, _ utcOffset: (Milliseconds) -> Int) -> [Milliseconds] {
         let day: Milliseconds = 86_400_000
-        // Between two of these looks clocks are set once at most.
+        // The UTC offset changes at most once between two adjacent samples, which are one day apart.
         let looks = (0...9).map { moment + Milliseconds($0 - 1) * day }
         var moments: Set<Milliseconds> = []
         var offsets: Set<Int> = []
@@ -91,7 +98,7 @@ public struct Schedule: Sendable, Equatable {
         return moments.filter { $0 > moment }.sorted()
     }
 
-    /// The moment at which clocks are set.
+    /// Returns the moment at which the UTC offset changes, by binary search.
     private static func shift(
         between start: Milliseconds, _ end: Milliseconds, _ utcOffset: (Milliseconds) -> Int
     ) -> Milliseconds {
@@ -109,11 +116,13 @@ public struct Schedule: Sendable, Equatable {
     }
 }
 
-/// Days of the week as people write them: `mon-fri`, `sat,sun`, `fri-mon`.
+/// A parser for days of the week: `mon-fri`, `sat,sun`, `fri-mon`.
 public enum Weekdays {
     private static let names = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 
-    /// - Returns: 0 for Monday to 6 for Sunday; `nil` where the text does not name days.
+    /// Parses a list of days and ranges of days.
+    ///
+    /// - Returns: the days, from 0 for Monday to 6 for Sunday; `nil` where the text is invalid.
     public static func parse(_ text: String) -> Set<Int>? {
         var days: Set<Int> = []
         for part in text.split(separator: ",", omittingEmptySubsequences: false) {
@@ -124,7 +133,7 @@ public enum Weekdays {
         return days.isEmpty ? nil : days
     }
 
-    /// In full, or its first three letters.
+    /// Parses a day's full name or its first three letters.
     private static func day(_ text: Substring) -> Int? {
         let word = text.trimmingSpaces().lowercased()
         guard word.utf8.count >= 3 else { return nil }
@@ -141,9 +150,11 @@ extension Substring {
     }
 }
 
-/// Hours and minutes as clocks show them: `09:00`, and `24:00` for a day's end.
+/// A parser for times of day: `09:00`, and `24:00` for the end of a day.
 public enum TimeOfDay {
-    /// - Returns: minutes after midnight, up to 1,440.
+    /// Parses a time of day.
+    ///
+    /// - Returns: minutes after midnight, at most 1,440; `nil` where the text is invalid.
     public static func parse(_ text: String) -> Int? {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count == 2, (1...2).contains(parts[0].utf8.count), parts[1].utf8.count == 2,

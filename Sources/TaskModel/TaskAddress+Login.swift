@@ -1,5 +1,5 @@
 extension TaskAddress {
-    /// User and password as they stand in the URL, percent-decoded (RFC 3986, section 3.2.1): a secret.
+    /// The user name and password in the URL's authority, percent-decoded (RFC 3986, section 3.2.1). This is a secret.
     package var login: (user: String, password: String?)? {
         let rest = url.utf8.dropFirst(scheme.utf8.count + "://".utf8.count)
         let authority = rest.prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }

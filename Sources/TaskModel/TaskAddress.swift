@@ -1,37 +1,40 @@
-/// The URL of a task, taken apart far enough to judge it: scheme, host and port (RFC 3986, section 3).
+/// The URL of a task, parsed far enough to validate it: scheme, host and port (RFC 3986, section 3).
 ///
-/// Works on bytes, since a `Character` may hide a control character behind another (CR LF is one).
+/// The parser works on bytes, since a `Character` may combine several control characters (CR LF is one `Character`).
 public struct TaskAddress: Sendable, Equatable {
-    /// The protocols that a task may name.
+    /// The supported URL schemes.
     public static let schemes = ["http", "https", "ftp", "ftps", "sftp"]
-    /// The longest URL that is taken, in bytes.
+    /// The longest accepted URL, in bytes.
     public static let maximumLength = 8192
 
     public let scheme: String
-    /// Lower case; an IPv6 address keeps its brackets.
+    /// The host in lower case. An IPv6 address keeps its brackets.
     public let host: String
     public let port: Int
-    /// The URL as it was given.
+    /// The URL exactly as given.
     public let url: String
-    /// The URL as it may be shown: no password, no signature.
+    /// The URL for display, without its user info and without the values of secret query parameters.
     public let redacted: String
 
-    /// It is of a file server, and its path is none or ends in a slash.
+    /// Whether the URL names a directory on a file server: the scheme is FTP, FTPS or SFTP, and the path is empty or
+    /// ends in a slash.
     public var namesDirectory: Bool {
         guard scheme == "ftp" || scheme == "ftps" || scheme == "sftp" else { return false }
         let rest = url.utf8.dropFirst(scheme.utf8.count + "://".utf8.count)
         return rest.last == UInt8(ascii: "/") || !rest.contains(UInt8(ascii: "/"))
     }
 
-    /// Its protocol is encrypted.
+    /// Whether the protocol is encrypted.
     public var isEncrypted: Bool { scheme != "http" && scheme != "ftp" }
 
-    /// It is asked for in HTTP.
+    /// Whether the scheme is `http` or `https`.
     public var isHTTP: Bool { scheme == "http" || scheme == "https" }
 
-    /// Scheme, name and port: what limits, holds and breakers go by.
+    /// The key of per-host limits, holds and circuit breakers: scheme, host and port.
     public var hostKey: String { "\(scheme)://\(host):\(port)" }
 
+    /// Parses and validates a URL.
+    ///
     /// - Throws: ``FieldError`` for `field`.
     public init(parsing url: String, field: String = "url") throws(FieldError) {
         var text = url
@@ -66,12 +69,13 @@ public struct TaskAddress: Sendable, Equatable {
         }
     }
 
-    /// A URL's bytes, told apart in one pass and without a copy: URLs come in millions.
+    /// The components of a URL, parsed in one pass without copying the bytes, since the queue can hold millions of
+    /// URLs.
     private struct Parts {
         var scheme: String
         var host: String
         var port: Int?
-        /// Without the `@`.
+        /// The byte range of the user info, without the `@`.
         var userInfo: Range<Int>?
         var hasQuery: Bool
 
@@ -97,7 +101,8 @@ public struct TaskAddress: Sendable, Equatable {
             else { throw Refusal("lacks // after \(scheme):") }
             let end = bytes[start...].firstIndex { $0.endsAuthority } ?? bytes.count
             let authority = bytes[start..<end]
-            // Some end the host at a back-slash and some do not: what is judged here could be another than is asked.
+            // Some URL parsers end the host at a backslash and others do not, so the host validated here could differ
+            // from the host that is contacted.
             guard !authority.contains(UInt8(ascii: "\\")) else { throw Refusal("holds a back-slash before its path") }
             let at = authority.lastIndex(of: UInt8(ascii: "@"))
             userInfo = at.map { start..<$0 }
@@ -128,7 +133,7 @@ public struct TaskAddress: Sendable, Equatable {
                     portBytes = hostAndPort[(colon + 1)...]
                 }
                 guard hostBytes.count <= 253 else { throw Refusal("the host name is longer than 253 bytes") }
-                // No percent sign: libcurl would decode it, and one host would go under many names.
+                // A percent sign is refused. libcurl would decode it, so that one host could appear under many names.
                 guard hostBytes.allSatisfy({ $0.isLetterOrDigit || $0 >= 0x80 || $0.isUnreservedMark }) else {
                     throw Refusal("the host name holds a character that no host name has")
                 }
@@ -161,7 +166,7 @@ public struct TaskAddress: Sendable, Equatable {
         }
     }
 
-    /// Names of query parameters whose values grant access: signatures, tokens, keys.
+    /// The names of query parameters whose values grant access: signatures, tokens, keys.
     private static let secretParameters: Set<String> = [
         "x-amz-signature", "x-amz-security-token", "x-amz-credential", "x-goog-signature", "x-goog-credential",
         "signature", "sig", "token", "access_token", "auth", "authorization", "key", "apikey", "api_key",
@@ -202,12 +207,12 @@ public struct TaskAddress: Sendable, Equatable {
 extension UInt8 {
     package var isDigit: Bool { (0x30...0x39).contains(self) }
     package var isHexDigit: Bool { isDigit || (0x41...0x46).contains(self & 0xDF) }
-    /// RFC 3986, section 3.2
+    /// Whether the byte ends the authority (RFC 3986, section 3.2).
     fileprivate var endsAuthority: Bool {
         self == UInt8(ascii: "/") || self == UInt8(ascii: "?") || self == UInt8(ascii: "#")
     }
 
-    /// RFC 3986, section 2.3
+    /// Whether the byte is an unreserved punctuation mark (RFC 3986, section 2.3).
     fileprivate var isUnreservedMark: Bool {
         self == UInt8(ascii: "-") || self == UInt8(ascii: ".") || self == UInt8(ascii: "_") || self == UInt8(ascii: "~")
     }

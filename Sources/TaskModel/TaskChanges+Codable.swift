@@ -4,7 +4,9 @@ extension TaskChanges: Codable {
         case directory, user, password, checksum, mirrors
     }
 
-    /// - Throws: ``FieldError`` for a field that is not known or cannot be changed, or a value of another type.
+    /// Decodes the changes from a JSON object.
+    ///
+    /// - Throws: ``FieldError`` for an unknown or unchangeable field, or for a value of the wrong type.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: AnyKey.self)
         func change<Value: Decodable & Equatable & Sendable>(
@@ -56,7 +58,7 @@ extension TaskChanges: Codable {
             message: "is not a field that can be changed" + (nearest.map { "; did you mean \($0)?" } ?? ""))
     }
 
-    /// Writes only what changes.
+    /// Encodes only the fields that change.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Field.self)
         func encode(_ change: Change<some Encodable>?, _ field: Field) throws {

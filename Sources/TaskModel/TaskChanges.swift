@@ -1,9 +1,10 @@
-/// What `task.update` changes of a task: the fields of ``TaskSpecification`` that may be changed once it is there.
+/// The changes of a `task.update` request: the fields of ``TaskSpecification`` that may be changed after the task was
+/// added.
 ///
-/// In JSON they stand under the same names and have the same forms. Absent, a field stays as it is; `null` takes back
-/// what was asked for.
+/// The JSON names and forms are those of the specification. An absent field stays unchanged; `null` resets the field to
+/// its default.
 public struct TaskChanges: Sendable, Equatable {
-    /// What becomes of one field.
+    /// The change of one field.
     public enum Change<Value: Sendable & Equatable>: Sendable, Equatable {
         case takeBack
         case set(Value)
@@ -16,35 +17,35 @@ public struct TaskChanges: Sendable, Equatable {
         }
     }
 
-    /// Nothing takes it back: a task has one.
+    /// The new URL. It cannot be reset, since each task has one.
     public var url: String?
     public var output: Change<String>?
     public var connections: Change<ConnectionCount>?
     public var limit: Change<Int64>?
-    /// All header lines of the task: those that it had are gone.
+    /// All header lines of the task. They replace the previous ones.
     public var headers: Change<[String]>?
     public var priority: Change<TaskPriority>?
     public var startAt: Change<Milliseconds>?
     public var directory: Change<String>?
-    /// Taken back, it takes the password with it.
+    /// The user name. Resetting it also resets the password.
     public var user: Change<String>?
     public var password: Change<String>?
-    /// Replaces a list of digests too. Where it is taken back, neither is asked for.
+    /// The expected digest. It also replaces the URL of a digest list. Resetting it removes both.
     public var checksum: Change<String>?
-    /// All mirrors of the task: those that it had are gone.
+    /// All mirrors of the task. They replace the previous ones.
     public var mirrors: Change<[String]>?
 
     public init() {}
 
     public var isEmpty: Bool { self == TaskChanges() }
 
-    /// The name of the file comes out otherwise.
+    /// Whether the changes can alter the file's name.
     public var isOfName: Bool { url != nil || output != nil }
 
-    /// The file comes to lie elsewhere, or under another name.
+    /// Whether the changes can alter the file's path: its directory or its name.
     public var isOfPath: Bool { isOfName || directory != nil }
 
-    /// The first field whose value one task alone can have. To take a value back suits any number of tasks.
+    /// The first field whose value is valid for a single task only. Resetting a field is valid for any number of tasks.
     public var fieldOfOneTask: String? {
         let fields = [
             ("url", url != nil), ("output", output?.value != nil), ("checksum", checksum?.value != nil),
@@ -53,13 +54,14 @@ public struct TaskChanges: Sendable, Equatable {
         return fields.first { $0.1 }?.0
     }
 
-    /// The file is asked for somewhere else than before, or as another one.
+    /// Whether the changes alter the source of the file: its URL, its expected digest or its mirrors.
     var isOfSource: Bool { url != nil || checksum != nil || mirrors?.value?.isEmpty == false }
 
-    /// The server is told otherwise who asks.
+    /// Whether the changes alter what the server receives about the client: headers, user name or password.
     var isOfAccess: Bool { headers != nil || user != nil || password != nil }
 
-    /// What runs goes on while they are made: it does not notice them, or takes them up as it goes.
+    /// Whether a running transfer continues while the changes are made. It is either unaffected by them or applies them
+    /// while it runs.
     public var areTakenUpAtOnce: Bool {
         var rest = self
         rest.priority = nil
@@ -67,9 +69,9 @@ public struct TaskChanges: Sendable, Equatable {
         return rest.isEmpty
     }
 
-    /// What is asked for from now on. Whether that can be is for ``TaskSpecification/check()`` to judge.
+    /// Returns the specification with the changes applied. ``TaskSpecification/check()`` validates the result.
     ///
-    /// - Parameter specification: with its secrets.
+    /// - Parameter specification: the specification, including its secrets.
     public func applied(to specification: TaskSpecification) -> TaskSpecification {
         var changed = specification
         if let url { changed.url = url }
