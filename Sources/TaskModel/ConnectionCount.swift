@@ -1,6 +1,7 @@
 /// The maximum number of concurrent connections of one task. The JSON and text form is a whole number or `auto`.
 public enum ConnectionCount: Sendable, Hashable {
-    /// As many connections as raise the throughput, at most the upper bound of ``bounds``.
+    /// A number that the engine chooses: as many connections as raise the throughput, at most the upper bound of
+    /// ``bounds``.
     case auto
     case exactly(Int)
 

@@ -1,16 +1,16 @@
-/// Something that happened to a task, with its number in the journal.
+/// A change of a task, with its sequence number in the event journal.
 public struct TaskEvent: Codable, Sendable, Equatable {
     public enum Kind: String, Codable, Sendable, CaseIterable {
         case added, updated, paused, resumed, waiting, completed, failed, cancelled, retried, removed
-        /// Events before this one are no longer in the journal.
+        /// A marker that earlier events are no longer in the journal.
         case gap
     }
 
-    /// Grows with every event and survives restarts.
+    /// The sequence number. It increases with every event and continues across restarts.
     public var sequence: Int64
     public var at: Milliseconds
     public var type: Kind
-    /// Absent for `gap`.
+    /// The task; `nil` for `gap`.
     public var id: TaskID?
     public var state: TaskState?
     public var reason: TaskReason?

@@ -1,4 +1,4 @@
-/// A stable word for what went wrong, fit for scripts and metrics.
+/// A stable, machine-readable error code for scripts and metrics.
 public struct ErrorCode: RawRepresentable, Hashable, Codable, Sendable, CustomStringConvertible {
     public let rawValue: String
 
@@ -6,7 +6,7 @@ public struct ErrorCode: RawRepresentable, Hashable, Codable, Sendable, CustomSt
         self.rawValue = rawValue
     }
 
-    /// `http-404` and its like: the server answered, and this was its status.
+    /// Returns the code `http-STATUS`, such as `http-404`: the server responded with this status.
     public static func http(_ status: Int) -> ErrorCode { ErrorCode(rawValue: "http-\(status)") }
 
     public static let dns = ErrorCode(rawValue: "dns")
@@ -21,7 +21,7 @@ public struct ErrorCode: RawRepresentable, Hashable, Codable, Sendable, CustomSt
     public static let checksumMismatch = ErrorCode(rawValue: "checksum-mismatch")
     /// The list of checksums does not name the file.
     public static let checksumMissing = ErrorCode(rawValue: "checksum-missing")
-    /// The task that this one was to follow ended without having completed.
+    /// The task that this one depends on ended without having completed.
     public static let dependency = ErrorCode(rawValue: "dependency")
     public static let remoteChanged = ErrorCode(rawValue: "remote-changed")
     public static let notResumable = ErrorCode(rawValue: "not-resumable")
@@ -30,26 +30,26 @@ public struct ErrorCode: RawRepresentable, Hashable, Codable, Sendable, CustomSt
     public static let diskFull = ErrorCode(rawValue: "disk-full")
     public static let permissionDenied = ErrorCode(rawValue: "permission-denied")
     public static let io = ErrorCode(rawValue: "io")
-    /// Another process is at work on the download's part file.
+    /// Another process is using the download's part file.
     public static let partInUse = ErrorCode(rawValue: "part-in-use")
     public static let sourceChanged = ErrorCode(rawValue: "source-changed")
-    /// The open file that was passed for an upload was closed before it was sent.
+    /// The open file that a client passed for an upload was closed before the upload ended.
     public static let sourceLost = ErrorCode(rawValue: "source-lost")
     public static let tooLarge = ErrorCode(rawValue: "too-large")
     public static let quota = ErrorCode(rawValue: "quota")
     public static let invalid = ErrorCode(rawValue: "invalid")
     public static let `internal` = ErrorCode(rawValue: "internal")
-    /// The daemon cannot start: its configuration, its database or its state directory is wrong.
+    /// The daemon cannot start, because its configuration, its database or its state directory is invalid.
     public static let cannotStart = ErrorCode(rawValue: "cannot-start")
 
-    // Answers to a request, never the error of a task.
-    /// The daemon's database was taken away under it: nothing that it wrote down now would last.
+    // Errors of a request to the daemon. A task never has one of these.
+    /// The daemon's database file was removed or replaced while in use, so anything written now would be lost.
     public static let databaseLost = ErrorCode(rawValue: "database-lost")
-    /// The command line was used wrongly.
+    /// The command line is invalid.
     public static let usage = ErrorCode(rawValue: "usage")
-    /// No task has the id, or none that the caller may see.
+    /// No task has the id, or the caller may not see the task that has it.
     public static let unknownTask = ErrorCode(rawValue: "unknown-task")
-    /// The task's state does not allow what was asked for.
+    /// The task's state does not allow the requested operation.
     public static let wrongState = ErrorCode(rawValue: "wrong-state")
 
     public var description: String { rawValue }
@@ -64,12 +64,12 @@ public struct ErrorCode: RawRepresentable, Hashable, Codable, Sendable, CustomSt
     }
 }
 
-/// Why a task failed, or why its last attempt did.
+/// The reason why a task failed, or why its last attempt failed.
 public struct TaskFailure: Codable, Sendable, Equatable {
     public var code: ErrorCode
-    /// One line for a person, without secrets.
+    /// One line for a human reader, without secrets.
     public var message: String
-    /// The status that the server answered with, where it answered.
+    /// The HTTP status of the response; `nil` where there was no response.
     public var httpStatus: Int?
 
     public init(code: ErrorCode, message: String, httpStatus: Int? = nil) {
@@ -90,12 +90,12 @@ public struct TaskFailure: Codable, Sendable, Equatable {
     }
 }
 
-/// A value that a person or a program gave us and that cannot be taken, with the field it stood in.
+/// An invalid value given by a user or a client program, with the name of its field.
 public struct FieldError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The field's name as the person wrote it: `url`, `output`, `headers[2]`.
+    /// The field's name as the user wrote it: `url`, `output`, `headers[2]`.
     public var field: String
     public var code: ErrorCode
-    /// What is wrong and what would be right, without the field's name.
+    /// The problem and the valid values, without the field's name.
     public var message: String
 
     public init(field: String, code: ErrorCode = .invalid, message: String) {

@@ -1,15 +1,16 @@
-/// Which tasks a command is about; every condition that is given must hold.
+/// A filter that selects the tasks of a command. All conditions that are given must hold.
 public struct TaskFilter: Codable, Sendable, Equatable {
-    /// Any of these; absent or empty: every state.
+    /// The accepted states; `nil` or empty accepts every state.
     public var states: [TaskState]?
     public var batch: String?
-    /// Part of the URL or the path, letter case ignored.
+    /// A part of the URL or the path, compared without regard to case.
     public var search: String?
-    /// A uid.
+    /// The owner's uid.
     public var owner: UInt32?
-    /// Milliseconds since 1970: tasks that ended then or later, or, where they have not, were added then or later.
+    /// The earliest time, in milliseconds since 1970. It is compared with the time at which the task ended or, for a
+    /// task that has not ended, with the time at which it was added.
     public var since: Milliseconds?
-    /// As ``since``: before that moment.
+    /// The end of the period, exclusive. It is compared with the same time as ``since``.
     public var until: Milliseconds?
 
     public init(
@@ -28,7 +29,10 @@ public struct TaskFilter: Codable, Sendable, Equatable {
         case states, batch, search, owner, since, until
     }
 
-    /// - Throws: ``FieldError`` for a key that is none: a condition left out by a slip of the pen would mean every task.
+    /// Decodes a filter.
+    ///
+    /// - Throws: ``FieldError`` for an unknown key. A misspelt condition would otherwise be ignored and select every
+    ///   task.
     public init(from decoder: any Decoder) throws {
         for key in try decoder.container(keyedBy: AnyKey.self).allKeys
         where CodingKeys(rawValue: key.stringValue) == nil {

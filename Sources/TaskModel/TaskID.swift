@@ -1,4 +1,4 @@
-/// A task's number: given once, never reused.
+/// A task's number. It is assigned once and never reused.
 public struct TaskID: RawRepresentable, Hashable, Comparable, Sendable, CustomStringConvertible {
     public let rawValue: Int64
 
@@ -25,7 +25,7 @@ extension TaskID: Codable {
         } catch let error as DecodingError {
             throw error
         } catch {
-            // Foundation's decoder says of 1.5 that it does not fit, and not where it stands.
+            // For a value such as 1.5, Foundation's decoder reports that it does not fit, but not its coding path.
             throw DecodingError.dataCorruptedError(in: container, debugDescription: "is not a whole number")
         }
     }
@@ -36,5 +36,5 @@ extension TaskID: Codable {
     }
 }
 
-/// Milliseconds since 1970: how every time is stored and told.
+/// Milliseconds since 1970, the unit of every stored and reported time.
 public typealias Milliseconds = Int64

@@ -1,4 +1,4 @@
-/// Where a task is moved to, among those of its owner with its priority.
+/// The target position of a move, among the tasks with the same owner and the same priority.
 public enum TaskPlacement: Sendable, Equatable {
     case first
     case last

@@ -1,28 +1,28 @@
-/// A task as the store holds it.
+/// A task as stored in the database.
 public struct TaskRecord: Sendable, Equatable {
     public var id: TaskID
-    /// What was asked for, without its secrets.
+    /// The requested options, without their secrets.
     public var specification: TaskSpecification
-    /// The uid of whoever asked.
+    /// The uid of the user who added the task.
     public var owner: UInt32
     public var standing: TaskStanding
-    /// Absolute: where the finished file is or will be; the source of an upload.
+    /// The absolute path of the downloaded file, existing or future, or of the source of an upload.
     public var path: String?
-    /// Bytes that are on disk and known to be, or sent by an upload that ended.
+    /// Bytes known to be on disk, or bytes sent by an upload that ended.
     public var bytesDone: Int64 = 0
     public var bytesTotal: Int64?
     /// Body bytes received or sent over all attempts.
     public var bytesFetched: Int64 = 0
-    /// Attempts that came to an end of their own; a daemon's end is none.
+    /// Completed attempts. An attempt that ended because the daemon stopped does not count.
     public var attempts: Int = 0
-    /// Attempts in a row without progress: what the limit on retries counts.
+    /// Consecutive attempts without progress. The retry limit applies to this number.
     public var failures: Int = 0
     public var createdAt: Milliseconds
     public var startedAt: Milliseconds?
     public var finishedAt: Milliseconds?
     public var error: TaskFailure?
     public var verified: Bool = false
-    /// What a list of digests, or a Metalink, says of the file, once that is known.
+    /// The file's digest from a list of digests or from a Metalink, once known.
     public var foundChecksum: String?
 
     public init(

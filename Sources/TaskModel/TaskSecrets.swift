@@ -1,24 +1,24 @@
-/// What a task needs to be carried out and nobody needs to see: kept apart from the record, and erased with
-/// the task's success or removal.
+/// The parts of a specification that a task needs for its transfer but that must not be shown. They are stored
+/// separately from the record and deleted when the task completes or is removed.
 public struct TaskSecrets: Codable, Sendable, Equatable {
-    /// The URL in full, where the shown one had to leave something out.
+    /// The full URL, where the redacted one differs.
     public var url: String?
-    /// All mirrors in full, where one of the shown ones had to leave something out.
+    /// All mirrors with their full URLs, where at least one redacted URL differs.
     public var mirrors: [String]?
-    /// The list's URL in full, where the shown one had to leave something out.
+    /// The full URL of the list of digests, where the redacted one differs.
     public var checksumURL: String?
     public var headers: [String]?
     public var user: String?
     public var password: String?
     public var proxy: String?
-    /// In full, where the shown one had to leave something out.
+    /// The full referrer URL, where the redacted one differs.
     public var referer: String?
     public var cookies: String?
-    /// The fields of an upload's form: names too, since one of them tells what the others are.
+    /// The form fields of an upload. Names are included, since they can reveal the kind of their values.
     public var form: [String]?
-    /// The groups of whoever asked: no secret, but of no use to anyone else.
+    /// The group ids of the user who added the task. They are not secret, but no other component needs them.
     package var groups: [UInt32]?
-    /// The name of the open file that was passed for an upload.
+    /// The name of the open file that a client passed for an upload.
     package var passedSource: String?
 
     public var isEmpty: Bool { url == nil && isOfURLAlone }
@@ -33,7 +33,7 @@ public struct TaskSecrets: Codable, Sendable, Equatable {
 }
 
 extension TaskSpecification {
-    /// Takes the secrets out: afterwards the specification can be shown, logged and kept.
+    /// Moves the secrets out of the specification, which can then be shown, logged and stored.
     public mutating func takeSecrets(redactedURL: String) -> TaskSecrets {
         var secrets = TaskSecrets()
         if redactedURL != url {
@@ -76,12 +76,12 @@ extension TaskSpecification {
         return secrets
     }
 
-    /// What is no URL, and was therefore never accepted, shows nothing.
+    /// Returns the URL without its secrets. Text that is not a valid URL becomes `REDACTED`.
     package static func redact(_ url: String) -> String {
         (try? TaskAddress(parsing: url))?.redacted ?? "REDACTED"
     }
 
-    /// Puts the secrets back, for carrying the task out.
+    /// Puts the secrets back into the specification, as needed for the transfer.
     public mutating func restore(_ secrets: TaskSecrets) {
         if let full = secrets.url { url = full }
         if isPlain, secrets.isOfURLAlone { return }

@@ -6,11 +6,13 @@ extension TaskSpecification: Codable {
         case userAgent, referer, proxy, caCertificates, priority, maxSize, startAt, startAtText, afterTask
         case onConflict, noMtime, shared, descriptor
         case batch, key, paused
-        /// Read only: another way to write the priority of that name.
+        /// An alternative to `priority: now`. It is decoded only, never encoded.
         case now
     }
 
-    /// - Throws: ``FieldError`` for a key that is not known or a value of another type.
+    /// Decodes a specification from a JSON object.
+    ///
+    /// - Throws: ``FieldError`` for an unknown key, a value of the wrong type, or a missing URL.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: AnyKey.self)
         func value<Value: Decodable>(_ key: AnyKey, _ expected: String) throws -> Value? {
@@ -35,7 +37,7 @@ extension TaskSpecification: Codable {
         self.init(url: "")
         var hasURL = false
         var details = DetailValues.default
-        // Most tasks have few of the fields.
+        // The loop runs over the keys that are present, since most tasks have few of the fields.
         for key in container.allKeys {
             switch Field(rawValue: key.stringValue) {
             case .kind: kind = try word(key) ?? kind
@@ -90,7 +92,7 @@ extension TaskSpecification: Codable {
         guard hasURL else { throw FieldError(field: "url", message: "is missing") }
     }
 
-    /// Writes only what differs from the default.
+    /// Encodes only the values that differ from the defaults.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Field.self)
         if kind != .download { try container.encode(kind, forKey: .kind) }

@@ -1,11 +1,11 @@
 extension TaskSpecification {
-    /// Takes from `options` what the entry of a file leaves open.
+    /// Returns the specification of a file's entry, with its missing values taken from `options`.
     ///
-    /// - Parameter nestsDirectory: the entry's directory lies beneath that of `options`.
+    /// - Parameter nestsDirectory: Whether the entry's directory is relative to the directory of `options`.
     package func filled(from options: TaskSpecification, nestsDirectory: Bool = false) -> TaskSpecification {
         if options.isURLAlone { return self }
         if isPlain, kind == .download, options.fillsPlainDownloads, speaksHTTP {
-            // A million of them share what the options say.
+            // Copying `options` lets up to a million tasks share its `Details` object.
             var task = options
             task.url = url
             task.output = output
@@ -16,7 +16,7 @@ extension TaskSpecification {
             return task
         }
         var task = self
-        // What HTTP alone knows is for those that speak it.
+        // HTTP-only options apply only to tasks that use HTTP.
         if speaksHTTP {
             if task.headers.isEmpty { task.headers = options.headers }
             task.cookies = cookies ?? options.cookies
@@ -50,7 +50,7 @@ extension TaskSpecification {
         task.directory = joined(with: options, nests: nestsDirectory)
         if checksum == nil, checksumURL == nil {
             task.checksum = options.checksum
-            // What a Metalink says of its file takes the list's place.
+            // The digest in a Metalink replaces the list of digests.
             task.checksumURL = task.metalink ? nil : options.checksumURL
         }
         task.connections = connections ?? options.connections
@@ -66,7 +66,7 @@ extension TaskSpecification {
         return outer + (outer.hasSuffix("/") ? "" : "/") + directory
     }
 
-    /// Says nothing but what any download by HTTP that leaves it open takes over.
+    /// Whether `options` sets only values that every plain HTTP download inherits.
     private var fillsPlainDownloads: Bool {
         kind == .download && !metalink && mirrors.isEmpty && file == nil && method == nil && contentType == nil
             && form.isEmpty

@@ -1,15 +1,17 @@
 extension TaskSpecification {
-    /// The upload goes as a form.
+    /// Whether the upload is sent as a form (`multipart/form-data`).
     public var isForm: Bool { !form.isEmpty || fileField != nil }
 
-    /// - Returns: name and value of a field, parted at the first `=`; `nil` where there is none or no name before it.
+    /// Splits a form field at its first `=`.
+    ///
+    /// - Returns: the name and the value; `nil` where there is no `=` or the name is empty.
     public static func splitField(_ field: String) -> (name: String, value: String)? {
         let bytes = field.utf8
         guard let equals = bytes.firstIndex(of: UInt8(ascii: "=")), equals != bytes.startIndex else { return nil }
         return (String(field[..<equals]), String(field[bytes.index(after: equals)...]))
     }
 
-    /// How the file goes: method, form and the file's place in it.
+    /// Checks the options of an upload's body: method, form fields and the name of the file's form field.
     func checkForm() throws(FieldError) {
         if let method, method != "PUT", method != "POST" {
             throw FieldError(field: "method", message: "must be PUT or POST")
@@ -24,7 +26,7 @@ extension TaskSpecification {
             throw FieldError(field: "form", message: "is longer than \(Limit.formLength / 1024) KiB")
         }
         for (index, field) in form.enumerated() {
-            // Not the whole: it may be a secret.
+            // The message leaves out the field's text, which may be a secret.
             guard let (name, value) = Self.splitField(field) else {
                 throw FieldError(field: "form[\(index)]", message: "is not of the form NAME=VALUE")
             }
@@ -33,7 +35,7 @@ extension TaskSpecification {
         }
     }
 
-    /// What HTTP alone knows is not passed over in silence where nobody is asked by HTTP.
+    /// Refuses HTTP-only options where no HTTP request is made, instead of ignoring them silently.
     func checkProtocol(_ address: TaskAddress) throws(FieldError) {
         if address.isHTTP { return }
         let message = "says nothing to a server of \(address.scheme)"
@@ -48,12 +50,13 @@ extension TaskSpecification {
         try Self.refuse(referer, "referer", message)
     }
 
-    /// Someone is asked by HTTP: the server itself, a mirror, or the one that has the list of digests.
+    /// Whether at least one URL uses HTTP: the URL itself, a mirror, or the list of digests.
     package var speaksHTTP: Bool {
         ([url, checksumURL].compactMap(\.self) + mirrors).contains { (try? TaskAddress(parsing: $0))?.isHTTP == true }
     }
 
-    /// That each line is a cookie is for the engine to say, which sends them.
+    /// Checks the size of the cookies and their conflict with a `Cookie` header. The engine, which sends the cookies,
+    /// validates each line.
     func checkCookies() throws(FieldError) {
         guard let cookies else { return }
         guard cookies.utf8.count <= Limit.cookiesLength else {

@@ -1,20 +1,22 @@
-/// What a person asked for: one entry of `task.add`, of a queue file, of a list.
+/// The options of a task as the user requested them: an entry of `task.add`, of a queue file or of a list.
 ///
-/// In JSON the fields stand under these names; absent ones take their defaults.
+/// The JSON keys are the names of the properties. Absent keys have the default values.
 public struct TaskSpecification: Sendable, Equatable {
     public var kind: TaskKind = .download
     public var url: String
-    /// Download: the file's name. Absent: Content-Disposition, then the URL's last segment.
+    /// Download: the file name. The default is the name in Content-Disposition, otherwise the last segment of the URL.
     public var output: String?
-    /// Download: the place. Relative: beneath the configured directory; absolute: beneath one of the roots; `~`, alone or
-    /// before a slash: beneath the directory of the task's owner. Absent: the configured directory itself.
+    /// Download: the target directory. A relative path is beneath the configured directory; an absolute path must be
+    /// beneath one of the configured roots; a path that is `~` or begins with `~/` is beneath the owner's own
+    /// directory, a subdirectory of the configured one. The default is the configured directory.
     public var directory: String?
     public var priority: TaskPriority = .normal
-    /// The name that a group of tasks shares.
+    /// The name that all tasks of a batch share.
     public var batch: String?
-    /// The caller's own name for the task; a second one with the same key is not added.
+    /// An idempotency key chosen by the client. A second task with the same key is not added.
     public var key: String?
-    /// `nil` where everything that few tasks ask for is as it is by default: tasks come in millions.
+    /// The rarely used options; `nil` where all of them have their default values. This saves memory, since the queue
+    /// can hold millions of tasks.
     private var details: Details?
 
     public init(kind: TaskKind = .download, url: String) {
@@ -22,14 +24,14 @@ public struct TaskSpecification: Sendable, Equatable {
         self.url = url
     }
 
-    /// A download of which nothing but the URL is said.
+    /// Whether the task is a download with no option set but the URL.
     public var isURLAlone: Bool {
         isPlain && kind == .download && priority == .normal && output == nil && directory == nil && batch == nil
             && key == nil
     }
 }
 
-/// What few tasks ask for, under the names of ``TaskSpecification``.
+/// The rarely used options. They have the names of the corresponding properties of ``TaskSpecification``.
 struct DetailValues: Sendable, Equatable {
     static let `default` = DetailValues()
 
@@ -67,7 +69,7 @@ struct DetailValues: Sendable, Equatable {
     var passedSource: String?
 }
 
-/// Shared by the copies of a specification.
+/// A reference-counted box that all copies of a specification share.
 private final class Details: Sendable, Equatable {
     let values: DetailValues
 
@@ -79,24 +81,25 @@ private final class Details: Sendable, Equatable {
 // MARK: - What few tasks ask for
 
 extension TaskSpecification {
-    /// Everything but kind, URL, name, directory, priority, batch and key is as it is by default.
+    /// Whether all options but kind, URL, output, directory, priority, batch and key have their default values.
     public var isPlain: Bool { details == nil }
 
-    /// Sets everything that ``isPlain`` is about at once.
+    /// Changes any number of the options covered by ``isPlain`` with a single copy.
     mutating func change(_ body: (inout DetailValues) throws -> Void) rethrows {
         var values = details?.values ?? .default
         try body(&values)
         details = values == .default ? nil : Details(values)
     }
 
-    /// Download: at ``url`` lies a Metalink (RFC 5854), and the file that it describes is fetched. What is asked for here
-    /// goes before what the Metalink says.
+    /// Download: whether ``url`` points to a Metalink (RFC 5854), whose described file is then downloaded. Options of
+    /// the task take precedence over those of the Metalink.
     public var metalink: Bool {
         get { details?.values.metalink ?? false }
         set { change { $0.metalink = newValue } }
     }
-    /// Download: other URLs of the very same file, best first. Bytes of several sources are joined only under a hash
-    /// of the whole file; without one a mirror stands in for a URL that fails, and the file begins anew.
+    /// Download: other URLs of the identical file, in order of preference. Bytes from several sources are combined only
+    /// if a digest of the whole file is known. Without a digest a mirror replaces a failing URL, and the download
+    /// restarts from the beginning.
     public var mirrors: [String] {
         get { details?.values.mirrors ?? [] }
         set { change { $0.mirrors = newValue } }
@@ -106,7 +109,7 @@ extension TaskSpecification {
         get { details?.values.file }
         set { change { $0.file = newValue } }
     }
-    /// Upload: `PUT` or `POST`; absent: `POST` for a form, otherwise `PUT`.
+    /// Upload: `PUT` or `POST`. The default is `POST` for a form, otherwise `PUT`.
     public var method: String? {
         get { details?.values.method }
         set { change { $0.method = newValue } }
@@ -116,27 +119,28 @@ extension TaskSpecification {
         get { details?.values.contentType }
         set { change { $0.contentType = newValue } }
     }
-    /// Upload: the fields that stand before the file in a form (`multipart/form-data`, RFC 7578), `NAME=VALUE`.
+    /// Upload: the form fields sent before the file (`multipart/form-data`, RFC 7578), each `NAME=VALUE`.
     public var form: [String] {
         get { details?.values.form ?? [] }
         set { change { $0.form = newValue } }
     }
-    /// Upload: the name that the file has in the form; absent: `file`. Makes it a form by itself.
+    /// Upload: the name of the file's form field. The default is `file`. Setting it makes the upload a form even
+    /// without other fields.
     public var fileField: String? {
         get { details?.values.fileField }
         set { change { $0.fileField = newValue } }
     }
-    /// `ALGORITHM:HEX`, see ``Checksum``.
+    /// The expected digest, `ALGORITHM:HEX`; see ``Checksum``.
     public var checksum: String? {
         get { details?.values.checksum }
         set { change { $0.checksum = newValue } }
     }
-    /// Download: the URL of a list of digests, such as a `SHA256SUMS` file, in place of ``checksum``.
+    /// Download: the URL of a list of digests, such as a `SHA256SUMS` file. It is an alternative to ``checksum``.
     public var checksumURL: String? {
         get { details?.values.checksumURL }
         set { change { $0.checksumURL = newValue } }
     }
-    /// Download: the bytes that the file is known to have.
+    /// Download: the known size of the file in bytes.
     public var size: Int64? {
         get { details?.values.size }
         set { change { $0.size = newValue } }
@@ -146,17 +150,17 @@ extension TaskSpecification {
         get { details?.values.pieceHashes }
         set { change { $0.pieceHashes = newValue } }
     }
-    /// Download: absent, what the configuration says.
+    /// Download: the number of connections. The default comes from the configuration.
     public var connections: ConnectionCount? {
         get { details?.values.connections }
         set { change { $0.connections = newValue } }
     }
-    /// Bytes a second at most; absent, as fast as the daemon lets it.
+    /// The rate limit in bytes per second. By default only the daemon's limits apply.
     public var limit: Int64? {
         get { details?.values.limit }
         set { change { $0.limit = newValue } }
     }
-    /// Header lines, `Name: value`.
+    /// Extra request header lines, each `Name: value`.
     public var headers: [String] {
         get { details?.values.headers ?? [] }
         set { change { $0.headers = newValue } }
@@ -169,7 +173,7 @@ extension TaskSpecification {
         get { details?.values.password }
         set { change { $0.password = newValue } }
     }
-    /// Cookies as a file of Netscape's format has them; each goes to the hosts and paths that it names.
+    /// Cookies in Netscape file format. Each cookie is sent only to the hosts and paths that it names.
     public var cookies: String? {
         get { details?.values.cookies }
         set { change { $0.cookies = newValue } }
@@ -182,33 +186,33 @@ extension TaskSpecification {
         get { details?.values.referer }
         set { change { $0.referer = newValue } }
     }
-    /// `http://`, `https://`, `socks5://` or `socks5h://` with host and port.
+    /// The proxy URL: `http://`, `https://`, `socks5://` or `socks5h://` with host and port.
     public var proxy: String? {
         get { details?.values.proxy }
         set { change { $0.proxy = newValue } }
     }
-    /// Certificates to trust in place of the system's, PEM text.
+    /// PEM text with the CA certificates to trust instead of the system's.
     public var caCertificates: String? {
         get { details?.values.caCertificates }
         set { change { $0.caCertificates = newValue } }
     }
-    /// Bytes; a larger answer fails with `too-large`.
+    /// The maximum size in bytes. A larger response body fails with `too-large`.
     public var maxSize: Int64? {
         get { details?.values.maxSize }
         set { change { $0.maxSize = newValue } }
     }
-    /// Milliseconds since 1970; the task waits until then.
+    /// The earliest start, in milliseconds since 1970. The task waits until then.
     public var startAt: Milliseconds? {
         get { details?.values.startAt }
         set { change { $0.startAt = newValue } }
     }
-    /// Entry of a queue file: how ``startAt`` was written, where it counts from the moment of reading (`22:00`, `+2h`).
-    /// The same text in a file that is applied again does not put the start off.
+    /// Queue file entry: the original text of ``startAt``, where it is relative to the time of reading (`22:00`,
+    /// `+2h`). Applying a file again with the same text does not postpone the start.
     public var startAtText: String? {
         get { details?.values.startAtText }
         set { change { $0.startAtText = newValue } }
     }
-    /// The task waits until this one has completed.
+    /// The dependency: the task waits until this one has completed.
     public var afterTask: TaskID? {
         get { details?.values.afterTask }
         set { change { $0.afterTask = newValue } }
@@ -217,36 +221,37 @@ extension TaskSpecification {
         get { details?.values.onConflict }
         set { change { $0.onConflict = newValue } }
     }
-    /// Download: a relative ``directory`` is beneath the common one, where others have files too, and not beneath the
-    /// owner's. Counts when the task is added; from then on ``directory`` tells.
+    /// Download: whether a relative ``directory`` is beneath the common directory, which holds files of other owners
+    /// too, instead of the owner's directory. It is used only when the task is added; afterwards ``directory`` contains
+    /// the result.
     public var shared: Bool {
         get { details?.values.shared ?? false }
         set { change { $0.shared = newValue } }
     }
-    /// The groups of whoever asked, for judging what she may read and where she may write. Kept with the secrets, and no
-    /// field of the JSON.
+    /// The group ids of the user who added the task. They determine the user's read and write permissions. Stored with
+    /// the secrets; not a JSON field.
     package var groups: [UInt32] {
         get { details?.values.groups ?? [] }
         set { change { $0.groups = newValue } }
     }
-    /// Upload, in `task.add` alone: which of the open files of the last `source.receive` is ``file``, from 0 on. The
-    /// daemon takes it where the user's rights to the path are not enough, or not known.
+    /// Upload, in `task.add` only: the index, from 0, of the open file of the last `source.receive` that is ``file``.
+    /// The daemon uses this file descriptor where the user's permissions for the path are insufficient or unknown.
     public var descriptor: Int? {
         get { details?.values.descriptor }
         set { change { $0.descriptor = newValue } }
     }
-    /// Upload: the name under which the daemon keeps the open file that was passed to it. Kept with the secrets, and no
-    /// field of the JSON.
+    /// Upload: the name under which the daemon keeps the open file that a client passed. Stored with the secrets; not a
+    /// JSON field.
     package var passedSource: String? {
         get { details?.values.passedSource }
         set { change { $0.passedSource = newValue } }
     }
-    /// Leave the file's time at the moment of its arrival.
+    /// Whether the file keeps its time of arrival as its modification time, instead of the time given by the server.
     public var noMtime: Bool {
         get { details?.values.noMtime ?? false }
         set { change { $0.noMtime = newValue } }
     }
-    /// Add it without starting it.
+    /// Whether the task is added in the paused state.
     public var paused: Bool {
         get { details?.values.paused ?? false }
         set { change { $0.paused = newValue } }
@@ -254,11 +259,11 @@ extension TaskSpecification {
 }
 
 extension TaskSpecification {
-    /// The file's name, as far as it can be said before a server is asked.
+    /// The likely file name, as far as it is known before the first response.
     public var expectedName: String {
         if let output { return output }
         let name = FileName.fromURL(url)
-        // A Metalink is mostly named after its file.
+        // A Metalink is usually named after its file.
         guard metalink, let dot = name.lastIndex(of: "."), dot != name.startIndex,
             [".meta4", ".metalink"].contains(name[dot...].lowercased())
         else { return name }
@@ -269,7 +274,7 @@ extension TaskSpecification {
 // MARK: - Checking
 
 extension TaskSpecification {
-    /// Limits on what one task may carry.
+    /// The limits of a task's fields. Lengths are in bytes.
     public enum Limit {
         public static let headers = 64
         public static let headerLength = 8192
@@ -278,20 +283,20 @@ extension TaskSpecification {
         public static let secretLength = 4096
         public static let certificatesLength = 262_144
         public static let mirrors = 64
-        /// Fields of a form beside the file.
+        /// The maximum number of form fields besides the file.
         public static let formFields = 256
-        /// Bytes of all those fields together.
+        /// The maximum size of all form fields together, in bytes.
         public static let formLength = 262_144
-        /// Bytes.
+        /// The maximum size of the cookies, in bytes.
         public static let cookiesLength = 262_144
-        /// Bytes of all mirrors together.
+        /// The maximum size of all mirror URLs together, in bytes.
         public static let mirrorsLength = 65_536
     }
 
-    /// Judges every field that can be judged without knowing the daemon.
+    /// Validates every field that can be validated without the daemon's configuration.
     ///
-    /// - Returns: the URL, taken apart.
-    /// - Throws: the first ``FieldError``, under the field's JSON name.
+    /// - Returns: the parsed URL.
+    /// - Throws: the first ``FieldError``, with the field's JSON name.
     @discardableResult
     public func check() throws(FieldError) -> TaskAddress {
         let address = try TaskAddress(parsing: url)
@@ -350,7 +355,7 @@ extension TaskSpecification {
             guard caCertificates.contains("-----BEGIN CERTIFICATE-----") else {
                 throw FieldError(field: "caCertificates", message: "holds no certificate in PEM form")
             }
-            // They are kept, and not as a secret.
+            // The certificates are stored in clear text, so a private key is refused.
             guard !caCertificates.contains("PRIVATE KEY-----") else {
                 throw FieldError(field: "caCertificates", message: "holds a private key; leave it out")
             }
@@ -379,7 +384,7 @@ extension TaskSpecification {
         if value != nil { throw FieldError(field: field, message: message) }
     }
 
-    /// Where the file comes from, and what it must be when it is there.
+    /// Checks the options of the sources and of the expected content: mirrors, digests, size, pieces and connections.
     private func checkSources() throws(FieldError) {
         guard mirrors.count <= Limit.mirrors else {
             throw FieldError(field: "mirrors", message: "are more than \(Limit.mirrors)")
@@ -405,7 +410,7 @@ extension TaskSpecification {
         try connections?.check(field: "connections")
     }
 
-    /// No control character gets into anything that later reaches a request or a log.
+    /// Checks a text's length and refuses control characters, which must not reach a request or a log.
     static func checkText(
         _ text: String?, _ field: String, limit: Int, empty: Bool = true
     ) throws(FieldError) {
@@ -419,7 +424,8 @@ extension TaskSpecification {
         }
     }
 
-    /// RFC 9110, section 5: a token, a colon, a value without CR, LF or NUL. What the engine owns is refused.
+    /// Checks the header lines (RFC 9110, section 5): a token, a colon, and a value without control characters other
+    /// than tab. Refuses headers that the engine sets itself.
     private func checkHeaders() throws(FieldError) {
         guard headers.count <= Limit.headers else {
             throw FieldError(field: "headers", message: "are more than \(Limit.headers)")
@@ -441,7 +447,9 @@ extension TaskSpecification {
         }
     }
 
-    /// - Returns: name and value without the white space around it, or `nil` where the name is not a token.
+    /// Splits a header line.
+    ///
+    /// - Returns: the name, and the value without surrounding white space; `nil` where the name is not a token.
     public static func splitHeader(_ header: String) -> (name: String, value: String)? {
         let bytes = Array(header.utf8)
         guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), colon > 0 else { return nil }
@@ -453,7 +461,7 @@ extension TaskSpecification {
         return (String(decoding: bytes[..<colon], as: UTF8.self), String(decoding: value, as: UTF8.self))
     }
 
-    /// Fields that decide about framing and resumption: a person's own value would break the promises.
+    /// Headers that control framing and resumption. A user's own value would break the engine's guarantees.
     private static let engineHeaders: Set<String> = [
         "range", "if-range", "accept-encoding", "content-length", "transfer-encoding", "connection", "te",
         "trailer", "upgrade", "expect",

@@ -1,13 +1,17 @@
 extension TaskStanding {
-    /// Where a task stands once a person changed what it asks for; one that runs counts as the ready one that it is
-    /// stored as.
+    /// Returns the standing of a task after a user changed its options. A running task is treated as `queued`, its
+    /// stored state.
     ///
-    /// A task that failed, that waits for its server or the network, or that needs a person's help with the server goes
-    /// on by itself with another URL, other mirrors or another digest. Other header fields, another user or another
-    /// password will do for one that needs help. An upload whose source changed goes to another URL as it is then. A time
-    /// to start holds what would start before it. What a person paused stays so.
+    /// - A task that failed, or that waits for a retry or the network, continues after a change of its URL, mirrors or
+    ///   digest.
+    /// - A task that is paused with `url-expired` or `auth` also continues after a change of its headers, user or
+    ///   password.
+    /// - An upload paused with `source-changed` continues after a change of its URL, and sends the source as it is
+    ///   then.
+    /// - A start time delays a task that would otherwise start earlier.
+    /// - A task that a user paused stays paused.
     ///
-    /// - Throws: ``IllegalTransition`` where it is completed or cancelled.
+    /// - Throws: ``IllegalTransition`` where the task is completed or cancelled.
     public func updated(by changes: TaskChanges, now: Milliseconds) throws(IllegalTransition) -> TaskStanding {
         var standing = self
         try standing.apply(.update)
@@ -23,7 +27,8 @@ extension TaskStanding {
         let mayStart = state == .queued || state == .active || (state == .waiting && !waitsForHour)
         guard isFreed || (mayStart && changes.startAt != nil) else { return standing }
         let later = TaskStanding(startAt: changes.startAt?.value, now: now)
-        // What waits for something else than an hour goes on waiting for it, where no later hour is named.
+        // A task that waits for something other than its start time continues to wait for it, unless a later start time
+        // is set.
         return isFreed || later.state == .waiting ? later : standing
     }
 }

@@ -1,16 +1,16 @@
-/// A task's state with its reason, and the one place that says which change is legal.
+/// A task's state with its reason, and the state machine that defines the legal transitions.
 ///
-/// A value without I/O: events go in, the new standing or an ``IllegalTransition`` comes out.
+/// The type performs no I/O. Applying an event yields the new standing or an ``IllegalTransition``.
 public struct TaskStanding: Sendable, Equatable {
     public private(set) var state: TaskState
     /// The cause of `waiting` or `paused`; `nil` in every other state.
     public private(set) var reason: TaskReason?
-    /// The moment at which a waiting task becomes ready.
+    /// The time at which a waiting task becomes ready.
     public private(set) var notBefore: Milliseconds?
 
-    /// A task as it enters the queue.
+    /// Creates the standing of a new task.
     ///
-    /// - Parameter follows: another task is to complete first.
+    /// - Parameter follows: Whether another task must complete first.
     public init(paused: Bool = false, follows: Bool = false, startAt: Milliseconds? = nil, now: Milliseconds = 0) {
         state = .queued
         if paused {
@@ -26,9 +26,9 @@ public struct TaskStanding: Sendable, Equatable {
         }
     }
 
-    /// A standing as it was stored.
+    /// Restores a stored standing.
     ///
-    /// - Returns: `nil` for a combination that the machine below never makes.
+    /// - Returns: `nil` for a combination that the state machine never produces.
     public init?(state: TaskState, reason: TaskReason?, notBefore: Milliseconds?) {
         switch state {
         case .active: return nil
@@ -41,30 +41,31 @@ public struct TaskStanding: Sendable, Equatable {
         self.notBefore = state == .waiting ? notBefore : nil
     }
 
-    /// What may happen to a task.
+    /// The events of the state machine.
     public enum Event: Sendable, Equatable {
-        // The scheduler's.
+        // Events from the scheduler.
         case start
         case succeed
         case fail
-        /// Waits: for the reason `retry`, `scheduled`, `network`, `disk-full`, `disk`, `quota` or `dependency`.
+        /// The task waits, with the reason `retry`, `scheduled`, `network`, `disk-full`, `disk`, `quota` or
+        /// `dependency`.
         case park(TaskReason, until: Milliseconds?)
-        /// Needs a person: for the reason `auth`, `url-expired` or `source-changed`.
+        /// The task needs user action, with the reason `auth`, `url-expired` or `source-changed`.
         case block(TaskReason)
-        /// The time to wait is over, or the daemon ends while the task runs.
+        /// The waiting time is over, or the daemon stops while the task runs.
         case release
-        /// The task that it was to follow ended without having completed, or is gone.
+        /// The task that this one depends on ended without having completed, or was removed.
         case abandon
-        // A person's.
+        // Events from a user.
         case pause, resume, cancel, retry
-        /// A change to what is asked for; where the task stands does not by that alone, see ``updated(by:now:)``.
+        /// A change of the options. It does not change the standing by itself; see ``updated(by:now:)``.
         case update
     }
 
-    /// Moves to where `event` leads.
+    /// Applies an event.
     ///
-    /// - Returns: whether anything changed; asking for what already is changes nothing and is no error.
-    /// - Throws: ``IllegalTransition`` where `event` cannot happen in this state.
+    /// - Returns: whether anything changed. Requesting the current state changes nothing and is not an error.
+    /// - Throws: ``IllegalTransition`` where the event is not allowed in the current state.
     @discardableResult
     public mutating func apply(_ event: Event) throws(IllegalTransition) -> Bool {
         switch (event, state) {
@@ -77,7 +78,8 @@ public struct TaskStanding: Sendable, Equatable {
         case (.abandon, .waiting) where reason == .dependency: set(.failed)
 
         case (.pause, .queued), (.pause, .waiting), (.pause, .active): set(.paused, .user)
-        // Who pauses what waits for a person's help does not want it to go on with that help.
+        // A user who pauses a task that needs user action does not want it to continue after that action, so the reason
+        // becomes `user`.
         case (.pause, .paused) where reason != .user: set(.paused, .user)
         case (.pause, .paused): return false
         case (.resume, .paused), (.resume, .waiting): set(.queued)
@@ -100,7 +102,7 @@ public struct TaskStanding: Sendable, Equatable {
     }
 }
 
-/// An event that cannot happen to a task in its state.
+/// The error for an event that is not allowed in the task's state.
 public struct IllegalTransition: Error, Sendable, Equatable, CustomStringConvertible {
     public let event: TaskStanding.Event
     public let state: TaskState

@@ -1,11 +1,11 @@
-/// Where a task stands.
+/// The state of a task.
 ///
-/// `active` is never stored: it is the scheduler's word for a task that runs at this moment, and a task found
-/// in the store after the daemon's end is as ready as it was before it was started.
+/// `active` is never stored. It exists only while the scheduler runs the task. A task that was active when the daemon
+/// stopped is stored as ready, as it was before it started.
 public enum TaskState: String, Codable, Sendable, CaseIterable {
     case queued, active, waiting, paused, completed, failed, cancelled
 
-    /// Nothing more happens to a task in this state unless a person asks for it.
+    /// Whether the state is final, unless a user acts on the task.
     public var isEnded: Bool {
         switch self {
         case .completed, .failed, .cancelled: true
@@ -14,26 +14,26 @@ public enum TaskState: String, Codable, Sendable, CaseIterable {
     }
 }
 
-/// Why a task is `waiting` or `paused`.
+/// The reason why a task is `waiting` or `paused`.
 public enum TaskReason: String, Codable, Sendable, CaseIterable {
-    // Waiting.
+    // Reasons of `waiting`.
     case retry, scheduled, network
     case diskFull = "disk-full"
-    /// The place on disk is missing, read-only, forbidden or broken.
+    /// The target file system or directory is missing, read-only, not accessible or faulty.
     case disk
-    /// The owner's downloads take up all the bytes that they may.
+    /// The owner's downloads have used up the owner's storage quota.
     case quota
     case dependency
-    // Paused.
+    // Reasons of `paused`.
     case user
     case urlExpired = "url-expired"
     case auth
     case sourceChanged = "source-changed"
-    // Computed when asked for, never stored.
+    // Computed on request, never stored.
     case hostLimit = "host-limit"
 
-    /// A person is needed before the task can go on, though no person paused it. Whoever waits for such a
-    /// task need not wait any longer.
+    /// Whether the task needs user action before it can continue, although no user paused it. A client that waits for
+    /// such a task can stop waiting.
     public var needsPerson: Bool {
         switch self {
         case .urlExpired, .auth, .sourceChanged: true
@@ -42,23 +42,24 @@ public enum TaskReason: String, Codable, Sendable, CaseIterable {
     }
 }
 
-/// What an active task is busy with.
+/// The current activity of an active task.
 public enum TaskPhase: String, Codable, Sendable {
     case connecting, transferring, verifying, publishing
 }
 
-/// Which way the bytes go.
+/// The direction of a transfer.
 public enum TaskKind: String, Codable, Sendable, CaseIterable {
     case download, upload
 }
 
-/// Which ready task goes first; within one priority the older goes first, unless it was moved.
+/// The priority of a ready task. Within one priority the older task starts first, unless it was moved.
 public enum TaskPriority: String, Codable, Sendable, CaseIterable {
     case low, normal, high
-    /// Before all others, and where all slots are taken beside them: a few tasks of each owner at a time.
+    /// The highest priority. Such a task starts even where all slots are taken, in additional slots whose number is
+    /// limited per owner.
     case now
 
-    /// Larger goes first.
+    /// The sort key. A larger rank starts first.
     package var rank: Int {
         switch self {
         case .low: 0
@@ -69,30 +70,31 @@ public enum TaskPriority: String, Codable, Sendable, CaseIterable {
     }
 }
 
-/// What becomes of a download whose final name is taken.
+/// The policy for a download whose final name already exists.
 public enum ConflictPolicy: String, Codable, Sendable, CaseIterable {
-    /// `NAME (1).ext`
+    /// The file gets a numbered name: `NAME (1).ext`.
     case rename
     case overwrite
-    /// The task completes without fetching anything.
+    /// The task completes without downloading anything.
     case skip
     case fail
 }
 
-/// Where downloads go that name no absolute directory.
+/// The layout of downloads that name no absolute directory.
 public enum DownloadLayout: String, Codable, Sendable, CaseIterable {
-    /// Into a directory for each owner beneath the configured one; those of the daemon's own user into that itself.
+    /// One directory per owner beneath the configured directory. Downloads of the daemon's own user go into the
+    /// configured directory itself.
     case perUser = "per-user"
-    /// Into the configured directory, whosever they are.
+    /// The configured directory for all owners.
     case shared
 }
 
-/// What became of a finished file.
+/// The current state of a completed download's file.
 public enum FileState: String, Codable, Sendable, CaseIterable {
-    /// It is where the task put it.
+    /// The file is where the task put it.
     case present
-    /// Something else has its name.
+    /// A different file has its name.
     case replaced
-    /// Nothing has its name.
+    /// No file has its name.
     case missing
 }

@@ -1,13 +1,13 @@
-/// A task as it is told: the record, and where the task runs, what is known of it at this moment.
+/// A task as reported to clients: its record and, for a running task, its live values.
 ///
-/// In JSON every field is there; what is not known is `null`.
+/// The JSON object contains every field; unknown values are `null`.
 public struct TaskStatus: Sendable, Equatable {
     public var id: TaskID
     public var kind: TaskKind
     public var state: TaskState
     public var reason: TaskReason?
     public var phase: TaskPhase?
-    /// Secrets removed.
+    /// The URL, without its secrets.
     public var url: String
     public var path: String?
     public var name: String?
@@ -18,9 +18,9 @@ public struct TaskStatus: Sendable, Equatable {
     public var bytesDone: Int64
     public var bytesTotal: Int64?
     public var bytesFetched: Int64
-    /// Bytes a second.
+    /// The current throughput in bytes per second.
     public var rate: Int64?
-    /// Seconds.
+    /// The estimated remaining time in seconds.
     public var eta: Int64?
     public var connections: Int
     public var attempts: Int
@@ -29,18 +29,17 @@ public struct TaskStatus: Sendable, Equatable {
     public var startedAt: Milliseconds?
     public var finishedAt: Milliseconds?
     public var error: TaskFailure?
-    /// What the file has to hash to; of one that a list of digests tells, once that is known.
+    /// The expected digest of the file. A digest from a list of digests appears once it is known.
     public var checksum: String?
-    /// The list of digests; secrets removed.
+    /// The URL of the list of digests, without its secrets.
     public var checksumURL: String?
     public var verified: Bool
-    /// The task that was to complete first.
+    /// The task that had to complete first.
     public var afterTask: TaskID?
-    /// Of a completed download: what became of its file since. Known where one task is asked for, and not of those in a
-    /// list.
+    /// The current state of a completed download's file. It is set only where a single task is queried, not in lists.
     public var fileState: FileState?
 
-    /// The record of a task that does not run.
+    /// Creates the status of a task that is not running.
     public init(_ record: TaskRecord) {
         id = record.id
         kind = record.specification.kind
@@ -72,7 +71,8 @@ public struct TaskStatus: Sendable, Equatable {
         afterTask = record.specification.afterTask
     }
 
-    /// The task will not go on by itself: it ended, or it needs a person who did not pause it.
+    /// Whether the task will not continue by itself: it ended, or it needs user action without having been paused by a
+    /// user.
     public var isSettled: Bool { state.isEnded || (state == .paused && reason?.needsPerson == true) }
 }
 
@@ -85,7 +85,7 @@ extension TaskStatus: Codable {
     }
 
     public func encode(to encoder: any Encoder) throws {
-        // `encode` and not `encodeIfPresent`: fields never vanish.
+        // `encode` instead of `encodeIfPresent`, so that no field is ever missing.
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(id, forKey: .id)
         try container.encode(kind, forKey: .kind)
