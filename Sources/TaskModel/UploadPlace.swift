@@ -1,10 +1,10 @@
-/// What the URL of an upload says of the name that the file gets at the server.
+/// The destination that the URL of an upload denotes: a file or a directory.
 public enum UploadPlace: Sendable, Equatable {
-    /// The URL names the file itself, or is none.
+    /// The URL names the file itself, or is invalid.
     case file
-    /// The URL ends in a slash: files go beneath it, each under its own name.
+    /// The URL ends in a slash. Each file is uploaded beneath it under its own name.
     case directory
-    /// The path ends in a slash and a query or a fragment follows, which no name can stand behind.
+    /// The path ends in a slash but is followed by a query or a fragment, so that no file name can be appended.
     case directoryWithQuery
 
     public init(_ url: String) {
@@ -21,14 +21,14 @@ public enum UploadPlace: Sendable, Equatable {
         self = end == bytes.endIndex ? .directory : .directoryWithQuery
     }
 
-    /// The URL of a file beneath one that ends in a slash.
+    /// Returns the URL of a file beneath a URL that ends in a slash.
     ///
-    /// - Parameter path: the file's; its last component is the name.
+    /// - Parameter path: the local path of the file. Its last component becomes the name.
     public static func url(of path: String, beneath url: String) -> String {
         url + percentEncoded(FileName.last(of: path))
     }
 
-    /// Everything but the unreserved characters (RFC 3986, section 2.3) as `%XX`, byte by byte.
+    /// Percent-encodes every byte except those of unreserved characters (RFC 3986, section 2.3).
     private static func percentEncoded(_ name: String) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         var encoded: [UInt8] = []

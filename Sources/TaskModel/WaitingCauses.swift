@@ -1,12 +1,12 @@
-/// Why tasks wait: those that wait for one reason and failed alike, counted together.
+/// A group of waiting tasks with the same reason and the same error, with their number.
 package struct WaitingCause: Sendable, Equatable {
-    /// The word of the tasks' `reason`.
+    /// The raw value of the tasks' `reason`.
     package var reason: String
     package var code: ErrorCode?
-    /// What their last attempts came to, where that is the same of all.
+    /// The error message of the last attempts, where it is the same for all tasks of the group.
     package var message: String?
     package var tasks: Int
-    /// When the first of them is tried again.
+    /// The earliest time of the next attempt among the tasks of the group.
     package var notBefore: Milliseconds?
 
     package init(
@@ -20,11 +20,11 @@ package struct WaitingCause: Sendable, Equatable {
     }
 }
 
-/// The most frequent causes among so many waiting tasks.
+/// The most frequent waiting causes among a number of waiting tasks.
 package struct WaitingCauses: Sendable, Equatable {
-    /// Tasks that were looked at: all that wait, or as many as there is time for.
+    /// The number of tasks examined: all that wait, or as many as the time limit allows.
     package var counted: Int
-    /// The most frequent first.
+    /// The causes, the most frequent first.
     package var causes: [WaitingCause]
 
     package init(counted: Int = 0, causes: [WaitingCause] = []) {

@@ -3,14 +3,14 @@ import TaskModel
 import TaskStore
 import Transfer
 
-/// Whoever asks for something.
+/// The client that makes a request, with its user and permissions.
 package struct Caller: Sendable, Equatable {
     package var uid: UInt32
-    /// The groups of the process that asks, its primary one among them.
+    /// The group ids of the client process, including its primary group.
     package var groups: [UInt32]
-    /// Sees and changes everyone's tasks.
+    /// Whether the caller can see and change the tasks of all users.
     package var isAdministrator: Bool
-    /// The open files that it passed.
+    /// The open files that the caller passed over the socket.
     package var files: ReceivedFiles?
 
     package init(uid: UInt32, groups: [UInt32] = [], isAdministrator: Bool, files: ReceivedFiles? = nil) {
@@ -20,36 +20,36 @@ package struct Caller: Sendable, Equatable {
         self.files = files
     }
 
-    /// Of an account as the system knows it, for what asks without a process of its own.
+    /// Creates a caller from a system account, for requests that no client process makes.
     package init(account uid: UInt32, isAdministrator: Bool) {
         self.init(uid: uid, groups: AccountNames.groups(of: uid), isAdministrator: isAdministrator)
     }
 
     var identity: UserIdentity { UserIdentity(uid: uid, groups: groups) }
 
-    /// Whose tasks the caller may see; `nil`: everyone's.
+    /// The uid whose tasks the caller may see; `nil` for the tasks of all users.
     var scope: UInt32? { isAdministrator ? nil : uid }
 }
 
-/// Judges what was asked for against the daemon's settings, and turns it into what the store takes.
+/// Validates a requested task against the daemon's settings and converts it into the form that the store accepts.
 struct Admission {
     let settings: QueueSettings
     let caller: Caller
     let now: Milliseconds
-    /// The place that the task before this one goes to: mostly they go to the same.
+    /// The place of the previous task. It is cached, since consecutive tasks usually have the same one.
     private var last: (directory: String?, place: DownloadPlace)?
-    /// Where the downloads admitted so far go, each place once, with the position of its first task.
+    /// The distinct places of the downloads admitted so far, each with the index of its first task.
     private(set) var places: [PlacedTask] = []
     private var known: Set<DownloadPlace> = []
     private var admitted = 0
-    /// The open files that tasks admitted so far are to be sent from.
+    /// The open files that are the sources of the tasks admitted so far.
     private(set) var passed: [PassedTask] = []
 
     /// A task with the open file that is its source.
     struct PassedTask: Sendable {
         var name: String
         var file: PassedFile
-        /// The position of the task.
+        /// The task's index in the list of requested tasks.
         var index: Int
     }
 
@@ -59,10 +59,10 @@ struct Admission {
         var user: UserIdentity
         var index: Int
     }
-    /// And the host that it comes from.
+    /// The host of the previous task and its key, cached for the same reason as `last`.
     private var lastHost: (scheme: String, host: String, port: Int, key: String)?
 
-    /// Whether there is such a task that the caller may see.
+    /// Whether a task exists that the caller may see.
     private let knows: (TaskID) -> Bool
 
     init(
@@ -74,7 +74,9 @@ struct Admission {
         self.now = now
     }
 
-    /// - Throws: ``FieldError`` under the JSON name of the field at fault.
+    /// Validates a new task.
+    ///
+    /// - Throws: ``FieldError`` with the JSON name of the invalid field.
     mutating func admit(_ asked: consuming TaskSpecification) throws(FieldError) -> NewTask {
         defer { admitted += 1 }
         var specification = asked
@@ -110,13 +112,13 @@ struct Admission {
         return key
     }
 
-    /// Judges what a task that is there asks for from now on.
+    /// Validates the changed options of an existing task.
     ///
     /// - Parameters:
-    ///   - asked: with its secrets.
-    ///   - before: what it asked for until now, with its secrets.
-    ///   - names: the file may come to lie elsewhere than before, or under another name.
-    ///   - owner: the task's.
+    ///   - asked: the new options, including secrets.
+    ///   - before: the previous options, including secrets.
+    ///   - names: Whether the file's directory or name may change.
+    ///   - owner: the uid of the task's owner.
     mutating func readmit(
         _ asked: TaskSpecification, after before: TaskSpecification, names: Bool, owner: UInt32
     ) throws(FieldError) -> NewTask {
@@ -133,8 +135,9 @@ struct Admission {
             standing: TaskStanding(), path: path)
     }
 
-    /// What the owner of a task gave is sent nowhere else, and laid nowhere else, on the word of someone who could not have
-    /// named it herself. (Root and the daemon's own user can.)
+    /// Refuses changes to another user's task that would send its owner's secrets to another host or store its file in
+    /// another place. A caller who is not trusted cannot have known those secrets. Root and the daemon's own user are
+    /// exempt.
     private func checkSecrets(
         _ asked: TaskSpecification, _ before: TaskSpecification, _ address: TaskAddress, owner: UInt32
     ) throws(FieldError) {
@@ -169,7 +172,8 @@ struct Admission {
         }
     }
 
-    /// A file that the caller could not upload herself goes where its owner said, as whom he said.
+    /// Refuses to change the destination or the credentials of another user's upload, unless the caller may upload the
+    /// file too.
     private func checkContent(_ asked: TaskSpecification, _ before: TaskSpecification) throws(FieldError) {
         guard before.kind == .upload else { return }
         let changes: [(String, Bool)] = [
@@ -187,7 +191,8 @@ struct Admission {
         }
     }
 
-    /// What is fetched for a task's owner is laid by her rights over files that are hers: under which name, she alone says.
+    /// Refuses to change the name of another user's download. The file is stored with the owner's permissions and may
+    /// overwrite the owner's files, so only the owner chooses its name.
     private func checkName(_ asked: TaskSpecification, _ before: TaskSpecification) throws(FieldError) {
         guard before.kind == .download else { return }
         func refuse(_ field: String, _ message: String) -> FieldError {
@@ -204,21 +209,23 @@ struct Admission {
         }
     }
 
-    /// Whether a changed task still has something by which its owner is known to a server.
+    /// Whether a changed task still has secrets that identify its owner to a server.
     private static func keepsSecrets(_ asked: TaskSpecification, _ before: TaskSpecification) -> Bool {
         let keepsUser = before.user != nil && asked.user == before.user
         let keepsPassword = before.password != nil && asked.password == before.password
         let keepsHeaders = !before.headers.isEmpty && asked.headers == before.headers
-        // What cannot be changed of a task stays.
+        // Form, cookies and proxy cannot be changed, so the task keeps them.
         let keepsRest = !before.form.isEmpty || before.cookies != nil || before.proxy != nil
         return keepsUser || keepsPassword || keepsHeaders || keepsRest
     }
 
-    /// - Returns: the URL, taken apart.
+    /// Validates the options that need no settings.
+    ///
+    /// - Returns: the parsed URL.
     private static func judge(_ specification: TaskSpecification) throws(FieldError) -> TaskAddress {
         let address = try specification.check()
         if let cookies = specification.cookies { try TaskCookies.check(cookies) }
-        // A file server's directory is a list of names, and not a file.
+        // A directory on a file server is a list of names, not a file.
         if address.namesDirectory {
             let deed = specification.kind == .download ? "fetches" : "stores"
             throw FieldError(
@@ -227,14 +234,15 @@ struct Admission {
         return address
     }
 
-    /// Where a download's file will be, as far as that can be said before the server is asked.
+    /// Returns the expected path of a download, as far as it is known before the first response.
     private mutating func destination(
         _ specification: TaskSpecification, owner: UInt32
     ) throws(FieldError) -> String {
         try place(specification.directory, owner: owner).path(of: specification.expectedName)
     }
 
-    /// From here on the directory tells whether it is the owner's own or a common one.
+    /// Replaces the directory by its final form, which also encodes whether it is the owner's own or a common
+    /// directory.
     private func settleDirectory(_ specification: inout TaskSpecification, owner: UInt32) throws(FieldError) {
         specification.directory = try DownloadPlace.settled(
             specification.directory, isShared: specification.shared, owner: owner, settings: settings)
@@ -242,7 +250,7 @@ struct Admission {
         if owner == caller.uid, !DownloadPlace.isOwn(specification.directory) { noteGroups(&specification) }
     }
 
-    /// Each run judges anew what the owner may do.
+    /// Records the caller's groups, with which each run checks the owner's permissions anew.
     private func noteGroups(_ specification: inout TaskSpecification) {
         if !settings.isTrusted(caller.uid) { specification.groups = caller.groups.sorted() }
     }
@@ -257,7 +265,8 @@ struct Admission {
         return place
     }
 
-    /// From here on the path alone tells what is sent, or an open file does where the path is not enough.
+    /// Validates the source of an upload. Where the path is not accessible to the caller, the open file that the caller
+    /// passed becomes the source.
     private mutating func settleSource(_ specification: inout TaskSpecification) throws(FieldError) {
         let descriptor = specification.descriptor
         specification.descriptor = nil
@@ -275,7 +284,7 @@ struct Admission {
         }
     }
 
-    /// The open file that the caller passed under a number.
+    /// Returns the open file that the caller passed at the given index.
     func passedFile(at index: Int) throws(FieldError) -> PassedFile {
         guard let entry = caller.files?.file(at: index) else {
             throw FieldError(field: "descriptor", message: "is none of the files of the last source.receive")

@@ -1,7 +1,7 @@
 import HTTPTypes
 import Transfer
 
-/// Says on every request who asks, unless the task says it itself.
+/// A request adapter that sets the `User-Agent` and `Accept` headers, unless the task sets them.
 struct AgentAdapter: RequestAdapter {
     let agent: String
 

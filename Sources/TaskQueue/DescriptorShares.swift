@@ -2,15 +2,19 @@ import Glibc
 import Synchronization
 import Transfer
 
-/// Limits on the files that users have the daemon keep open for their uploads: for each user and in all.
+/// Limits on the number of files that the daemon keeps open for users' uploads, per user and in total.
 package final class DescriptorShares: Sendable {
-    /// Files of one user.
+    /// The maximum number of files per user.
     package static let perUser = 256
-    /// Files in all: the rest of the process's descriptors is for connections and transfers.
+    /// The maximum number of files in total. The process needs its remaining file descriptors for connections and
+    /// transfers.
     private let total: Int
     private let used = Mutex<[UInt32: Int]>([:])
 
-    /// - Parameter total: files in all; `nil`: a quarter of what the process may open.
+    /// Creates the limits.
+    ///
+    /// - Parameter total: the maximum number of files in total; `nil` for a quarter of the process's limit on open
+    ///   files.
     package init(total: Int? = nil) {
         self.total = total ?? Self.quarterOfLimit()
     }
@@ -21,7 +25,7 @@ package final class DescriptorShares: Sendable {
         return Int(min(limit.rlim_cur, 16_384)) / 4
     }
 
-    /// Room for files that are about to be passed. What is not taken of it is given back with the last reference.
+    /// A reservation for files that are about to be passed. The unused part is released with the last reference.
     package final class Reservation: Sendable {
         package let count: Int
         package let user: UInt32
@@ -37,10 +41,12 @@ package final class DescriptorShares: Sendable {
 
         deinit { shares.giveBack(left.withLock { $0 }, user) }
 
-        /// Whether the user may keep the daemon waiting: root, and the daemon's own.
+        /// Whether the user may block the daemon: root and the daemon's own user.
         package var isTrusted: Bool { user == 0 || user == geteuid() }
 
-        /// - Parameter descriptors: they belong to the files from now on. More than ``count`` are counted too.
+        /// Takes ownership of received file descriptors.
+        ///
+        /// - Parameter descriptors: the file descriptors. Any in excess of ``count`` are counted as well.
         package func take(_ descriptors: [Int32]) -> [PassedFile] {
             let excess = left.withLock { left -> Int in
                 defer { left = max(0, left - descriptors.count) }
@@ -51,7 +57,9 @@ package final class DescriptorShares: Sendable {
         }
     }
 
-    /// - Returns: `nil` where `user`, or all together, would have too many.
+    /// Reserves room for a number of files.
+    ///
+    /// - Returns: `nil` where the user's limit or the total limit would be exceeded.
     package func reserve(_ count: Int, for user: UInt32) -> Reservation? {
         let isGranted = used.withLock { used in
             let own = used[user] ?? 0
@@ -62,7 +70,7 @@ package final class DescriptorShares: Sendable {
         return isGranted ? Reservation(count, user, self) : nil
     }
 
-    /// Counts a file that is open already, whatever the limits say.
+    /// Counts a file that is already open, regardless of the limits.
     func keep(_ descriptor: Int32, of user: UInt32) -> PassedFile {
         used.withLock { $0[user, default: 0] += 1 }
         return PassedFile(taking: descriptor) { [self] in giveBack(1, user) }

@@ -1,24 +1,25 @@
 import Synchronization
 import Transfer
 
-/// Directories whose file system was taken off its place since downloads went there.
+/// A registry of target directories whose file system has been unmounted since a download used them.
 ///
-/// A path may lead somewhere all the same then: to the directory that the file system was mounted on. Nothing is to
-/// land there, so no download begins until the path leads elsewhere again. Known for as long as the daemon lives.
+/// After an unmount the path may still resolve, namely to the directory that was the mount point. Nothing must be
+/// written there, so no download starts until the path leads elsewhere again. The registry lasts for the lifetime of
+/// the daemon process.
 final class DetachedPlaces: Sendable {
     private struct Place {
-        /// What its path led to.
+        /// The inode to which the path led.
         let inode: Inode
         let mount: Mount
         var volume: DetachedVolume?
     }
 
-    /// Directories that are remembered.
+    /// The maximum number of remembered directories.
     private static let limit = 4_096
 
     private let places = Mutex<[String: Place]>([:])
 
-    /// Downloads go to `directory`.
+    /// Records that downloads go to `directory`.
     func note(_ directory: Directory) {
         let (path, inode) = (directory.path, directory.inode)
         if places.withLock({ $0[path]?.inode }) == inode { return }
@@ -29,9 +30,11 @@ final class DetachedPlaces: Sendable {
         }
     }
 
-    /// - Throws: `volumeDetached` while `path` leads to what it leads to without the file system that it was on.
+    /// Checks that the file system of a recorded directory is still mounted.
+    ///
+    /// - Throws: `volumeDetached` while `path` still leads to what it shows without the file system that was mounted.
     func check(_ path: String) throws(TransferError) {
-        // Nearly always it is where it was: more than that is looked at only where it is not.
+        // The inode is almost always unchanged. Only a change requires a closer look.
         guard let place = places.withLock({ $0[path] }), Inode.at(path) != place.inode else { return }
         guard let volume = place.volume ?? DetachedVolume(at: path, on: place.mount), volume.isGone else {
             return places.withLock { $0[path] = nil }

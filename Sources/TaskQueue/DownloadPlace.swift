@@ -1,27 +1,31 @@
 import TaskModel
 import Transfer
 
-/// Where a download goes: a root, which is opened by its path, and what lies beneath it, which is not.
+/// The target directory of a download: a root, which is opened by path, and a subdirectory, which is not.
 struct DownloadPlace: Hashable {
     var root: String
-    /// Relative to the root, its components only; empty for the root itself. It begins with the name of ``own``.
+    /// The path relative to the root, with normalised components; empty for the root itself. Where ``own`` is set, it
+    /// begins with that directory's name.
     var subdirectory: String
-    /// The root is the daemon's own, made where it is missing.
+    /// Whether the root is the configured download directory, which is created if missing.
     var makesRoot: Bool
-    /// The directory of the task's owner that it is or lies in; `nil` where others have files too.
+    /// The private directory of the task's owner that is or contains this place; `nil` for a directory that is shared
+    /// with other users.
     var own: OwnDirectory?
 
-    /// A directory beneath the root that one user alone uses.
+    /// A directory beneath the root that a single user uses.
     struct OwnDirectory: Hashable {
         var name: String
         var user: UInt32
     }
 
-    /// What a task's directory begins with that lies in its owner's own one.
+    /// The first component of a task's directory that lies in its owner's private directory.
     private static let ownMark = "~"
 
-    /// - Parameter directory: of a task that was admitted; see ``TaskSpecification/directory``.
-    /// - Throws: ``FieldError`` where the directory lies beneath none of the roots, or is a hidden one.
+    /// Resolves the directory of an admitted task.
+    ///
+    /// - Parameter directory: the directory of an admitted task; see ``TaskSpecification/directory``.
+    /// - Throws: ``FieldError`` where the directory is beneath none of the roots, or leads through a hidden directory.
     init(directory: String?, owner: UInt32, settings: QueueSettings) throws(FieldError) {
         let home = settings.downloadDirectory
         guard let directory, directory.utf8.first == UInt8(ascii: "/") else {
@@ -56,11 +60,12 @@ struct DownloadPlace: Hashable {
         makesRoot = match == Self.components(home)
     }
 
-    /// The directory that a task is to have from its admission on.
+    /// Returns the final form of the directory that a task keeps from its admission on.
     ///
     /// - Parameters:
-    ///   - directory: as it was asked for.
-    ///   - isShared: a relative one is beneath the common directory, whatever the layout; an absolute one is what it is.
+    ///   - directory: the directory as requested.
+    ///   - isShared: Whether a relative directory is beneath the common directory, regardless of the layout. It does not affect
+    ///     an absolute one.
     static func settled(
         _ directory: String?, isShared: Bool, owner: UInt32, settings: QueueSettings
     ) throws(FieldError) -> String? {
@@ -73,7 +78,7 @@ struct DownloadPlace: Hashable {
         guard isShared || directory?.utf8.first == UInt8(ascii: "/") else {
             return ([ownMark] + names).joined(separator: "/")
         }
-        // Users' directories lie beside what all of them share.
+        // The users' private directories are siblings of the shared subdirectories.
         let isRelative = directory?.utf8.first != UInt8(ascii: "/")
         let home = isRelative ? [] : components(settings.downloadDirectory)
         guard names.starts(with: home), let first = names.dropFirst(home.count).first, !settings.isTrusted(owner),
@@ -87,14 +92,14 @@ struct DownloadPlace: Hashable {
         return ([ownMark] + names.dropFirst(home.count + 1)).joined(separator: "/")
     }
 
-    /// Whether a task's directory is its owner's own, or lies in it.
+    /// Whether a task's directory is its owner's private directory or lies in it.
     static func isOwn(_ directory: String?) -> Bool {
         guard let directory, directory.utf8.first != UInt8(ascii: "/") else { return false }
         return components(directory).first == ownMark
     }
 
-    /// Hidden directories hold settings and keys (`.ssh`, `.config/autostart`, `.git/hooks`), and programs act by what
-    /// lies in them.
+    /// Refuses hidden directories. They contain settings and keys (`.ssh`, `.config/autostart`, `.git/hooks`) on which
+    /// programs act.
     private static func checkHidden(_ components: some Sequence<String>, _ directory: String) throws(FieldError) {
         guard let hidden = components.first(where: { $0.utf8.first == UInt8(ascii: ".") }) else { return }
         throw FieldError(
@@ -103,18 +108,18 @@ struct DownloadPlace: Hashable {
                 + "if downloads belong there, name it in downloads.roots in the configuration")
     }
 
-    /// By bytes: a mark that combines with a slash does not hide it.
+    /// Splits a path by bytes, so that a combining mark after a slash does not hide the slash.
     private static func components(_ path: String) -> [String] {
         path.utf8.split(separator: UInt8(ascii: "/")).map { String(Substring($0)) }.filter { $0 != "." }
     }
 
     private static func absolute(_ components: [String]) -> String { "/" + components.joined(separator: "/") }
 
-    /// The path of a file of this name.
+    /// Returns the path of a file with this name.
     func path(of name: String) -> String {
         Directory.path(of: name, in: path)
     }
 
-    /// The directory's own.
+    /// The absolute path of the directory.
     var path: String { subdirectory.isEmpty ? root : Directory.path(of: subdirectory, in: root) }
 }

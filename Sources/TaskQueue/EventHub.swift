@@ -1,11 +1,12 @@
 import TaskModel
 import TaskStore
 
-/// Memory for one page of events, which a subscriber asks for before it reads one: thousands may read at once.
+/// A limit on the memory of event pages. A subscriber acquires room for a page before it reads one, since thousands of
+/// subscribers may read at once.
 package struct EventRoom: Sendable {
-    /// Returns when there is room; `false`: nobody reads any more.
+    /// Waits for room. Returns `false` once the reader is gone.
     let take: @Sendable () async -> Bool
-    /// The page was empty.
+    /// Releases the room of a page that turned out to be empty.
     let giveBack: @Sendable () -> Void
 
     package init(take: @escaping @Sendable () async -> Bool, giveBack: @escaping @Sendable () -> Void) {
@@ -16,22 +17,22 @@ package struct EventRoom: Sendable {
     package static let unlimited = EventRoom(take: { true }, giveBack: {})
 }
 
-/// Tells subscribers what the journal says: each has a place in it and reads on from there, so that replay and live
-/// events are one thing, in order, with nothing lost or doubled, however slow the subscriber.
+/// A publisher of the event journal. Each subscriber has a position in the journal and reads on from there. Replayed
+/// and live events are therefore one ordered sequence, without loss or duplicates, at any speed of the subscriber.
 package actor EventHub {
     private let store: TaskStore
     private var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
     private var nextNumber = 0
     private var generation = 0
 
-    /// Events read from the journal at a time.
+    /// The maximum number of events read from the journal at a time.
     private static let page = 256
 
     package init(store: TaskStore) {
         self.store = store
     }
 
-    /// The journal has grown.
+    /// Wakes all waiting subscribers after the journal has grown.
     package func notify() {
         generation += 1
         let woken = waiting
@@ -39,10 +40,12 @@ package actor EventHub {
         for continuation in woken.values { continuation.resume() }
     }
 
+    /// Creates a subscription.
+    ///
     /// - Parameters:
-    ///   - sequence: what the subscriber has seen; `nil`: only what comes from now on.
-    ///   - types: only these, and gaps; `nil`: all.
-    ///   - owner: whose tasks it may see; `nil`: everyone's.
+    ///   - sequence: the last event that the subscriber has seen; `nil` for new events only.
+    ///   - types: the event types to deliver, in addition to gaps; `nil` for all types.
+    ///   - owner: the uid whose tasks the subscriber may see; `nil` for the tasks of all users.
     package nonisolated func subscribe(
         after sequence: Int64?, types: Set<TaskEvent.Kind>? = nil, owner: UInt32?
     ) throws(StoreError) -> (last: Int64, pages: @Sendable (EventRoom) -> AsyncStream<[TaskEvent]>) {
@@ -57,7 +60,8 @@ package actor EventHub {
         )
     }
 
-    /// Returns when the journal has grown since `seen`, or the Swift task is cancelled.
+    /// Waits until the journal has grown since generation `seen`, or the Swift task is cancelled. Returns the current
+    /// generation.
     fileprivate func changed(since seen: Int) async -> Int {
         guard generation == seen else { return generation }
         nextNumber += 1
@@ -82,7 +86,7 @@ package actor EventHub {
 
     fileprivate var currentGeneration: Int { generation }
 
-    /// One subscriber's place in the journal.
+    /// The journal position of one subscriber.
     private actor EventReader {
         private let hub: EventHub
         private let store: TaskStore
@@ -116,7 +120,7 @@ package actor EventHub {
                         return page
                     }
                     room.giveBack()
-                    // None of these is this one's to hear; the next reading begins behind them.
+                    // The subscriber may see none of these events. The next read starts after them.
                     sequence = max(sequence, newest)
                 }
                 _ = await onSharedThreads { await hub.changed(since: generation) }
@@ -133,10 +137,10 @@ package actor EventHub {
             return page
         }
 
-        /// - Returns: what says that some of what this one may see was let go of before it could be told; its number is
-        ///   before the next one that is told.
+        /// Returns a gap event where events that the subscriber may see were deleted before they were delivered. Its
+        /// sequence number is lower than that of the next delivered event.
         private func gap(before first: TaskEvent?) -> TaskEvent? {
-            // `sequence` is a client's and may be any number: nothing is reckoned with it.
+            // `sequence` comes from a client and may be any number, so no arithmetic is done with it.
             guard let trimmed = try? store.lastTrimmedEvent(owner: owner), trimmed > max(0, sequence) else {
                 return nil
             }

@@ -2,21 +2,23 @@ import Glibc
 import TaskModel
 import Transfer
 
-/// The file of a completed download, looked for where the task put it. Blocks for as long as the file system does.
+/// A check of whether a completed download's file is still where the task put it. Blocks as long as the file system
+/// does.
 struct FinishedFile {
     let record: TaskRecord
-    /// The store's.
+    /// The store's identity.
     let identity: String
     let settings: QueueSettings
 
-    /// - Returns: `nil` where the task has no such file, or the directory does not let one look.
+    /// The file's state; `nil` where the task has no such file, or the directory cannot be examined.
     var state: FileState? {
         guard record.specification.kind == .download, record.standing.state == .completed, let path = record.path,
             let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
         else { return nil }
         let name = FileName.last(of: path)
         do throws(TransferError) {
-            // As each run opens it: a link that leads elsewhere tells nothing of what is there.
+            // The directory is resolved like a run resolves it. A symbolic link that leads elsewhere proves nothing
+            // about the file.
             let specification = record.specification
             guard
                 let place = try? DownloadPlace(
@@ -24,7 +26,7 @@ struct FinishedFile {
                 place.path == (slash == path.utf8.startIndex ? "/" : String(path[..<slash]))
             else { return nil }
             guard let directory = try place.existing() else { return .missing }
-            // A file that was there before the task says nothing of it.
+            // With `skip`, the file may have existed before the task, so only its existence can be checked.
             if (specification.onConflict ?? settings.onConflict) == .skip {
                 return directory.contains(name) ? .present : .missing
             }

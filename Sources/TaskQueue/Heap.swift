@@ -1,7 +1,7 @@
 import CLinux
 
-/// The process's memory as the allocator keeps it.
+/// The heap of the process.
 package enum Heap {
-    /// Gives what is free back to the system. Takes milliseconds where much is.
+    /// Returns free heap memory to the operating system. Takes milliseconds where much memory is free.
     package static func giveBack() { linux_give_memory_back() }
 }

@@ -1,39 +1,40 @@
-/// Says when the memory that ended tasks have freed is to be given back to the system.
+/// A policy that decides when to return the heap memory freed by ended tasks to the operating system.
 ///
-/// The allocator keeps freed pages for the next task. When half of many tasks have ended, the next ones may be long in
-/// coming. Where fewer run, what they free is scattered, and adds up with their number.
+/// The allocator keeps freed pages for the next tasks. After half of many concurrent tasks have ended, the next ones
+/// may not start for a long time. With fewer concurrent tasks the freed memory is fragmented, and grows with the number
+/// of ended tasks.
 struct HeapLevel {
-    /// Tasks that ran at once, at most, since memory was last given back.
+    /// The maximum number of concurrent tasks since memory was last returned.
     private var most = 0
-    /// Looks until memory is given back; `nil` where none is owed.
+    /// The number of checks until memory is returned; `nil` where none is scheduled.
     private var looksLeft: Int?
-    /// Tasks that have ended since memory was last given back.
+    /// The number of tasks that have ended since memory was last returned.
     private var ended = 0
-    /// Looks since then.
+    /// The number of checks since memory was last returned.
     private var looks = 0
 
-    /// Fewer tasks than these are not worth a look.
+    /// The minimum number of concurrent tasks for the first rule (half of the tasks have ended).
     static let least = 64
-    /// Looks from the end of tasks to the end of the work that follows it.
+    /// The delay of the first rule, in checks. It covers the work that follows the end of tasks.
     static let delay = 4
-    /// Ended tasks after which memory is given back however few ran at once.
+    /// The number of ended tasks for the second rule, which applies to any number of concurrent tasks.
     static let many = 64
-    /// Looks from one time to the next where only the number of ended tasks asks for it.
+    /// The minimum interval of the second rule, in checks.
     static let interval = 60
 
-    /// Whether memory is to be given back at one of the next looks.
+    /// Whether memory must be returned at one of the next checks.
     var isPending: Bool { looksLeft != nil || ended >= Self.many }
 
-    /// Notes how many tasks run, and how many have ended.
+    /// Records the number of running tasks and the number of tasks that have ended since the last call.
     mutating func note(_ running: Int, ended: Int = 0) {
         most = max(most, running)
         self.ended += ended
         if looksLeft == nil, most >= Self.least, running <= most / 2 { looksLeft = Self.delay }
     }
 
-    /// Notes how many tasks run; to be called in equal intervals.
+    /// Records the number of running tasks and decides. Must be called at equal intervals.
     ///
-    /// - Returns: whether to give memory back now.
+    /// - Returns: Whether to return memory now.
     mutating func look(at running: Int) -> Bool {
         note(running)
         looks += 1

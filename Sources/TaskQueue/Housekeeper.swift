@@ -2,9 +2,10 @@ import Logging
 import TaskModel
 import TaskStore
 
-/// Lets go of what is kept of the past for too long or too much of: tasks that ended, with their parts, and events.
+/// A component that deletes old history by age and by number: ended tasks with their part files, and journal events.
 ///
-/// It looks when it is told that something ended, and when the oldest comes of age; otherwise it sleeps.
+/// It runs after a notification that something ended, and when the oldest entry reaches its maximum age. Otherwise it
+/// sleeps.
 actor Housekeeper {
     private let store: TaskStore
     private let clock: QueueClock
@@ -14,14 +15,14 @@ actor Housekeeper {
     private var alarm: Task<Void, Never>?
     private var isLooking = false
     private var isStopped = false
-    /// When the next attempt to be rid of erased secrets may be, by the clock that no one sets.
+    /// The earliest time of the next attempt to remove erased secrets from the write-ahead log, on the monotonic clock.
     private var mayEraseAt: Milliseconds = 0
 
-    /// Milliseconds from a sign that something ended to the look at it: many end together.
+    /// The delay from a notification to the check, in milliseconds. It collects tasks that end together.
     private static let delay: Milliseconds = 1_000
-    /// Milliseconds between looks at what comes of age: at least, and at most.
+    /// The minimum and maximum interval between checks for expired entries, in milliseconds.
     private static let interval: ClosedRange<Milliseconds> = 60_000...86_400_000
-    /// Milliseconds between attempts to be rid of erased secrets.
+    /// The interval between attempts to remove erased secrets from the log, in milliseconds.
     private static let erasureInterval: Milliseconds = 10_000
 
     init(store: TaskStore, settings: QueueSettings, clock: QueueClock, logger: Logger) {
@@ -31,7 +32,9 @@ actor Housekeeper {
         self.logger = logger
     }
 
-    /// - Parameter remove: deletes tasks with their parts.
+    /// Starts the component.
+    ///
+    /// - Parameter remove: Removes tasks with their part files.
     func start(remove: @escaping @Sendable ([TaskID]) async throws -> Void) {
         self.remove = remove
         notify()
@@ -47,7 +50,7 @@ actor Housekeeper {
         look(after: 0)
     }
 
-    /// Something ended, or was written into the journal.
+    /// Schedules a check after a task ended or an event was written to the journal.
     func notify() {
         guard !isLooking else { return }
         isLooking = true
@@ -65,7 +68,7 @@ actor Housekeeper {
 
     private func tidyUp() async {
         isLooking = false
-        /// When there is something left to do.
+        /// The delay of the next check for remaining work, in milliseconds.
         var later: Milliseconds?
         do {
             try await removeTasks()
@@ -80,7 +83,7 @@ actor Housekeeper {
         }
         guard !isLooking else { return }
         let now = clock.now()
-        // What is kept for seconds is not kept for a minute.
+        // A retention period of seconds must not be extended to a minute by the minimum interval.
         let least = min(Self.interval.lowerBound, max(1_000, min(settings.historyAge, settings.eventAge)))
         let next = [
             ((try? store.firstEnd()) ?? nil).map { $0.addingClamped(settings.historyAge).subtractingClamped(now) },
@@ -90,15 +93,15 @@ actor Housekeeper {
         if let soonest { look(after: soonest) }
     }
 
-    /// Secrets that were erased leave the write-ahead log too, soon after.
+    /// Removes erased secrets from the write-ahead log too, soon after their deletion.
     ///
-    /// - Returns: milliseconds after which to look again; `nil`: there is nothing to erase.
+    /// - Returns: the delay until the next attempt, in milliseconds; `nil` where nothing is left to remove.
     private func erase() async throws -> Milliseconds? {
         guard try store.holdsErasedSecrets() else { return nil }
         let now = clock.monotonic()
         guard mayEraseAt <= now else { return mayEraseAt - now }
         mayEraseAt = now + Self.erasureInterval
-        // For as long as somebody reads, the log stays.
+        // The log cannot be truncated while there is a reader.
         return try await store.emptyLog() ? nil : Self.erasureInterval
     }
 
@@ -107,7 +110,7 @@ actor Housekeeper {
         while !isStopped {
             let tasks = KeptHistory(since: clock.now() - settings.historyAge, count: settings.historyCount)
             let ids = try store.expired(tasks, limit: TaskQueue.partSize)
-            // Those that stay for all that are not asked to go again at once.
+            // Tasks that could not be removed are not tried again immediately.
             if ids.isEmpty || ids == before { return }
             before = ids
             try await remove(ids)

@@ -1,10 +1,10 @@
 import Transfer
 
-/// Takes up again at once what broke while it was getting on: a cut connection costs a moment, not a place in the
-/// queue. Everything else is the scheduler's to try again.
+/// A retrier for transfers that break off while they make progress. It retries immediately, so that the task keeps its
+/// slot in the queue. All other errors are left to the scheduler.
 struct InterruptionRetrier: RequestRetrier {
     let policy: RetryPolicy
-    /// Within one run of a task.
+    /// The maximum number of retries within one run of a task.
     static let limit = 3
 
     func retry(_ request: Request, after error: TransferError) async -> RetryDecision {
@@ -14,8 +14,8 @@ struct InterruptionRetrier: RequestRetrier {
         case .truncated, .stalled:
             guard request.retryCount < limit, request.progress.transferredBytes > 0 else { return .doNotRetry }
         case .checksumMismatch:
-            // Once more from the start, from each server alone; what is wrong then is wrong on all of them. Cuts on the
-            // way there do not count.
+            // The download is restarted once from the beginning with each server. Data that is wrong then is wrong on
+            // all servers. Interruptions in between do not count.
             let mirrors = request.task?.originalRequest.mirrors.count ?? 0
             guard request.mismatchCount <= min(limit, 1 + mirrors) else { return .doNotRetry }
         default: return .doNotRetry

@@ -4,11 +4,12 @@ import TaskModel
 import TaskStore
 import Transfer
 
-/// Removes the part files that no task will go on with: one that was completed by a file which was there already, one
-/// whose task was removed while its disk was away, one that came back with a power cut.
+/// A component that removes part files that no task will continue: those of a task that completed because the file
+/// already existed, of a task that was removed while its disk was not mounted, or those that reappeared after a power
+/// failure.
 ///
-/// At the start it reads each directory once that a task names, or that recently removed tasks named; afterwards only
-/// those in which a task ended. What hangs keeps a thread and nothing else.
+/// At startup it reads each directory once that a task, or a recently removed task, names. Afterwards it reads only
+/// directories in which a task ended. A hanging file system blocks only a thread.
 actor LeftoverParts {
     private let store: TaskStore
     private let clock: QueueClock
@@ -16,29 +17,31 @@ actor LeftoverParts {
     private var settings: QueueSettings
     private var isStopped = false
 
-    /// Directories in which a task ended.
+    /// The directories in which a task ended since the last round.
     private var pending: Set<PartPlace> = []
-    /// When a directory may be read again, of a clock that no one sets.
+    /// The earliest time of the next scan of each directory, on the monotonic clock.
     private var rests: [PartPlace: Milliseconds] = [:]
     private var round: Task<Void, Never>?
 
     private var work = BlockingWork(name: "leftover-parts")
     private var hanging = 0
 
-    /// Milliseconds from an end to the look at its directory: many end together.
+    /// The delay from the end of a task to the scan of its directory, in milliseconds. It collects tasks that end
+    /// together.
     private static let delay: Milliseconds = 1_000
-    /// Milliseconds between two looks at a directory, at least; and so many times what the look took.
+    /// The minimum interval between scans of the same directory: this many milliseconds, and at least `restFactor`
+    /// times the duration of the scan.
     private static let rest: Milliseconds = 10_000
     private static let restFactor: Milliseconds = 100
-    /// Milliseconds that a directory may take before others no longer wait for it.
+    /// The time limit of one scan, in milliseconds, after which other directories are scanned without waiting for it.
     private static let patience: Milliseconds = 30_000
-    /// Directories that may hang at a time.
+    /// The maximum number of hanging scans at a time.
     private static let hangingLimit = 4
-    /// Directories that are looked at after the start, or between two rounds.
+    /// The maximum number of directories scanned after the start or in one round.
     private static let placesLimit = 16_384
-    /// Tasks whose directories are read from the store at a time.
+    /// The number of tasks per query when their directories are read from the store.
     private static let tasksInPart = 20_000
-    /// Parts that are removed from a directory at a time.
+    /// The maximum number of part files removed from a directory per scan.
     private static let partsLimit = 10_000
 
     init(store: TaskStore, settings: QueueSettings, clock: QueueClock, logger: Logger) {
@@ -48,7 +51,7 @@ actor LeftoverParts {
         self.logger = logger
     }
 
-    /// Looks at every known directory, while others begin their work.
+    /// Scans every known directory in the background while other components start.
     func start() {
         round = Task(priority: .utility) { [weak self] in
             await self?.lookEverywhere()
@@ -63,7 +66,7 @@ actor LeftoverParts {
 
     func apply(_ settings: QueueSettings) { self.settings = settings }
 
-    /// Tasks ended that were to lie in these directories.
+    /// Records directories in which tasks ended and schedules their scan.
     func note(_ directories: Set<PartPlace>) {
         guard !isStopped else { return }
         if pending.count + directories.count <= Self.placesLimit { pending.formUnion(directories) }
@@ -107,7 +110,7 @@ actor LeftoverParts {
         await look(at: places)
     }
 
-    /// Looks at each place once, whatever names lead there.
+    /// Scans each place once, even where several directories resolve to it.
     private func look(at directories: Set<PartPlace>) async {
         var seen: Set<DownloadPlace> = []
         for directory in directories where !isStopped {
@@ -137,9 +140,10 @@ actor LeftoverParts {
         }
     }
 
-    /// Runs what a file system may keep waiting for as long as it likes.
+    /// Runs work that the file system may block for any length of time.
     ///
-    /// - Returns: `nil` where it takes too long, and where too much hangs already. It goes on all the same.
+    /// - Returns: `nil` where the work takes longer than `patience`, or where too many calls hang already. Work that
+    ///   has started continues in either case.
     private func perform<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value? {
         guard hanging < Self.hangingLimit else { return nil }
         let look = Look()
@@ -150,7 +154,7 @@ actor LeftoverParts {
         }
         if value == nil {
             if look.giveUp() { hanging += 1 }
-            // Others are looked at by another thread.
+            // A new thread serves the next directories.
             work = BlockingWork(name: "leftover-parts")
         }
         return value
@@ -158,13 +162,15 @@ actor LeftoverParts {
 
     private func returned() { hanging -= 1 }
 
-    /// Whether somebody still waits for a look.
+    /// The state of one scan: whether its caller still waits for it.
     private final class Look: Sendable {
         private enum State { case underWay, givenUp, ended }
 
         private let state = Mutex(State.underWay)
 
-        /// - Returns: whether it is still under way.
+        /// Records that the caller no longer waits.
+        ///
+        /// - Returns: Whether the scan is still in progress.
         func giveUp() -> Bool {
             state.withLock { state in
                 if state == .underWay { state = .givenUp }
@@ -172,7 +178,9 @@ actor LeftoverParts {
             }
         }
 
-        /// - Returns: whether it was given up before.
+        /// Records that the scan ended.
+        ///
+        /// - Returns: Whether the caller had given up before.
         func end() -> Bool {
             state.withLock { state in
                 defer { state = .ended }
@@ -182,7 +190,7 @@ actor LeftoverParts {
     }
 }
 
-/// One look at one directory. Blocks.
+/// One scan of one directory. Blocks.
 struct PartSweep: Sendable {
     let store: TaskStore
     let place: DownloadPlace
@@ -190,23 +198,23 @@ struct PartSweep: Sendable {
 
     struct Outcome: Sendable {
         var removed = 0
-        /// Why the first of those that stay could not be removed.
+        /// The reason why the first of the remaining part files could not be removed.
         var failure: TransferError?
     }
 
-    /// Tasks that are looked up at a time.
+    /// The number of tasks looked up per query.
     private static let tasksInPart = 500
 
     func run() -> Outcome {
         var outcome = Outcome()
-        // One that is not there, or is not to be had, holds nothing that could be removed now.
+        // A directory that is missing or inaccessible contains nothing that can be removed now.
         guard let directory = try? Directory.open(existing: place.root, subdirectory: place.subdirectory) else {
             return outcome
         }
         let (beginning, ending) = PartJudge.affixes(store.identity)
         do throws(TransferError) {
             let names = try directory.names(beginning: beginning, ending: ending, limit: limit)
-            // Their tasks are looked up afterwards: no part is older than its task's record.
+            // The tasks are looked up after the files are listed: a task's record always exists before its part file.
             let ids = names.compactMap { PartJudge.id(in: $0, identity: store.identity) }
             for start in stride(from: 0, to: ids.count, by: Self.tasksInPart) {
                 remove(Array(ids[start..<min(start + Self.tasksInPart, ids.count)]), from: directory, &outcome)
@@ -214,7 +222,8 @@ struct PartSweep: Sendable {
         } catch {
             outcome.failure = error
         }
-        // One that comes back with a power cut is removed again.
+        // A removed part file that reappears after a power failure is removed by a later scan, so a failed fsync is
+        // harmless.
         if outcome.removed > 0 { try? directory.synchronize() }
         return outcome
     }

@@ -3,10 +3,11 @@ import TaskFiles
 import TaskModel
 import Transfer
 
-/// What a server says of a task's file, and is asked before the file is.
+/// A request for metadata about a task's file, made before the file is requested.
 struct Lookup: Sendable {
     enum Source: Sendable, Equatable {
-        /// A list such as `SHA256SUMS` at a URL of its own, in which the file stands by the task's.
+        /// A list of digests, such as `SHA256SUMS`, at its own URL. The file's entry is found by the name in the task's
+        /// URL.
         case checksumList(String)
         /// The Metalink at the task's URL.
         case metalink
@@ -14,10 +15,10 @@ struct Lookup: Sendable {
 
     enum Answer: Sendable, Equatable {
         case checksum(Checksum)
-        /// At least one of its URLs can be asked for, and they stand in the order in which to do so.
+        /// The file described by a Metalink. Its URLs are in order of preference, and at least one of them is usable.
         case file(Metalink.File)
 
-        /// What the file has to hash to, `ALGORITHM:HEX`, where that is said.
+        /// The expected digest, `ALGORITHM:HEX`; `nil` where the response names none.
         var checksum: String? {
             switch self {
             case .checksum(let checksum): checksum.description
@@ -27,7 +28,8 @@ struct Lookup: Sendable {
     }
 
     enum Limit {
-        /// Bytes of a Metalink: those of one file with as many digests of pieces as a task can have are shorter.
+        /// The maximum size of a Metalink in bytes. A Metalink of one file with the maximum number of piece digests is
+        /// smaller.
         static let metalink = 8 << 20
     }
 
@@ -35,7 +37,9 @@ struct Lookup: Sendable {
     private let source: Source
     private let url: String
 
-    /// - Parameter task: the task's own request: what proves who asks goes along to its own server alone.
+    /// Creates the lookup.
+    ///
+    /// - Parameter task: the task's own request. Its credentials are sent only to the task's own server.
     init(of task: TransferRequest, in source: Source, manager: SessionManager) {
         var request: TransferRequest
         switch source {
@@ -51,9 +55,11 @@ struct Lookup: Sendable {
         url = task.url
     }
 
-    /// - Parameter finished: is told the answer, or why there is none, on a thread of the engine's.
+    /// Starts the request.
+    ///
+    /// - Parameter finished: receives the result or the error, on a thread of the engine.
     func start(_ finished: @escaping @Sendable (Result<Answer, TransferError>) -> Void) {
-        // What came is read on a thread that may take its time.
+        // The body is parsed on a queue where slow work is allowed.
         request.response(queue: .shared) { [source, url] response in
             do throws(TransferError) {
                 let body = try response.result.get().map { Array($0) } ?? []
@@ -65,7 +71,7 @@ struct Lookup: Sendable {
         request.resume()
     }
 
-    /// The error with what it is about, without secrets.
+    /// Returns the error with a message that names the source, without secrets.
     static func named(_ error: TransferError, _ source: Source) -> TransferError {
         var error = error
         switch source {
@@ -76,7 +82,9 @@ struct Lookup: Sendable {
         return error
     }
 
-    /// - Parameter url: the task's.
+    /// Parses the response body.
+    ///
+    /// - Parameter url: the task's URL.
     static func answer(_ source: Source, _ url: String, _ body: [UInt8]) throws(TransferError) -> Answer {
         switch source {
         case .checksumList: .checksum(try checksum(of: url, in: body))
@@ -105,13 +113,13 @@ struct Lookup: Sendable {
         guard var file = files.first, files.count == 1 else {
             throw TransferError(.invalidRequest, "it describes \(files.count) files, and a task fetches one; \(advice)")
         }
-        // A directory of a file server is no file.
+        // A directory on a file server is not a file.
         let sources = file.urls.compactMap { try? TaskAddress(parsing: $0) }.filter { !$0.namesDirectory }
         guard !sources.isEmpty else {
             throw TransferError(.invalidRequest, "it names a directory of a file server in the place of a file")
         }
-        // As with redirects and `Link: rel=duplicate`, what a server says does not lead from an encrypted protocol to an
-        // open one.
+        // A response must not lead from an encrypted protocol to an unencrypted one. The same rule applies to redirects
+        // and to `Link: rel=duplicate`.
         let isEncrypted = (try? TaskAddress(parsing: url))?.isEncrypted ?? true
         file.urls = sources.filter { $0.isEncrypted || !isEncrypted }.map(\.url)
         guard !file.urls.isEmpty else {
@@ -124,8 +132,8 @@ struct Lookup: Sendable {
 }
 
 extension TaskSpecification {
-    /// The task that the Metalink at its URL describes. What was asked for goes before what the Metalink says; its name
-    /// is not among that (``DownloadNaming/described``), and its directories are left out.
+    /// Returns the task as described by the Metalink at its URL. The task's own options take precedence. The Metalink's
+    /// file name is not applied here (see ``DownloadNaming/described``), and its directories are ignored.
     func described(by file: Metalink.File) -> TaskSpecification {
         var task = self
         let found = file.specification

@@ -1,8 +1,9 @@
 import Transfer
 
-/// Tells when what waits for the network may try again.
+/// A source of notifications that tasks waiting for the network may be retried.
 enum NetworkSigns {
-    /// A stream that says nothing where the kernel cannot be asked.
+    /// Returns a stream of notifications. The stream ends immediately where the kernel's network state cannot be
+    /// monitored.
     static func stream() -> AsyncStream<Void> {
         let manager = NetworkReachabilityManager()
         let changes = manager.changes
@@ -13,7 +14,7 @@ enum NetworkSigns {
         }
         return AsyncStream { continuation in
             let task = Task {
-                // It lives as long as someone listens.
+                // The manager stays alive as long as the stream is in use.
                 for await change in changes where change != .down { continuation.yield() }
                 manager.stopListening()
                 continuation.finish()

@@ -2,15 +2,15 @@ import TaskModel
 import TaskStore
 import Transfer
 
-/// The bytes that each owner's downloads may take up, for the owners of those that run.
+/// The storage quotas of the owners of running downloads.
 ///
-/// The bytes that are written down of an owner's tasks are one number of the store's, read when her first download starts;
-/// the bytes that those that run take up beside it are counted here.
+/// The stored size of an owner's tasks is a single number in the store, read when the owner's first download starts.
+/// The additional bytes of running downloads are counted here.
 struct OwnerAllowances {
     private final class Account {
         let allowance: StorageAllowance
         var shares: [TaskID: StorageShare] = [:]
-        /// Whether the store may have another number by now.
+        /// Whether the number in the store may have changed.
         var isStale = false
 
         init(_ allowance: StorageAllowance) { self.allowance = allowance }
@@ -18,7 +18,7 @@ struct OwnerAllowances {
 
     private let store: TaskStore
     private var accounts: [UInt32: Account] = [:]
-    /// Bytes; `nil`: any number.
+    /// The quota in bytes; `nil` for unlimited.
     var limit: Int64? {
         didSet {
             for account in accounts.values { account.allowance.limit = limit }
@@ -31,13 +31,13 @@ struct OwnerAllowances {
         self.limit = limit
     }
 
-    /// Takes in that tasks were removed, or changed.
+    /// Marks the stored numbers as outdated, after tasks were removed or changed.
     func invalidate() { for account in accounts.values { account.isStale = true } }
 
-    /// Opens a download's share; where its size is known, takes all of that beforehand.
+    /// Opens a download's share of its owner's quota. Reserves the whole size in advance where it is known.
     ///
-    /// - Returns: `nil` where nobody counts it.
-    /// - Throws: ``TransferError/Code/allowanceUsedUp`` where its owner's downloads take up too much already.
+    /// - Returns: `nil` where the download does not count towards a quota.
+    /// - Throws: ``TransferError/Code/allowanceUsedUp`` where the owner's quota is used up.
     mutating func open(_ record: TaskRecord) throws(TransferError) -> StorageShare? {
         guard limit != nil, record.specification.kind == .download else { return nil }
         let account = try account(of: record.owner)
@@ -72,9 +72,9 @@ struct OwnerAllowances {
         account.isStale = false
     }
 
-    /// Takes in that a download runs no longer.
+    /// Closes the share of a download that is no longer running.
     ///
-    /// - Parameter bytes: that are written down of it.
+    /// - Parameter bytes: the size of the download recorded in the store.
     mutating func close(_ id: TaskID, of owner: UInt32, keeping bytes: Int64) {
         guard let account = accounts[owner] else { return }
         if let share = account.shares.removeValue(forKey: id) {
@@ -85,13 +85,13 @@ struct OwnerAllowances {
         if account.shares.isEmpty { accounts[owner] = nil }
     }
 
-    /// Bytes that an owner's downloads can still take up; `nil`: any number.
+    /// Returns the bytes left of an owner's quota; `nil` for unlimited.
     func room(of owner: UInt32) throws(StoreError) -> Int64? {
         guard let limit else { return nil }
         return max(0, limit.subtractingClamped(try used(by: owner)))
     }
 
-    /// Bytes that an owner's downloads take up, and those that have been taken beforehand for some that run.
+    /// Returns the bytes used by an owner's downloads, including those reserved in advance for running downloads.
     func used(by owner: UInt32) throws(StoreError) -> Int64 {
         guard let account = accounts[owner] else { return try store.keptBytes(of: owner) }
         if account.isStale { try refresh(account, of: owner) }

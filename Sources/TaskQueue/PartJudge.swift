@@ -2,25 +2,26 @@ import TaskModel
 import TaskStore
 import Transfer
 
-/// Says which part files of this store no task will go on with.
+/// A judge of which part files of this store no task will continue.
 ///
-/// A part is kept wherever that is not certain. Queued, waiting, paused, failed and cancelled tasks go on with theirs; a
-/// completed one never does, and neither does one that is gone.
+/// A part file is kept wherever this is uncertain. Queued, waiting, paused, failed and cancelled tasks continue with
+/// their part files. A completed task never does, nor does a removed one.
 ///
-/// The database may be an older copy that was put back, and then knows nothing of the tasks that the newer one had: their
-/// parts stay, so that the newer one can be put back in turn. Their numbers are above the newest that this database gave;
-/// and once it has given such a number itself, the part shows an earlier time than the life of the daemon in which that
-/// was. The time is the task's, which stands on the part as ``PartFile`` marks it; without a mark, as on FAT, it is that of
-/// the part's last change, which is no earlier.
+/// The database may be an older copy that was restored from a backup. It does not know the tasks that only the newer
+/// database contained. Their part files are kept, so that the newer database can be restored in turn. Their numbers are
+/// above the newest number that this database has assigned. Once this database assigns such a number itself, the part
+/// file shows an earlier time than the period of daemon operation (`StoreLife`) in which that happened. The time is
+/// that of the task, recorded in the mark on the part file (see ``PartFile``). Without a mark, as on FAT, it is the
+/// part file's last modification, which is never earlier.
 struct PartJudge {
-    /// The store's.
+    /// The store's identity.
     let identity: String
     let lives: [StoreLife]
 
-    /// Milliseconds that a file system may round a time down: FAT goes by two seconds.
+    /// The maximum rounding of file times, in milliseconds. FAT rounds down to two seconds.
     private static let rounding: Milliseconds = 2_000
 
-    /// The number in the name of a part of this store; `nil` for every other name.
+    /// Returns the task number in the name of this store's part file; `nil` for every other name.
     static func id(in name: String, identity: String) -> TaskID? {
         let (beginning, ending) = affixes(identity)
         guard name.utf8.starts(with: beginning.utf8), name.utf8.count > beginning.utf8.count + ending.utf8.count else {
@@ -28,20 +29,22 @@ struct PartJudge {
         }
         let digits = String(
             decoding: name.utf8.dropFirst(beginning.utf8.count).dropLast(ending.utf8.count), as: UTF8.self)
-        // As it is written: no sign, no leading zero.
+        // Only the canonical decimal form counts: no sign, no leading zero.
         guard let number = Int64(digits), number > 0,
             RequestMaker.partName(TaskID(number), identity: identity) == name
         else { return nil }
         return TaskID(number)
     }
 
-    /// What the names of this store's parts begin and end with.
+    /// Returns the prefix and the suffix of the names of this store's part files.
     static func affixes(_ identity: String) -> (beginning: String, ending: String) { (".dld-\(identity)-", ".part") }
 
+    /// Whether no task will continue the part file.
+    ///
     /// - Parameters:
-    ///   - task: the one that has the number now; `nil`: none.
-    ///   - newest: the greatest number that this database gave.
-    ///   - traces: the part's.
+    ///   - task: the task that has the number now; `nil` where there is none.
+    ///   - newest: the greatest number that this database has assigned.
+    ///   - traces: the mark and the time of the part file.
     func isLeft(_ id: TaskID, _ task: PartTask?, newest: TaskID, _ traces: Directory.PartTraces) -> Bool {
         guard id <= newest else { return false }
         let begun: Milliseconds
@@ -55,12 +58,13 @@ struct PartJudge {
             guard task.isCompleted else { return false }
             return traces.owner == nil ? begun >= task.createdAt : begun == task.createdAt
         }
-        // The life that gave the number; before the first that is known, no copy was put back since.
+        // The period of daemon operation in which the number was assigned. For a number from before the first known
+        // period, no copy has been restored since.
         guard let life = lives.last(where: { $0.newest < id }) else { return true }
         return begun >= life.since
     }
 
-    /// When the task that `owner` names was added; `nil` where it is not the one of this number.
+    /// Returns the creation time of the task that the mark `owner` names; `nil` where the mark is of another task.
     private func createdAt(_ id: TaskID, _ owner: String) -> Milliseconds? {
         let start = "\(identity)-\(id)-"
         guard owner.utf8.starts(with: start.utf8) else { return nil }

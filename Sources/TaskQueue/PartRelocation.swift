@@ -3,39 +3,40 @@ import TaskModel
 import TaskStore
 import Transfer
 
-/// Takes the part files of tasks along to another directory.
+/// A relocation of the part files of tasks to another directory.
 ///
-/// The order makes it safe against a death at any moment: the move is noted, the part is renamed, the task asks for the
-/// other directory, the note is forgotten. The task's record says at each of these moments where its part belongs, and
-/// whoever finds a note afterwards brings the part there (``settle(_:)``). Nothing of these tasks runs meanwhile.
+/// The order of the steps makes it crash-safe: record the move, rename the part file, change the task's directory,
+/// delete the record of the move. At each step the task's record names the directory to which its part file belongs.
+/// After a crash, ``settle(_:)`` moves the part file there for each recorded move. None of these tasks runs meanwhile.
 struct PartRelocation {
     let store: TaskStore
     let settings: QueueSettings
-    /// Whether a directory's file system was taken off its place.
+    /// The registry of directories whose file system was unmounted.
     let detachedPlaces: DetachedPlaces
 
-    /// What came of the beginning.
+    /// The result of ``begin(_:to:by:)``.
     struct Begun {
-        /// Those whose parts have moved or may have.
+        /// The tasks whose part files have been moved or may have been.
         var moves: [PartMove] = []
-        /// Those that stay where they are.
+        /// The tasks whose part files stay where they are, with the reason.
         var refused: [TaskID: FieldError] = [:]
     }
 
     private struct Candidate {
         var record: TaskRecord
-        /// As the task will name it.
+        /// The directory as the task's record will name it.
         var directory: String?
         var from: Directory
         var to: Directory
     }
 
-    /// Moves the parts of `ids` to where `directory` is for their owners, before the tasks ask for it; tasks without a
-    /// part are passed over.
+    /// Moves the part files of `ids` into the final form of `directory` for each owner, before the tasks' records
+    /// change. Tasks without a part file are skipped.
     ///
     /// - Parameters:
-    ///   - directory: as the caller asked for it.
-    ///   - caller: whose rights count where the task is her own; otherwise the owner's do, as her account has them.
+    ///   - directory: the directory as the caller requested it.
+    ///   - caller: the caller, whose permissions apply to the caller's own tasks. For the tasks of another owner, the
+    ///     permissions of the owner's account apply.
     func begin(_ ids: [TaskID], to directory: String?, by caller: Caller) async throws(StoreError) -> Begun {
         var begun = Begun()
         var places = Places(settings: settings, detachedPlaces: detachedPlaces)
@@ -74,7 +75,8 @@ struct PartRelocation {
         var touched = TouchedDirectories()
         for candidate in candidates {
             do throws(TransferError) {
-                // The one here is the one that the task's record speaks of.
+                // An existing part file in the target directory is replaced. The one in the source directory is the one
+                // that the task's record describes.
                 _ = try candidate.from.move(name(of: candidate.record.id), to: candidate.to, replaces: true)
                 touched.insert(candidate.from)
                 touched.insert(candidate.to)
@@ -86,10 +88,10 @@ struct PartRelocation {
         return begun
     }
 
-    /// Those of `ids` whose files an earlier life of the daemon finished and could not note down any more: their next run
-    /// notes it, and nothing of them can be changed.
+    /// Returns those of `ids` whose files were published by an earlier daemon process that stopped before it could
+    /// record the completion. Their next run records it, so nothing about them can be changed.
     ///
-    /// - Parameter field: what the refusal is about.
+    /// - Parameter field: the field for the error.
     func finished(_ ids: [TaskID], field: String) throws(StoreError) -> [TaskID: FieldError] {
         var places = Places(settings: settings, detachedPlaces: detachedPlaces)
         let earlierNames = EarlierNames()
@@ -99,7 +101,7 @@ struct PartRelocation {
                 record.standing.state != .completed,
                 record.id <= store.newestTaskAtOpening || record.attempts > 0 || record.startedAt != nil,
                 let name = record.path.map(FileName.last),
-                // One that cannot be opened is told of by whoever needs it.
+                // A directory that cannot be opened is skipped. The component that needs it reports the error.
                 let directory = (try? places.existing(record.specification.directory, of: record.owner)) ?? nil,
                 let file = RequestMaker.published(
                     [name], by: RequestMaker.owner(of: record, identity: store.identity), in: directory,
@@ -113,8 +115,8 @@ struct PartRelocation {
         return refused
     }
 
-    /// Brings each part to where its task asks for it now, and forgets the moves of those that lie there; a part whose
-    /// task is gone is removed.
+    /// Moves each part file to the current directory of its task and deletes the record of the move. Removes the part
+    /// file of a task that no longer exists.
     func settle(_ moves: [PartMove]) async throws(StoreError) {
         var places = Places(settings: settings, detachedPlaces: detachedPlaces)
         var touched = TouchedDirectories()
@@ -125,7 +127,7 @@ struct PartRelocation {
                 try settle(move, record, &places, &touched)
                 settled.insert(move.id)
             } catch {
-                // The note stays: the daemon's next start looks again.
+                // The record of the move is kept. The daemon tries again at its next start.
                 continue
             }
         }
@@ -138,14 +140,14 @@ struct PartRelocation {
     ) throws(TransferError) {
         let name = name(of: move.id)
         for directory in move.directories where record == nil || directory != record?.specification.directory {
-            // In the own directory of an owner who is not known any more, the search for leftover parts finds it.
+            // The private directory of an unknown owner is left to the scan for leftover part files.
             guard record != nil || !DownloadPlace.isOwn(directory),
                 let from = try places.existing(directory, of: record?.owner ?? settings.daemonUser),
                 from.contains(name)
             else { continue }
             var isMoved = false
             if let record, record.standing.state != .completed {
-                // That its owner may was judged before the move was noted.
+                // The owner's permissions were checked before the move was recorded.
                 let to = try places.made(
                     record.specification.directory, of: record.owner, for: UserIdentity(uid: 0, groups: []))
                 if from.inode == to.inode { continue }
@@ -153,7 +155,7 @@ struct PartRelocation {
                     isMoved = try from.move(name, to: to, replaces: false)
                     touched.insert(to)
                 } catch  where error.systemError == EEXIST {
-                    // The task has run there since.
+                    // The task has run in the new directory since, and has a part file there.
                 }
             }
             if !isMoved { try from.remove(name) }
@@ -176,7 +178,7 @@ struct PartRelocation {
                 + "system, or remove the task and add it anew to fetch them again")
     }
 
-    /// Directories of tasks, each opened once.
+    /// A cache of the opened directories of tasks.
     private struct Places {
         let settings: QueueSettings
         let detachedPlaces: DetachedPlaces
@@ -193,7 +195,9 @@ struct PartRelocation {
             self.detachedPlaces = detachedPlaces
         }
 
-        /// - Returns: `nil` where there is no such directory, or where tasks may not use it any more.
+        /// Opens an existing directory.
+        ///
+        /// - Returns: `nil` where the directory does not exist or is no longer allowed.
         mutating func existing(_ directory: String?, of owner: UInt32) throws(TransferError) -> Directory? {
             guard let place = try? DownloadPlace(directory: directory, owner: owner, settings: settings) else {
                 return nil

@@ -4,13 +4,13 @@ import TaskModel
 import TaskStore
 import Transfer
 
-/// The open files that were passed for uploads: each under a name of its own, which the task's record keeps, until the
-/// task ends.
+/// The open files that clients passed for uploads. Each is kept until its task ends, under a unique name that the
+/// task's record contains.
 package final class PassedSources: Sendable {
     private struct Entry {
         var file: PassedFile
         var owner: UInt32
-        /// The task that it is for, once that is written down.
+        /// The task that the file belongs to; `nil` until the task is stored.
         var task: TaskID?
     }
 
@@ -33,7 +33,7 @@ package final class PassedSources: Sendable {
         self.entries = Mutex(entries)
     }
 
-    /// What the keeper knows a file by.
+    /// The label of a file in the descriptor keeper.
     private struct Label {
         var name: String
         var task: TaskID
@@ -53,17 +53,18 @@ package final class PassedSources: Sendable {
         var text: String { "source-\(name)-\(task)-\(owner)" }
     }
 
-    /// A name that no file has.
+    /// Returns a new random name.
     static func makeName() -> String { String(UInt64.random(in: .min ... .max), radix: 16) }
 
     var isEmpty: Bool { entries.withLock { $0.isEmpty } }
 
-    /// Keeps `file` for a task that is about to be written down.
+    /// Keeps `file` for a task that is about to be stored.
     func insert(_ file: PassedFile, named name: String, owner: UInt32) {
         entries.withLock { $0[name] = Entry(file: file, owner: owner) }
     }
 
-    /// Keeps it for `task` from now on, over the end of this process too where there is a keeper.
+    /// Assigns the file to `task`. Where there is a descriptor keeper, the file then also survives the end of this
+    /// process.
     func settle(_ name: String, for task: TaskID) {
         let entry: Entry? = entries.withLock { entries in
             entries[name]?.task = task
@@ -74,7 +75,7 @@ package final class PassedSources: Sendable {
         entry.file.withDescriptor { keeper.keep($0, as: label.text) }
     }
 
-    /// - Returns: `nil` where it was closed, in an earlier life of the daemon perhaps.
+    /// Returns the file with this name; `nil` where it was closed, possibly by an earlier daemon process.
     func file(named name: String) -> PassedFile? { entries.withLock { $0[name]?.file } }
 
     func remove(_ name: String) {
@@ -83,7 +84,8 @@ package final class PassedSources: Sendable {
         keeper.letGo(of: Label(name: name, task: task, owner: entry.owner).text)
     }
 
-    /// Closes the files of tasks that completed, were cancelled or are gone. One that failed may be tried again.
+    /// Closes the files of tasks that completed, were cancelled or were removed. The file of a failed task is kept for
+    /// a retry.
     func removeEnded(in store: TaskStore, _ logger: Logger) {
         let settled = entries.withLock { entries in
             entries.compactMap { name, entry in entry.task.map { (name: name, task: $0) } }
@@ -93,23 +95,25 @@ package final class PassedSources: Sendable {
             let alive = try store.unfinished(settled.map(\.task))
             for (name, task) in settled where !alive.contains(task) { remove(name) }
         } catch {
-            // They are closed the next time.
+            // The files are closed by a later call.
             logger.debug("cannot look for uploads that ended", metadata: ["error": "\(error)"])
         }
     }
 }
 
-/// Keeps descriptors open while this process ends and another one begins, as systemd's descriptor store does.
+/// A service that keeps file descriptors open across a restart of this process, such as systemd's file descriptor
+/// store.
 package protocol DescriptorKeeper: Sendable {
-    /// The descriptors that were kept when this process began, each with its label; they are the caller's from now on.
+    /// Returns the file descriptors that were kept when this process started, with their labels. The caller becomes
+    /// their owner.
     func takeKept() -> [(label: String, descriptor: Int32)]
-    /// Keeps a copy of `descriptor`.
+    /// Keeps a duplicate of `descriptor`.
     func keep(_ descriptor: Int32, as label: String)
-    /// Closes the copy.
+    /// Closes the duplicate.
     func letGo(of label: String)
 }
 
-/// Nothing outlives the process.
+/// A keeper that keeps nothing: no file descriptor outlives the process.
 struct NoDescriptorKeeper: DescriptorKeeper {
     func takeKept() -> [(label: String, descriptor: Int32)] { [] }
     func keep(_ descriptor: Int32, as label: String) {}

@@ -2,14 +2,16 @@ import Glibc
 import Synchronization
 import TaskModel
 
-/// The system's accounts (getpwuid(3)). Names are looked up once in the daemon's life: the answer may come from another
-/// machine.
+/// A look-up of system accounts (getpwuid(3)). Each name is looked up once per process, since the lookup may query
+/// another machine.
 enum AccountNames {
-    /// Names that are remembered.
+    /// The maximum number of cached names.
     private static let limit = 4_096
     private static let known = Mutex<[UInt32: String?]>([:])
 
-    /// - Returns: `nil` where the system has no account of this number.
+    /// Returns the name of an account.
+    ///
+    /// - Returns: `nil` where the system has no account with this uid.
     static func name(of uid: UInt32) -> String? {
         if let name = known.withLock({ $0[uid] }) { return name }
         let name = account(of: uid)?.name
@@ -20,8 +22,8 @@ enum AccountNames {
         return name
     }
 
-    /// The name of the directory that holds a user's downloads: the account's where it can be a directory's, otherwise
-    /// the number.
+    /// Returns the name of the directory for a user's downloads: the account name where it is a valid directory name,
+    /// otherwise the uid.
     static func directoryName(of uid: UInt32) -> String {
         guard let name = name(of: uid), name.utf8.first != UInt8(ascii: "."), name.utf8.first != UInt8(ascii: "~"),
             (try? FileName.check(name)) != nil
@@ -29,12 +31,12 @@ enum AccountNames {
         return name
     }
 
-    /// Whether a name is one that a user's directory has: an account's, or a number.
+    /// Whether a name can be that of a user's directory: an account name or a uid.
     static func isDirectoryName(_ name: String) -> Bool {
         let bytes = name.utf8
         guard (1...256).contains(bytes.count) else { return false }
         if bytes.allSatisfy({ (0x30...0x39).contains($0) }) { return UInt32(name) != nil }
-        // Few files have such a name, and the answer may come from another machine.
+        // Names with spaces or control characters are not looked up, since the lookup may query another machine.
         guard !bytes.contains(UInt8(ascii: " ")), !bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
             return false
         }
@@ -56,7 +58,7 @@ enum AccountNames {
         return getpwnam_r(name, &account, &space, space.count, &found) == 0 && found != nil
     }
 
-    /// The groups that the account is in, its primary one first (getgrouplist(3)).
+    /// Returns the groups of the account, its primary group first (getgrouplist(3)).
     static func groups(of uid: UInt32) -> [UInt32] {
         guard let account = account(of: uid) else { return [] }
         var count: Int32 = 64
@@ -71,7 +73,7 @@ enum AccountNames {
         return [account.gid]
     }
 
-    /// The account's home directory; `HOME` is the caller's to say.
+    /// Returns the account's home directory. `HOME` is not used, because the caller controls it.
     static func home(of uid: UInt32) -> String? { account(of: uid)?.home }
 
     private static func account(of uid: UInt32) -> (name: String, gid: gid_t, home: String?)? {

@@ -2,12 +2,12 @@ import Glibc
 import TaskModel
 import Transfer
 
-/// Opening and making the directory of a download, as far as the task's owner may.
+/// Opens and creates the directory of a download, within the permissions of the task's owner.
 extension DownloadPlace {
-    /// Opens the directory; makes what is missing.
+    /// Opens the directory and creates its missing components.
     ///
     /// - Parameter user: the task's owner.
-    /// - Throws: `permissionDenied`, without a system's error, where the user may not put files there.
+    /// - Throws: `permissionDenied`, without a system error, where the user may not create files there.
     func make(for user: UserIdentity, settings: QueueSettings) throws(TransferError) -> Directory {
         if let own {
             let home = try Directory.open(root: root, makesRoot: makesRoot)
@@ -15,7 +15,7 @@ extension DownloadPlace {
             _ = try home.letThrough(own.user) { AccountNames.groups(of: own.user) }
         }
         let judge = PlaceJudge(place: self, user: user, settings: settings)
-        // Several times: somebody may make the same directory meanwhile.
+        // Several attempts, since another process may create the same directory concurrently.
         for _ in 0..<Self.attempts {
             do throws(TransferError) {
                 if let found = try existing() {
@@ -23,12 +23,13 @@ extension DownloadPlace {
                     return found
                 }
             } catch {
-                // What stands in the way there is told to those alone who may look.
+                // The error reveals what exists there, so it is reported only to a user who may access the directory.
                 if error.systemError != nil { try judge.check(try nearest().directory, makes: true) }
                 throw error
             }
             let (directory, missing) = try nearest()
-            // In the very directory that was judged, whatever its name leads to by now.
+            // The check applies to the open directory in which the missing ones are created, whatever its name leads to
+            // by now.
             try judge.check(directory, makes: true)
             guard let made = try directory.make(missing) else { continue }
             try judge.check(made)
@@ -39,9 +40,9 @@ extension DownloadPlace {
 
     private static let attempts = 5
 
-    /// Opens the directory where it is.
+    /// Opens the existing directory.
     ///
-    /// - Returns: `nil` where there is none.
+    /// - Returns: `nil` where it does not exist.
     func existing() throws(TransferError) -> Directory? { try existing(subdirectory) }
 
     private func existing(_ subdirectory: String) throws(TransferError) -> Directory? {
@@ -53,8 +54,8 @@ extension DownloadPlace {
         }
     }
 
-    /// Why the user may put nothing there, as far as that can be told before anything is made; `nil` where she may, and
-    /// where something else is wrong.
+    /// Returns the reason why the user may not create files in the directory, as far as it can be determined before
+    /// anything is created. `nil` where the user may, and for any other error.
     func refusal(for user: UserIdentity, settings: QueueSettings) -> TransferError? {
         let judge = PlaceJudge(place: self, user: user, settings: settings)
         do throws(TransferError) {
@@ -69,8 +70,8 @@ extension DownloadPlace {
         }
     }
 
-    /// The directory on the way to this one that can be opened and is nearest to it, the root in the end; and the names
-    /// that are missing beneath it.
+    /// Returns the deepest existing directory on the path that can be opened, in the last resort the root, and the
+    /// names of the missing directories beneath it.
     private func nearest() throws(TransferError) -> (directory: Directory, missing: [String]) {
         var names = subdirectory.utf8.split(separator: UInt8(ascii: "/")).map { String(Substring($0)) }
             .filter { $0 != "." }
@@ -83,17 +84,20 @@ extension DownloadPlace {
     }
 }
 
-/// Judges whether a user may put files into a directory beneath a root.
+/// A check of whether a user may create files in a directory beneath a root.
 ///
-/// No directory of the daemon itself takes any. What the administrator named, and what the daemon made, may be used by
-/// everyone who can come there; elsewhere the user needs the rights that the kernel would ask of her. A daemon that
-/// runs as root tells what it made by a mark: whatever else is root's is not the daemon's.
+/// The daemon's own directories are never allowed. Directories that the administrator configured or the daemon created
+/// are open to every user who can reach them. Elsewhere the user needs the permissions that the kernel would require. A
+/// daemon that runs as root recognises the directories it created by a mark; other directories of root are not the
+/// daemon's.
 struct PlaceJudge {
     let place: DownloadPlace
     let user: UserIdentity
     let settings: QueueSettings
 
-    /// - Parameter makes: directories are to be made in it, and not only files.
+    /// Checks a directory.
+    ///
+    /// - Parameter makes: Whether directories are to be created in it, and not only files.
     func check(_ directory: Directory, makes: Bool = false) throws(TransferError) {
         let steps = try directory.steps(upTo: try Directory.open(root: place.root).inode)
         let protected = settings.protectedPlaces.inodes
@@ -109,7 +113,7 @@ struct PlaceJudge {
             if isDaemons, isRoot { return }
             guard step.may(index == 0 && !isDaemons ? [.write, .search] : .search, user) else { throw refusal }
         }
-        // The root is someone else's: whoever cannot come to it has no business in it.
+        // The root belongs to another user, so the user must be able to reach it.
         do throws(PathWalk.Stop) {
             _ = try PathWalk.follow(place.root, as: user)
         } catch {
@@ -117,7 +121,7 @@ struct PlaceJudge {
         }
     }
 
-    /// The same words whatever there is.
+    /// The error has the same text in all cases, so that it does not reveal what exists.
     private var refusal: TransferError {
         TransferError(
             .permissionDenied,

@@ -1,9 +1,9 @@
 import TaskModel
 import Transfer
 
-/// What does not hold of the layout `per-user` where the file system has no access control lists.
+/// Warnings about the guarantees that the layout `per-user` loses on a file system without access control lists.
 package enum LayoutWarning {
-    /// Looks at the directory of downloads, and blocks for as long as its file system does.
+    /// Returns the warnings for the download directory. Blocks as long as its file system does.
     package static func texts(_ settings: QueueSettings) -> [String] {
         guard settings.layout == .perUser, let directory = try? Directory.open(root: settings.downloadDirectory),
             !directory.hasAccessControlLists
@@ -17,7 +17,7 @@ package enum LayoutWarning {
 }
 
 extension TaskQueue {
-    /// As ``LayoutWarning/texts(_:)``, for a moment only; nothing where that is not known in time.
+    /// Returns the warnings of ``LayoutWarning/texts(_:)`` with a short time limit; none where the limit is exceeded.
     package func layoutWarnings(_ settings: QueueSettings) async -> [String] {
         await placeGuard.judge { LayoutWarning.texts(settings) } ?? []
     }

@@ -2,36 +2,38 @@ import Synchronization
 import TaskModel
 import Transfer
 
-/// Judges places off the threads that serve clients.
+/// A check of places that runs off the threads that serve clients.
 ///
-/// A file system that hangs delays one call by ``limit``; while it hangs, places are not judged. A task that goes there
-/// finds out by itself when it runs.
+/// A hanging file system delays one call by ``limit``. While it hangs, places are not checked. A task that uses such a
+/// place finds the error when it runs.
 final class PlaceGuard: Sendable {
-    /// Milliseconds that a call waits for the verdict.
+    /// The maximum time that a call waits for the result, in milliseconds.
     private static let limit: Milliseconds = 1_000
 
     private let work = BlockingWork(name: "places")
     private let clock: QueueClock
-    /// Milliseconds for which a place that could be used is not looked at again: many tasks come one by one.
+    /// The lifetime of a positive result, in milliseconds. It saves checks where many tasks are added one by one.
     private static let memory: Milliseconds = 100
-    /// The place that was last found usable, by whom, and until when that counts, of a clock that no one sets.
+    /// The last place found usable, its user, and the end of the result's validity on the monotonic clock.
     private let usable = Mutex<(place: DownloadPlace, user: UserIdentity, until: Milliseconds)?>(nil)
-    /// Looks that have not returned, and whether one of them takes longer than ``limit``.
+    /// The number of checks that have not returned, and whether one of them has exceeded ``limit``.
     private let looks = Mutex((outstanding: 0, isHanging: false))
 
     init(clock: QueueClock) {
         self.clock = clock
     }
 
-    /// Why a task cannot go where it is to go.
+    /// The reason why a task cannot use its place.
     struct Refusal: Sendable {
-        /// The task's position in its list.
+        /// The task's index in the list of tasks.
         var index: Int
         var code: ErrorCode
         var message: String
     }
 
-    /// - Returns: of the first place, in order, that cannot be used; `nil` also where that is not known in time.
+    /// Checks places in order.
+    ///
+    /// - Returns: the error of the first unusable place; `nil` where all are usable or the result is not known in time.
     func refusal(of places: [Admission.PlacedTask], _ settings: QueueSettings) async -> Refusal? {
         let only = places.count == 1 ? places.first : nil
         let now = clock.monotonic()
@@ -42,7 +44,7 @@ final class PlaceGuard: Sendable {
         }
         let found = await judge { () -> Refusal? in
             for placed in places {
-                // First what she may know at all.
+                // The user's permissions are checked first, since they decide what the user may learn.
                 if let error = placed.place.refusal(for: placed.user, settings: settings) {
                     let code = ErrorCode(rawValue: error.code.rawValue)
                     return Refusal(index: placed.index, code: code, message: error.message)
@@ -60,9 +62,9 @@ final class PlaceGuard: Sendable {
         return found
     }
 
-    /// Runs `body`, which may block.
+    /// Runs `body`, which may block, on another thread.
     ///
-    /// - Returns: `nil` where it does not return in time, or one before it has not returned.
+    /// - Returns: `nil` where `body` does not return in time, or an earlier call still hangs.
     func judge<Verdict: Sendable>(_ body: @escaping @Sendable () -> Verdict) async -> Verdict? {
         let mayLook = looks.withLock { looks in
             if !looks.isHanging { looks.outstanding += 1 }
@@ -83,18 +85,18 @@ final class PlaceGuard: Sendable {
 }
 
 extension DownloadPlace {
-    /// Why nothing can be downloaded to it; `nil` where it can.
+    /// Returns the reason why nothing can be downloaded to the place; `nil` where there is none.
     func problem(_ inspector: PlaceInspector) -> PlaceProblem? {
-        // What is missing beneath a root is made, the root itself only where it is the daemon's own.
+        // Missing directories beneath a root are created. A missing root is created only where it is the daemon's own.
         if !makesRoot, let problem = inspector.problem(with: root, for: .downloads(makes: false)) { return problem }
         return inspector.problem(with: path, for: .downloads(makes: true))
     }
 }
 
 extension TaskQueue {
-    /// Looks whether the daemon can use directories, each as it is meant to be used.
+    /// Checks whether the daemon can use directories, each for its purpose.
     ///
-    /// - Returns: what is wrong, in the order of the places; nothing where that is not known in time.
+    /// - Returns: the problems, in the order of the places; `nil` for all where the result is not known in time.
     package func problems(
         with places: [(path: String, use: PlaceUse)], _ inspector: PlaceInspector
     ) async -> [PlaceProblem?] {

@@ -1,18 +1,18 @@
 import Glibc
 import TaskModel
 
-/// What a directory, or a file, is used for.
+/// The purpose of a directory or file.
 package enum PlaceUse: Sendable, Equatable {
-    /// Downloads go there. `makes`: the daemon makes what is missing of the path.
+    /// A download directory. `makes`: Whether the daemon creates missing components of the path.
     case downloads(makes: Bool)
-    /// Files of tasks are dropped there and moved away once they are queued.
+    /// A watched directory, in which users drop task files that are moved away once they are queued.
     case watch
-    /// Uploads are read from beneath it.
+    /// A directory beneath which uploads are read.
     case uploads
     /// A file of certificates.
     case certificates
 
-    /// It is only read.
+    /// Whether the place is only read.
     package var isOfReading: Bool { self == .uploads || self == .certificates }
 
     fileprivate var access: Int32 {
@@ -25,11 +25,11 @@ package enum PlaceUse: Sendable, Equatable {
     }
 }
 
-/// Why a directory cannot be used as it is meant to.
+/// The reason why a directory or file cannot be used for its purpose.
 package struct PlaceProblem: Sendable, Equatable, CustomStringConvertible {
-    /// What the system said (errno(3)).
+    /// The system error (errno(3)).
     package var systemError: Int32
-    /// One line: the directory, what is wrong with it, and what helps.
+    /// One line with the path, the problem and the remedy.
     package var description: String
 
     package var code: ErrorCode {
@@ -41,13 +41,14 @@ package struct PlaceProblem: Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-/// Looks whether directories can be used by this process: existence, kind, rights, and whether they can be written to.
+/// A check of whether this process can use directories and files: existence, type, permissions and a writable file
+/// system.
 ///
-/// A path on a file system that hangs blocks the caller.
+/// A path on a hanging file system blocks the caller.
 package struct PlaceInspector: Sendable, Equatable {
-    /// The unit of systemd that this process runs as; `nil` outside of one.
+    /// The systemd unit of this process; `nil` outside systemd.
     package var unit: String?
-    /// The name of the user that this process acts as.
+    /// The name of the effective user of this process.
     package var user: String
 
     package init(unit: String? = nil, uid: UInt32) {
@@ -55,8 +56,10 @@ package struct PlaceInspector: Sendable, Equatable {
         user = AccountNames.name(of: uid) ?? "\(uid)"
     }
 
-    /// - Parameter path: absolute.
-    /// - Returns: `nil` for a directory that can be used.
+    /// Checks a path.
+    ///
+    /// - Parameter path: an absolute path.
+    /// - Returns: `nil` where it can be used.
     package func problem(with path: String, for use: PlaceUse) -> PlaceProblem? {
         var information = stat()
         guard stat(path, &information) == 0 else {
@@ -73,7 +76,7 @@ package struct PlaceInspector: Sendable, Equatable {
         return problem(accessing: path, errno, use)
     }
 
-    /// A directory that is missing and would be made: in the nearest one that is there.
+    /// Checks the nearest existing ancestor of a missing directory, in which the directory would be created.
     private func problem(makingUp path: String) -> PlaceProblem? {
         let parent = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[..<$0]) } ?? ""
         guard !parent.isEmpty else { return problem(with: "/", for: .downloads(makes: false)) }
@@ -115,14 +118,14 @@ package struct PlaceInspector: Sendable, Equatable {
         return PlaceProblem(systemError: error, description: text)
     }
 
-    /// What makes a read-only directory writable.
+    /// Returns the remedy for a read-only directory.
     private func writableRemedy(_ path: String) -> String {
         guard let unit else { return "mount its file system for writing" }
         return Self.dropIn(["ReadWritePaths=-\(path)"], unit: unit)
             + "; a file system that is mounted read-only has to be mounted for writing first"
     }
 
-    /// What helps where the unit may hide a directory; `nil` where it does not.
+    /// Returns the remedy where the systemd unit may hide the directory; `nil` where it does not.
     private func hidden(_ path: String, _ use: PlaceUse) -> String? {
         guard let unit else { return nil }
         if Self.isTemporary(path) {
@@ -132,29 +135,31 @@ package struct PlaceInspector: Sendable, Equatable {
         return "ProtectHome= may hide it from \(unit): " + Self.dropIn(Self.showing(path, for: use), unit: unit)
     }
 
-    /// The settings that show a directory beneath /home, /root or /run/user to a service. With `ProtectHome=yes` nothing
-    /// can be bound beneath them.
+    /// Returns the systemd settings that make a directory beneath /home, /root or /run/user visible to a service. With
+    /// `ProtectHome=yes` nothing can be bind-mounted beneath them.
     package static func showing(_ path: String, for use: PlaceUse) -> [String] {
         ["ProtectHome=tmpfs", use.isOfReading ? "BindReadOnlyPaths=-\(path)" : "BindPaths=-\(path)"]
     }
 
-    /// Whether a path lies where `PrivateTmp=yes` shows another directory (systemd.exec(5)).
+    /// Whether `PrivateTmp=yes` replaces the directory that contains the path (systemd.exec(5)).
     package static func isTemporary(_ path: String) -> Bool {
         lies(path, beneath: ["/tmp", "/var/tmp"])
     }
 
-    /// Whether a path lies where `ProtectHome=yes` hides everything (systemd.exec(5)).
+    /// Whether `ProtectHome=yes` hides the path (systemd.exec(5)).
     package static func isHidden(_ path: String) -> Bool {
         lies(path, beneath: ["/home", "/root", "/run/user"])
     }
 
-    /// Whether a path is one of `places` or leads beneath it, by whole components and by bytes.
+    /// Whether a path equals one of `places` or lies beneath it. Compares whole components byte by byte.
     package static func lies(_ path: String, beneath places: [String]) -> Bool {
         places.contains { place in
             path == place || path.utf8.starts(with: (place.hasSuffix("/") ? place : place + "/").utf8)
         }
     }
 
+    /// Returns the instruction to add settings in a drop-in file.
+    ///
     /// - Parameter settings: lines of the section `[Service]`.
     package static func dropIn(_ settings: [String], unit: String) -> String {
         let lines = settings.map { "`\($0)`" }.joined(separator: " and ")

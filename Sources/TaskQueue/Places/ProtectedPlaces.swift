@@ -1,21 +1,21 @@
 import Transfer
 
-/// Directories of the daemon itself, which no task reads from or writes to, whatever roots enclose them: its state, its
-/// configuration and its socket.
+/// The daemon's own directories: its state, its configuration and its socket. No task may read from or write to them,
+/// even where a root encloses them.
 package struct ProtectedPlaces: Sendable, Equatable {
-    /// Absolute.
+    /// Absolute paths.
     package var paths: [String]
 
     package init(_ paths: [String]) { self.paths = paths }
 
-    /// What the paths lead to at this moment.
+    /// The inodes to which the paths currently lead.
     var inodes: Set<Inode> { Set(paths.compactMap { Inode.at($0) }) }
 
-    /// Whether a way from a root to a file leads into one of them.
+    /// Whether the path from a root to a file avoids all protected directories.
     ///
-    /// - Parameter parents: the directories that hold the file, from the root of the file system on.
-    /// - Returns: `nil` where none of `roots` is on the way. The root that is nearest to the file counts: it may lie in a
-    ///   protected directory.
+    /// - Parameter parents: the directories that contain the file, from the root of the file system downwards.
+    /// - Returns: `nil` where none of `roots` is on the path. The root nearest to the file counts, since it may itself
+    ///   lie in a protected directory.
     func areAvoided(by parents: [Inode], beneath roots: Set<Inode>) -> Bool? {
         guard let start = parents.lastIndex(where: roots.contains) else { return nil }
         let inodes = inodes
