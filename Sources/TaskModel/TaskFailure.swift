@@ -30,7 +30,7 @@ public struct ErrorCode: RawRepresentable, Hashable, Codable, Sendable, CustomSt
     public static let diskFull = ErrorCode(rawValue: "disk-full")
     public static let permissionDenied = ErrorCode(rawValue: "permission-denied")
     public static let io = ErrorCode(rawValue: "io")
-    /// Another process is using the download's part file.
+    /// The download's part file is in use by another process.
     public static let partInUse = ErrorCode(rawValue: "part-in-use")
     public static let sourceChanged = ErrorCode(rawValue: "source-changed")
     /// The open file that a client passed for an upload was closed before the upload ended.
@@ -47,7 +47,7 @@ public struct ErrorCode: RawRepresentable, Hashable, Codable, Sendable, CustomSt
     public static let databaseLost = ErrorCode(rawValue: "database-lost")
     /// The command line is invalid.
     public static let usage = ErrorCode(rawValue: "usage")
-    /// No task has the id, or the caller may not see the task that has it.
+    /// The task id is unknown, or the caller may not see the task that has it.
     public static let unknownTask = ErrorCode(rawValue: "unknown-task")
     /// The task's state does not allow the requested operation.
     public static let wrongState = ErrorCode(rawValue: "wrong-state")
@@ -67,7 +67,7 @@ public struct ErrorCode: RawRepresentable, Hashable, Codable, Sendable, CustomSt
 /// The reason why a task failed, or why its last attempt failed.
 public struct TaskFailure: Codable, Sendable, Equatable {
     public var code: ErrorCode
-    /// One line for a human reader, without secrets.
+    /// A single line for a human reader, without secrets.
     public var message: String
     /// The HTTP status of the response; `nil` where there was no response.
     public var httpStatus: Int?

@@ -82,7 +82,7 @@ public enum ConflictPolicy: String, Codable, Sendable, CaseIterable {
 
 /// The layout of downloads that name no absolute directory.
 public enum DownloadLayout: String, Codable, Sendable, CaseIterable {
-    /// One directory per owner beneath the configured directory. Downloads of the daemon's own user go into the
+    /// A directory for each owner beneath the configured directory. Downloads of the daemon's own user go into the
     /// configured directory itself.
     case perUser = "per-user"
     /// The configured directory for all owners.
@@ -95,6 +95,6 @@ public enum FileState: String, Codable, Sendable, CaseIterable {
     case present
     /// A different file has its name.
     case replaced
-    /// No file has its name.
+    /// The file is gone, and no other file has its name.
     case missing
 }

@@ -190,7 +190,7 @@ actor LeftoverParts {
     }
 }
 
-/// One scan of one directory. Blocks.
+/// A single scan of a directory. Blocks.
 struct PartSweep: Sendable {
     let store: TaskStore
     let place: DownloadPlace

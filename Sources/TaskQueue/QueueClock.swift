@@ -5,17 +5,17 @@ import Transfer
 import Glibc
 #endif
 
-/// The time, and waiting for it; tests bring their own.
+/// The clocks and the sleep function that the queue uses. Tests supply their own.
 package struct QueueClock: Sendable {
-    /// Milliseconds since 1970: for what is stored and shown.
+    /// Returns the wall-clock time in milliseconds since 1970. Used for stored and displayed times.
     package var now: @Sendable () -> Milliseconds
-    /// Milliseconds of a clock that no one sets: for rates and spans.
+    /// Returns the monotonic time in milliseconds. Used for rates and durations.
     package var monotonic: @Sendable () -> Milliseconds
-    /// Returns after so many milliseconds, or when the Swift task is cancelled.
+    /// Sleeps for a number of milliseconds, or until the Swift task is cancelled.
     package var sleep: @Sendable (Milliseconds) async -> Void
-    /// Says each time that someone set ``now``. A stream for each call.
+    /// Returns a new stream that yields after each adjustment of the wall clock.
     package var settings: @Sendable () -> AsyncStream<Void>
-    /// Seconds that clocks on the walls are ahead of UTC at a moment.
+    /// Returns the offset of local time from UTC at a moment, in seconds.
     package var utcOffset: @Sendable (Milliseconds) -> Int
 
     package init(
@@ -39,7 +39,7 @@ package struct QueueClock: Sendable {
 
     private static func milliseconds(_ clock: clockid_t) -> Milliseconds {
         var time = timespec()
-        _ = clock_gettime(clock, &time)  // fails for an unknown clock alone
+        _ = clock_gettime(clock, &time)  // fails only for an unknown clock
         return Milliseconds(time.tv_sec) * 1000 + Milliseconds(time.tv_nsec) / 1_000_000
     }
 }

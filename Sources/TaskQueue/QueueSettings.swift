@@ -3,59 +3,63 @@ import TaskModel
 import TaskStore
 import Transfer
 
-/// What the queue goes by: the configuration, with everything filled in that depends on the daemon's surroundings.
+/// The settings of the queue: the configuration, completed with values that depend on the daemon's environment.
 package struct QueueSettings: Sendable, Equatable {
-    /// Absolute; where tasks go that name no directory, or a relative one.
+    /// The absolute path of the directory for tasks that name no directory, or a relative one.
     package var downloadDirectory: String
-    /// Absolute; where tasks that name an absolute directory may go.
+    /// The absolute paths beneath which a task may name an absolute directory.
     package var downloadRoots: [String]
-    /// Absolute; from beneath these others than the daemon's own user may upload.
+    /// The absolute paths beneath which users other than the daemon's own may upload files.
     package var uploadRoots: [String]
-    /// Of relative directories.
+    /// The layout of relative directories.
     package var layout: DownloadLayout
-    /// Where nothing is read from or written to, whatever encloses it.
+    /// The places that no task may read from or write to, even where a root encloses them.
     package var protectedPlaces = ProtectedPlaces([])
     package var onConflict: ConflictPolicy
     package var activeTasks: Int
-    /// Of one download; a task may name its own.
+    /// The number of connections of one download. A task may override it.
     package var segments: Segments
     package var connectionsPerHost: Int
-    /// In place of ``connectionsPerHost``.
+    /// The overrides of ``connectionsPerHost`` for individual hosts.
     package var hostConnections: HostTable<Int>
-    /// The versions of HTTP that hosts are spoken to in; 1.1 with others.
+    /// The HTTP version for each host. All other hosts use HTTP/1.1.
     package var httpVersions: HostTable<HTTPVersion>
     package var quota: Quota
-    /// Bytes that the parts and files of one owner's tasks may take up.
+    /// The quota for the part files and files of one owner's tasks, in bytes; `nil` for unlimited.
     package var bytesPerOwner: Int64?
-    /// Bytes a second in each direction, outside of the schedule's windows.
+    /// The rate limits in bytes per second, outside the windows of the schedule.
     package var rates: TransferRates
-    /// Within ``rates``.
+    /// The additional rate limits of individual hosts, within ``rates``.
     package var hostRates: HostTable<TransferRates>
     package var schedule: Schedule
-    /// Milliseconds for which tasks are kept that ended, and how many of them.
+    /// The retention time of ended tasks, in milliseconds.
     package var historyAge: Milliseconds
+    /// The maximum number of ended tasks that are kept.
     package var historyCount: Int
-    /// Milliseconds for which the journal is kept, and how many of its events.
+    /// The retention time of journal events, in milliseconds.
     package var eventAge: Milliseconds
+    /// The maximum number of journal events that are kept.
     package var eventCount: Int
     package var retry: RetryPolicy
-    /// Milliseconds without a byte after which an attempt has stalled.
+    /// The stall time-out of an attempt: the time without a byte, in milliseconds.
     package var stallTimeout: Milliseconds
-    /// Bytes.
+    /// The free disk space that downloads leave untouched, in bytes.
     package var minimumFree: Int64
-    /// Bytes; a larger download fails.
+    /// The maximum size of a download in bytes. A larger one fails.
     package var maximumSize: Int64?
-    /// The uid that the daemon runs as.
+    /// The uid of the daemon process.
     package var daemonUser: UInt32
-    /// Judges directories for the daemon's process.
+    /// The check of directories on behalf of the daemon process.
     package var inspector: PlaceInspector
-    /// Absolute; private keys by which SSH servers let that user in, the first one to be tried first.
+    /// The absolute paths of the daemon user's private SSH keys, in the order in which they are tried.
     package var sshKeys: [String]
 
+    /// Combines the configuration with the daemon's environment.
+    ///
     /// - Parameters:
-    ///   - downloadDirectory: for a configuration that names none.
-    ///   - layout: for a configuration that names none.
-    ///   - unit: as of ``PlaceInspector``.
+    ///   - downloadDirectory: the default for a configuration that names no directory.
+    ///   - layout: the default for a configuration that names no layout.
+    ///   - unit: the systemd unit; see ``PlaceInspector``.
     package init(
         _ configuration: Configuration, downloadDirectory: String, layout: DownloadLayout = .shared,
         daemonUser: UInt32, unit: String? = nil
@@ -97,19 +101,19 @@ package struct QueueSettings: Sendable, Equatable {
         sshKeys = TaskLogin.keys(beneath: AccountNames.home(of: daemonUser))
     }
 
-    /// Whether a user may do whatever the daemon can: root, and the daemon's own user.
+    /// Whether a user may do everything that the daemon can do: root, and the daemon's own user.
     func isTrusted(_ uid: UInt32) -> Bool { uid == 0 || uid == daemonUser }
 
-    /// Connections that a host may have at a time.
+    /// Returns the maximum number of concurrent connections to a host.
     ///
-    /// - Parameter host: scheme, name and port.
+    /// - Parameter host: the host key: scheme, host and port.
     func connections(ofHost host: String) -> Int {
         hostConnections.value(forOrigin: host) ?? connectionsPerHost
     }
 
     private static func version(_ asked: Configuration.HTTPVersion) -> HTTPVersion {
         switch asked {
-        // What several connections to one server need.
+        // Multiple connections to one server require HTTP/1.1.
         case .auto, .http1: .http1
         case .http2: .http2
         case .http3: .http3

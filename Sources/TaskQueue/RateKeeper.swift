@@ -2,42 +2,43 @@ import TaskModel
 import TaskStore
 import Transfer
 
-/// The rates that count at this moment, and why they do.
+/// The rate limits in force at the moment, with their sources.
 package struct RatesInForce: Sendable, Equatable {
     package enum Source: String, Sendable, Codable {
-        /// Someone said so, and has not taken it back.
+        /// A command, which stays in force until it is revoked.
         case command
         case schedule, configuration
     }
 
-    /// Bytes a second; `nil`: any number.
+    /// The limit in bytes per second; `nil` for unlimited.
     package var download: Int64?
     package var upload: Int64?
     package var downloadSource: Source
     package var uploadSource: Source
 }
 
-/// Keeps the daemon to its rates: those that someone set for the time being, otherwise those of the schedule's window,
-/// otherwise the configuration's. Says when a window pauses everything. Wakes up when the next window begins or ends.
+/// An enforcer of the daemon's rate limits. A command takes precedence over the current window of the schedule, and the
+/// window over the configuration. It also reports when a window pauses all transfers, and wakes up when the next window
+/// begins or ends.
 actor RateKeeper {
     private let store: TaskStore
     private let clock: QueueClock
     private let download: RateLimiter
     private let upload: RateLimiter
-    /// Called when a window begins that lets nothing run, and when it ends.
+    /// Called when a window that pauses all transfers begins or ends.
     private let pauseChanged: @Sendable (SchedulePause?) async -> Void
 
     private var rates: TransferRates
     private var schedule: Schedule
     private var orders = RateOrders()
     private var pause: SchedulePause?
-    /// What was said last.
+    /// The last pause reported to `pauseChanged`.
     private var toldPause: SchedulePause?
     private var isTelling = false
     private var alarm: Task<Void, Never>?
     private var isStopped = false
 
-    /// Milliseconds between looks at the clock at most: the place where the machine stands may change its time.
+    /// The maximum interval between checks, in milliseconds. It is limited because the local UTC offset may change.
     private static let longestSleep: Milliseconds = 3_600_000
 
     init(
@@ -52,7 +53,7 @@ actor RateKeeper {
         self.pauseChanged = pauseChanged
     }
 
-    /// Puts the rates in force that count now, before anything runs.
+    /// Applies the current rate limits before any task starts.
     func start() async throws(StoreError) {
         orders = try store.rateOrders()
         await look()
@@ -63,13 +64,14 @@ actor RateKeeper {
         alarm?.cancel()
     }
 
-    /// The configuration changed.
+    /// Applies a changed configuration.
     func apply(_ settings: QueueSettings) async {
         (rates, schedule) = (settings.rates, settings.schedule)
         await look()
     }
 
-    /// What someone says counts until they take it back, over restarts too; durable when it returns.
+    /// Sets or revokes limits by command. They persist across restarts. The change is durable when the function
+    /// returns.
     func order(_ change: @Sendable (inout RateOrders) -> Void) async throws(StoreError) {
         var changed = orders
         change(&changed)
@@ -97,7 +99,7 @@ actor RateKeeper {
         }
     }
 
-    /// The clock was set, or what is configured changed.
+    /// Applies the limits anew after the clock was set or the configuration changed.
     func look() async {
         guard !isStopped else { return }
         let now = clock.now()
@@ -108,7 +110,7 @@ actor RateKeeper {
         let isPaused = schedule.window(at: now, utcOffset: clock.utcOffset)?.pauses ?? false
         pause = isPaused ? SchedulePause(until: next) : nil
         setAlarm(at: next)
-        // One word after the other: what is said last is what counts.
+        // The callback is called serially, so that the last reported state is the current one.
         guard !isTelling else { return }
         isTelling = true
         while toldPause != pause {
@@ -129,8 +131,8 @@ actor RateKeeper {
     }
 }
 
-/// Nothing runs, since a window of the schedule says so.
+/// A pause of all transfers by a window of the schedule.
 package struct SchedulePause: Sendable, Equatable {
-    /// When another window or none begins; `nil`: never.
+    /// The time at which the pause ends; `nil` if it never does.
     package var until: Milliseconds?
 }

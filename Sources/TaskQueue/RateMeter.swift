@@ -1,22 +1,24 @@
 import TaskModel
 
-/// Bytes a second over the last few seconds, from counts taken at uneven moments.
+/// A meter of the throughput over the last few seconds, from byte counts sampled at irregular intervals.
 struct RateMeter {
-    /// Milliseconds that count.
+    /// The length of the measuring window, in milliseconds.
     private static let window: Milliseconds = 5_000
-    /// Counts closer together than this say too little to be kept.
+    /// The minimum interval between samples, in milliseconds. Closer samples are discarded as too inaccurate.
     private static let spacing: Milliseconds = 200
 
     private var samples: [(at: Milliseconds, bytes: Int64)] = []
 
-    /// - Parameter at: of a clock that no one sets.
+    /// Records a byte count.
+    ///
+    /// - Parameter at: the monotonic time.
     mutating func note(_ bytes: Int64, at: Milliseconds) {
         if let last = samples.last, at - last.at < Self.spacing { return }
         samples.append((at, bytes))
         while samples.count > 2, at - samples[1].at >= Self.window { samples.removeFirst() }
     }
 
-    /// `nil` until there are two counts.
+    /// Returns the throughput in bytes per second; `nil` until the first sample is old enough.
     func rate(_ bytes: Int64, at: Milliseconds) -> Int64? {
         guard let first = samples.first, at - first.at >= Self.spacing else { return nil }
         return max(0, bytes.subtractingClamped(first.bytes)).multipliedClamped(by: 1000) / (at - first.at)

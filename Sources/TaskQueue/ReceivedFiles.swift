@@ -1,9 +1,9 @@
 import Synchronization
 import Transfer
 
-/// The open files that a client passed last, for the tasks that it adds next.
+/// The open files that a client passed with its last `source.receive`, for the tasks that it adds next.
 package final class ReceivedFiles: Sendable, Hashable {
-    /// A file, or why it was not taken.
+    /// A file, or the reason why it was refused.
     package typealias Entry = Result<PassedFile, PassedFile.Unfitness>
 
     private let files = Mutex<[Entry]>([])

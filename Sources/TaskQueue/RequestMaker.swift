@@ -5,7 +5,7 @@ import TaskModel
 import TaskStore
 import Transfer
 
-/// Turns stored tasks into requests of the engine, for the length of one turn of the scheduler.
+/// A converter of stored tasks into engine requests. It lives for one pass of the scheduler.
 struct RequestMaker {
     let manager: SessionManager
     let settings: QueueSettings
@@ -13,19 +13,20 @@ struct RequestMaker {
     private let detachedPlaces: DetachedPlaces
     private let earlierNames: EarlierNames
     private let passedSources: PassedSources
-    /// So many attempts before the last one a source that fails is left for a mirror, whatever it brought.
+    /// The number of final attempts in which a failing source is abandoned for a mirror, even if it made progress.
     private static let lastAttempts = 3
-    /// The store's, in the names of part files.
+    /// The store's identity, which is part of the names of part files.
     let identity: String
-    /// Later tasks cannot have been finished by a life of the daemon that ended before it could note that down.
+    /// The newest task that existed when the store was opened. Only this and older tasks can have been finished by an
+    /// earlier daemon process without a record of their completion.
     let newestOfEarlierLives: TaskID
 
-    /// Tasks that start in the same turn share their directories.
+    /// A cache of directories for tasks that start in the same pass.
     private var directories: [AskedPlace: Directory] = [:]
-    /// Those of them whose entries are on disk as they were found.
+    /// The cached directories that have been synced to disk since they were opened.
     private var synchronized: Set<AskedPlace> = []
 
-    /// What a task's directory depends on.
+    /// The parameters that determine a task's directory.
     private struct AskedPlace: Hashable {
         var directory: String?
         var user: UserIdentity
@@ -45,22 +46,24 @@ struct RequestMaker {
         newestOfEarlierLives = store.newestTaskAtOpening
     }
 
-    /// The name of a task's part file, in the directory of its destination.
+    /// Returns the name of a task's part file, which is in the task's target directory.
     static func partName(_ id: TaskID, identity: String) -> String { ".dld-\(identity)-\(id).part" }
 
     enum Made {
         case download(DownloadRequest)
         case upload(UploadMaker.Upload)
-        /// Something is to be looked up first.
+        /// A metadata lookup that must complete first.
         case lookup(Lookup)
-        /// There is nothing to do: the file is there already, of so many bytes.
+        /// A file of this size is already present, so that no transfer is needed.
         case done(path: String, size: Int64, isVerified: Bool)
     }
 
+    /// Creates the request for a task.
+    ///
     /// - Parameters:
-    ///   - found: what was looked up for this run.
-    ///   - share: of what its owner's downloads may take up.
-    /// - Throws: ``TransferError`` where the task cannot be begun.
+    ///   - found: the result of the lookup for this run.
+    ///   - share: the download's share of its owner's quota.
+    /// - Throws: ``TransferError`` where the task cannot be started.
     mutating func make(
         _ work: TaskWork, found: Lookup.Answer? = nil, share: StorageShare? = nil
     ) throws(TransferError) -> Made {
@@ -69,7 +72,8 @@ struct RequestMaker {
         var request = try transferRequest(specification, owner: work.record.owner)
         switch specification.kind {
         case .upload:
-            // One name for all attempts: what a cut one left on a file server makes way for the next.
+            // All attempts use the same name, so that an attempt replaces the partial file that an interrupted one left
+            // on a file server.
             request.uploadName = "\(store.identity)-\(work.record.id)"
             let maker = UploadMaker(manager: manager, settings: settings, passedSources: passedSources)
             return .upload(try maker.make(request, specification, work))
@@ -110,7 +114,8 @@ struct RequestMaker {
         var (request, specification) = (request, specification)
         var described: String?
         if specification.metalink {
-            // Under which name an earlier life may have finished it, and what it was held against, the Metalink knows.
+            // Only the Metalink knows the name under which an earlier daemon process may have finished the file, and
+            // the file's digest.
             guard case .file(let file) = found else {
                 return .lookup(Lookup(of: request, in: .metalink, manager: manager))
             }
@@ -124,31 +129,31 @@ struct RequestMaker {
             || work.hasPieceHashes
         let policy = specification.onConflict ?? settings.onConflict
 
-        // A file that an earlier life finished and could not note down any more.
+        // Checks for a file that an earlier daemon process finished but could not record.
         let likely = record.path.map(FileName.last)
         let hasPast = record.id <= newestOfEarlierLives || record.attempts > 0 || record.startedAt != nil
-        // Its URL may have been changed since: a person says that it is the same file's.
+        // The URL may have been changed since. The user vouches that it is of the same file.
         let resumeData = work.resumeData.flatMap { ResumeData(bytes: $0) }?.moved(to: specification.url)
         if hasPast {
             let suggested = resumeData?.suggestedFileName.flatMap(FileName.makeSafe)
             let names = (specification.output == nil ? [likely, suggested, described] : [likely]).compactMap(\.self)
             if let (name, size) = Self.published(names, by: owner, in: directory, policy, earlierNames) {
-                // Whether that life lived to bring the name to the disk, nobody knows.
+                // The earlier process may have stopped before it synced the directory.
                 if !synchronized.contains(asked) {
                     try directory.synchronize()
                     synchronized.insert(asked)
                 }
                 removePart(of: record, from: directory)
-                // It was verified before it got this name.
+                // A file is verified before it gets its final name.
                 return .done(path: directory.path(of: name), size: size, isVerified: isVerified)
             }
         }
         if let output = specification.output {
             switch policy {
-            // What it is to be held against is asked of it later, off this thread.
+            // With an expected digest, the file is verified later, off this thread.
             case .skip where !isVerified:
                 if let size = directory.sizeOfFile(output) {
-                    // An earlier run may have begun the file that somebody else has brought since.
+                    // An earlier run may have started to download the file that has since appeared from elsewhere.
                     removePart(of: record, from: directory)
                     return .done(path: directory.path(of: output), size: size, isVerified: false)
                 }
@@ -199,7 +204,7 @@ struct RequestMaker {
         }
     }
 
-    /// Looks for a finished file of `owner`, also under the numbered names that it may have got in an earlier life.
+    /// Returns the finished file of `owner`, also where it got a numbered name from an earlier daemon process.
     static func published(
         _ names: [String], by owner: String, in directory: Directory, _ policy: ConflictPolicy,
         _ earlierNames: EarlierNames
@@ -214,10 +219,10 @@ struct RequestMaker {
         return nil
     }
 
-    /// The task is done without its part.
+    /// Removes the part file of a task that completed without it.
     private func removePart(of record: TaskRecord, from directory: Directory) {
         let owner = Self.owner(of: record, identity: identity)
-        // What stays for now is looked for when the task has ended.
+        // A part file that cannot be removed now is found by the scan after the task has ended.
         _ = try? directory.removePart(Self.partName(record.id, identity: identity), of: owner)
     }
 
@@ -227,7 +232,7 @@ struct RequestMaker {
         do throws(FieldError) {
             place = try DownloadPlace(directory: asked.directory, owner: asked.user.uid, settings: settings)
         } catch {
-            // A changed configuration may allow it again.
+            // EPERM marks the error as temporary, since a changed configuration may allow the directory again.
             throw TransferError(.pathNotAllowed, error.message, systemError: EPERM)
         }
         try detachedPlaces.check(place.path)
@@ -235,12 +240,12 @@ struct RequestMaker {
         do throws(TransferError) {
             directory = try place.make(for: asked.user, settings: settings)
         } catch {
-            // What the user may not do is no trouble of the disk.
+            // An error without a system error is a missing permission of the user, not a disk problem.
             guard error.systemError != nil else { throw error }
             throw place.problem(settings.inspector).map(Self.error) ?? error
         }
         detachedPlaces.note(directory)
-        // Before a server is asked for what could not be kept.
+        // The check precedes the first request, so that no data is requested that cannot be stored.
         if let problem = place.problem(settings.inspector) { throw Self.error(problem) }
         directories[asked] = directory
         return directory
@@ -251,26 +256,26 @@ struct RequestMaker {
         return TransferError(code, problem.description, systemError: problem.systemError)
     }
 
-    /// What names a task on its part file: no other task of any database has it, not even one that took over the
-    /// number after an older copy of the database was put back.
+    /// Returns the mark that identifies a task on its part file. It is unique across all databases: even a task that
+    /// got the same number after an older copy of the database was restored has a different one.
     static func owner(of record: TaskRecord, identity: String) -> String {
         "\(identity)-\(record.id)-\(String(record.createdAt, radix: 36))"
     }
 }
 
-/// How a download gets its name, in this order: what the person said, what the server suggests, the Metalink's name for
-/// it, the end of the URL.
+/// The choice of a download's file name, in this order: the task's option, the server's suggestion, the name in the
+/// Metalink, the last segment of the URL.
 struct DownloadNaming: Sendable {
     let specification: TaskSpecification
     let policy: ConflictPolicy
-    /// What the file must hash to.
+    /// The expected digest of the file.
     var checksum: Checksum?
     var pieces: PieceDigests?
     /// The name in the Metalink at the task's URL.
     var described: String?
-    /// The task's owner, where others have files in the directory too.
+    /// The uid of the task's owner; `nil` unless the directory is shared with other users.
     var user: UInt32?
-    /// Users' own directories lie in the directory.
+    /// Whether the users' private directories are in this directory.
     var holdsOwnDirectories = false
 
     init(specification: TaskSpecification, settings: QueueSettings) {
@@ -279,8 +284,10 @@ struct DownloadNaming: Sendable {
         checksum = specification.checksum.flatMap { try? Checksum(parsing: $0) }
     }
 
+    /// Returns the destination of the file.
+    ///
     /// - Parameters:
-    ///   - known: the name that an earlier attempt came to, for where there is no answer to name it.
+    ///   - known: the name found by an earlier attempt, for use where no response suggests one.
     func destination(
         _ resource: ResourceMetadata, in directory: Directory, known: String?
     ) throws(TransferError) -> FileDestination {
@@ -288,7 +295,7 @@ struct DownloadNaming: Sendable {
         var name =
             specification.output ?? suggested ?? described ?? (resource.head == nil ? known : nil)
             ?? FileName.fromURL(specification.url)
-        // It would be in the way of a user who has no directory yet.
+        // The name could otherwise block the private directory of a user who has none yet.
         if user != nil, holdsOwnDirectories, AccountNames.isDirectoryName(name) { name = FileName.numbered(name, 1) }
         let conflict: FileDestination.Conflict =
             switch policy {

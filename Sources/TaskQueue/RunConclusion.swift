@@ -3,26 +3,27 @@ import TaskModel
 import TaskStore
 import Transfer
 
-/// What a run of a task comes to: a pure function of the record, what the engine reports and why it was asked to
-/// end, if it was.
+/// The outcome of a task's run: a pure function of the record, the engine's report and the order that ended the run, if
+/// any.
 struct RunConclusion {
-    /// Why a run was ended from outside.
+    /// The reason why a run was ended from outside.
     enum Order: Sendable, Equatable {
         case pause, cancel, remove
-        /// The daemon ends, or the task's specification changed: back to the queue, and no attempt is burned.
+        /// The daemon stops, or the task's options changed. The task returns to the queue, and the run does not count
+        /// as an attempt.
         case release
     }
 
-    /// What the engine reports.
+    /// The engine's report of a run.
     struct Report: Sendable {
         var error: TransferError?
-        /// Attempts within the run.
+        /// The number of attempts within the run.
         var attempts: Int
-        /// Bytes of body that came or went in this run.
+        /// The body bytes received or sent in this run.
         var transferred: Int64
-        /// Bytes of the file that are there after it.
+        /// The bytes of the file that are present after the run.
         var bytesDone: Int64 = 0
-        /// What was there before the run was given up for them.
+        /// Whether the run discarded the data of earlier runs.
         var beganAnew = false
         var isVerified = false
     }
@@ -30,24 +31,27 @@ struct RunConclusion {
     let record: TaskRecord
     let policy: RetryPolicy
     let now: Milliseconds
-    /// Milliseconds for which the host is left alone.
+    /// The time for which the host must not be contacted, in milliseconds.
     var hold: Milliseconds = 0
-    /// Another task receives from the host or sends to it.
+    /// Whether another task is transferring data with the host.
     var isHostAtWork = false
 
-    /// A task that waits for a place at a host waits as long as one that failed so often in a row.
+    /// The number of failures that determines the delay of a task that waits for a free connection at its host.
     private static let shortWait = 3
-    /// The number of failures in a row that ends a task whose host's name does not exist. With the default delays the
-    /// attempts take 31 seconds at most: a misspelt name is told soon, and one that was registered a moment ago is found.
+    /// The number of consecutive failures that ends a task whose host name does not exist. With the default delays the
+    /// attempts take at most 31 seconds. A misspelt name is reported soon, and a name registered a moment ago is still
+    /// found.
     private static let unknownNameLimit = 6
-    /// How often a task that waits for room looks for it, in milliseconds.
+    /// The interval, in milliseconds, at which a task that waits for disk space checks for it.
     static let diskProbe: Milliseconds = 5_000
-    /// How often a task whose part another process has looks whether it is free, in milliseconds.
+    /// The interval, in milliseconds, at which a task checks whether another process has released its part file.
     static let partProbe: Milliseconds = 10_000
-    /// The longest that a task waits for a sign of the network, in milliseconds.
+    /// The maximum time, in milliseconds, that a task waits for a notification about the network.
     static let networkProbe: Milliseconds = 30_000
 
-    /// - Returns: `nil` where the task just goes back to where it was in the queue.
+    /// Returns the outcome of a run.
+    ///
+    /// - Returns: `nil` where the task simply returns to its place in the queue.
     func conclude(
         _ report: Report, order: Order?, using generator: inout some RandomNumberGenerator
     ) -> TaskConclusion? {
@@ -61,7 +65,7 @@ struct RunConclusion {
             case .release, nil: return nil
             }
         }
-        // It failed before it could be stopped: the order stands all the same.
+        // The run failed before it could be stopped. The order still applies.
         switch order {
         case .pause: return conclusion(.pause, report, error: error)
         case .cancel, .remove: return conclusion(.cancel, report, error: error)
@@ -72,15 +76,15 @@ struct RunConclusion {
             let until = now + min(Self.partProbe, policy.maximumDelay)
             return conclusion(.park(.retry, until: until), report, error: error, burns: false)
         }
-        // For as long as it takes: somebody makes room, which shows.
+        // The wait has no time limit. The task is released when its owner's quota has room.
         if error.code == .allowanceUsedUp {
             return conclusion(.park(.quota, until: nil), report, error: error, burns: false)
         }
         if isOfDisk(error) { return waitingForDisk(report, error, using: &generator) }
         switch RetryClass(error) {
         case .soon where isHostAtWork && Self.maySayFull(error):
-            // The host may allow only so many connections, which says nothing against the task. The host is spared by
-            // its breaker, which some refusals open, and which closes when the other task ends.
+            // The host may limit the number of connections, so the task is not at fault. The host is protected by its
+            // circuit breaker, which some refusals open and which closes when the other task ends.
             let delay = policy.delay(failures: Self.shortWait, retryAfter: error.retryAfter, using: &generator)
             return conclusion(
                 .park(.retry, until: now + delay), report, error: error,
@@ -89,7 +93,8 @@ struct RunConclusion {
             let failures = failures(after: report)
             guard failures < attempts(after: error) else { return conclusion(.fail, report, error: error) }
             let own = policy.delay(failures: failures, retryAfter: error.retryAfter, using: &generator)
-            // Another is to find out how the host is: one that did would otherwise use up its attempts for all.
+            // Another task probes the host first. The task that probes would otherwise use up its attempts on behalf of
+            // all.
             let delay =
                 own > hold ? own : hold + policy.delay(failures: failures, using: &generator)
             return conclusion(.park(.retry, until: now + delay), report, error: error, failures: failures)
@@ -100,12 +105,13 @@ struct RunConclusion {
             let delay = min(Self.diskProbe, policy.maximumDelay)
             return conclusion(.park(.diskFull, until: now + delay), report, error: error, burns: false)
         case .whenSystemRecovers:
-            // For as long as it takes, at the pace that the failures before it have come to.
+            // The wait has no time limit. Its back-off continues from the preceding failures.
             let failures = min(failures(after: report), max(0, policy.attempts - 1))
             let delay = policy.delay(failures: failures, using: &generator)
             return conclusion(.park(.retry, until: now + delay), report, error: error, failures: failures)
         case .whenAuthorised:
-            // What let us in before and does no longer has expired. What an upload sent says nothing of that.
+            // Access that was granted before and is now refused has expired. Bytes sent by an upload prove no earlier
+            // access.
             let worked = record.specification.kind == .download && record.bytesFetched + report.transferred > 0
             let reason: TaskReason = error.httpStatus == 403 && worked ? .urlExpired : .auth
             return conclusion(.block(reason), report, error: error)
@@ -114,22 +120,22 @@ struct RunConclusion {
         }
     }
 
-    /// Whether a disk of this machine is at fault: a place that is missing, forbidden, read-only or broken.
+    /// Whether the error concerns a disk of this machine: a missing, inaccessible, read-only or faulty place.
     private func isOfDisk(_ error: TransferError) -> Bool {
         guard let systemError = error.systemError else { return error.code == .volumeDetached }
         return switch error.code {
-        // Memory and descriptors are missing everywhere and not in one place.
+        // A shortage of memory or file descriptors affects every place, not only this one.
         case .io: ![ENOMEM, EMFILE, ENFILE, EAGAIN].contains(systemError)
-        // The rights to the source of an upload are a person's decision.
+        // The permissions of an upload's source are a user's decision.
         case .permissionDenied: record.specification.kind == .download
-        // The directory lies beneath none of the roots now.
+        // The directory is no longer beneath any of the roots.
         case .pathNotAllowed: systemError == EPERM
         default: false
         }
     }
 
-    /// Waits until the disk can be used again. No attempt is burned; a disk that fails while it takes bytes is tried
-    /// again at the pace of other failures, since each attempt asks the server for them.
+    /// Waits until the disk is usable again without counting an attempt. A disk that fails while bytes are written is
+    /// retried with the normal back-off, since each attempt requests those bytes from the server again.
     private func waitingForDisk(
         _ report: Report, _ error: TransferError, using generator: inout some RandomNumberGenerator
     ) -> TaskConclusion? {
@@ -139,38 +145,41 @@ struct RunConclusion {
         }
         let failures = min(failures(after: report), max(0, policy.attempts - 1))
         let delay = policy.delay(failures: failures, using: &generator)
-        // What is forbidden, read-only or taken off its place shows before a server is asked again.
+        // A missing permission, a read-only file system and an unmounted volume are detected before the next request to
+        // the server.
         let isRefusal = error.code != .io || error.systemError == EROFS
         return conclusion(
             .park(.disk, until: now + delay), report, error: error, failures: failures, burns: !isRefusal)
     }
 
-    /// Whether a host that has no room for another connection may answer so.
+    /// Whether the error is one with which a host may refuse an additional connection.
     private static func maySayFull(_ error: TransferError) -> Bool {
         error.code == .cannotConnect || error.httpStatus == 429 || error.httpStatus == 503
     }
 
-    /// Milliseconds after which what waits for the network looks for it by itself.
+    /// Returns the time, in milliseconds, after which a task that waits for the network is retried without a
+    /// notification.
     static func networkDelay(_ policy: RetryPolicy) -> Milliseconds {
         min(networkProbe, policy.maximumDelay, max(policy.baseDelay, 1_000) * 4)
     }
 
-    /// Whether the run brought the task nearer to its end. What was fetched or sent all over again did not: else a
-    /// server that breaks off each time, and whose file cannot be gone on with, would be asked for ever.
+    /// Whether the run made progress. Data fetched or sent again from the beginning does not count. Otherwise a server
+    /// that always breaks off and does not support resumption would be contacted for ever.
     private func isFurther(_ report: Report) -> Bool {
         record.specification.kind == .download && !report.beganAnew && report.bytesDone > record.bytesDone
     }
 
-    /// The number of failures in a row that ends the task.
+    /// Returns the number of consecutive failures that ends the task.
     ///
-    /// It is smaller where two attempts in a row found that the name does not exist. One such answer is not enough: a
-    /// router without its line gives it for every name.
+    /// The limit is lower where two consecutive attempts found that the host name does not exist. One such response is
+    /// not enough: a router that has lost its uplink gives it for every name.
     private func attempts(after error: TransferError) -> Int {
         let isUnknown = error.code == .unknownHost && record.error?.code == .dns
         return isUnknown ? min(policy.attempts, Self.unknownNameLimit) : policy.attempts
     }
 
-    /// Failures in a row. Where a run began anew, what it brought after that is not held against it.
+    /// Returns the number of consecutive failures. Where a run restarted from the beginning, its later attempts are not
+    /// counted.
     private func failures(after report: Report) -> Int {
         isFurther(report) ? 1 : record.failures + (report.beganAnew ? 1 : report.attempts)
     }
@@ -194,7 +203,7 @@ struct RunConclusion {
             finishedAt: standing.state.isEnded ? now : nil)
     }
 
-    /// The engine's error in the words of the contract.
+    /// Converts the engine's error into the error codes of the public interface.
     static func failure(_ error: TransferError) -> TaskFailure {
         let code: ErrorCode =
             switch error.code {
@@ -208,7 +217,7 @@ struct RunConclusion {
             case .cancelled, .invalidated: .internal
             default: ErrorCode(rawValue: error.code.rawValue)
             }
-        // What the reader can do, in the words of the command line.
+        // A hint for the user, in terms of the command line.
         let hint =
             switch error.code {
             case .addressNotAllowed: " (`network.deny` of the daemon's configuration)"

@@ -2,44 +2,44 @@ import TaskModel
 import TaskStore
 import Transfer
 
-/// A task that runs, as the scheduler knows it. Never leaves the scheduler.
+/// The scheduler's state of a running task. It never leaves the scheduler.
 final class RunningTask {
     let work: TaskWork
     let place: TaskChooser.Place
-    /// `nil` where it never came to one: the task could not be begun, or had nothing left to do.
+    /// The current request; `nil` where the task could not be started or had nothing to do.
     var request: Request?
-    /// The request's: where another is used for new ones, it is there for as long as its own run.
+    /// The session manager of the request. It stays in use for this run even where a new one serves new requests.
     var manager: SessionManager
     var progress: TransferProgress
     let startedAt: Milliseconds
-    /// The source of an upload that is under way.
+    /// The identity of the source of an upload in progress.
     var source: SourceIdentity?
-    /// The checksum that a list of digests, or a Metalink, gave for the file in this run.
+    /// The digest of the file, as given by a list of digests or a Metalink in this run.
     var foundChecksum: String?
-    /// Why it is to end, once someone said so; the first order stands, unless a later one is stronger.
+    /// The order to end the run. The first order applies, unless a stronger one follows.
     var order: RunConclusion.Order?
-    /// Resumed when the run's conclusion is written.
+    /// The callers waiting for the conclusion. They are resumed when it has been written.
     var waiters: [CheckedContinuation<Void, Never>] = []
     var meter = RateMeter()
-    /// No byte came or went for a while: it lends its slot.
+    /// Whether no byte has been received or sent for a while. A silent task lends its slot.
     var isSilent = false
-    /// When the counts last moved, of a clock that no one sets.
+    /// The monotonic time of the last change of the byte counts.
     var lastMoved: Milliseconds
     var lastTransferred: Int64 = 0
-    /// A checkpoint that is under way: the conclusion is written after it.
+    /// The checkpoint in progress. The conclusion is written after it.
     var checkpoint: Task<Void, Never>?
     var lastCheckpoint: Milliseconds
-    /// The store did not take the last checkpoint.
+    /// Whether the store refused the last checkpoint.
     var owesCheckpoint = false
-    /// The store does not take what it came to, and is asked again and again.
+    /// Whether the store refuses the conclusion, which is being retried.
     var cannotBeWritten = false
-    /// Whether it counts among those that use the network.
+    /// Whether the task counts among those that use the network.
     var holdsSlot = true
-    /// Whether it was refused a beginning: its owner's downloads take up too much.
+    /// Whether the task was not started because its owner's quota is used up.
     var neverBegan = false
-    /// Bytes that are written down of it at its end.
+    /// The file's bytes recorded in the store at the end of the run.
     var keptBytes: Int64 = 0
-    /// The network's part is over; the conclusion is being written.
+    /// Whether the transfer has ended and the conclusion is being written.
     var isConcluding = false
 
     init(
@@ -59,9 +59,9 @@ final class RunningTask {
 
     var record: TaskRecord { work.record }
 
-    /// Notes what has come and gone.
+    /// Records the current byte counts.
     ///
-    /// - Returns: whether these are the first bytes.
+    /// - Returns: Whether these are the first bytes.
     func look(at now: Milliseconds) -> Bool {
         let transferred = progress.transferredBytes
         meter.note(transferred, at: now)
@@ -72,10 +72,10 @@ final class RunningTask {
         return isFirst
     }
 
-    /// Bytes received or sent, over all runs.
+    /// The bytes received or sent over all runs.
     var bytesFetched: Int64 { record.bytesFetched + progress.transferredBytes }
 
-    /// The status that is stored of it, with what is known at this moment laid over it.
+    /// Returns the stored status, updated with the live values.
     func status(over stored: TaskRecord, at monotonic: Milliseconds) -> TaskStatus {
         var status = TaskStatus(stored)
         status.state = .active

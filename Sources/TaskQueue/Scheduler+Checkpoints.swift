@@ -4,15 +4,16 @@ import TaskStore
 import Transfer
 
 extension Scheduler {
-    /// Checkpoints under way at which no more begin for having fallen due by time: each takes some 10 KiB.
+    /// The maximum number of concurrent checkpoints up to which periodic ones are started. Each takes some 10 KiB of
+    /// memory.
     private static let checkpointsAtOnce = 128
 
-    /// Begins checkpoints that are due, as many as may be under way.
+    /// Starts due checkpoints, up to the limit of concurrent ones.
     func beginDueCheckpoints() {
         while checkpointsUnderWay < Self.checkpointsAtOnce, let id = dueCheckpoints.popLast() { checkpoint(id) }
     }
 
-    /// Brings a download's bytes to the disk, then says so in the store.
+    /// Syncs a download's bytes to disk (fsync), then records them in the store.
     func checkpoint(_ id: TaskID) {
         guard let task = running[id], !task.isConcluding, task.checkpoint == nil,
             let request = task.request as? DownloadRequest, request.needsCheckpoint || task.owesCheckpoint
@@ -24,13 +25,13 @@ extension Scheduler {
             checkpointsUnderWay -= 1
             task.checkpoint = nil
             task.owesCheckpoint = !isWritten
-            // One that fell due meanwhile was passed over.
+            // A checkpoint that became due meanwhile was skipped.
             if isWritten, request.unsyncedBytes >= Self.checkpointBytes { checkpoint(id) }
             beginDueCheckpoints()
         }
     }
 
-    /// Notes what an upload sends: later attempts send the same, or nothing.
+    /// Records the identity of an upload's source. Later attempts send the same source or nothing.
     func keep(_ source: SourceIdentity, of id: TaskID) {
         guard let task = running[id] else { return }
         let isKnown = task.work.resumeData.flatMap { SourceIdentity(bytes: $0, for: task.record.specification) } != nil
@@ -44,21 +45,23 @@ extension Scheduler {
             do throws(StoreError) {
                 _ = try await store.write([.checkpoint(id, progress)], now: clock.now())
             } catch {
-                // Its end is written down with it.
+                // The identity is also written at the end of the run.
                 logger.error("cannot note the source of an upload", metadata: ["task": "\(id)", "error": "\(error)"])
             }
             task.checkpoint = nil
         }
     }
 
-    /// - Returns: whether the store has it.
+    /// Writes a checkpoint.
+    ///
+    /// - Returns: Whether the store has accepted it.
     private func writeCheckpoint(_ id: TaskID, _ task: RunningTask, _ request: DownloadRequest) async -> Bool {
         let resumeData: ResumeData?
         do throws(TransferError) {
             resumeData = try await request.checkpoint()
         } catch {
-            // What the kernel held may be gone: only what an earlier sync covered counts. Ended here, the task comes
-            // back with that.
+            // After a failed fsync, cached data may be lost, so only bytes covered by an earlier fsync count. The run
+            // is ended here, and the task restarts from those bytes.
             logger.error("a checkpoint failed", metadata: ["task": "\(id)", "error": "\(error)"])
             task.order = task.order ?? .release
             request.cancel()

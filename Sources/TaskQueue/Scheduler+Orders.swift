@@ -3,15 +3,15 @@ import TaskModel
 import TaskStore
 import Transfer
 
-/// What others have the scheduler end, hold and start again.
+/// Ending, holding and restarting tasks on behalf of other components.
 extension Scheduler {
-    /// Ends what of `ids` runs, keeps all of them from starting, and runs `body`; what `body` wrote then counts.
+    /// Ends the running tasks among `ids`, prevents all of them from starting, and runs `body`. Its changes are in
+    /// effect when the tasks may start again.
     ///
     /// - Parameters:
-    ///   - owner: only this user's tasks are ended; `nil`: everyone's.
-    ///   - goesOnAtOnce: what is ended keeps its slot, and is started again, where it is ready then, before anything
-    ///     else is.
-    ///   - body: is given the tasks that were ended by this order.
+    ///   - owner: the uid whose tasks are ended; `nil` for the tasks of all users.
+    ///   - goesOnAtOnce: Whether an ended task keeps its slot and, if ready, is started again before any other task.
+    ///   - body: receives the tasks that this order ended.
     nonisolated func withStopped<Value: Sendable>(
         _ ids: [TaskID], order: RunConclusion.Order, owner: UInt32?, goesOnAtOnce: Bool = false,
         _ body: @Sendable (_ stopped: Set<TaskID>) async -> Value
@@ -24,22 +24,22 @@ extension Scheduler {
         return value
     }
 
-    /// Keeps `ids` from starting, and returns when those of them that ran have ended.
+    /// Prevents `ids` from starting and waits until those that run have ended.
     ///
-    /// - Returns: the tasks that were ended by this order, and with `keepsPlaces` the slots that they still hold.
+    /// - Returns: the tasks that this order ended and, with `keepsPlaces`, the slots that they still hold.
     private func stop(
         _ ids: [TaskID], _ order: RunConclusion.Order, owner: UInt32?, keepsPlaces: Bool
     ) async -> (stopped: Set<TaskID>, places: [TaskChooser.Place]) {
         for id in ids { held[id, default: 0] += 1 }
         let stopped = end(ids, order, owner: owner)
-        // Counted twice until their runs have ended: nobody takes their places.
+        // The slots are counted twice until the runs have ended, so that no other task takes them.
         let places = keepsPlaces ? stopped.compactMap { running[$0]?.place } : []
         for place in places { chooser.reserve(place) }
         for id in ids { await concluded(id) }
         return (stopped, places)
     }
 
-    /// Undoes ``stop(_:_:owner:keepsPlaces:)``.
+    /// Reverts ``stop(_:_:owner:keepsPlaces:)``.
     private func letGo(of ids: [TaskID], startingAgain ended: Set<TaskID>, in places: [TaskChooser.Place]) {
         for id in ids {
             held[id, default: 1] -= 1
@@ -51,7 +51,7 @@ extension Scheduler {
         setAlarm()
     }
 
-    /// A person wants tasks to start now: what their hosts asked for is set aside, until they ask again.
+    /// Clears the holds on the hosts of tasks that a user wants to start now, until the hosts request a hold again.
     func openHosts(of ids: [TaskID]) async {
         do throws(StoreError) {
             let marks = try store.hostMarks(of: ids)
@@ -80,7 +80,9 @@ extension Scheduler {
         }
     }
 
-    /// - Returns: those of `ids` that run and will end by this order.
+    /// Orders tasks to end.
+    ///
+    /// - Returns: those of `ids` that are running and will end by this order.
     func end(_ ids: some Sequence<TaskID>, _ order: RunConclusion.Order, owner: UInt32?) -> Set<TaskID> {
         var ended: Set<TaskID> = []
         for id in ids {
@@ -94,17 +96,18 @@ extension Scheduler {
         return ended
     }
 
-    /// Returns when what the task's run came to is written down, or cannot be for now; at once where it does not run.
+    /// Returns when the conclusion of the task's run has been written, or cannot be written for now. Returns
+    /// immediately where the task is not running.
     func concluded(_ id: TaskID) async {
         if running[id]?.cannotBeWritten == true { return }
         guard running[id]?.isConcluding == true || running[id]?.order != nil else { return }
         await withCheckedContinuation { continuation in
-            // No suspension lies between the look above and this.
+            // No suspension point lies between the check above and this line.
             running[id]?.waiters.append(continuation)
         }
     }
 
-    /// Ends everything that runs with its progress written down, and starts nothing more. Burns no attempt.
+    /// Ends all runs, writes their progress and starts no more tasks. The runs do not count as attempts.
     package func stop() async {
         isStopping = true
         alarm?.task.cancel()

@@ -3,29 +3,29 @@ import TaskModel
 import TaskStore
 import Transfer
 
-/// The bytes that owners' downloads take up.
+/// The disk space used by the downloads of each owner.
 package struct StorageUse: Sendable, Equatable {
     package struct Owner: Sendable, Equatable {
         package var owner: UInt32
-        /// With those that have been taken beforehand for downloads that run.
+        /// The used bytes, including those reserved in advance for running downloads.
         package var bytes: Int64
     }
 
-    /// Bytes that one owner's may; `nil`: any number.
+    /// The quota of one owner in bytes; `nil` for unlimited.
     package var limit: Int64?
-    /// The owners, the one with the most bytes first.
+    /// The owners, in descending order of bytes.
     package var owners: [Owner]
 }
 
 extension Scheduler {
-    /// Owners of whom ``storageUse(owner:)`` tells at most.
+    /// The maximum number of owners that ``storageUse(owner:)`` reports.
     private static let ownersTold = 100
 
-    /// Room was made: what waits for it goes on where it fits.
+    /// Releases tasks that wait for their owner's quota, as far as they fit.
     ///
     /// - Parameters:
-    ///   - owners: of whom; `nil`: whoever has something that waits.
-    ///   - all: also what was begun and needs nobody knows how much.
+    ///   - owners: the owners to consider; `nil` for all owners with a waiting task.
+    ///   - all: Whether to release also started tasks of unknown size.
     func settleQuotas(of owners: Set<UInt32>? = nil, all: Bool) async {
         do throws(StoreError) {
             var released = 0
@@ -49,14 +49,16 @@ extension Scheduler {
         }
     }
 
-    /// Tasks were removed, or what owners may have is another number: see ``settleQuotas(of:all:)``.
+    /// Releases tasks after others were removed or the quota was changed; see ``settleQuotas(of:all:)``.
     func roomWasMade(for owners: Set<UInt32>? = nil) async {
         if let owners, owners.isEmpty { return }
         await settleQuotas(of: owners, all: true)
         wake()
     }
 
-    /// - Parameter owner: only this one's; `nil`: everyone's.
+    /// Returns the disk space in use.
+    ///
+    /// - Parameter owner: the only owner to report; `nil` for all owners.
     func storageUse(owner: UInt32?) throws(StoreError) -> StorageUse {
         var owners: [StorageUse.Owner] = []
         for found in try store.bytesByOwner(owner, limit: Self.ownersTold) {

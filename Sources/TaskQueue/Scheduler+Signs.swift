@@ -3,13 +3,13 @@ import TaskModel
 import TaskStore
 import Transfer
 
-/// What the scheduler waits for: hours that come, the network, a clock that is set.
+/// The scheduler's wake-ups: due times, the network, and adjustments of the clock.
 extension Scheduler {
-    /// Wakes up when the first waiting task becomes ready, or the first host that was left alone may be asked again.
+    /// Sets the alarm to the first moment at which a waiting task becomes ready or a held host may be contacted again.
     func setAlarm() {
         let wake = nextWake()
         let monotonic = clock.monotonic()
-        // Also of a host that has opened since: it was closed when tasks were looked for.
+        // Hosts that have opened since the last choice are included, since they were closed during that choice.
         let others = [chooser.gate.nextOpening(now: lastChoice), asksAgainAt].compactMap(\.self)
             .map { self.clock.now().addingClamped($0.subtractingClamped(monotonic)) }
         guard !isStopping, let next = (others + [wake].compactMap(\.self)).min() else {
@@ -17,12 +17,12 @@ extension Scheduler {
             alarm = nil
             return
         }
-        // Two clocks were read for it, each to the millisecond.
+        // The time is derived from two clocks, each read with millisecond resolution.
         if let alarm, alarm.at.subtractingClamped(next).magnitude <= 2 { return }
         alarm?.task.cancel()
         let clock = clock
         let task = Task { [weak self] in
-            // The wall clock may be set while this sleeps; never far past a day without a look.
+            // The wall clock may be set during the sleep, so the sleep never exceeds one hour.
             while !Task.isCancelled, clock.now() < next {
                 await clock.sleep(min(next - clock.now(), 3_600_000))
             }
@@ -56,7 +56,9 @@ extension Scheduler {
         setAlarm()
     }
 
-    /// - Parameter signs: says each time that the network is there again, or is another.
+    /// Starts watching the network.
+    ///
+    /// - Parameter signs: Returns a stream that yields each time the network becomes available or changes.
     func watchNetwork(_ signs: @escaping @Sendable () -> AsyncStream<Void> = { NetworkSigns.stream() }) {
         guard networkWatch == nil, !isStopping else { return }
         networkWatch = Task { [weak self] in
@@ -69,18 +71,19 @@ extension Scheduler {
         do throws(StoreError) {
             _ = try await store.release(waitingFor: .network)
         } catch {
-            // They look for it themselves, from time to time.
+            // The tasks also retry by themselves from time to time.
             logger.error("cannot release tasks that wait for the network", metadata: ["error": "\(error)"])
         }
         wake()
     }
 
-    /// A span of waiting is as long as it was; an hour that a person named comes at that hour.
+    /// Handles an adjustment of the wall clock. A relative wait keeps its length; a start time given by a user stays at
+    /// that time.
     func clockWasSet() async {
         let offset = clock.now() - clock.monotonic()
         let change = offset - clockOffset
         clockOffset = offset
-        // Small steps are the work of whoever keeps the clock right.
+        // Small steps come from clock synchronisation and are ignored.
         guard abs(change) >= 500 else { return }
         logger.notice("the clock was set", metadata: ["milliseconds": "\(change)"])
         await shiftWaits(by: change)
@@ -91,7 +94,8 @@ extension Scheduler {
     }
 
     func shiftWaits(by change: Milliseconds) async {
-        // Where no server asked for more, no wait is longer than that. (One for the network or for room is shorter.)
+        // The longest wait without a request from a server to wait longer. Waits for the network or for disk space are
+        // shorter.
         let longest = max(settings.retry.maximumDelay, RunConclusion.networkProbe)
         do throws(StoreError) {
             try await store.shiftWaits(

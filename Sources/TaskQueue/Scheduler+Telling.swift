@@ -2,29 +2,34 @@ import TaskModel
 import TaskStore
 import Transfer
 
-/// What runs, told.
+/// Reports on running tasks.
 extension Scheduler {
     package var runningIDs: Set<TaskID> { Set(running.keys) }
 
-    /// - Parameter owner: of this user's tasks; `nil`: of everyone's.
+    /// Returns the number of running tasks.
+    ///
+    /// - Parameter owner: the uid of the owner; `nil` for the tasks of all users.
     func runningCount(owner: UInt32?) -> Int {
         owner == nil ? running.count : running.values.count { $0.record.owner == owner }
     }
 
-    /// The stored records with what runs laid over them, and why what is ready does not.
+    /// Returns the stored records updated with the live values of running tasks, and with the reason why a ready task
+    /// is not running.
     func statuses(of records: [TaskRecord]) -> [TaskStatus] {
         let now = clock.monotonic()
         let closed = records.contains { $0.standing.state == .queued } ? chooser.closedHosts(now: now) : []
         return records.map { record in
             guard record.standing.state == .queued else { return TaskStatus(record) }
-            // What it came to is written down before it leaves here.
+            // The result of a run is written to the store before the task leaves `running`.
             guard let task = running[record.id] else { return status(ofReady: record, closedHosts: closed, now: now) }
             task.meter.note(task.progress.transferredBytes, at: now)
             return task.status(over: record, at: now)
         }
     }
 
-    /// - Parameter now: of the clock that no one sets.
+    /// Returns the status of a ready task.
+    ///
+    /// - Parameter now: the monotonic time.
     func status(ofReady record: TaskRecord, closedHosts: Set<Int64>, now: Milliseconds) -> TaskStatus {
         var status = TaskStatus(record)
         if let pause {
@@ -40,7 +45,7 @@ extension Scheduler {
         return status
     }
 
-    /// Bytes a second of all that runs.
+    /// Returns the total throughput of all running tasks, in bytes per second.
     func rates() -> (download: Int64, upload: Int64) {
         let now = clock.monotonic()
         var rates: (download: Int64, upload: Int64) = (0, 0)

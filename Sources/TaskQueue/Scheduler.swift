@@ -5,62 +5,62 @@ import TaskModel
 import TaskStore
 import Transfer
 
-/// Owns which task runs: the only one that starts tasks and writes down what became of them.
+/// The owner of all running tasks. No other component starts tasks or records their results.
 ///
-/// It knows the running tasks and a window of ready ones, never the whole queue. While nothing runs and nothing waits
-/// for a moment, it sleeps.
+/// It holds the running tasks and a window of ready ones in memory, never the whole queue. It sleeps while no task runs
+/// and none waits for a point in time.
 package actor Scheduler {
     let store: TaskStore
     var manager: SessionManager
     var settings: QueueSettings
-    /// A window of the schedule lets nothing run.
+    /// The current pause by the schedule, during which no task runs.
     var pause: SchedulePause?
     let clock: QueueClock
     let logger: Logger
     /// Called when the store has new events.
     private let eventsWritten: @Sendable () -> Void
-    /// Called with the directories of downloads that no longer run.
+    /// Called with the directories of downloads that are no longer running.
     private let downloadsEnded: @Sendable (Set<PartPlace>) -> Void
 
     var chooser: TaskChooser
     var allowances: OwnerAllowances
-    /// Owners of whom it was said that their downloads take up all that they may.
+    /// The owners whose exhausted quota has been logged.
     var ownersAtQuota: Set<UInt32> = []
     var running: [TaskID: RunningTask] = [:]
-    /// Tasks that a command is about: not to be started under its hands.
+    /// The tasks that a command is processing, with the number of commands. They must not start meanwhile.
     var held: [TaskID: Int] = [:]
     let detachedPlaces = DetachedPlaces()
     private let earlierNames = EarlierNames()
     private let passedSources: PassedSources
     var isStopping = false
     var networkWatch: Task<Void, Never>?
-    /// Something waits for the network, and nothing has completed since.
+    /// Whether a task waits for the network and none has completed since.
     var isNetworkAway = false
-    /// How far the clock that people set is ahead of the one that no one sets.
+    /// The offset of the wall clock from the monotonic clock, in milliseconds.
     var clockOffset: Milliseconds
     var ticker: Task<Void, Never>?
     private var heap = HeapLevel()
     private let heapWork = BlockingWork(name: "dld-heap")
-    /// Tasks whose checkpoint is due, those that have waited longest last.
+    /// The tasks whose checkpoint is due, in ascending order of urgency.
     var dueCheckpoints: [TaskID] = []
     var checkpointsUnderWay = 0
     var alarm: (at: Milliseconds, task: Task<Void, Never>)?
-    /// When tasks were last looked for, in milliseconds of a clock that no one sets.
+    /// The monotonic time of the last choice of tasks, in milliseconds.
     var lastChoice: Milliseconds = 0
-    /// When the store is asked again for what it could not tell, in milliseconds of a clock that no one sets.
+    /// The monotonic time, in milliseconds, at which to repeat a failed query of the store.
     var asksAgainAt: Milliseconds?
     private let reports = Mutex<[Report]>([])
 
-    /// What the engine says of a run, on a thread of its own.
+    /// A report of the engine about a run, from one of the engine's threads.
     private enum Report: Sendable {
-        /// Every byte is here: the network is free for another.
+        /// All bytes have been received, so the network slot is free.
         case received(TaskID)
         case finished(Finished)
-        /// What a server says of the task's file.
+        /// The result of a metadata lookup.
         case found(TaskID, Lookup.Answer)
     }
 
-    /// A run's end.
+    /// The end of a run.
     private struct Finished: Sendable {
         var id: TaskID
         var report: RunConclusion.Report
@@ -69,21 +69,21 @@ package actor Scheduler {
         var resumeData: ResumeData?
     }
 
-    /// Tasks under way at most, those included whose bytes are all here and whose end is being written down: where the
-    /// disk cannot follow the network, the network waits.
+    /// The maximum number of running tasks, including those that have received all bytes and whose conclusion is being
+    /// written. The limit applies back-pressure to the network where the disk cannot keep up.
     private static let runningLimit = 4_096
-    /// Milliseconds between looks at what runs.
+    /// The interval between checks of the running tasks, in milliseconds.
     private static let tickInterval: Milliseconds = 1_000
-    /// Bytes after which what was written is checkpointed.
+    /// The unsynced bytes after which a checkpoint is due.
     static let checkpointBytes: Int64 = 32 << 20
-    /// Bytes that a download may be ahead of its checkpoint.
+    /// The maximum number of bytes that a download may be ahead of its checkpoint.
     static let checkpointLimit: Int64 = 64 << 20
-    /// Milliseconds after which what was written is checkpointed.
+    /// The time after which written data is checkpointed, in milliseconds.
     private static let checkpointInterval: Milliseconds = 2_000
-    /// Milliseconds until the store is asked again after it failed.
+    /// The pause before a failed store operation is repeated, in milliseconds.
     static let pauseAfterFailure: Milliseconds = 1_000
-    /// Milliseconds without a first byte after which a task lends its slot; one that had some lends it after a third of
-    /// the time after which it has stalled.
+    /// The time without a first byte after which a task lends its slot, in milliseconds. A task that has received bytes
+    /// lends it after a third of its stall time-out.
     private static let silence: Milliseconds = 1_000
 
     package init(
@@ -106,9 +106,9 @@ package actor Scheduler {
 
     // MARK: Starting
 
-    /// Begins to carry out tasks.
+    /// Starts executing tasks.
     package func start() async {
-        // The clock may have been set back while no daemon ran.
+        // The clock may have been set back while no daemon was running.
         await shiftWaits(by: 0)
         do throws(StoreError) {
             let now = clock.monotonic()
@@ -121,9 +121,9 @@ package actor Scheduler {
         wake()
     }
 
-    /// Goes by other settings from now on; what runs goes on as it was begun.
+    /// Applies new settings. Running tasks continue with the settings with which they started.
     ///
-    /// - Parameter manager: makes the requests from now on; `nil`: the one that there is.
+    /// - Parameter manager: the session manager for new requests; `nil` to keep the current one.
     func apply(_ settings: QueueSettings, manager: SessionManager?) {
         if let manager { self.manager = manager }
         self.settings = settings
@@ -135,7 +135,8 @@ package actor Scheduler {
         wake()
     }
 
-    /// Ends what runs, with its progress written down and no attempt burned, and starts nothing until there is no pause.
+    /// Starts or ends a pause. A pause ends all runs, writes their progress without counting attempts, and starts
+    /// nothing until it ends.
     func setPause(_ pause: SchedulePause?) {
         self.pause = pause
         if pause != nil {
@@ -146,16 +147,16 @@ package actor Scheduler {
         }
     }
 
-    /// Holds a task that runs to another rate.
+    /// Changes the rate limit of a running task.
     ///
-    /// - Parameter rate: bytes a second; `nil`: any number.
+    /// - Parameter rate: the limit in bytes per second; `nil` for unlimited.
     func limit(_ id: TaskID, to rate: Int64?) {
-        // What was read ahead of it says something else.
+        // The records read in advance contain the old limit.
         chooser.invalidate()
         _ = running[id]?.request?.limit(to: rate)
     }
 
-    /// Something may have become ready.
+    /// Looks for ready tasks and starts them.
     package func wake() {
         chooser.invalidate()
         allowances.invalidate()
@@ -175,7 +176,8 @@ package actor Scheduler {
         if chooser.slots.hasRoom || asksAgainAt != nil { setAlarm() }
     }
 
-    /// The store failed, for want of a file descriptor perhaps: nothing else may ever bring this up again.
+    /// Schedules a new attempt after a failure of the store, such as a lack of file descriptors. Otherwise no event may
+    /// ever trigger one.
     func askAgainLater(_ message: Logger.Message, _ error: StoreError) {
         guard error != .closed else { return }
         logger.error(message, metadata: ["error": "\(error)"])
@@ -214,7 +216,7 @@ package actor Scheduler {
             made = try maker.make(work, found: found, share: try allowances.open(record))
         } catch {
             enter(work, in: place, nil)
-            // What an earlier run left counts still.
+            // The data of earlier runs still counts.
             let ending = Finished(
                 id: record.id, report: .init(error: error, attempts: 1, transferred: 0),
                 resumeData: work.resumeData.flatMap { ResumeData(bytes: $0) })
@@ -278,12 +280,14 @@ package actor Scheduler {
         RunConclusion.Report(attempts: request.retryCount + 1, transferred: request.progress.transferredBytes)
     }
 
-    /// - Parameter counts: the request's bytes are the file's.
+    /// Adds a task to the running ones, or gives a running task its next request.
+    ///
+    /// - Parameter counts: Whether the request's bytes are those of the file.
     private func enter(_ work: TaskWork, in place: TaskChooser.Place, _ request: Request?, counts: Bool = true) {
         let record = work.record
         let progress = counts ? request?.progress : nil
         if let task = running[record.id] {
-            // It goes on with another request.
+            // The task continues with another request.
             task.request = request
             task.manager = manager
             if let progress { task.progress = progress }
@@ -298,7 +302,8 @@ package actor Scheduler {
 
     // MARK: Ends
 
-    /// From a thread of the engine's: many reports that come together cost one turn of this actor.
+    /// Queues a report from a thread of the engine. Reports that arrive together are processed in one turn of this
+    /// actor.
     private nonisolated func post(_ report: Report) {
         let isFirst = reports.withLock { reports in
             reports.append(report)
@@ -323,7 +328,7 @@ package actor Scheduler {
         if endings.isEmpty { fill() } else { await conclude(endings) }
     }
 
-    /// What was to be looked up for a task that runs is known now: its file is fetched.
+    /// Continues a running task after its lookup with the download of its file.
     private func goOn(_ id: TaskID, _ found: Lookup.Answer) {
         guard let task = running[id], !task.isConcluding else { return }
         task.foundChecksum = found.checksum
@@ -361,7 +366,7 @@ package actor Scheduler {
             if let checkpoint = task.checkpoint { checkpoints.append(checkpoint) }
             changes.append(change(for: task, ending, using: &generator))
         }
-        // Others take the slots while this is being written down.
+        // Other tasks take the slots while the conclusions are written.
         fill()
         for checkpoint in checkpoints { await checkpoint.value }
         let holds = chooser.takeHolds(offset: clock.now() - clock.monotonic())
@@ -420,7 +425,7 @@ package actor Scheduler {
         return .concluded(record.id, progress, outcome)
     }
 
-    /// Whether bytes come from a host or go to it in another task.
+    /// Whether another task is transferring data with a host.
     private func isAtWork(_ hostMark: Int64, besides task: RunningTask) -> Bool {
         running.values.contains {
             $0.place.hostMark == hostMark && $0 !== task && !$0.isConcluding && !$0.isSilent
@@ -428,7 +433,7 @@ package actor Scheduler {
         }
     }
 
-    /// Whether what earlier runs brought was given up.
+    /// Whether the data of earlier runs was discarded.
     private static func beganAnew(_ work: TaskWork, _ ending: Finished) -> Bool {
         guard let before = work.resumeData.flatMap({ ResumeData(bytes: $0) }) else {
             return work.record.bytesFetched > 0
@@ -445,8 +450,8 @@ package actor Scheduler {
     }
 
     private func log(_ record: TaskRecord, _ outcome: TaskConclusion) {
-        // The network's absence is said once, where it is first noticed, and a disk's trouble once for each task; a quota that is used
-        // up, once for its owner.
+        // An unavailable network is logged once, when it is first noticed; a disk problem once per task; an exhausted
+        // quota once per owner.
         let isKnown =
             outcome.standing.reason == .quota
             ? !ownersAtQuota.insert(record.owner).inserted
@@ -464,7 +469,8 @@ package actor Scheduler {
         }
     }
 
-    /// Writes until it is written: what a task came to is not forgotten because a disk is full for a while.
+    /// Writes the results, and retries until it succeeds. A task's result must not be lost because a disk is full for a
+    /// while.
     private func write(_ changes: [TaskChange], holds: [HostHold], of ids: [TaskID]) async {
         guard !changes.isEmpty else { return }
         var known: StoreError?
@@ -478,16 +484,16 @@ package actor Scheduler {
                     logger.error("cannot write down what tasks came to; trying again", metadata: ["error": "\(error)"])
                 }
                 known = error
-                // Whoever waits for it is told by his own write that the store takes nothing now.
+                // A waiting caller learns from its own write that the store accepts nothing at the moment.
                 for id in ids { releaseWaiters(of: id) }
                 await clock.sleep(Self.pauseAfterFailure)
             }
         }
     }
 
-    /// What follows tasks that have ended, or are gone, becomes ready or fails.
+    /// Makes the dependents of ended or removed tasks ready, or lets them fail.
     ///
-    /// - Returns: whether something changed.
+    /// - Returns: Whether anything changed.
     func settleDependencies() async -> Bool {
         do throws(StoreError) {
             return try await store.settleDependencies(now: clock.now()) > 0
@@ -516,12 +522,14 @@ package actor Scheduler {
         }
     }
 
-    /// Walks the whole heap, which takes a while.
+    /// Returns free heap memory to the system on another thread, since it walks the whole heap and takes a while.
     private func giveMemoryBack() {
         Task { [heapWork] in await heapWork.run { linux_give_memory_back() } }
     }
 
-    /// - Returns: whether to go on.
+    /// Checks the running tasks.
+    ///
+    /// - Returns: Whether to continue ticking.
     private func tick() -> Bool {
         let now = clock.monotonic()
         var hasRoom = false
@@ -532,7 +540,7 @@ package actor Scheduler {
                 hasRoom = true
             }
             let patience = task.lastTransferred > 0 ? settings.stallTimeout / 3 : Self.silence
-            // Nor is one silent that a rate limit holds back.
+            // A task that is held back by a rate limit is not silent either.
             if task.progress.isHeldBack { task.lastMoved = now }
             let isSilent = task.holdsSlot && now - task.lastMoved >= min(patience, settings.stallTimeout / 3)
             if isSilent != task.isSilent {

@@ -29,7 +29,7 @@ package enum PlaceUse: Sendable, Equatable {
 package struct PlaceProblem: Sendable, Equatable, CustomStringConvertible {
     /// The system error (errno(3)).
     package var systemError: Int32
-    /// One line with the path, the problem and the remedy.
+    /// A single line with the path, the problem and the remedy.
     package var description: String
 
     package var code: ErrorCode {

@@ -1,12 +1,14 @@
-/// The choice of who is next: who has the least running, and of those who have alike, who was served the longest ago.
+/// A fair choice among keys: the key with the fewest running tasks is next, and among equals the one that was served
+/// least recently.
 ///
-/// Whoever comes anew may start ``credit`` before being held to the same number as the others: a few tasks beside
-/// thousands are done as soon as places become free, and who has thousands waits no longer for it than those few take.
+/// A new key may start ``credit`` tasks before it is held to the same number as the others. A few tasks next to
+/// thousands then complete as soon as slots become free, and the owner of the thousands waits no longer than those few
+/// take.
 struct FairShare<Key: Hashable> {
-    /// A claim to be next; the smallest wins.
+    /// A claim to be next. The smallest claim wins.
     struct Claim: Comparable {
         fileprivate var running: Int
-        /// The number of the last start.
+        /// The sequence number of the key's last start.
         fileprivate var served: Int
 
         static func < (one: Claim, other: Claim) -> Bool {
@@ -46,7 +48,7 @@ struct FairShare<Key: Hashable> {
         shares[key]?.running -= 1
     }
 
-    /// Forgets all but these, which alone have something to start: those among the others that run nothing come anew when they come again.
+    /// Forgets the idle keys that have nothing to start. A forgotten key counts as new when it returns.
     mutating func forgetIdle(but waiting: Set<Key>) {
         shares = shares.filter { $0.value.running > 0 || waiting.contains($0.key) }
     }

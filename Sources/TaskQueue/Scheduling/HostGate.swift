@@ -2,19 +2,21 @@ import TaskModel
 import TaskStore
 import Transfer
 
-/// The hosts of which no task is started now, since they gave trouble or asked to be left alone; what waits behind them
-/// burns no attempt. A value without a clock: times are of one that no one sets.
+/// The set of hosts for which no task may start at the moment, because of failures or because the host requested a
+/// delay (Retry-After). Tasks that wait for a closed host do not count attempts. The type has no clock of its own; all
+/// times are monotonic.
 struct HostGate {
     private var standings: HostStandings
-    /// Names of the hosts that are left alone, by ``TaskStore/ReadyTask/hostMark``.
+    /// The names of hosts with a remembered state, by ``TaskStore/ReadyTask/hostMark``.
     private var names: [Int64: String] = [:]
-    /// Hosts to which there was no way from this machine, and until when nobody tries again by itself.
+    /// The hosts that were unreachable from this machine, with the time until which they are not retried without a
+    /// notification.
     private var unreachable: [Int64: Milliseconds] = [:]
     private static let unreachableLimit = 4_096
 
-    /// Hosts that asked to be left alone since that was last written down: until when.
+    /// The delays requested by hosts since they were last written to the store, with their end.
     private var requests: [Int64: (host: String, until: Milliseconds)] = [:]
-    /// Milliseconds from which such a wish outlives the daemon.
+    /// The minimum length of a requested delay that is stored, in milliseconds.
     private static let lastingHold: Milliseconds = 2_000
 
     init(policy: RetryPolicy) {
@@ -23,20 +25,22 @@ struct HostGate {
 
     mutating func apply(_ policy: RetryPolicy) { standings.policy = policy }
 
-    /// Takes in how a task's run ended; see ``TaskWork/witness(of:)``.
+    /// Records the end of a task's run; see ``TaskWork/witness(of:)``.
     ///
-    /// - Parameter error: `nil` where it succeeded.
+    /// - Parameter error: the error; `nil` where the run succeeded.
     mutating func note(_ error: TransferError?, of work: TaskWork, now: Milliseconds) {
         let witness = work.witness(of: error)
         guard witness != .own else { return note(error, of: (work.hostMark, work.host), now: now) }
-        // Whether the own host is well again, another task may find out.
+        // The run says nothing about the task's own host, so another task may probe it.
         leave(work.hostMark, now: now)
         guard case .other(let origin) = witness else { return }
         note(error, of: (Mark.ofHost(origin), origin), isOwn: false, now: now)
     }
 
-    /// - Parameter isOwn: the tasks that wait for the host name it themselves. A host that another server led to is held
-    ///   back for as long as a failure is at most, and that does not outlive the daemon.
+    /// Records an outcome for a host.
+    ///
+    /// - Parameter isOwn: Whether the waiting tasks name the host themselves. A host that was reached by way of another
+    ///   server is held back at most for the longest failure delay, and that hold is not stored.
     private mutating func note(
         _ error: TransferError?, of place: (mark: Int64, host: String), isOwn: Bool = true, now: Milliseconds
     ) {
@@ -47,7 +51,7 @@ struct HostGate {
         } else if !unreachable.isEmpty {
             unreachable[mark] = nil
         }
-        // Of most hosts nothing needs to be remembered.
+        // Most hosts have no state that must be remembered.
         if error == nil, names[mark] == nil { return }
         let host = names[mark] ?? place.host
         var retryAfter = error.flatMap { RetryClass($0) == .soon ? $0.retryAfter : nil }
@@ -59,68 +63,69 @@ struct HostGate {
         {
             requests[mark] = (host, now + hold)
         }
-        // Of some hosts the standings have forgotten what they knew, to have room for others.
+        // The standings forget hosts in favour of others when they are full.
         if names.count > 2 * HostStandings.maximumHosts { names = names.filter { standings.knows($0.value) } }
     }
 
-    /// Takes in that bytes come from a host.
+    /// Records that bytes are received from a host.
     mutating func noteBytes(of mark: Int64) {
         if let host = names[mark] { standings.noteBytes(of: host) }
     }
 
-    /// Takes in that there is another network: what could not be reached may be now.
+    /// Forgets unreachable hosts after a network change, since they may be reachable now.
     mutating func networkChanged() { unreachable.removeAll() }
 
-    /// The wishes to be left alone that are to be written down.
+    /// Returns and clears the requested delays that are to be stored.
     ///
-    /// - Parameter offset: what the wall clock is ahead of the one that no one sets.
+    /// - Parameter offset: the offset of the wall clock from the monotonic clock.
     mutating func takeRequests(offset: Milliseconds) -> [HostHold] {
         defer { requests.removeAll() }
         return requests.map { HostHold(mark: $0.key, host: $0.value.host, until: $0.value.until.addingClamped(offset)) }
     }
 
-    /// Takes up a wish that a host expressed when another daemon ran, or this one did.
+    /// Restores a stored delay that a host requested from this or an earlier daemon process.
     mutating func restore(_ hold: HostHold, offset: Milliseconds, now: Milliseconds) {
         standings.hold(hold.host, milliseconds: hold.until.subtractingClamped(offset).subtractingClamped(now), now: now)
         if standings.knows(hold.host) { names[hold.mark] = hold.host }
     }
 
-    /// Opens a host that a person wants asked now.
+    /// Opens a host that a user wants contacted now.
     mutating func open(_ mark: Int64) {
         unreachable[mark] = nil
         requests[mark] = nil
         if let host = names.removeValue(forKey: mark) { standings.forget(host) }
     }
 
-    /// Milliseconds until the host is asked again, by whomever.
+    /// Returns the time until the host is contacted again by any task, in milliseconds.
     func hold(of mark: Int64, now: Milliseconds) -> Milliseconds {
         names[mark].map { standings.hold(of: $0, now: now) } ?? 0
     }
 
-    /// Whether nothing of the host may start now.
+    /// Whether no task of the host may start now.
     func isClosed(_ mark: Int64, now: Milliseconds) -> Bool {
         if let until = unreachable[mark], until > now { return true }
         guard let host = names[mark] else { return false }
         return standings.wait(of: host, now: now) > 0
     }
 
-    /// The hosts of which nothing may start now.
+    /// Returns the hosts for which no task may start now.
     func closed(now: Milliseconds) -> Set<Int64> {
         Set(names.lazy.filter { standings.wait(of: $0.value, now: now) > 0 }.map(\.key))
             .union(unreachable.lazy.filter { $0.value > now }.map(\.key))
     }
 
-    /// Takes in that a task of the host starts: where it is the one to find out how the host is, all others wait for what it finds.
+    /// Records that a task of the host starts. Where it is the probe of a recovering host, all other tasks wait for its
+    /// result.
     mutating func enter(_ mark: Int64, now: Milliseconds) {
         if let host = names[mark] { _ = standings.admit(to: host, now: now) }
     }
 
-    /// Takes in that a task of the host has found out nothing of it: another task may.
+    /// Records that a task learned nothing about the host, so another task may probe it.
     mutating func leave(_ mark: Int64, now: Milliseconds) {
         if let host = names[mark] { _ = standings.note(.unknown, of: host, now: now) }
     }
 
-    /// When the first of the closed hosts opens by itself.
+    /// Returns the monotonic time at which the first closed host opens by itself.
     func nextOpening(now: Milliseconds) -> Milliseconds? {
         (names.values.map { standings.wait(of: $0, now: now).addingClamped(now) } + Array(unreachable.values))
             .filter { $0 > now }.min()

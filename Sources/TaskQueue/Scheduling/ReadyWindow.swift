@@ -1,13 +1,14 @@
 import TaskModel
 import TaskStore
 
-/// The first ready tasks of each flow, and which of them is next. A value without I/O: the scheduler reads what it lacks.
+/// A window of the first ready tasks of each flow, from which the next task is chosen. The type performs no I/O; the
+/// scheduler reads what it lacks.
 ///
-/// Owners come in turns, whatever their tasks are; of one owner the higher priority goes first, and batches of the same
-/// priority come in turns. An urgent task, as far as its owner may have one more, goes before all that are not, and the
-/// owners of urgent ones come in turns too.
+/// Owners take turns, regardless of their tasks. Among one owner's tasks the higher priority comes first, and batches
+/// of equal priority take turns. An urgent task comes before all others, as far as its owner's limit of urgent tasks
+/// allows. The owners of urgent tasks take turns too.
 struct ReadyWindow {
-    /// The group that a task of an owner belongs to.
+    /// A group of tasks with the same owner and batch.
     struct Group: Hashable {
         var owner: UInt32
         var batch: String?
@@ -20,34 +21,36 @@ struct ReadyWindow {
 
     private struct Queue {
         let flow: Flow
-        /// In order.
+        /// The tasks in queue order.
         var tasks: [ReadyTask] = []
-        /// Hosts that the last reading left out, where it found no more than it brought.
+        /// The hosts that the last read excluded; set only where that read returned all other tasks of the flow.
         var exhaustedBut: Set<Int64>?
     }
 
-    /// Tasks that are kept of one flow; more are read again when their turn comes.
+    /// The maximum number of tasks kept per flow. Further tasks are read when needed.
     static let tasksKept = 1_024
 
     private var queues: [Queue] = []
 
-    /// Nothing is known any more.
+    /// Discards all flows and tasks.
     mutating func clear() { queues.removeAll(keepingCapacity: true) }
 
-    /// The flows.
+    /// The number of flows.
     var count: Int { queues.count }
     var owners: Set<UInt32> { Set(queues.lazy.map(\.flow.owner)) }
     var groups: Set<Group> { Set(queues.lazy.map { Group($0.flow) }) }
 
-    /// - Parameter flows: those that have something to start.
+    /// Replaces the flows.
+    ///
+    /// - Parameter flows: the flows with ready tasks.
     mutating func set(_ flows: [Flow]) {
         queues = flows.map { Queue(flow: $0) }
     }
 
-    /// The flows to read more of, since none of their tasks here may start.
+    /// Returns the flows of which more must be read, because none of their tasks in the window may start.
     ///
-    /// - Parameter isUrgentOnly: what is not urgent may not start anyhow. The urgent come first in a flow, and whoever
-    ///   read anything of it has those.
+    /// - Parameter isUrgentOnly: Whether only urgent tasks may start. Urgent tasks are first in a flow, so any
+    ///   non-empty window of the flow already contains them.
     func lacking(closed: Set<Int64>, isUrgentOnly: Bool, _ mayStart: (ReadyTask, Flow) -> Bool) -> [Flow] {
         queues.filter { queue in
             if isUrgentOnly, !queue.tasks.isEmpty { return false }
@@ -56,22 +59,22 @@ struct ReadyWindow {
         }.map(\.flow)
     }
 
-    /// The tasks of a flow that need not be read.
+    /// Returns the tasks of a flow that are already in the window.
     func ids(of flow: Int64) -> [TaskID] {
         queues.first { $0.flow.id == flow }?.tasks.map(\.id) ?? []
     }
 
-    /// The tasks that stand first in their flows.
+    /// Returns the first tasks of each flow.
     func upcoming(_ limit: Int) -> [TaskID] {
         let share = max(1, limit / max(1, queues.count))
         return queues.prefix(max(0, limit)).flatMap { $0.tasks.prefix(share).map(\.id) }
     }
 
-    /// Takes in what was read of a flow.
+    /// Adds the tasks read from a flow.
     ///
     /// - Parameters:
-    ///   - limit: as many were asked for.
-    ///   - excludingHosts: those that were left out.
+    ///   - limit: the number of tasks that were requested.
+    ///   - excludingHosts: the hosts that the query excluded.
     mutating func add(_ tasks: [ReadyTask], to flow: Int64, limit: Int, excludingHosts: Set<Int64>) {
         guard let index = queues.firstIndex(where: { $0.flow.id == flow }) else { return }
         queues[index].exhaustedBut = tasks.count < limit ? excludingHosts : nil
@@ -86,9 +89,9 @@ struct ReadyWindow {
         }
     }
 
-    /// Takes out the task that is next.
+    /// Removes and returns the next task.
     ///
-    /// - Parameter isUrgent: whether a task may go before those that are not urgent.
+    /// - Parameter isUrgent: Returns whether a task comes before all tasks that are not urgent.
     mutating func take(
         owners: FairShare<UInt32>, groups: FairShare<Group>, isUrgent: (ReadyTask, Flow) -> Bool,
         _ mayStart: (ReadyTask, Flow) -> Bool
@@ -119,7 +122,7 @@ struct ReadyWindow {
         if one.flow.owner != other.flow.owner {
             let (left, right) = (owners.claim(of: one.flow.owner), owners.claim(of: other.flow.owner))
             if left != right { return left < right }
-            // Who asked first.
+            // The owner whose task was added first comes first.
             return (one.task.position, one.task.id.rawValue) < (other.task.position, other.task.id.rawValue)
         }
         if one.task.priority != other.task.priority { return one.task.priority > other.task.priority }

@@ -1,28 +1,28 @@
 import TaskModel
 import Transfer
 
-/// Counts of what runs by host, and of what is urgent by owner, which say what may start; without tasks or engine. Hosts
-/// go by their marks (``TaskStore/ReadyTask/hostMark``).
+/// The counts of running tasks by host and of urgent tasks by owner, which decide whether a task may start. The type
+/// knows neither tasks nor the engine. Hosts are identified by their marks (``TaskStore/ReadyTask/hostMark``).
 ///
-/// A slot is for a task that receives or sends. One that no byte has come from or gone to for a while lends its slot
-/// to tasks of other hosts, so that a host that accepts and never answers holds up nobody else; it goes on waiting all
-/// the same. Nor has a host that never answered yet more than half of the slots.
+/// A slot is meant for a task that receives or sends data. A task without data for a while lends its slot to tasks of
+/// other hosts but keeps waiting. A host that accepts connections and never responds therefore does not block others.
+/// In addition, a host that has never responded gets at most half of the slots.
 ///
-/// Urgent tasks go before everybody's and wait for no slot, but no more than a few of each owner: were it any number,
-/// whoever calls all her tasks urgent would hold up everybody else's.
+/// Urgent tasks come first and wait for no slot, but their number per owner is limited. Without the limit, an owner who
+/// declares all tasks urgent would block everyone else.
 struct SlotTable {
     var activeTasks: Int
-    /// Silent tasks are many at most: so many times the slots may run in all.
+    /// The factor that limits the total of running tasks, silent ones included: this many times the number of slots.
     static let lendingFactor = 16
-    /// One in so many slots may be each owner's for what is urgent.
+    /// The divisor that yields the maximum number of urgent tasks per owner from the number of slots.
     static let urgentPart = 4
-    /// Hosts that are remembered as having answered.
+    /// The maximum number of hosts remembered as responding.
     static let answeringLimit = 4_096
 
     private struct Host {
         var running = 0
         var silent = 0
-        /// `nil`: what it is called, and so how many it may have, is not known yet.
+        /// The host's connection limit; `nil` while the host's name, on which the limit depends, is unknown.
         var limit: Int?
         var name: String?
     }
@@ -31,44 +31,46 @@ struct SlotTable {
     private var answering: Set<Int64> = []
     private(set) var running = 0
     private var silent = 0
-    /// Tasks among them that did not wait for a slot.
+    /// The running tasks that did not wait for a slot.
     private var beyond = 0
-    /// Urgent tasks that run, by owner.
+    /// The number of running urgent tasks by owner.
     private var urgent: [UInt32: Int] = [:]
 
     init(activeTasks: Int) {
         self.activeTasks = activeTasks
     }
 
-    /// - Parameter connections: that a host may have at a time.
+    /// Applies new settings.
+    ///
+    /// - Parameter connections: Returns the maximum number of concurrent connections to a host.
     mutating func apply(activeTasks: Int, connections: (_ host: String) -> Int) {
         self.activeTasks = activeTasks
         for (mark, host) in hosts { hosts[mark]?.limit = host.name.map(connections) }
     }
 
-    /// Whether a task of some host may start.
+    /// Whether a task of at least one host may start.
     var hasRoom: Bool { running - silent - beyond < activeTasks && isBounded }
 
-    /// Urgent tasks of one owner that may run at a time.
+    /// The maximum number of concurrent urgent tasks per owner.
     var urgentPerOwner: Int { max(1, activeTasks / Self.urgentPart) }
 
-    /// Whether another task of an owner may go before everybody else's.
+    /// Whether one more task of an owner may come before everyone else's.
     func mayBeUrgent(of owner: UInt32) -> Bool { urgent[owner, default: 0] < urgentPerOwner }
 
-    /// Whether an urgent task may start that waits for no slot: as many again as there are slots, and one of each owner
-    /// in any case.
+    /// Whether an urgent task may start without waiting for a slot. There are as many additional places as slots, and
+    /// in any case one per owner.
     func hasRoomBeyond(of owner: UInt32) -> Bool {
         isBounded && (beyond < activeTasks ? mayBeUrgent(of: owner) : urgent[owner] == nil)
     }
 
-    /// Whether that may be so of some owner.
+    /// Whether an urgent task of at least one owner may start without a slot.
     var hasRoomBeyond: Bool { isBounded }
 
     private var isBounded: Bool { running < activeTasks * Self.lendingFactor }
 
     private var isLending: Bool { running - beyond >= activeTasks }
 
-    /// Hosts of which no task may start now.
+    /// The hosts of which no task may start now.
     var closedHosts: Set<Int64> {
         Set(hosts.lazy.filter { isClosed($0.key, $0.value) }.map(\.key))
     }
@@ -84,9 +86,11 @@ struct SlotTable {
         return entry.running >= min(entry.limit ?? 1, unproven)
     }
 
+    /// Records the start of a task.
+    ///
     /// - Parameters:
-    ///   - isBeyond: it waits for no slot.
-    ///   - owner: of an urgent task.
+    ///   - isBeyond: Whether the task waits for no slot.
+    ///   - owner: the owner of an urgent task; `nil` for other tasks.
     mutating func start(_ host: Int64, beyond isBeyond: Bool = false, urgentOf owner: UInt32? = nil) {
         running += 1
         if let owner { urgent[owner, default: 0] += 1 }
@@ -94,9 +98,11 @@ struct SlotTable {
         hosts[host, default: Host()].running += 1
     }
 
+    /// Sets the name and the connection limit of a host with a running task, unless they are known.
+    ///
     /// - Parameters:
-    ///   - name: of the host.
-    ///   - connections: that it may have at a time.
+    ///   - name: the host's name.
+    ///   - connections: Returns the maximum number of concurrent connections to a host.
     mutating func know(_ host: Int64, name: @autoclosure () -> String, connections: (_ host: String) -> Int) {
         guard let entry = hosts[host], entry.limit == nil else { return }
         let name = name()
@@ -104,7 +110,7 @@ struct SlotTable {
         hosts[host]?.limit = connections(name)
     }
 
-    /// Whether the host answers, as far as is known.
+    /// Records whether the host responds.
     mutating func set(_ host: Int64, isAnswering: Bool) {
         if !isAnswering {
             answering.remove(host)
