@@ -64,8 +64,8 @@ struct DownloadPlace: Hashable {
     ///
     /// - Parameters:
     ///   - directory: the directory as requested.
-    ///   - isShared: Whether a relative directory is beneath the common directory, regardless of the layout. It does not
-    ///     affect an absolute one.
+    ///   - isShared: Whether a relative directory is beneath the common directory, regardless of the layout. It does
+    ///     not affect an absolute one.
     static func settled(
         _ directory: String?, isShared: Bool, owner: UInt32, settings: QueueSettings
     ) throws(FieldError) -> String? {

@@ -2,20 +2,23 @@ import Logging
 import Synchronization
 import Transfer
 
-/// Makes the sessions that tasks are carried out on: one at the start, and another where settings change that a session
-/// is made with.
+/// A factory of the sessions for transfers: one at the start, and a new one each time a setting changes that is fixed
+/// when a session is created.
 final class SessionMaker: Sendable {
-    /// Of all its sessions together.
+    /// The rate limiters that all sessions share.
     let limiters = (download: RateLimiter(), upload: RateLimiter())
-    /// Transfers of all its sessions that stood still and had to be kicked; see `Session.internalFaults`.
+    /// The number of transfers in all sessions that stood still without cause and were restarted; see
+    /// `Session.internalFaults`.
     let internalFaults = Atomic<Int>(0)
     private let agent: String
     private let logger: Logger
     private let base: Mutex<SessionConfiguration>
 
+    /// Creates the factory.
+    ///
     /// - Parameters:
-    ///   - base: what the settings do not say.
-    ///   - agent: the `User-Agent` of tasks that name none.
+    ///   - base: the session configuration, apart from the queue's settings.
+    ///   - agent: the `User-Agent` of tasks that set none.
     init(_ base: SessionConfiguration, agent: String, logger: Logger) {
         self.base = Mutex(base)
         self.agent = agent
@@ -26,7 +29,9 @@ final class SessionMaker: Sendable {
         try make(settings, base.withLock { $0 })
     }
 
-    /// - Returns: `nil` where the session that there is will do.
+    /// Creates a new session after a change of settings.
+    ///
+    /// - Returns: `nil` where the existing session can stay in use.
     func remake(
         _ settings: QueueSettings, _ changed: SessionConfiguration, unless former: QueueSettings
     ) throws(TransferError) -> SessionManager? {
@@ -47,7 +52,7 @@ final class SessionMaker: Sendable {
         _ settings: QueueSettings, _ base: SessionConfiguration
     ) throws(TransferError) -> SessionManager {
         var session = base
-        // Tasks of many owners share the session: nothing that a server says to one may go along with another's.
+        // Tasks of many owners share the session, so cookies and cached responses of one task must not reach another.
         session.cookieStorage = nil
         session.responseCache = nil
         session.maximumConnectionsPerHost = settings.connectionsPerHost

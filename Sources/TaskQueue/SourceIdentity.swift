@@ -3,20 +3,22 @@ import Glibc
 import TaskModel
 import Transfer
 
-/// The state of an upload's source when the task first sent it, for the attempts after that one, in other lives of the
-/// daemon too: they send that file, or nothing.
+/// The state of an upload's source when the task first sent it. Later attempts, also of later daemon processes, send
+/// the same file in the same state or fail.
 struct SourceIdentity: Equatable, Codable {
-    /// Grows with changes of this form; another one is not read.
+    /// The version of the format. Data with another version is ignored.
     private var form = 1
-    /// What was asked for then. Where it is something else now, the state says nothing.
+    /// The requested source at that time. The state is ignored where the task now names another one.
     private var file: String
-    /// Without its secrets.
+    /// The URL without its secrets.
     private var url: String
     private var identity: UploadSource.Identity
-    /// Which start of the machine it was: after another one a file system may have another number.
+    /// The machine's boot id. After a reboot a file system may have a different device number.
     private var boot: String
 
-    /// - Parameter specification: the task's, without its secrets.
+    /// Creates the identity of an open source.
+    ///
+    /// - Parameter specification: the task's options, without its secrets.
     init(of source: UploadSource, for specification: TaskSpecification, boot: String = thisBoot) {
         file = specification.file ?? ""
         url = specification.url
@@ -24,7 +26,9 @@ struct SourceIdentity: Equatable, Codable {
         self.boot = boot
     }
 
-    /// - Returns: `nil` where `bytes` are of no such form, or speak of another upload.
+    /// Decodes a stored identity.
+    ///
+    /// - Returns: `nil` where `bytes` have another format, or belong to another upload.
     init?(bytes: [UInt8], for specification: TaskSpecification) {
         guard let decoded = try? JSONDecoder().decode(SourceIdentity.self, from: Data(bytes)), decoded.form == 1,
             decoded.file == specification.file, decoded.url == specification.url
@@ -32,10 +36,10 @@ struct SourceIdentity: Equatable, Codable {
         self = decoded
     }
 
-    /// For keeping.
+    /// The encoded form, for the store.
     var bytes: [UInt8] { (try? JSONEncoder().encode(self)).map { Array($0) } ?? [] }
 
-    /// random(4); empty where the kernel does not say.
+    /// The boot id from the kernel (random(4)); empty where it is not available.
     static let thisBoot: String = {
         let descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return "" }
@@ -45,7 +49,9 @@ struct SourceIdentity: Equatable, Codable {
         return String(decoding: space.prefix(max(0, count)).filter { $0 > 0x20 }, as: UTF8.self)
     }()
 
-    /// - Throws: `sourceChanged` where `source` is another file, or was written to.
+    /// Checks that `source` is unchanged.
+    ///
+    /// - Throws: `sourceChanged` where `source` is another file or has been modified.
     func check(_ source: UploadSource) throws(TransferError) {
         var (before, now) = (identity, source.identity)
         if boot != Self.thisBoot { before.device = now.device }

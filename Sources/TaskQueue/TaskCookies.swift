@@ -1,9 +1,10 @@
 import TaskModel
 import Transfer
 
-/// The cookies that a task brings along, as a file of Netscape's format has them.
+/// The cookies of a task, given in Netscape file format.
 enum TaskCookies {
-    /// Cookies of one run: what servers set goes along within it, and is forgotten with it.
+    /// Returns the cookie storage of one run. It also holds the cookies that servers set during the run, and is
+    /// discarded with it.
     static func storage(_ text: String) -> CookieStorage {
         let storage = CookieStorage()
         for line in lines(text) {
@@ -12,14 +13,17 @@ enum TaskCookies {
         return storage
     }
 
-    /// - Throws: ``FieldError`` where a line is neither a cookie nor a comment, or nothing is a cookie.
+    /// Validates the cookies.
+    ///
+    /// - Throws: ``FieldError`` where a line is neither a cookie nor a comment, where there is no cookie, or where
+    ///   there are too many.
     static func check(_ text: String) throws(FieldError) {
         var count = 0
         for (index, line) in lines(text).enumerated() {
             if Cookie(netscape: line) != nil {
                 count += 1
             } else if line.utf8.first != UInt8(ascii: "#"), line.utf8.contains(where: { $0 > 0x20 }) {
-                // Not the line itself: it may hold a secret.
+                // The message leaves out the line itself, which may contain a secret.
                 throw FieldError(
                     field: "cookies",
                     message: "line \(index + 1) is no cookie in Netscape's format: seven fields with tabs between them")
@@ -31,7 +35,7 @@ enum TaskCookies {
         }
     }
 
-    /// By bytes: CR LF is one `Character`.
+    /// Splits the text into lines by bytes, since CR LF is a single `Character`.
     private static func lines(_ text: String) -> [String] {
         text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { String(Substring($0)) }
     }

@@ -2,16 +2,16 @@ import TaskModel
 import TaskStore
 import Transfer
 
-/// What became of a command on several tasks.
+/// The result of a command on several tasks.
 package struct ChangeOutcome: Sendable {
     package struct Refusal: Sendable {
         package enum Reason: Sendable {
-            /// No task has the id, or none that the caller may see.
+            /// The task id is unknown, or the caller may not see the task that has it.
             case unknown
             case transition(IllegalTransition)
-            /// The task is removed; what now lies under its file's name is not what it brought, and stays.
+            /// The task was removed, but the file that now has its file's name is a different one and was kept.
             case foreignFile(path: String)
-            /// The task cannot ask for that.
+            /// A field of the change is invalid for the task.
             case field(FieldError)
         }
 
@@ -24,7 +24,7 @@ package struct ChangeOutcome: Sendable {
 }
 
 extension TaskQueue {
-    /// `pause`, `resume`, `cancel` or `retry`.
+    /// Applies `pause`, `resume`, `cancel` or `retry` to tasks.
     package func change(
         _ event: TaskStanding.Event, _ ids: [TaskID], by caller: Caller
     ) async throws(QueueError) -> ChangeOutcome {
@@ -37,7 +37,8 @@ extension TaskQueue {
         return outcome
     }
 
-    /// As ``change(_:_:by:)`` for every task that matches; those that it cannot happen to are passed over.
+    /// Applies an event to every task that matches, like ``change(_:_:by:)``. Tasks in a state that does not allow the
+    /// event are skipped.
     package func change(
         _ event: TaskStanding.Event, matching filter: TaskFilter, by caller: Caller
     ) async throws(QueueError) -> ChangeOutcome {
@@ -48,9 +49,9 @@ extension TaskQueue {
         return outcome
     }
 
-    /// Deletes tasks with their part files.
+    /// Removes tasks with their part files.
     ///
-    /// - Parameter deletesFiles: the finished files too.
+    /// - Parameter deletesFiles: Whether to remove the finished files as well.
     package func remove(
         _ ids: [TaskID], deletesFiles: Bool, by caller: Caller
     ) async throws(QueueError) -> ChangeOutcome {
@@ -72,7 +73,7 @@ extension TaskQueue {
             outcome.changed += removed.count
             outcome.refused += foreign
         }
-        // Whoever lets go of a whole batch wants its file to begin anew.
+        // The removal of a whole batch also resets its queue file, so that its entries start again.
         if let batch = filter.batch, filter == TaskFilter(batch: batch, owner: filter.owner) {
             try await stored { () async throws(StoreError) in
                 try await store.forgetPastEntries(batch: batch, owner: caller.scope ?? filter.owner)
@@ -81,7 +82,7 @@ extension TaskQueue {
         return outcome
     }
 
-    /// Deletes tasks that ended long ago; files stay, and what a queue file names of them counts as completed.
+    /// Removes tasks that ended long ago. Their files are kept, and their entries in a queue file count as completed.
     func letGo(of ids: [TaskID]) async throws(QueueError) {
         for part in Self.parts(of: ids) {
             _ = try await remove(part: part, deletesFiles: false, by: Self.daemon, keepsEntries: true)
@@ -90,7 +91,7 @@ extension TaskQueue {
 
     // MARK: One commit's worth
 
-    /// So many tasks are taken up at once, in one commit where they are small.
+    /// The maximum number of tasks processed at once, in one commit where the tasks are small.
     static let partSize = 5_000
 
     static func parts(of ids: [TaskID]) -> [[TaskID]] {
@@ -116,7 +117,7 @@ extension TaskQueue {
     private func apply(
         _ event: TaskStanding.Event, to ids: [TaskID], by caller: Caller
     ) async throws(QueueError) -> ChangeOutcome {
-        // Nothing is stopped for what is refused.
+        // This check comes first, so that no task is stopped for a command that the store refuses.
         try stored { () throws(StoreError) in try self.store.checkTakes() }
         let (store, now) = (store, clock.now())
         let write: @Sendable () async -> Result<CommandOutcome, StoreError> = {
@@ -137,13 +138,13 @@ extension TaskQueue {
         default: result = await write()
         }
         if event == .resume, case .success(let outcome) = result {
-            // One that is ready waits for its host alone.
+            // A ready task waits only for its host.
             let refused = Set(outcome.refused.map(\.0) + outcome.unknown)
             await onSharedThreads { await scheduler.openHosts(of: ids.filter { !refused.contains($0) }) }
         }
         await changed()
         let outcome = try stored { () throws(StoreError) in try result.get() }
-        // Those that ran were changed by their run's conclusion, unless they completed just before.
+        // Tasks that were running have been changed by the conclusion of their run, unless they completed just before.
         let refused = Set(outcome.refused.map(\.0))
         let changed = Set(outcome.changed).union(stopped.subtracting(refused))
         return ChangeOutcome(
@@ -155,7 +156,7 @@ extension TaskQueue {
     private func remove(
         part ids: [TaskID], deletesFiles: Bool, by caller: Caller, keepsEntries: Bool = false
     ) async throws(QueueError) -> (removed: Set<TaskID>, foreign: [ChangeOutcome.Refusal]) {
-        // No part goes whose task would stay.
+        // This check comes first, so that no part file is removed whose task would remain.
         try stored { () throws(StoreError) in try self.store.checkTakes() }
         let result: Result<Removed, StoreError> = await scheduler.withStopped(
             ids, order: .remove, owner: caller.scope
@@ -179,8 +180,8 @@ extension TaskQueue {
         do throws(StoreError) {
             var foreign: [ChangeOutcome.Refusal] = []
             var touched = TouchedDirectories()
-            // The files first, and to the disk: a part without a task would stay for ever, a task without a part
-            // begins anew.
+            // The files are removed and the removal synced before the records are removed. A part file without a task
+            // would stay for ever; a task without a part file merely restarts from the beginning.
             for id in ids {
                 guard let record = try store.record(id, owner: caller.scope) else { continue }
                 Self.removePart(of: record, settings: settings, store.identity, &touched)
@@ -199,7 +200,7 @@ extension TaskQueue {
         }
     }
 
-    /// A completed task may have left a part, if its disk would not let go of it then.
+    /// Removes a task's part file. A completed task may still have one, if its disk refused the removal.
     private static func removePart(
         of record: TaskRecord, settings: QueueSettings, _ identity: String, _ touched: inout TouchedDirectories
     ) {
@@ -216,7 +217,9 @@ extension TaskQueue {
         if isRemoved { touched.insert(directory) }
     }
 
-    /// - Parameter specification: what it was when the part was made.
+    /// Removes a part file.
+    ///
+    /// - Parameter specification: the task's options when the part file was created.
     static func removePart(
         of id: TaskID, _ specification: TaskSpecification, owner: UInt32, _ settings: QueueSettings,
         _ identity: String, _ touched: inout TouchedDirectories
@@ -228,7 +231,9 @@ extension TaskQueue {
         if isRemoved { touched.insert(directory) }
     }
 
-    /// - Returns: the path of a file that is not the task's, though it has the name of what the task brought.
+    /// Removes the file of a completed download.
+    ///
+    /// - Returns: the path of a file that has the name of the task's file but is a different one; otherwise `nil`.
     private static func removeFile(
         of record: TaskRecord, settings: QueueSettings, _ identity: String, _ touched: inout TouchedDirectories
     ) -> String? {
@@ -252,13 +257,14 @@ extension TaskQueue {
     }
 }
 
-/// Directories that something was removed from: it comes back with a power cut until they are on disk.
+/// The directories from which files were removed. Until they are synced, the files can reappear after a power failure.
 struct TouchedDirectories {
     private var directories: [String: Directory] = [:]
 
     mutating func insert(_ directory: Directory) { directories[directory.path] = directory }
 
-    /// A disk that refuses this refuses the files' removal as well, and keeps nobody from removing the tasks.
+    /// Syncs the directories. Errors are ignored: a disk that fails here also fails the removal of files, which must
+    /// not prevent the removal of tasks.
     func synchronize() {
         for directory in directories.values { try? directory.synchronize() }
     }

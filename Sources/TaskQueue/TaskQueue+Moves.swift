@@ -1,16 +1,17 @@
 import TaskModel
 import TaskStore
 
-/// What became of a move.
+/// The result of a move.
 package enum Moved: Sendable, Equatable {
     case moved(TaskStatus)
     case unknown(TaskID)
 }
 
 extension TaskQueue {
-    /// Moves a task among those of its owner with its priority; durable when it returns. One that runs, runs on.
+    /// Moves a task among the tasks of its owner with the same priority. The change is durable when the function
+    /// returns. A running task continues to run.
     ///
-    /// - Returns: the task; of a task that is not there, or that the caller may not see, its id.
+    /// - Returns: the task, or the id of a task that does not exist or that the caller may not see.
     package func move(
         _ id: TaskID, _ placement: TaskPlacement, by caller: Caller
     ) async throws(QueueError) -> Moved {

@@ -3,19 +3,21 @@ import TaskFiles
 import TaskModel
 import TaskStore
 
-/// What applying a set came to, or would.
+/// The effect, actual or expected, of applying a set.
 package struct SetChanges: Sendable, Equatable {
     package var added: Int
     package var updated: Int
     package var unchanged: Int
     package var pruned: Int
-    /// The numbers of the added tasks, in the order of the entries.
+    /// The ids of the added tasks, in the order of the entries.
     package var ids: [ClosedRange<Int64>]
 }
 
-/// Sets of entries that are applied whole: what a queue file becomes.
+/// Sets of entries that are applied atomically, such as a queue file.
 extension TaskQueue {
-    /// - Parameter batch: the batch to bring in line with the entries; `nil`: every entry becomes a new task.
+    /// Begins a set.
+    ///
+    /// - Parameter batch: the batch to synchronise with the entries; `nil` to make every entry a new task.
     /// - Returns: the set's number.
     package func beginSet(batch: String?, by caller: Caller) async throws(QueueError) -> Int64 {
         if let batch {
@@ -32,7 +34,7 @@ extension TaskQueue {
         return set
     }
 
-    /// Milliseconds after which a set of which nothing is heard is forgotten: its client went away.
+    /// The idle time after which a set is discarded because its client is presumed gone, in milliseconds.
     static let setPatience: Milliseconds = 600_000
 
     private func watch(_ set: Int64) {
@@ -50,25 +52,25 @@ extension TaskQueue {
         }
     }
 
-    /// What is not there any more need not be forgotten.
+    /// Discards a set. Errors are ignored, since a set that no longer exists needs no removal.
     private func drop(_ set: Int64) async {
         openSets.withLock { $0[set] = nil }
         try? await store.abortSet(set)
         sweep()
     }
 
-    /// Entries that were judged, on their way into a set.
+    /// Validated entries that are about to be added to a set.
     package struct PreparedEntries: Sendable {
         fileprivate var tasks: PreparedTasks
         fileprivate var now: Milliseconds
-        /// Places that are to be usable before the entries are taken.
+        /// The places that must be usable before the entries are accepted.
         fileprivate var places: [Admission.PlacedTask] = []
     }
 
     package func prepare(_ entries: [TaskSpecification], by caller: Caller) throws(QueueError) -> PreparedEntries {
         let now = clock.now()
         var caller = caller
-        // Which entries become tasks is not known yet.
+        // Open files are not accepted, since it is not known yet which entries become tasks.
         caller.files = nil
         let (tasks, admission) = try admit(entries, by: caller, list: "entries", now: now)
         return PreparedEntries(
@@ -76,12 +78,16 @@ extension TaskQueue {
             places: admission.places)
     }
 
-    /// - Returns: the entries in the set so far.
+    /// Validates entries and adds them to a set.
+    ///
+    /// - Returns: the number of entries in the set so far.
     package func put(_ set: Int64, _ entries: [TaskSpecification], by caller: Caller) async throws(QueueError) -> Int {
         try await put(set, try prepare(entries, by: caller), by: caller)
     }
 
-    /// - Returns: the entries in the set so far.
+    /// Adds prepared entries to a set.
+    ///
+    /// - Returns: the number of entries in the set so far.
     package func put(_ set: Int64, _ entries: PreparedEntries, by caller: Caller) async throws(QueueError) -> Int {
         openSets.withLock { if $0[set] != nil { $0[set] = clock.monotonic() } }
         try await judge(entries.places, list: "entries")
@@ -91,13 +97,16 @@ extension TaskQueue {
                 try await store.put(set, entries.tasks, owner: caller.uid, quota: quota, now: entries.now)
             }
         } catch {
-            // What is refused must not be there to be committed.
+            // A refused set must not remain available for a commit.
             if error.refusal?.code == .quota { await drop(set) }
             throw error
         }
     }
 
-    /// - Parameter receipt: as of ``TaskStore/commitSet(_:owner:prune:dryRun:quota:now:receipt:leaving:)``.
+    /// Commits a set.
+    ///
+    /// - Parameter receipt: the receipt's name, as for
+    ///   ``TaskStore/commitSet(_:owner:prune:dryRun:quota:now:receipt:leaving:)``.
     package func commitSet(
         _ set: Int64, prune: Bool, dryRun: Bool, receipt: String? = nil, by caller: Caller
     ) async throws(QueueError) -> SetChanges {
@@ -111,7 +120,7 @@ extension TaskQueue {
         openSets.withLock { $0[set] = nil }
         sweep()
         for part in Self.parts(of: outcome.cancelled) { try await stop(pruned: part, owner: caller.uid, now: now) }
-        // What began to run just before begins again with what the entry says now.
+        // A task that started just before the commit is restarted with the new options of its entry.
         for part in Self.parts(of: outcome.changed.filter { !stopped.contains($0) }) {
             try await restart(part, moved: outcome.moved, owner: caller.uid)
         }
@@ -119,17 +128,17 @@ extension TaskQueue {
         return changes
     }
 
-    /// Entries of a call, as on the control socket.
+    /// The maximum number of entries per call, as on the control socket.
     private static let entriesInPart = 1_000
 
-    /// Applies entries whole.
+    /// Applies entries atomically.
     ///
     /// - Parameters:
-    ///   - batch: as of ``beginSet(batch:by:)``.
-    ///   - receipt: as of ``commitSet(_:prune:dryRun:receipt:by:)``.
-    ///   - judgesPlaces: entries for a place that cannot be used are refused. Otherwise their tasks wait for it: for
-    ///     callers behind which no person reads the refusal.
-    /// - Throws: ``QueueError``; a field's error names it as `entries[3].url`.
+    ///   - batch: as for ``beginSet(batch:by:)``.
+    ///   - receipt: as for ``commitSet(_:prune:dryRun:receipt:by:)``.
+    ///   - judgesPlaces: Whether to refuse entries whose place is unusable. Otherwise their tasks wait for the place.
+    ///     This suits callers without a person who reads the refusal.
+    /// - Throws: ``QueueError``. The error of a field names it in the form `entries[3].url`.
     package func apply(
         _ entries: [TaskSpecification], batch: String?, receipt: String? = nil, judgesPlaces: Bool = false,
         by caller: Caller
@@ -153,7 +162,9 @@ extension TaskQueue {
         }
     }
 
-    /// - Returns: also the tasks whose runs were ended for it.
+    /// Commits a set, after stopping the running tasks that it changes.
+    ///
+    /// - Returns: the outcome, and the tasks whose runs were ended for the commit.
     private func commit(
         _ set: Int64, prune: Bool, dryRun: Bool, receipt: String?, by caller: Caller, now: Milliseconds
     ) async throws(QueueError) -> (SetOutcome, stopped: Set<TaskID>) {
@@ -179,8 +190,8 @@ extension TaskQueue {
             let result = await commit(dryRun)
             return (try await inSet { () async throws(StoreError) in try result.get() }, [])
         }
-        // Those that run and would change are stopped first: one that is past stopping completes as what it was begun
-        // as, and its entry finds it completed.
+        // Running tasks that the set changes are stopped first. A task that can no longer be stopped completes with its
+        // old options, and its entry finds it completed.
         let expected = await commit(true)
         let running = await onSharedThreads { await scheduler.runningIDs }
         let changing = try await inSet { () async throws(StoreError) in try expected.get() }.changed
@@ -195,7 +206,9 @@ extension TaskQueue {
         return (try await inSet { () async throws(StoreError) in try result.get() }, Set(changing))
     }
 
-    /// - Parameter moved: what was asked before of those that now belong in another directory.
+    /// Removes the part files of tasks that have moved to another directory.
+    ///
+    /// - Parameter moved: the previous options of tasks that now have another directory.
     private static func removeParts(
         of ids: [TaskID], _ moved: [TaskID: TaskSpecification], owner: UInt32, _ settings: QueueSettings,
         _ identity: String
@@ -207,7 +220,9 @@ extension TaskQueue {
         touched.synchronize()
     }
 
-    /// - Parameter moved: what was asked before of those that now belong in another directory.
+    /// Restarts running tasks with their new options.
+    ///
+    /// - Parameter moved: the previous options of tasks that now have another directory.
     private func restart(
         _ ids: [TaskID], moved: [TaskID: TaskSpecification], owner: UInt32
     ) async throws(QueueError) {
@@ -217,7 +232,7 @@ extension TaskQueue {
             guard !leaving.isEmpty else { return .success(()) }
             Self.removeParts(of: leaving, moved, owner: owner, settings, store.identity)
             do throws(StoreError) {
-                // Once more: a run that was ending wrote down how far it had come.
+                // The byte count is reset again, since a run that was ending may have written its progress.
                 return .success(try await store.forgetBytes(of: leaving))
             } catch {
                 return .failure(error)
@@ -226,12 +241,12 @@ extension TaskQueue {
         try stored { () throws(StoreError) in try result.get() }
     }
 
-    /// Ends the runs of tasks that are stored as cancelled already.
+    /// Ends the runs of tasks that are already stored as cancelled.
     private func stop(pruned ids: [TaskID], owner: UInt32, now: Milliseconds) async throws(QueueError) {
         let store = store
         let result: Result<Void, StoreError> = await scheduler.withStopped(ids, order: .release, owner: owner) { _ in
             do throws(StoreError) {
-                // Once more: a run that was ending by itself may have written over it.
+                // The cancellation is repeated, since a run that was ending by itself may have overwritten it.
                 _ = try await store.apply(.cancel, to: ids, owner: owner, now: now)
                 return .success(())
             } catch {
@@ -247,7 +262,7 @@ extension TaskQueue {
         sweep()
     }
 
-    /// Begins to delete what sets have left.
+    /// Starts to delete the remains of finished sets in the background.
     func sweep() {
         guard
             isSweeping.withLock({ isSweeping in
@@ -256,7 +271,7 @@ extension TaskQueue {
             })
         else { return }
         Task {
-            // A disk that is full or fails is tried again with the next set.
+            // After an error, such as a full disk, the next set triggers a new attempt.
             while (try? await store.sweep()) == true {}
             isSweeping.withLock { $0 = false }
         }
@@ -275,7 +290,7 @@ extension TaskQueue {
 }
 
 extension QueueError {
-    /// The index and the name of the field in `entries[3].url`.
+    /// The index and the field name in an error such as `entries[3].url`.
     private var entry: (index: Int, field: String, message: String, code: ErrorCode)? {
         guard case .field(let error) = self, error.field.hasPrefix("entries["),
             let close = error.field.firstIndex(of: "]"),
@@ -284,9 +299,10 @@ extension QueueError {
         return (index, String(error.field[close...].dropFirst(2)), error.message, error.code)
     }
 
-    /// Where the fault of an entry stands in the file that `entries` came from; `nil` where it is of none of them.
+    /// Returns the position of an entry's error in the file from which `entries` were read; `nil` where the error does
+    /// not concern an entry.
     ///
-    /// - Parameter file: the name to print.
+    /// - Parameter file: the file name for the message.
     package func fault(in entries: [QueueEntry], of file: String) -> FileError? {
         guard let fault = entry, entries.indices.contains(fault.index) else { return nil }
         let entry = entries[fault.index]

@@ -2,12 +2,12 @@ import TaskModel
 import TaskStore
 
 extension TaskQueue {
-    /// Changes what a task asks for; durable when it returns. One that runs is stopped for it (but for another
-    /// rate or priority), keeps its bytes, burns no attempt and goes on at once with what is asked now. Where that cannot
-    /// be taken, it runs on undisturbed.
+    /// Changes a task's options. The change is durable when the function returns. A running task is stopped for any
+    /// change except of its rate limit or priority. It keeps its bytes, does not lose an attempt, and continues
+    /// immediately with the new options. Where the change is refused, the task continues to run undisturbed.
     ///
-    /// - Returns: the task as it stands now; `nil` where no task has the id, or none that the caller may see.
-    /// - Throws: the field at fault beneath `changes`; refused where the task is completed or cancelled.
+    /// - Returns: the task after the change; `nil` where the id is unknown or the caller may not see the task.
+    /// - Throws: the invalid field, as a field of `changes`; a refusal where the task is completed or cancelled.
     package func update(
         _ id: TaskID, by changes: TaskChanges, for caller: Caller
     ) async throws(QueueError) -> TaskStatus? {
@@ -17,11 +17,11 @@ extension TaskQueue {
         case .refused(let transition): throw .refused(.wrongState, "task \(id) \(transition)")
         case .wrong(let error): throw .field(Self.beneathChanges(error))
         }
-        // What is not there is told by its status.
+        // A missing task is reported by the status.
         return try await status(of: id, for: caller)
     }
 
-    /// As ``update(_:by:for:)`` for each of `ids`.
+    /// Changes the options of each task in `ids`, like ``update(_:by:for:)``.
     package func update(
         _ ids: [TaskID], by changes: TaskChanges, for caller: Caller
     ) async throws(QueueError) -> ChangeOutcome {
@@ -33,7 +33,8 @@ extension TaskQueue {
         return outcome
     }
 
-    /// As ``update(_:by:for:)`` for every task that matches; those that are completed or cancelled are passed over.
+    /// Changes the options of every task that matches, like ``update(_:by:for:)``. Completed and cancelled tasks are
+    /// skipped.
     package func update(
         matching filter: TaskFilter, by changes: TaskChanges, for caller: Caller
     ) async throws(QueueError) -> ChangeOutcome {
@@ -76,13 +77,13 @@ extension TaskQueue {
                 return .failure(error)
             }
         }
-        // Nothing is stopped for what is refused.
+        // This check comes first, so that no task is stopped for a change that the store refuses.
         try stored { () throws(StoreError) in try self.store.checkTakes() }
         let result: Result<[TaskID: UpdateOutcome], StoreError>
         if changes.areTakenUpAtOnce {
             result = await write(changing)
             if let limit = changes.limit {
-                // Where a commit failed, those before it were changed.
+                // Where a commit failed, the tasks of earlier commits have been changed nevertheless.
                 let taken = try stored { () throws(StoreError) in
                     if case .success(let outcomes) = result { return outcomes }
                     return try store.judgeUpdate(changing, by: changes, owner: caller.scope, now: now, judge: judge)
@@ -104,8 +105,8 @@ extension TaskQueue {
         return expected.merging(outcomes) { $1 }
     }
 
-    /// As `write`, for changes that say where the file lies or what it must be: a part goes along, and a file that is
-    /// finished is left alone.
+    /// Writes changes of the directory, the name or the expected digest. A part file is moved along, and a task whose
+    /// file is already finished is refused.
     private func updateFiles(
         of ids: [TaskID], by changes: TaskChanges, for caller: Caller,
         _ write: @Sendable ([TaskID]) async -> Result<[TaskID: UpdateOutcome], StoreError>
@@ -130,7 +131,7 @@ extension TaskQueue {
         }
     }
 
-    /// Brings the parts to their places that were on their way when the daemon ended.
+    /// Completes the moves of part files that were in progress when the daemon stopped.
     func settlePartMoves() async throws(QueueError) {
         let relocation = PartRelocation(store: store, settings: settings, detachedPlaces: scheduler.detachedPlaces)
         try await stored { () async throws(StoreError) in
@@ -147,7 +148,7 @@ extension TaskQueue {
         throw .field(FieldError(field: "changes", message: "is empty; give one or more of \(fields)"))
     }
 
-    /// What no task can ask for is refused once, and not for each task.
+    /// Refuses changes that are invalid for every task once, instead of once per task.
     private func check(
         _ changes: TaskChanges, ofSeveral isOfSeveral: Bool, by caller: Caller
     ) throws(QueueError) {

@@ -4,7 +4,7 @@ import TaskModel
 import TaskStore
 import Transfer
 
-/// The queue as its users see it: adds, lists and changes tasks; the ``Scheduler`` beneath it carries them out.
+/// The public interface of the queue. It adds, lists and changes tasks; the ``Scheduler`` executes them.
 package final class TaskQueue: Sendable {
     let store: TaskStore
     private let logger: Logger
@@ -16,22 +16,24 @@ package final class TaskQueue: Sendable {
     private let rateKeeper: RateKeeper
     private let housekeeper: Housekeeper
     let leftoverParts: LeftoverParts
-    /// Before any task of this life was added.
+    /// The time before the first task of this process was added.
     private let beginning: Milliseconds
     let placeGuard: PlaceGuard
     let passedSources: PassedSources
     private let clockWatch = Mutex<Task<Void, Never>?>(nil)
-    /// Whether the leavings of sets are being deleted.
+    /// Whether the remains of finished sets are being deleted.
     let isSweeping = Mutex(false)
-    /// The turns of those who move or remove parts of tasks: each does so alone.
+    /// A lock that serialises the moving and removing of part files.
     let placesOfParts = Turnstile()
-    /// When something was last heard of each set that is being put together, of a clock that no one sets.
+    /// The monotonic time of the last call for each open set.
     let openSets = Mutex<[Int64: Milliseconds]>([:])
 
+    /// Creates the queue.
+    ///
     /// - Parameters:
-    ///   - agent: the `User-Agent` of tasks that name none.
-    ///   - descriptors: limits on the open files that are passed for uploads.
-    ///   - keeper: keeps them open from one life of the daemon to the next.
+    ///   - agent: the `User-Agent` of tasks that set none.
+    ///   - descriptors: limits on the open files passed for uploads.
+    ///   - keeper: keeps those files open across restarts of the daemon.
     package init(
         store: TaskStore, settings: QueueSettings, session: SessionConfiguration, agent: String,
         clock: QueueClock = .system, logger: Logger, descriptors: DescriptorShares = .init(),
@@ -69,17 +71,18 @@ package final class TaskQueue: Sendable {
             pauseChanged: { await scheduler.setPause($0) })
     }
 
-    /// Acts on everyone's tasks.
+    /// The caller for internal operations on the tasks of all users.
     static let daemon = Caller(uid: 0, isAdministrator: true)
 
     deinit { clockWatch.withLock { $0?.cancel() } }
 
     var settings: QueueSettings { currentSettings.withLock { $0 } }
 
-    /// Takes up changed settings; what runs goes on as it was begun.
+    /// Applies changed settings. Running tasks continue with the settings with which they started.
     ///
-    /// - Parameter session: as of the initializer.
-    /// - Throws: ``TransferError`` where the system has no threads or descriptors to give; then nothing changes.
+    /// - Parameter session: the session configuration, as for the initialiser.
+    /// - Throws: ``TransferError`` where the system has no threads or file descriptors left. In that case nothing
+    ///   changes.
     package func apply(_ settings: QueueSettings, session: SessionConfiguration) async throws(TransferError) {
         let manager = try sessions.remake(settings, session, unless: self.settings)
         currentSettings.withLock { $0 = settings }
@@ -91,10 +94,10 @@ package final class TaskQueue: Sendable {
         await scheduler.roomWasMade()
     }
 
-    /// Where tasks go that name no directory.
+    /// The directory of tasks that name none.
     package var downloadDirectory: String { settings.downloadDirectory }
 
-    /// Begins to carry out tasks.
+    /// Starts executing tasks.
     package func start() async {
         sweep()
         do throws(StoreError) {
@@ -127,7 +130,7 @@ package final class TaskQueue: Sendable {
         await leftoverParts.start()
     }
 
-    /// Ends what runs with its progress written down. Burns no attempt.
+    /// Ends all runs and writes their progress, without counting attempts.
     package func stop() async {
         clockWatch.withLock { $0?.cancel() }
         await rateKeeper.stop()
@@ -138,10 +141,11 @@ package final class TaskQueue: Sendable {
 
     // MARK: Rates
 
-    /// The rates that count now.
+    /// Returns the rate limits in force.
     package func ratesInForce() async -> RatesInForce { await onSharedThreads { await rateKeeper.inForce } }
 
-    /// Sets rates until they are taken back, over restarts too; in force, and durable, when it returns.
+    /// Sets or revokes rate limits by command. They persist across restarts, and are in force and durable when the
+    /// function returns.
     package func orderRates(
         _ change: @escaping @Sendable (inout RateOrders) -> Void
     ) async throws(QueueError) -> RatesInForce {
@@ -153,16 +157,16 @@ package final class TaskQueue: Sendable {
 
     // MARK: Adding
 
-    /// Adds tasks: all of them or none; durable when it returns.
+    /// Adds tasks, either all of them or none. They are durable when the function returns.
     ///
-    /// - Returns: an id for each, in order; a task whose key is known already is that task.
+    /// - Returns: the id of each task, in order. For a key that already exists it is the id of the existing task.
     package func add(_ specifications: [TaskSpecification], by caller: Caller) async throws(QueueError) -> [TaskID] {
         try await addOrFind(specifications, by: caller).ids
     }
 
-    /// As ``add(_:by:)``.
+    /// Adds tasks like ``add(_:by:)``.
     ///
-    /// - Returns: also those of the ids whose keys are known already, in order.
+    /// - Returns: the ids, and those of them that belong to existing tasks with the same key, in order.
     package func addOrFind(
         _ specifications: [TaskSpecification], by caller: Caller
     ) async throws(QueueError) -> (ids: [TaskID], found: [TaskID]) {
@@ -170,7 +174,7 @@ package final class TaskQueue: Sendable {
         let (tasks, admission) = try admit(specifications, by: caller, list: "tasks", now: now)
         try await judge(admission.places, list: "tasks")
         let quota = settings.quota
-        // A task may begin as soon as it is written down.
+        // The files are registered first, since a task may start as soon as it is stored.
         for task in admission.passed { passedSources.insert(task.file, named: task.name, owner: caller.uid) }
         let outcomes: [AddOutcome]
         do throws(QueueError) {
@@ -195,8 +199,10 @@ package final class TaskQueue: Sendable {
         return (outcomes.map(\.id), found.map(\.id))
     }
 
-    /// - Parameter list: the parameter that the specifications came in, for messages.
-    /// - Returns: also where they go, and the open files that they are sent from.
+    /// Validates tasks.
+    ///
+    /// - Parameter list: the name of the request parameter with the specifications, for messages.
+    /// - Returns: the tasks, and the admission with their places and their open files.
     func admit(
         _ specifications: [TaskSpecification], by caller: Caller, list: String, now: Milliseconds
     ) throws(QueueError) -> ([NewTask], Admission) {
@@ -216,8 +222,10 @@ package final class TaskQueue: Sendable {
         return (tasks, admission)
     }
 
-    /// - Parameter list: as of ``admit(_:by:list:now:)``.
-    /// - Throws: a field's error for the first place that cannot be used.
+    /// Checks that places are usable.
+    ///
+    /// - Parameter list: as for ``admit(_:by:list:now:)``.
+    /// - Throws: a field's error for the first unusable place.
     func judge(_ places: [Admission.PlacedTask], list: String) async throws(QueueError) {
         guard !places.isEmpty, let found = await placeGuard.refusal(of: places, settings) else { return }
         throw .field(
@@ -225,14 +233,13 @@ package final class TaskQueue: Sendable {
                 field: "\(list)[\(found.index)].directory", code: found.code, message: found.message))
     }
 
-    /// Takes an open file that the caller passed as the source of an upload for which one was passed before and is open
-    /// no more.
+    /// Attaches an open file that the caller passed to an upload whose previously passed file has been closed.
     package func attach(_ index: Int, to id: TaskID, by caller: Caller) async throws(QueueError) {
         let work = try stored { () throws(StoreError) in try store.work(for: id) }
         guard let work, caller.scope == nil || work.record.owner == caller.uid else {
             throw .refused(.unknownTask, "there is no task \(id)")
         }
-        // What is sent with another user's secrets, she alone says.
+        // Only the owner decides what is sent with the owner's secrets.
         guard work.record.owner == caller.uid || settings.isTrusted(caller.uid) else {
             throw .refused(.permissionDenied, "the source of another user's task is hers to pass")
         }
@@ -260,7 +267,9 @@ package final class TaskQueue: Sendable {
 
     // MARK: Telling
 
-    /// - Returns: `nil` where no task has the id, or none that the caller may see.
+    /// Returns the status of a task.
+    ///
+    /// - Returns: `nil` where the id is unknown or the caller may not see the task.
     package func status(of id: TaskID, for caller: Caller) async throws(QueueError) -> TaskStatus? {
         guard let record = try stored({ () throws(StoreError) in try store.record(id, owner: caller.scope) }) else {
             return nil
@@ -273,9 +282,9 @@ package final class TaskQueue: Sendable {
         return status
     }
 
-    /// A page of tasks, oldest first.
+    /// Returns a page of tasks, the oldest first.
     ///
-    /// - Parameter newest: begin with the first of the newest so many.
+    /// - Parameter newest: Restricts the list to this number of newest tasks.
     package func page(
         _ filter: TaskFilter, after: TaskID?, limit: Int, newest: Int?, for caller: Caller
     ) async throws(QueueError) -> [TaskStatus] {
@@ -286,7 +295,7 @@ package final class TaskQueue: Sendable {
         return await onSharedThreads { await scheduler.statuses(of: records) }
     }
 
-    /// Tasks by state, every state among them.
+    /// Returns the number of tasks in each state. Every state is present.
     package func counts(for caller: Caller) async throws(QueueError) -> [TaskState: Int] {
         let running = await onSharedThreads { await scheduler.runningCount(owner: caller.scope) }
         var counts = try stored { () throws(StoreError) in try store.counts(owner: caller.scope) }
@@ -296,7 +305,7 @@ package final class TaskQueue: Sendable {
         return counts
     }
 
-    /// The number of tasks that match, by owner; owners without one are left out.
+    /// Returns the number of matching tasks by owner. Owners without one are absent.
     package func owners(
         of filter: TaskFilter, for caller: Caller
     ) async throws(QueueError) -> [UInt32: Int] {
@@ -306,20 +315,20 @@ package final class TaskQueue: Sendable {
         }
     }
 
-    /// The batches with their tasks by state.
+    /// Returns the batches with their number of tasks by state.
     package func batches(for caller: Caller) throws(QueueError) -> [BatchTotals] {
         try stored { () throws(StoreError) in try store.batches(owner: caller.scope) }
     }
 
-    /// The pause that a window of the schedule makes; `nil`: none does.
+    /// Returns the current pause by the schedule; `nil` where there is none.
     package func schedulePause() async -> SchedulePause? { await onSharedThreads { await scheduler.pause } }
 
-    /// The most frequent causes for which tasks wait.
+    /// Returns the most frequent causes for which tasks wait.
     package func waitingCauses(for caller: Caller) throws(QueueError) -> WaitingCauses {
         try stored { () throws(StoreError) in try store.waitingCauses(owner: caller.scope) }
     }
 
-    /// Bytes that the caller's downloads take up; for administrators, everyone's.
+    /// Returns the disk space used by the caller's downloads or, for an administrator, by those of all users.
     package func storageUse(for caller: Caller) async throws(QueueError) -> StorageUse {
         try await stored { () async throws(StoreError) in
             try await onSharedThreads { () async throws(StoreError) in
@@ -328,24 +337,26 @@ package final class TaskQueue: Sendable {
         }
     }
 
-    /// Bytes a second of all that runs.
+    /// Returns the total throughput of all running tasks, in bytes per second.
     package func rates() async -> (download: Int64, upload: Int64) {
         await onSharedThreads { await scheduler.rates() }
     }
 
-    /// Why no task is taken now, and what a person should know of how the database was opened.
+    /// The reason why no tasks are accepted at present, if any, and notes on how the database was opened.
     package var storeProblems: [String] { (store.problem.map { [$0] } ?? []) + store.notes }
 
-    /// Transfers that stood still although there was work for them, and that were kicked, since the start.
+    /// The number of transfers since the start that stood still although they had work, and were restarted.
     package var internalFaults: Int { sessions.internalFaults.load(ordering: .relaxed) }
 
     package func lastEvent() throws(QueueError) -> Int64 {
         try stored { () throws(StoreError) in try store.lastEvent() }
     }
 
+    /// Returns a stream of events.
+    ///
     /// - Parameters:
-    ///   - sequence: replay what came after it; `nil`: only what comes from now on.
-    ///   - types: only these, and gaps; `nil`: all.
+    ///   - sequence: the event after which the stream starts; `nil` for new events only.
+    ///   - types: the event types to deliver, in addition to gaps; `nil` for all types.
     package func events(
         after sequence: Int64?, types: Set<TaskEvent.Kind>? = nil, for caller: Caller
     ) throws(QueueError) -> (last: Int64, pages: AsyncStream<[TaskEvent]>) {
@@ -353,7 +364,8 @@ package final class TaskQueue: Sendable {
         return (last, pages(.unlimited))
     }
 
-    /// As ``events(after:types:for:)`` for one of many listeners, which reads a page when there is room for it.
+    /// Returns events like ``events(after:types:for:)`` for one of many subscribers, which reads each page only when
+    /// there is room for it.
     package func eventPages(
         after sequence: Int64?, types: Set<TaskEvent.Kind>? = nil, for caller: Caller
     ) throws(QueueError) -> (last: Int64, pages: @Sendable (EventRoom) -> AsyncStream<[TaskEvent]>) {
@@ -373,7 +385,7 @@ package final class TaskQueue: Sendable {
     }
 }
 
-/// Why the queue did not do what was asked.
+/// The reason why the queue refused or failed an operation.
 package enum QueueError: Error, Sendable, Equatable {
     case field(FieldError)
     case refused(ErrorCode, String)
@@ -387,7 +399,7 @@ package enum QueueError: Error, Sendable, Equatable {
         }
     }
 
-    /// For a person, and for programs; `nil` for a field's error, which says both itself.
+    /// The error code and the message; `nil` for a field's error, which contains both itself.
     package var refusal: (code: ErrorCode, message: String)? {
         switch self {
         case .field: nil

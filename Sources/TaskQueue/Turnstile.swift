@@ -1,9 +1,9 @@
-/// Lets in one after the other, in the order in which they come.
+/// An asynchronous mutual-exclusion lock. Waiting callers acquire it in the order of their arrival.
 actor Turnstile {
     private var isTaken = false
     private var waiting: [CheckedContinuation<Void, Never>] = []
 
-    /// Runs `body` while no one else's runs.
+    /// Runs `body` with exclusive access.
     nonisolated func alone<Value: Sendable>(_ body: @Sendable () async -> Value) async -> Value {
         await onSharedThreads { await enter() }
         let value = await body()
@@ -17,7 +17,7 @@ actor Turnstile {
     }
 
     private func leave() {
-        // Whoever waits longest takes the place over.
+        // The lock passes directly to the caller that has waited longest.
         if waiting.isEmpty { isTaken = false } else { waiting.removeFirst().resume() }
     }
 }

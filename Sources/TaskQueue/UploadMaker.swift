@@ -3,40 +3,43 @@ import TaskModel
 import TaskStore
 import Transfer
 
-/// Turns a stored upload into a request of the engine.
+/// A converter of stored uploads into engine requests.
 struct UploadMaker {
     let manager: SessionManager
     let settings: QueueSettings
     let passedSources: PassedSources
 
-    /// An upload about to begin, with what is to be kept of its source.
+    /// An upload that is about to start, with the identity of its source for the store.
     struct Upload {
         var request: UploadRequest
         var source: SourceIdentity
     }
 
+    /// Creates the request of an upload.
+    ///
     /// - Parameters:
-    ///   - request: what is said of it as of every task.
-    ///   - specification: with its secrets.
+    ///   - request: the request with the options common to all tasks.
+    ///   - specification: the task's options, including secrets.
     func make(
         _ request: TransferRequest, _ specification: TaskSpecification, _ work: TaskWork
     ) throws(TransferError) -> Upload {
         let shown = work.record.specification
         let path = specification.file ?? ""
-        // Who may send it is judged anew each time, of the file that is open.
+        // The permission to send the file is checked at each attempt, on the open file.
         let user = UserIdentity(uid: work.record.owner, groups: specification.groups)
         let source = try open(path, specification, as: user)
         let identity = SourceIdentity(of: source, for: shown)
         try work.resumeData.flatMap { SourceIdentity(bytes: $0, for: shown) }?.check(source)
 
         var request = request
-        // That is for what is fetched; an answer's body is passed over.
+        // The size limit applies to downloads. The response body of an upload is ignored.
         request.maximumBodySize = nil
         request.ignoresAnswerBody = true
         request.maximumRate = specification.limit
-        // The server has acted on the request when it points elsewhere: what it shows there is for a person to look at.
+        // A redirect (other than one that repeats the request unchanged) means that the server has processed the
+        // request. Its target is a page for the user.
         request.redirects = .followUnchanged
-        // A person named whom the file is for.
+        // The user chose the recipient of the file, so the body must not be sent to another origin.
         request.keepsBodyWithinOrigin = true
         request.method = specification.isForm || specification.method == "POST" ? .post : .put
         let body = try self.body(source, specification, path, &request)

@@ -2,28 +2,31 @@ import Glibc
 import TaskModel
 import Transfer
 
-/// Who may send which file: the daemon's own user and root any; others a regular file beneath the upload roots to which
-/// the kernel would let them come, and which it would let them read.
+/// The permission check for uploads. The daemon's own user and root may send any file. Other users may send a regular
+/// file beneath the upload roots that the kernel would let them reach and read.
 struct UploadPermission {
     let settings: QueueSettings
     let user: UserIdentity
 
-    /// - Returns: the file, open: what was judged is what will be sent.
-    /// - Throws: `permissionDenied`, with the same words whatever there is at a path that the user may not follow;
-    ///   `sourceChanged` where she may see that there is no such file, and what ``UploadSource/init(path:)`` throws.
+    /// Opens the file of an upload.
+    ///
+    /// - Returns: the open file, so that the file checked is the file sent.
+    /// - Throws: `permissionDenied`, with the same text whatever exists at a path that the user may not follow;
+    ///   `sourceChanged` where the user may learn that the file does not exist; and the errors of
+    ///   ``UploadSource/init(path:)``.
     func open(_ path: String) throws(TransferError) -> UploadSource {
         if settings.isTrusted(user.uid) { return try UploadSource(path: path) }
-        // Nothing is looked at where nothing may be sent.
+        // Nothing is examined where no upload is allowed.
         guard !settings.uploadRoots.isEmpty else { throw refusal }
         let node: PathWalk.Node
         do throws(PathWalk.Stop) {
             node = try PathWalk.follow(path, as: user)
         } catch {
-            // Beneath the roots she could see as much by herself.
+            // Beneath the roots, the user could find out on their own that the file is missing.
             guard error.refusal == .missing, leadsToUploads(error.parents) else { throw refusal }
             throw TransferError(.sourceChanged, "there is no file \(path) to upload", systemError: ENOENT)
         }
-        // What another machine's file system grants, its modes do not tell.
+        // On a network file system the mode bits do not show which access the remote machine grants.
         guard leadsToUploads(node.parents), node.may(.read, user), !node.isOnAnotherMachine else { throw refusal }
         return try UploadSource(node, path: path)
     }

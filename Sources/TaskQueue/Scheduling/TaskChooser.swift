@@ -2,20 +2,20 @@ import TaskModel
 import TaskStore
 import Transfer
 
-/// Chooses what starts next, and keeps count of the places that are taken. What it lacks it reads from the store, by
-/// index: its cost does not grow with what is queued.
+/// A chooser of the tasks that start next, with the count of occupied places. It reads missing data from the store
+/// through indexes, so its cost does not grow with the length of the queue.
 struct TaskChooser {
-    /// The place that a task that runs holds, and others wait for.
+    /// A place held by a running task, for which other tasks wait.
     struct Place: Sendable, Equatable {
         var group: ReadyWindow.Group
         var hostMark: Int64
-        /// Whether it started without waiting for a slot.
+        /// Whether the task started without waiting for a slot.
         var isBeyond: Bool
-        /// Whether it started before everybody else's.
+        /// Whether the task started before all tasks that are not urgent.
         var isUrgent = false
     }
 
-    /// Tasks that run or are not to be started, though they are stored as ready.
+    /// The tasks that are running or held. They are stored as ready but must not be started.
     struct Busy {
         var running: [TaskID: RunningTask]
         var held: [TaskID: Int]
@@ -25,17 +25,19 @@ struct TaskChooser {
         var all: Set<TaskID> { Set(running.keys).union(held.keys) }
     }
 
-    /// Tasks read of one flow at a time, where there are not many flows.
+    /// The number of tasks read of a flow at a time.
     private static let readLimit = 512
-    /// Tasks read where there are many flows, or where only what waits for no slot is looked for.
+    /// The number of tasks read of a flow at a time where there are many flows (more than 8).
     private static let shortReadLimit = 64
+    /// The number of tasks read of a flow at a time where only urgent tasks, which need no slot, may start.
     private static let urgentReadLimit = 8
-    /// Owners, and flows of each, that are looked at together; where there are more they take turns.
+    /// The maximum number of owners considered together. Further owners take turns.
     private static let ownersTogether = 64
+    /// The maximum number of flows considered together per owner. Further flows take turns.
     private static let flowsTogether = 64
-    /// Tasks whose records are read at a time, those included that are likely next.
+    /// The number of records read at a time, including those of the tasks likely to be next.
     private static let recordsTogether = 64
-    /// Times that flows are read for one choice, where all that was found so far must wait.
+    /// The maximum number of times that flows are read for one choice, where no task found so far may start.
     private static let turnsPerChoice = 16
 
     private let store: TaskStore
@@ -45,16 +47,16 @@ struct TaskChooser {
     private var groups: FairShare<ReadyWindow.Group>
     private(set) var slots: SlotTable
     private(set) var gate: HostGate
-    /// Records that were read ahead.
+    /// The records read in advance.
     private var works: [TaskID: TaskWork] = [:]
-    /// Tasks whose records are damaged: they hold up no other.
+    /// The tasks with damaged records. They are skipped.
     private(set) var unreadable: Set<TaskID> = []
-    /// Whether something may have changed since ready tasks were read.
+    /// Whether something may have changed since the ready tasks were read.
     private var isStale = true
-    /// Where the next reading of flows goes on, where there are more than are looked at together.
+    /// The position at which the next read of flows continues, where there are more than are considered together.
     private var nextOwner: UInt32?
     private var nextFlow: [UInt32: Int64] = [:]
-    /// Flows were left out of the last reading.
+    /// Whether the last read omitted flows.
     private var hasMoreFlows = false
 
     init(store: TaskStore, settings: QueueSettings) {
@@ -66,7 +68,7 @@ struct TaskChooser {
         groups = FairShare(credit: settings.activeTasks)
     }
 
-    /// Takes in that something became ready, or is ready no longer, or is now something else.
+    /// Discards the cached data after a task became ready, ceased to be ready, or was changed.
     mutating func invalidate() {
         isStale = true
         works.removeAll(keepingCapacity: true)
@@ -81,16 +83,16 @@ struct TaskChooser {
         invalidate()
     }
 
-    /// Hosts of which nothing may start now.
+    /// Returns the hosts of which no task may start now.
     func closedHosts(now: Milliseconds) -> Set<Int64> { slots.closedHosts.union(gate.closed(now: now)) }
 
     // MARK: Choosing
 
-    /// The tasks that start now, with the places that they have taken.
+    /// Returns the tasks that start now, with the places that they have taken.
     ///
     /// - Parameters:
-    ///   - limit: at most so many.
-    ///   - now: of a clock that no one sets.
+    ///   - limit: the maximum number of tasks.
+    ///   - now: the monotonic time.
     mutating func choose(
         limit: Int, busy: Busy, now: Milliseconds
     ) throws(StoreError) -> [(work: TaskWork, place: Place)] {
@@ -113,7 +115,7 @@ struct TaskChooser {
         if chosen.isEmpty { return [] }
         var started: [(work: TaskWork, place: Place)] = []
         for choice in chosen {
-            // It may have come to something else since the window was read.
+            // The task's state may have changed since the window was read.
             guard let work = works.removeValue(forKey: choice.task.id) else {
                 withdraw(choice.place, now: now)
                 continue
@@ -121,7 +123,7 @@ struct TaskChooser {
             know(work)
             started.append((work, choice.place))
         }
-        // Those that were gone made room for others.
+        // The withdrawn tasks have made room for others.
         return started.isEmpty ? try choose(limit: limit, busy: busy, now: now) : started
     }
 
@@ -217,7 +219,9 @@ struct TaskChooser {
 
     // MARK: Places
 
-    /// The place of a task that goes on where it was, whatever else is to start.
+    /// Takes a place for a task that continues, ahead of all other tasks.
+    ///
+    /// - Returns: `nil` where there is no slot, or the task's host is closed.
     mutating func place(of work: TaskWork, now: Milliseconds) -> Place? {
         guard slots.hasRoom, slots.mayStart(work.hostMark), !gate.isClosed(work.hostMark, now: now) else { return nil }
         let place = Place(group: .init(work.record), hostMark: work.hostMark, isBeyond: false)
@@ -226,20 +230,20 @@ struct TaskChooser {
         return place
     }
 
-    /// Counts the place as taken, for a task that is about to ask the host.
+    /// Counts the place as taken by a task that is about to contact the host.
     private mutating func take(_ place: Place, now: Milliseconds) {
         reserve(place)
         gate.enter(place.hostMark, now: now)
     }
 
-    /// Counts the place as taken, without asking the host.
+    /// Counts the place as taken without contacting the host.
     mutating func reserve(_ place: Place) {
         slots.start(place.hostMark, beyond: place.isBeyond, urgentOf: place.isUrgent ? place.group.owner : nil)
         owners.start(place.group.owner)
         groups.start(place.group)
     }
 
-    /// Undoes ``take(_:now:)`` where the task does not start after all. Another task of the host may probe it.
+    /// Reverts ``take(_:now:)`` where the task does not start after all. Another task may then probe the host.
     private mutating func withdraw(_ place: Place, now: Milliseconds) {
         give(back: place)
         gate.leave(place.hostMark, now: now)
@@ -257,34 +261,34 @@ struct TaskChooser {
         slots.know(work.hostMark, name: work.host) { [settings] in settings.connections(ofHost: $0) }
     }
 
-    /// Takes in that no byte came or went for a while, or that one does again.
+    /// Records whether a task has been without data for a while.
     mutating func setSilent(_ isSilent: Bool, _ place: Place) {
         slots.setSilent(isSilent, place.hostMark)
     }
 
     mutating func networkChanged() { gate.networkChanged() }
 
-    /// Opens hosts that a person wants asked now.
+    /// Opens hosts that a user wants contacted now.
     mutating func open(_ marks: Set<Int64>) {
         for mark in marks { gate.open(mark) }
         invalidate()
     }
 
-    /// Takes up what hosts asked for while another daemon ran.
+    /// Restores the stored delays that hosts requested from an earlier daemon process.
     mutating func restore(_ holds: [HostHold], offset: Milliseconds, now: Milliseconds) {
         for hold in holds { gate.restore(hold, offset: offset, now: now) }
     }
 
-    /// See ``HostGate/takeRequests(offset:)``.
+    /// Returns and clears the requested delays; see ``HostGate/takeRequests(offset:)``.
     mutating func takeHolds(offset: Milliseconds) -> [HostHold] { gate.takeRequests(offset: offset) }
 
-    /// Takes in that the host sends.
+    /// Records that the host sends data.
     mutating func noteAnswer(of place: Place) {
         slots.set(place.hostMark, isAnswering: true)
         gate.noteBytes(of: place.hostMark)
     }
 
-    /// Takes in how a run ended.
+    /// Records how a run ended.
     mutating func note(_ error: TransferError?, of work: TaskWork, now: Milliseconds) {
         gate.note(error, of: work, now: now)
         guard work.witness(of: error) == .own else { return }

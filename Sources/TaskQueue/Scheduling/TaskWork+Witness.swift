@@ -3,22 +3,23 @@ import TaskStore
 import Transfer
 
 extension TaskWork {
-    /// The host that the ending of a run says something about.
+    /// The host about which the end of a run is evidence.
     enum Witness: Equatable {
-        /// The task's own.
+        /// The task's own host.
         case own
-        /// Another one, which a redirect, a mirror or a list of checksums led to: scheme, name and port.
+        /// A different host, to which a redirect, a mirror or a list of digests led: scheme, host and port.
         case other(String)
-        /// None that others go to: the task has a proxy of its owner's.
+        /// The absence of evidence about any host, because the task uses its owner's proxy.
         case none
     }
 
-    /// Judges whom an ending speaks for.
+    /// Returns the host about which the end of a run is evidence.
     ///
-    /// What a task was led to fails for itself: its own host is not blamed, nor may another host speak for it. Of a proxy of
-    /// its owner's the others know nothing: what that says of a host, or does not bring, is its own affair.
+    /// A host to which the task was led is responsible for its own errors. The task's own host is not blamed for them,
+    /// and the other host proves nothing about it. An owner's proxy is unknown to other tasks, so an error or success
+    /// through it proves nothing about any host.
     ///
-    /// - Parameter error: `nil` where the run succeeded.
+    /// - Parameter error: the error; `nil` where the run succeeded.
     func witness(of error: TransferError?) -> Witness {
         guard secrets.proxy == nil, record.specification.proxy == nil else { return .none }
         guard let origin = error?.origin, origin != host else { return .own }

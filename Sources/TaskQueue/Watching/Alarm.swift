@@ -1,10 +1,10 @@
 import Synchronization
 import TaskModel
 
-/// Rings once, at the earliest of the times that were asked for.
+/// A timer that fires once, at the earliest of the requested times.
 final class Alarm: Sendable {
     private struct State {
-        /// Of a clock that no one sets.
+        /// The monotonic time at which the timer fires.
         var ringsAt: Milliseconds?
         var hasRung = false
         var task: Task<Void, Never>?
@@ -19,7 +19,7 @@ final class Alarm: Sendable {
         self.ring = ring
     }
 
-    /// Asks for a ring in so many milliseconds.
+    /// Requests that the timer fire after a number of milliseconds.
     func set(_ wait: Milliseconds) {
         let time = clock.monotonic() + wait
         state.withLock { state in
@@ -41,7 +41,7 @@ final class Alarm: Sendable {
         ring()
     }
 
-    /// Whether it rang since the last call.
+    /// Returns whether the timer has fired since the last call.
     func hasRung() -> Bool {
         state.withLock { state in
             defer { state.hasRung = false }

@@ -1,7 +1,8 @@
 @preconcurrency import Dispatch
 import TaskModel
 
-/// Calls that a file system may keep waiting for as long as it likes: on a thread of their own, one after the other.
+/// A serial queue for calls that the file system may block for any length of time. They run on a separate thread, one
+/// after the other.
 struct BlockingWork: Sendable {
     private let queue: DispatchQueue
 
@@ -15,9 +16,9 @@ struct BlockingWork: Sendable {
         }
     }
 
-    /// As ``run(_:)``, for callers that cannot wait for as long as it takes.
+    /// Runs `body` like ``run(_:)``, but with a time limit.
     ///
-    /// - Returns: `nil` where it takes longer than `limit` milliseconds; it goes on all the same.
+    /// - Returns: `nil` where `body` takes longer than `limit` milliseconds. It continues nevertheless.
     func run<Value: Sendable>(
         within limit: Milliseconds, _ clock: QueueClock, _ body: @escaping @Sendable () -> Value
     ) async -> Value? {
@@ -32,7 +33,7 @@ struct BlockingWork: Sendable {
         return nil
     }
 
-    /// As ``run(_:)``, for what may fail.
+    /// Runs `body` like ``run(_:)``, where `body` may throw.
     func attempt<Value: Sendable, Failure: Error>(
         _ body: @escaping @Sendable () throws(Failure) -> Value
     ) async throws(Failure) -> Value {

@@ -1,13 +1,15 @@
 import Synchronization
 
-/// What is wrong with dropped files at this moment, for whoever asks about the daemon.
+/// The current problems with dropped files, for the daemon's status.
 final class Complaints: Sendable {
-    /// Files that are remembered; of more, only the log tells.
+    /// The maximum number of files remembered. Problems of further files appear only in the log.
     private static let limit = 100
 
     private let reasons = Mutex<[String: String]>([:])
 
-    /// - Parameter path: the file's.
+    /// Records a problem.
+    ///
+    /// - Parameter path: the path of the file.
     func note(_ path: String, _ reason: String) {
         reasons.withLock { reasons in
             if reasons.count < Self.limit || reasons[path] != nil { reasons[path] = reason }
@@ -18,7 +20,7 @@ final class Complaints: Sendable {
         reasons.withLock { $0[path] = nil }
     }
 
-    /// A line for each file, by path.
+    /// A line for each file with a problem, sorted by path.
     var lines: [String] {
         reasons.withLock { $0 }.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }
     }

@@ -3,26 +3,27 @@ import TaskModel
 import Transfer
 
 extension Directory {
-    /// Names that others may take first, and bytes that are left for a number and the note's suffix.
+    /// The maximum number of attempts to find a free name, since other processes may take names concurrently.
     private static let attempts = 100
+    /// The maximum length of a base name in bytes, which leaves room for a number and the suffix of the note.
     private static let namesLength = FileName.maximumLength - 24
 
-    /// Moves the file `name` into a directory in this one, by that name or one with a number behind it, and writes
-    /// `NAME.note.txt` beside it. When this returns, both are on the disk.
+    /// Moves the file `name` into a subdirectory, under its name or a numbered one, and writes `NAME.note.txt` next to
+    /// it. Both are synced to disk when the function returns.
     ///
-    /// The note comes first: a file that was moved always has one.
+    /// The note is written first, so that a moved file always has one.
     ///
-    /// - Returns: `false` where another file has that name by now, or none.
+    /// - Returns: `false` where the name now belongs to another file or to none.
     func retire(
         _ name: String, _ identity: UploadSource.Identity, into subdirectory: String, note: String
     ) throws(TransferError) -> Bool {
         let place = try making(subdirectory)
-        // Whoever owns it could give what lies in it another name, and have it queued again.
+        // The owner of the subdirectory could rename the files in it and have them queued again.
         guard place.isOwned(by: [0, geteuid()]) else {
             throw TransferError(
                 .permissionDenied, "\(subdirectory) is another user's: remove it, and the daemon makes its own")
         }
-        // It gets its name when it is whole.
+        // The note is written under a temporary name and renamed when it is complete.
         let draft = ".note-\(identity.inode)"
         try place.remove(draft)
         guard try place.makeFile(draft, holding: note) else {
@@ -36,11 +37,11 @@ extension Directory {
         for _ in 0..<Self.attempts {
             let newName = number == 0 ? base : names.name(number)
             let noteName = newName + ".note.txt"
-            // Should this name be of no use, then the next one.
+            // The next name is tried if this one turns out to be taken.
             guard let next = names.free(above: number) else { break }
             number = next
             guard !place.contains(newName) else { continue }
-            // A kill may have come between the note and the move.
+            // The daemon may have been killed between writing the note and moving the file.
             guard try place.move(draft, to: place, as: noteName) || place.holds(note, in: noteName) else { continue }
             var isMoved = false
             defer { if !isMoved { _ = try? place.move(noteName, to: place, as: draft) } }

@@ -2,14 +2,14 @@
 import Glibc
 import Synchronization
 
-/// What the kernel tells of one directory (inotify(7)); costs nothing while nothing happens.
+/// The kernel's notifications about one directory (inotify(7)). It uses no CPU time while nothing happens.
 final class DirectoryEvents: Sendable {
     struct News: Equatable {
-        /// Files that were closed by one who wrote, or that came by another name, in order.
+        /// The files that were closed after writing or renamed into the directory, in order.
         var closed: [String] = []
-        /// Some of what happened is not told.
+        /// Whether events were lost.
         var isCut = false
-        /// The directory was moved, removed or unmounted.
+        /// Whether the directory was moved, removed or unmounted.
         var isGone = false
     }
 
@@ -20,7 +20,7 @@ final class DirectoryEvents: Sendable {
         let news = Mutex(News())
     }
 
-    /// Names that are kept until somebody takes them.
+    /// The maximum number of names kept until they are taken.
     private static let maximumNames = 4096
 
     // inotify(7): IN_CLOSE_WRITE, IN_MOVED_TO
@@ -32,10 +32,12 @@ final class DirectoryEvents: Sendable {
     private static let overflow: UInt32 = 0x4000  // IN_Q_OVERFLOW
     private static let ofDirectory: UInt32 = 0x4000_0000  // IN_ISDIR
 
+    /// Starts listening.
+    ///
     /// - Parameters:
-    ///   - path: the directory's.
-    ///   - onNews: called whenever there is something to take.
-    /// - Returns: `nil` where the kernel cannot tell.
+    ///   - path: the path of the directory.
+    ///   - onNews: called whenever there are events to take.
+    /// - Returns: `nil` where the kernel cannot provide notifications.
     init?(of path: String, onNews: @escaping @Sendable () -> Void) {
         let descriptor = inotify_init1(Int32(O_NONBLOCK | O_CLOEXEC))
         guard descriptor >= 0 else { return nil }
@@ -61,7 +63,7 @@ final class DirectoryEvents: Sendable {
 
     deinit { source.cancel() }
 
-    /// What has happened since the last call.
+    /// Returns and clears the events since the last call.
     func take() -> News {
         news.news.withLock { news in
             defer { news = News() }
@@ -69,13 +71,15 @@ final class DirectoryEvents: Sendable {
         }
     }
 
-    /// - Parameter bytes: whole events, as read(2) gives them.
+    /// Decodes inotify events.
+    ///
+    /// - Parameter bytes: complete events, as returned by read(2).
     static func add(_ bytes: ArraySlice<UInt8>, to news: inout News) {
         var rest = bytes
         func word(_ offset: Int) -> UInt32 {
             rest.dropFirst(offset).prefix(4).reversed().reduce(0) { $0 << 8 | UInt32($1) }
         }
-        // wd, mask, cookie, and how many bytes the name has with the zeros behind it.
+        // An event consists of wd, mask, cookie, the length of the name including its padding, and the name.
         while rest.count >= 16 {
             let (mask, length) = (word(4), Int(word(12)))
             guard rest.count >= 16 + length else { return }
@@ -84,7 +88,7 @@ final class DirectoryEvents: Sendable {
             if mask & overflow != 0 { news.isCut = true }
             if mask & ends != 0 { news.isGone = true }
             guard mask & comings != 0, mask & ofDirectory == 0 else { continue }
-            // A name that is no text is left alone.
+            // Names that are not valid UTF-8 are ignored.
             guard let name = String(validating: name, as: UTF8.self), !name.isEmpty else { continue }
             if news.closed.count >= maximumNames {
                 news.isCut = true

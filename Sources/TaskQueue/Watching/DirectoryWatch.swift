@@ -4,23 +4,23 @@ import TaskFiles
 import TaskModel
 import Transfer
 
-/// Watches over one directory: waits for it to be there, for news of it, and for the moment of the next look.
+/// A watch on one directory. It waits for the directory to exist, for events and for the time of the next scan.
 struct DirectoryWatch: Sendable {
     let intake: DropIntake
-    /// Begins to listen at a path, where that can be done.
+    /// Starts listening to a path; returns `nil` where that is not possible.
     var listen: @Sendable (_ path: String, _ onNews: @escaping @Sendable () -> Void) -> DirectoryEvents? = {
         DirectoryEvents(of: $0, onNews: $1)
     }
 
-    /// Milliseconds from one look for a directory that is not there to the next.
+    /// The interval between checks for a missing directory, in milliseconds.
     static let patience: Milliseconds = 30_000
 
     private var clock: QueueClock { intake.clock }
     private var path: String { intake.watch.directory }
 
-    /// Returns when the Swift task is cancelled.
+    /// Watches the directory until the Swift task is cancelled.
     func run() async {
-        // Said once, until something else is the matter.
+        // Each problem is logged once, until a different one occurs.
         var complaint: String?
         while !Task.isCancelled {
             do throws(TransferError) {
@@ -42,12 +42,12 @@ struct DirectoryWatch: Sendable {
     private func open() async throws(TransferError) -> Directory {
         let (path, settings) = (path, intake.queue.settings)
         return try await intake.work.attempt { () throws(TransferError) in
-            // Nothing is queued that could not be moved away.
+            // The daemon queues no file that it could not move away afterwards.
             if let problem = settings.inspector.problem(with: path, for: .watch) {
                 throw TransferError(.io, problem.description, systemError: problem.systemError)
             }
             let directory = try Directory.open(root: path)
-            // Whatever a server sends would be queued in the name of the daemon's own user.
+            // Otherwise files sent by servers would be queued on behalf of the daemon's own user.
             guard !Self.isWhereDownloadsGo(path, settings) else {
                 throw TransferError(.pathNotAllowed, Self.whyNot)
             }
@@ -64,17 +64,17 @@ struct DirectoryWatch: Sendable {
             resolved(path), beneath: (settings.downloadRoots + [settings.downloadDirectory]).map(resolved))
     }
 
-    /// Without links, where it exists.
+    /// Returns the path without symbolic links, where it exists.
     private static func resolved(_ path: String) -> String {
         guard let real = realpath(path, nil) else { return path }
         defer { free(real) }
         return String(cString: real)
     }
 
-    /// Returns when the directory is gone from its path, or the Swift task is cancelled.
+    /// Watches the open directory until its path no longer leads to it, or the Swift task is cancelled.
     private func watch(over directory: Directory) async throws(TransferError) {
         let (wakes, wake) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
-        // First the listening, then the first look: what comes between the two is told.
+        // Listening starts before the first scan, so that events in between are not lost.
         let events = listen(directory.pathOfDescriptor) { wake.yield() }
         let polls = events == nil || directory.isOnAnotherMachine
         intake.logger.debug("watching", metadata: ["directory": "\(path)", "polls": "\(polls)"])
@@ -88,7 +88,7 @@ struct DirectoryWatch: Sendable {
             let rings = alarm.hasRung()
             if news.isGone { return }
             if polls {
-                // No one tells that another file system is mounted there.
+                // Without complete events, a file system mounted over the directory goes unnoticed.
                 guard await isInPlace(directory) else { return }
             }
             let scope: DropRound.Scope =

@@ -3,17 +3,16 @@ import Synchronization
 import TaskFiles
 import TaskModel
 
-/// Watches directories, and queues the files that are dropped there in the name of their owners.
+/// A watcher of directories. It queues the files that users drop there, on behalf of each file's owner.
 ///
-/// Where the kernel tells what happens in a directory, nothing wakes up until something does; elsewhere it is looked at
-/// every ten seconds.
+/// With kernel notifications it wakes up only after an event. Elsewhere it scans the directory every ten seconds.
 package final class DirectoryWatcher: Sendable {
     private let watches: [DirectoryWatch]
     private let clock: QueueClock
     private let complaints = Complaints()
     private let tasks = Mutex<[Task<Void, Never>]>([])
 
-    /// Milliseconds that ``stop()`` waits for a file system that does not answer.
+    /// The maximum time, in milliseconds, that ``stop()`` waits for an unresponsive file system.
     private static let patience: Milliseconds = 5_000
 
     package init(
@@ -28,10 +27,10 @@ package final class DirectoryWatcher: Sendable {
         }
     }
 
-    /// What is wrong with dropped files at this moment, a line for each.
+    /// The current problems with dropped files, a line for each.
     package var problems: [String] { complaints.lines }
 
-    /// What is asked for and not done.
+    /// Returns warnings about configured directories that are not watched.
     package static func warnings(about watches: [Watch], _ settings: QueueSettings) -> [String] {
         watches.map(\.directory).filter { DirectoryWatch.isWhereDownloadsGo($0, settings) }.map {
             "\($0) is not watched: \(DirectoryWatch.whyNot)"
@@ -43,7 +42,8 @@ package final class DirectoryWatcher: Sendable {
         tasks.withLock { $0 += started }
     }
 
-    /// Returns when no file is being queued any more. What was dropped and not taken is found at the next start.
+    /// Stops watching and returns when no file is being queued any more. Files that were dropped but not taken are
+    /// found at the next start.
     package func stop() async {
         let started = tasks.withLock { tasks in
             defer { tasks = [] }

@@ -5,11 +5,11 @@ import TaskModel
 import TaskStore
 import Transfer
 
-/// Queues one dropped file and moves it out of the way, with a note of what became of it beside it.
+/// The processing of dropped files. It queues a file and moves it away, with a note about the result next to it.
 ///
-/// A file is never queued twice, whenever the daemon is killed: the commit that queues its entries writes a receipt
-/// under the file's identity (directory, inode, time of change and size), the file is moved and its new place brought to
-/// the disk, and then the receipt is deleted. A file that is found with a receipt is only moved.
+/// A file is never queued twice, even if the daemon is killed at any time. The commit that queues its entries also
+/// writes a receipt with the file's identity (directory, inode, modification time and size). Then the file is moved,
+/// its new location is synced to disk, and the receipt is deleted. A file that is found with a receipt is only moved.
 struct DropIntake: Sendable {
     let watch: Watch
     let queue: TaskQueue
@@ -19,17 +19,17 @@ struct DropIntake: Sendable {
     let work: BlockingWork
     var complaints = Complaints()
 
-    /// Bytes of a file; reading one takes many times as much memory.
+    /// The maximum size of a file in bytes. Parsing a file takes many times its size in memory.
     static let sizeLimit = 16 << 20
 
     enum Outcome: Equatable {
-        /// It was moved away.
+        /// The file was moved away.
         case done
-        /// It was written to meanwhile, or is gone.
+        /// The file was modified meanwhile, or is gone.
         case changed
-        /// For a reason that may pass.
+        /// The file cannot be queued for a reason that may be temporary.
         case later(String)
-        /// It was queued or refused, and cannot be moved away for now; it is not queued again.
+        /// The file was queued or refused but cannot be moved away for now. It is not queued again.
         case stuck(String)
     }
 
@@ -76,19 +76,20 @@ struct DropIntake: Sendable {
         }
     }
 
-    /// Why a file need not be of its owner's hand: others may have written it, or given a file of the owner's this name.
+    /// Returns the reason why the file may not be the work of its owner: other users may have written it, or may have
+    /// moved one of the owner's files here.
     private func authorshipObjection(_ file: EntryFile, in directory: Directory) -> String? {
         if file.isWritableByOthers {
             return "may be written to by others than its owner; take that right away (chmod go-w) and drop it again"
         }
-        // The daemon's own products, such as finished downloads and notes, are files of its user.
+        // Files that the daemon itself creates, such as downloads and notes, belong to its user.
         let isPrivileged = [0, queue.settings.daemonUser].contains(file.owner)
         guard isPrivileged, !directory.isOpenToNoneBut([0, queue.settings.daemonUser]) else { return nil }
         return "is a file of the daemon's user or of root, and others may move such files into this directory; "
             + "use dlctl, or a directory that nobody else may write to"
     }
 
-    /// Moves a file away that is not queued.
+    /// Moves a file away without queueing it.
     func refuse(
         _ name: String, _ identity: UploadSource.Identity, in directory: Directory, _ message: String
     ) async -> Outcome {
@@ -121,7 +122,8 @@ struct DropIntake: Sendable {
                     + "give it to dlctl add --input")
         }
         let now = clock.now()
-        // The daemon opens no path on the word of another user (save upload sources, which are judged by themselves).
+        // The daemon opens no path named by another user. Upload sources are excepted, since they are checked
+        // separately.
         let isTrusted = [0, queue.settings.daemonUser].contains(file.owner)
         let readFile = rules.readFile
         do throws(FileError) {
@@ -168,14 +170,15 @@ struct DropIntake: Sendable {
         } catch {
             return .stuck(error.message)
         }
-        // Where this fails, the first look after the next start does it.
+        // If this fails, the first scan after the next start deletes the receipt.
         if let receipt { try? await queue.forgetReceipts([receipt]) }
         return .done
     }
 
     // MARK: Receipts
 
-    /// The inode of the directory is part of it: another file system may be mounted there by and by.
+    /// Returns the common prefix of a directory's receipts. It contains the directory's inode, since another file
+    /// system may be mounted there later.
     static func receiptPrefix(_ directory: Directory, _ watch: Watch) -> String {
         "watch\n\(watch.directory)\n\(directory.inode.number)\n"
     }
@@ -184,7 +187,8 @@ struct DropIntake: Sendable {
         receiptPrefix(directory, watch) + "\(identity.inode) \(identity.modified) \(identity.size)"
     }
 
-    /// Forgets receipts of files that are no longer there: a kill came between moving one and forgetting its receipt.
+    /// Deletes receipts of files that no longer exist. They remain if the daemon was killed between moving a file and
+    /// deleting its receipt.
     func sweep(_ directory: Directory, present names: [String]) async {
         guard let receipts = try? queue.receipts(beginningWith: Self.receiptPrefix(directory, watch)),
             !receipts.isEmpty
@@ -203,7 +207,7 @@ struct DropIntake: Sendable {
         try? await queue.forgetReceipts(receipts.filter { !present.contains($0) })
     }
 
-    /// Ranges of ids that a note spells out.
+    /// The maximum number of id ranges listed in a note.
     private static let shownRanges = 100
 
     private static func note(_ receipt: SetReceipt, batch: String?) -> String {

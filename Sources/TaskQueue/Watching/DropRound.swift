@@ -2,39 +2,40 @@ import Logging
 import TaskModel
 import Transfer
 
-/// Looks at a watched directory again and again, and takes the files that are complete.
+/// The repeated scan of a watched directory, which takes the files that are complete.
 ///
-/// Complete is a file that the kernel said was closed by its writer or moved here. One of which it says nothing (there
-/// before the watching, or on a file system of which it knows too little) is complete when two looks some time apart
-/// found it the same. In both cases nobody may have it open to write, as far as that can be told.
+/// A file is complete when the kernel has reported that its writer closed it or that it was moved here. A file without
+/// such a report (because it existed before the watch, or is on a file system without complete reports) is complete
+/// when two scans some time apart find it unchanged. In both cases no process may have it open for writing, as far as
+/// that can be determined.
 struct DropRound {
     let directory: Directory
     let intake: DropIntake
-    /// The kernel does not tell of everything that happens here: only looking does.
+    /// Whether the kernel does not report all events of the directory, so that it must be polled.
     let polls: Bool
 
-    /// What to look at.
+    /// The extent of a scan.
     enum Scope {
-        /// Files of which the kernel told just now.
+        /// Only files for which the kernel has just reported an event.
         case told
-        /// Also those that were not complete before.
+        /// In addition, known files that were incomplete or delayed.
         case known
-        /// Also all others: where the kernel did not tell of them.
+        /// In addition, all other files, for which the kernel may have reported nothing.
         case all
     }
 
-    /// Milliseconds that a file must not have changed for.
+    /// The time for which a file must be unchanged, in milliseconds.
     static let ripeness: Milliseconds = 2_000
-    /// The same where nobody can tell whether it is open to write.
+    /// The same time where it cannot be determined whether the file is open for writing.
     static let longRipeness: Milliseconds = 30_000
-    /// Milliseconds from look to look where only looking tells.
+    /// The polling interval, in milliseconds.
     static let pollInterval: Milliseconds = 10_000
-    /// Milliseconds until what failed for a reason that may pass is tried again.
+    /// The retry interval after a failure that may be temporary, in milliseconds.
     static let delay: Milliseconds = 60_000
 
     private struct Seen {
         var identity: UploadSource.Identity
-        /// When it is looked at again, of a clock that no one sets.
+        /// The monotonic time of the next check.
         var due: Milliseconds
     }
 
@@ -48,11 +49,13 @@ struct DropRound {
         self.polls = polls
     }
 
+    /// Scans the directory.
+    ///
     /// - Parameters:
-    ///   - closed: names of files that the kernel said are complete.
-    ///   - scope: what else to look at.
-    /// - Returns: milliseconds after which to look at what is known again, or at everything where only looking tells; `nil`:
-    ///   not before something happens.
+    ///   - closed: the names of files that the kernel has reported as complete.
+    ///   - scope: the other files to check.
+    /// - Returns: the delay until the next scan of the known files or, when polling, of all files, in milliseconds;
+    ///   `nil` to wait for an event.
     /// - Throws: ``TransferError`` where the directory cannot be read.
     mutating func look(closed: [String], _ scope: Scope) async throws(TransferError) -> Milliseconds? {
         let told = Set(closed)
@@ -77,7 +80,7 @@ struct DropRound {
         return (due + (polls ? [Self.pollInterval] : [])).min()
     }
 
-    /// Names that programs give to what they still write.
+    /// Whether the name is hidden or has a suffix that programs give to unfinished files.
     static func isLeftAlone(_ name: String) -> Bool {
         name.hasPrefix(".") || [".part", ".tmp", "~", ".crdownload"].contains { name.hasSuffix($0) }
     }
@@ -92,12 +95,12 @@ struct DropRound {
         let identity: UploadSource.Identity
         switch entry {
         case .nothing, .other: return forget(name)
-        // Its end is told, or found by a later look at everything.
+        // The end of writing is reported by an event, or found by a later scan of all files.
         case .file where writers == .some: return forget(name)
         case .file(let file): identity = file.identity
         case .unreadable(let known, _, _): identity = known
         }
-        // Its writer may be about to let others read it.
+        // The writer may be about to make the file readable.
         let isClosed = if case .unreadable = entry { false } else { isClosed }
         guard !isDelayed(name, identity) else { return }
         guard isClosed || isRipe(name, identity, after: Self.ripeness(writers)) else { return }
@@ -121,16 +124,16 @@ struct DropRound {
                 reason)
         case .changed:
             forget(name)
-            // Where it still is, it is looked at until it keeps still.
+            // If the file still exists, it is checked until it stays unchanged.
             unripe[name] = Seen(identity: identity, due: now + Self.ripeness)
         case .later(let reason):
             delay(name, identity, now, "waits, and is tried again every minute", reason)
         }
     }
 
-    /// Says so once for each file.
+    /// Delays a file, and logs the reason once per file.
     ///
-    /// - Parameter standing: what is said of a dropped file.
+    /// - Parameter standing: the state of the file, as a predicate for the message.
     private mutating func delay(
         _ name: String, _ identity: UploadSource.Identity, _ now: Milliseconds, _ standing: String, _ reason: String
     ) {

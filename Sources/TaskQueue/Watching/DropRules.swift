@@ -1,11 +1,11 @@
 import TaskFiles
 
-/// What the owner of a dropped file may do: as a peer of the same user on the control socket.
+/// The permissions of a dropped file's owner. They are those of the same user as a client on the control socket.
 package struct DropRules: Sendable {
-    /// Whether a user may queue anything.
+    /// Returns whether a user may queue anything.
     var mayQueue: @Sendable (UInt32) -> Bool
     var isAdministrator: @Sendable (UInt32) -> Bool
-    /// Reads the files that an entry names: for the daemon's own user and root alone.
+    /// Reads the files that an entry names. Used only for the daemon's own user and root.
     var readFile: @Sendable (String, Int) throws(UnreadableFile) -> [UInt8]
 
     package init(

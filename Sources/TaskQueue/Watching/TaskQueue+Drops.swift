@@ -1,11 +1,11 @@
 import TaskModel
 import TaskStore
 
-// Sets that may be asked for twice: by one who cannot know whether the first time there was a commit.
+// Idempotent application of sets, for callers that cannot know whether an earlier attempt was committed.
 extension TaskQueue {
-    /// Applies entries whole, and writes a receipt of it in the same commit.
+    /// Applies entries atomically, and writes a receipt in the same commit.
     ///
-    /// - Parameters: as of ``apply(_:batch:receipt:by:)``.
+    /// - Parameters: as for ``apply(_:batch:receipt:by:)``.
     func applyOnce(
         _ entries: [TaskSpecification], batch: String?, receipt: String, by caller: Caller
     ) async throws(QueueError) -> SetReceipt {
@@ -28,7 +28,7 @@ extension TaskQueue {
 }
 
 extension QueueError {
-    /// Whether it may be otherwise in a while, without anybody changing what was asked for.
+    /// Whether the error may disappear by itself, without a change of the request.
     var isPassing: Bool {
         switch self {
         case .field: false
