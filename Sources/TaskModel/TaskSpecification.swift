@@ -78,7 +78,7 @@ private final class Details: Sendable, Equatable {
     static func == (one: Details, other: Details) -> Bool { one === other || one.values == other.values }
 }
 
-// MARK: - What few tasks ask for
+// MARK: - Rarely used options
 
 extension TaskSpecification {
     /// Whether all options but kind, URL, output, directory, priority, batch and key have their default values.

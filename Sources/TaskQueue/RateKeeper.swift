@@ -25,7 +25,7 @@ actor RateKeeper {
     private let clock: QueueClock
     private let download: RateLimiter
     private let upload: RateLimiter
-    /// Called when a window that pauses all transfers begins or ends.
+    /// A callback for the beginning and the end of a window that pauses all transfers.
     private let pauseChanged: @Sendable (SchedulePause?) async -> Void
 
     private var rates: TransferRates

@@ -17,9 +17,9 @@ package actor Scheduler {
     var pause: SchedulePause?
     let clock: QueueClock
     let logger: Logger
-    /// Called when the store has new events.
+    /// A callback for new events in the store.
     private let eventsWritten: @Sendable () -> Void
-    /// Called with the directories of downloads that are no longer running.
+    /// A callback that receives the directories of downloads that are no longer running.
     private let downloadsEnded: @Sendable (Set<PartPlace>) -> Void
 
     var chooser: TaskChooser
@@ -300,7 +300,7 @@ package actor Scheduler {
             startedAt: clock.now(), monotonic: clock.monotonic())
     }
 
-    // MARK: Ends
+    // MARK: Conclusions
 
     /// Queues a report from a thread of the engine. Reports that arrive together are processed in one turn of this
     /// actor.
@@ -511,7 +511,7 @@ package actor Scheduler {
         for waiter in waiters { waiter.resume() }
     }
 
-    // MARK: Looking after what runs
+    // MARK: Monitoring running tasks
 
     private func startTicker() {
         ticker = Task { [weak self, clock] in

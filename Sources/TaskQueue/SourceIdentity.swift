@@ -43,7 +43,7 @@ struct SourceIdentity: Equatable, Codable {
     static let thisBoot: String = {
         let descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return "" }
-        defer { _ = close(descriptor) }  // nothing was written to it
+        defer { _ = close(descriptor) }  // cannot lose data: nothing was written
         var space = [UInt8](repeating: 0, count: 64)
         let count = read(descriptor, &space, space.count)
         return String(decoding: space.prefix(max(0, count)).filter { $0 > 0x20 }, as: UTF8.self)

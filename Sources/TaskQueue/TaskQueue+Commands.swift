@@ -89,7 +89,7 @@ extension TaskQueue {
         }
     }
 
-    // MARK: One commit's worth
+    // MARK: Parts of one commit
 
     /// The maximum number of tasks processed at once, in one commit where the tasks are small.
     static let partSize = 5_000

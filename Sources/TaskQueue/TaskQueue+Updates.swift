@@ -52,7 +52,7 @@ extension TaskQueue {
         return outcome
     }
 
-    // MARK: One commit's worth
+    // MARK: Parts of one commit
 
     private func update(
         part ids: [TaskID], by changes: TaskChanges, for caller: Caller
@@ -140,7 +140,7 @@ extension TaskQueue {
         }
     }
 
-    // MARK: What can be asked
+    // MARK: Validation
 
     private static func requireContent(of changes: TaskChanges) throws(QueueError) {
         guard changes.isEmpty else { return }

@@ -265,7 +265,7 @@ package final class TaskQueue: Sendable {
         }
     }
 
-    // MARK: Telling
+    // MARK: Queries
 
     /// Returns the status of a task.
     ///

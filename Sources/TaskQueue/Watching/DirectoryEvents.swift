@@ -23,11 +23,11 @@ final class DirectoryEvents: Sendable {
     /// The maximum number of names kept until they are taken.
     private static let maximumNames = 4096
 
-    // inotify(7): IN_CLOSE_WRITE, IN_MOVED_TO
+    // The events of complete files (inotify(7)): IN_CLOSE_WRITE, IN_MOVED_TO.
     private static let comings: UInt32 = 0x08 | 0x80
-    /// IN_UNMOUNT, IN_IGNORED, IN_DELETE_SELF, IN_MOVE_SELF
+    /// The events that end the watch: IN_UNMOUNT, IN_IGNORED, IN_DELETE_SELF, IN_MOVE_SELF.
     private static let ends: UInt32 = 0x2000 | 0x8000 | 0x400 | 0x800
-    /// IN_DELETE_SELF, IN_MOVE_SELF, IN_ONLYDIR
+    /// The events and flags of the watch: `comings`, IN_DELETE_SELF, IN_MOVE_SELF, IN_ONLYDIR.
     private static let asked: UInt32 = comings | 0x400 | 0x800 | 0x0100_0000
     private static let overflow: UInt32 = 0x4000  // IN_Q_OVERFLOW
     private static let ofDirectory: UInt32 = 0x4000_0000  // IN_ISDIR
@@ -42,7 +42,7 @@ final class DirectoryEvents: Sendable {
         let descriptor = inotify_init1(Int32(O_NONBLOCK | O_CLOEXEC))
         guard descriptor >= 0 else { return nil }
         guard inotify_add_watch(descriptor, path, Self.asked) >= 0 else {
-            _ = close(descriptor)  // nothing was written to it
+            _ = close(descriptor)  // cannot lose data: nothing was written
             return nil
         }
         let news = Held()
@@ -57,7 +57,7 @@ final class DirectoryEvents: Sendable {
             }
             if isNew { onNews() }
         }
-        source.setCancelHandler { _ = close(descriptor) }  // nothing was written to it
+        source.setCancelHandler { _ = close(descriptor) }  // cannot lose data: nothing was written
         source.activate()
     }
 
