@@ -10,11 +10,11 @@
 #include <sys/socket.h>
 
 void ccurl_keep_openssl_at_exit(void) {
-    // Looked up when the program runs: libcurl may have been built with another TLS library.
+    // Resolved at run time, because libcurl may have been built with another TLS library.
     int (*initialise)(uint64_t, const void *) =
         (int (*)(uint64_t, const void *))dlsym(RTLD_DEFAULT, "OPENSSL_init_crypto");
     const uint64_t no_atexit = 0x00080000;  // OPENSSL_INIT_NO_ATEXIT, OPENSSL_init_crypto(3)
-    if (initialise != NULL) (void)initialise(no_atexit, NULL);  // curl_global_init reports what fails
+    if (initialise != NULL) (void)initialise(no_atexit, NULL);  // curl_global_init reports any failure
 }
 
 static int (*get_shutdown)(const void *);
@@ -27,7 +27,7 @@ int ccurl_has_tls_ended(CURL *easy) {
     struct curl_tlssessioninfo *session = NULL;
     if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || session == NULL) return -1;
     if (session->backend != CURLSSLBACKEND_OPENSSL || session->internals == NULL) return -1;
-    // Looked up once: this is asked while bytes arrive.
+    // Resolved once only, because this function is called while bytes are received.
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     if (pthread_once(&once, find_get_shutdown) != 0 || get_shutdown == NULL) return -1;
     const int received = 2;  // SSL_RECEIVED_SHUTDOWN, SSL_get_shutdown(3)
@@ -43,7 +43,7 @@ int ccurl_copy_address(const struct curl_sockaddr *address, unsigned char bytes[
     }
     if (address->family == AF_INET6 && address->addrlen >= sizeof(struct sockaddr_in6)) {
         struct sockaddr_in6 six;
-        // The member is declared too short for what it holds.
+        // The member `addr` is declared shorter than the address that it holds.
         memcpy(&six, (const char *)address + offsetof(struct curl_sockaddr, addr), sizeof six);
         memcpy(bytes, &six.sin6_addr, 16);
         return 16;

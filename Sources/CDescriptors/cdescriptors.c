@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-// One look closes its descriptor before the next one needs it; the rest is for those that others take in between.
+// The number of reserved descriptors. libdispatch closes the descriptor of one check before the next check needs one.
+// The others make up for descriptors that other threads take in the meantime.
 #define KEPT 8
 #define NONE (-1)
 
@@ -23,11 +24,11 @@ static int open_system(const char *path, int flags, mode_t mode) {
 static void refill(void) {
     for (int i = 0; i < KEPT; i++) {
         if (atomic_load(&kept[i]) != NONE) continue;
-        // Reads as an empty file, which libdispatch takes for a thread that does nothing.
+        // /dev/null reads as an empty file, which libdispatch takes for an idle thread.
         int fd = open_system("/dev/null", O_RDONLY | O_CLOEXEC, 0);
         if (fd < 0) return;
         int none = NONE;
-        if (!atomic_compare_exchange_strong(&kept[i], &none, fd)) (void)close(fd); // read only
+        if (!atomic_compare_exchange_strong(&kept[i], &none, fd)) (void)close(fd); // opened for reading only
     }
 }
 
@@ -40,7 +41,7 @@ static int take(void) {
     return -1;
 }
 
-// "/proc/TID/stat"
+// Whether a path has the form "/proc/TID/stat".
 static bool is_look(const char *path) {
     if (strncmp(path, "/proc/", 6) != 0) return false;
     const char *rest = path + 6;

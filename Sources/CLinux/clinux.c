@@ -89,7 +89,7 @@ int linux_tcp_limit_unsent(int fd, unsigned int bytes) {
 
 int linux_clock_watch_arm(int fd) {
     struct itimerspec setting = {0};
-    // A moment that never comes.
+    // A time that is never reached.
     setting.it_value.tv_sec = (time_t)INT32_MAX * 64;
     return timerfd_settime(fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &setting, NULL);
 }
@@ -114,8 +114,8 @@ long linux_file_system_type(int fd) {
     return fstatfs(fd, &information) == 0 ? (long)information.f_type : 0;
 }
 
-// What openat2 does in one call, a component at a time, none of them a link: slower, and as safe, since each step
-// starts from a descriptor that is held.
+// Does what openat2 does in one call, one path component at a time, and follows no symbolic link. This is slower and
+// equally safe, since each step starts from a descriptor that is held open.
 int linux_openat_stepwise(int dirfd, const char *path, int flags, uint32_t mode) {
     char buffer[4096];
     size_t length = strlen(path);
@@ -162,7 +162,7 @@ int linux_openat_beneath(int dirfd, const char *path, int flags, uint32_t mode) 
     do {
         fd = syscall(SYS_openat2, dirfd, path, &how, sizeof how);
     } while (fd < 0 && (errno == EINTR || errno == EAGAIN));
-    // Kernels before 5.6 lack the call, and the filters of some containers hide it.
+    // Kernels before 5.6 lack openat2, and the seccomp filters of some containers block it.
     if (fd < 0 && errno == ENOSYS) return linux_openat_stepwise(dirfd, path, flags, mode);
     return (int)fd;
 }
@@ -359,7 +359,7 @@ ptrdiff_t linux_netlink_receive(int fd, void *space, size_t size) {
 int linux_memory_file(const char *name) { return memfd_create(name, MFD_CLOEXEC); }
 
 void linux_give_memory_back(void) {
-    // Says whether there was any.
+    // The result states whether any memory was released.
     (void)malloc_trim(0);
 }
 
@@ -377,13 +377,13 @@ int linux_device_name(int fd, char *name, size_t size) {
     return -1;
 }
 
-// The kernel's FILEID_BTRFS_WITHOUT_PARENT (include/linux/exportfs.h); FUSE and overlayfs have numbers of their own.
+// The kernel's FILEID_BTRFS_WITHOUT_PARENT (include/linux/exportfs.h). FUSE and overlayfs use other numbers.
 enum { BTRFS_HANDLE = 0x4d };
 
 int linux_is_on_disk(int fd) {
     struct statx information;
     if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &information) != 0) return -1;
-    // Number 0 is that of file systems without a device of their own.
+    // File systems without a device of their own have the major number 0.
     if (information.stx_dev_major != 0) return 1;
     union {
         struct file_handle handle;
@@ -393,7 +393,7 @@ int linux_is_on_disk(int fd) {
     room.handle.handle_bytes = MAX_HANDLE_SZ;
     int mount = 0;
     if (name_to_handle_at(fd, "", &room.handle, &mount, AT_EMPTY_PATH) != 0) {
-        // A file system without handles.
+        // The file system has no file handles.
         return errno == EOPNOTSUPP || errno == EOVERFLOW ? 0 : -1;
     }
     return room.handle.handle_type == BTRFS_HANDLE;

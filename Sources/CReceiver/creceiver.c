@@ -24,13 +24,14 @@ _Static_assert(CRECEIVER_MOST_FILES == LINUX_MOST_DESCRIPTORS, "a message's");
 #define STATX_MNT_ID 0x1000
 #endif
 
-// What the daemon asks for. The connection comes with it, and the child's end of the answers where there are any.
+// A request of the daemon. The message carries the connection, except with LET_GO, and for CRECEIVER_RECEIVE and
+// CRECEIVER_DROP also the child's end of the answers.
 struct request {
     int32_t kind;
     uint32_t user;
 };
 
-// The daemon has closed its own of each connection that it sent before. Nothing comes with it.
+// The daemon has closed its own descriptor of each connection that it sent before. The message carries no descriptor.
 #define LET_GO 3
 
 struct child {
@@ -42,11 +43,12 @@ struct child {
 struct closing {
     int connection;
     uint32_t user;
-    // The daemon has closed its own. Before that no child may close it: the daemon would be the last one.
+    // Whether the daemon has closed its own descriptor. Before that no child may close the connection, because the
+    // daemon's close would then be the last one.
     int is_let_go;
 };
 
-// The children that run, those of an entry with a number, and the connections that wait for one.
+// The running children (entries with a process id other than 0), and the connections that wait to be closed by a child.
 static struct child children[CRECEIVER_MOST];
 static struct closing waiting[CRECEIVER_MOST_WAITING];
 static int waiting_count;
@@ -74,7 +76,7 @@ static void look_at(int fd, struct creceiver_file *file) {
     file->is_on_disk = linux_is_on_disk(fd);
 }
 
-// Sends the files that the daemon wants.
+// Sends the files that the daemon has chosen.
 static void pass_on(int answers, const int *files, int count) {
     uint8_t wanted[CRECEIVER_MOST_FILES];
     ssize_t chosen;
@@ -87,13 +89,13 @@ static void pass_on(int answers, const int *files, int count) {
     for (int i = 0; i < count; i++) {
         if (wanted[i]) passed[total++] = files[i];
     }
-    // Where nobody listens any more, they are closed with the others.
+    // If the daemon has closed its end, these files are closed with the others.
     if (total > 0) (void)linux_send_descriptors(answers, '\n', passed, total);
 }
 
 static void receive(int connection, int answers) {
-    // Whatever keeps it: where it can be ended at all, it is.
-    (void)alarm(CRECEIVER_SECONDS); // says how long an earlier one had to go
+    // Limits how long anything may block this process, as far as a signal can end it.
+    (void)alarm(CRECEIVER_SECONDS); // the result is the time left of an earlier alarm
     struct creceiver_report_message report;
     memset(&report, 0, sizeof report);
     int files[CRECEIVER_MOST_FILES];
@@ -105,17 +107,17 @@ static void receive(int connection, int answers) {
     report.bytes[0] = (uint8_t)byte;
     report.size = received > 0 ? 1 : 0;
     report.count = count;
-    // From here on the client sees the connection's end whatever becomes of this process.
+    // From here on the client sees the end of the connection, whatever becomes of this process.
     (void)close(connection); // nothing was written to it
     for (int i = 0; i < count; i++) look_at(files[i], &report.files[i]);
     if (send(answers, &report, sizeof report, MSG_NOSIGNAL) == (ssize_t)sizeof report && count > 0) {
         pass_on(answers, files, count);
     }
-    // Before the files, whose closing may keep this process for ever.
-    (void)close(answers); // what counts was sent
+    // Closed before the files, because closing those may block this process for ever.
+    (void)close(answers); // the report and the files were sent
 }
 
-// Takes what comes first out of the connection. Its files are neither looked at nor closed one by one: the end of this
+// Reads the first bytes of the connection. Their files are neither examined nor closed one by one: the end of this
 // process closes them.
 static void drop(int connection, int answers) {
     struct creceiver_report_message report;
@@ -132,7 +134,7 @@ static void drop(int connection, int answers) {
     report.outcome = received > 0 ? CRECEIVER_DROPPED : received == 0 ? CRECEIVER_CLOSED : CRECEIVER_FAILED;
     report.size = received > 0 ? (int32_t)received : 0;
     report.count = received > 0 && message.msg_controllen > 0;
-    (void)send(answers, &report, sizeof report, MSG_NOSIGNAL); // where nobody listens, nobody waits
+    (void)send(answers, &report, sizeof report, MSG_NOSIGNAL); // without a receiver nobody waits
 }
 
 // MARK: The parent of them
@@ -146,7 +148,7 @@ static void reap(void) {
     }
 }
 
-// A free entry for a child, or NULL.
+// Returns a free entry for a child, or NULL.
 static struct child *free_entry(void) {
     for (int i = 0; i < CRECEIVER_MOST; i++) {
         if (children[i].pid == 0) return &children[i];
@@ -154,7 +156,7 @@ static struct child *free_entry(void) {
     return NULL;
 }
 
-// A free entry for a child of `user`, or NULL where she has as many as she may.
+// Returns a free entry for a child of `user`, or NULL if the user has the most children allowed.
 static struct child *place(uint32_t user) {
     int own = 0;
     for (int i = 0; i < CRECEIVER_MOST; i++) own += children[i].pid != 0 && children[i].user == user;
@@ -166,7 +168,7 @@ static void refuse(int answers, int32_t outcome, int32_t error) {
     memset(&report, 0, sizeof report);
     report.outcome = outcome;
     report.error = error;
-    // Where nobody listens any more, there is nobody to tell.
+    // If the daemon has closed its end, the report is not needed.
     (void)send(answers, &report, sizeof report, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
@@ -175,12 +177,12 @@ union two_descriptors {
     struct cmsghdr alignment;
 };
 
-// How many descriptors come with a request.
+// Returns the number of descriptors that a request carries.
 static int descriptors_of(int32_t kind) {
     return kind == LET_GO ? 0 : kind == CRECEIVER_CLOSE ? 1 : 2;
 }
 
-// One request, with its descriptors. 1, 0 where the daemon has ended, or -1.
+// Receives one request and its descriptors. Returns 1, 0 if the daemon has ended, or -1.
 static int next_request(int requests, struct request *request, int descriptors[2]) {
     union two_descriptors space;
     memset(&space, 0, sizeof space);
@@ -191,7 +193,7 @@ static int next_request(int requests, struct request *request, int descriptors[2
     if (size <= 0) return size == 0 ? 0 : -1;
     struct cmsghdr *header = CMSG_FIRSTHDR(&message);
     size_t length = header ? header->cmsg_len - CMSG_LEN(0) : 0;
-    // Only the daemon sends here, and always all; without room for all there is none.
+    // Only the daemon sends here, and always every descriptor. If the descriptors do not all fit, none is received.
     if (size != (ssize_t)sizeof *request || length != (size_t)descriptors_of(request->kind) * sizeof(int)) {
         errno = EPROTO;
         return -1;
@@ -200,14 +202,14 @@ static int next_request(int requests, struct request *request, int descriptors[2
     return 1;
 }
 
-// Closes what the kernel may close for this process alone: others have it open too.
+// Closes two descriptors. Other processes have the same files open, so the close cannot block.
 static void close_both(const int descriptors[2]) {
     (void)close(descriptors[0]); // nothing was written to it
-    (void)close(descriptors[1]); // what counts was sent
+    (void)close(descriptors[1]); // the reports were sent
 }
 
-// Closes the connections that wait, but for those that a child of `user` is to close, where that is not NULL. Others have
-// them open too.
+// Closes the connections that wait, except those that a child of `user` is to close, if `user` is not NULL. Other
+// processes have them open too.
 static void close_all_waiting_but(const uint32_t *user) {
     for (int i = 0; i < waiting_count; i++) {
         if (user && waiting[i].user == *user && waiting[i].is_let_go) continue;
@@ -216,24 +218,25 @@ static void close_all_waiting_but(const uint32_t *user) {
 }
 
 static _Noreturn void be_child(const struct request *request, const int descriptors[2], int parent) {
-    // A child that waits for ever must not keep the daemon from seeing that its parent ended.
+    // A child that blocks for ever must not keep the daemon from noticing that the parent has ended.
     (void)close(3); // nothing was written to it
     close_all_waiting_but(request->kind == CRECEIVER_CLOSE ? &request->user : NULL);
     sigset_t alarms;
-    (void)sigemptyset(&alarms);        // fails for a bad address alone
+    (void)sigemptyset(&alarms);        // fails only for an invalid address
     (void)sigaddset(&alarms, SIGALRM); // likewise
     (void)sigprocmask(SIG_UNBLOCK, &alarms, NULL); // likewise
-    // The parent closes its own now, so that the last one to close a connection is a child: that one may have to wait.
+    // The parent now closes its own descriptors. The last process to close a connection is then a child, and only the
+    // child may block.
     char byte = 0;
-    (void)send(parent, &byte, 1, MSG_NOSIGNAL); // where the parent has ended, it has closed its own
+    (void)send(parent, &byte, 1, MSG_NOSIGNAL); // a parent that has ended has closed its own
     while (recv(parent, &byte, 1, 0) < 0 && errno == EINTR) {}
     if (request->kind == CRECEIVER_RECEIVE) receive(descriptors[0], descriptors[1]);
     if (request->kind == CRECEIVER_DROP) drop(descriptors[0], descriptors[1]);
-    // What lies unread in a connection is closed by the end of this process, which no socket can put off.
+    // The end of this process closes what lies unread in a connection. No socket can delay that.
     _exit(0);
 }
 
-// Closes what waits of a user. A child has it open.
+// Closes the waiting connections of a user. A child has them open.
 static void forget_waiting_of(uint32_t user) {
     int left = 0;
     for (int i = 0; i < waiting_count; i++) {
@@ -246,8 +249,8 @@ static void forget_waiting_of(uint32_t user) {
     waiting_count = left;
 }
 
-// Starts the child that does what was asked: with a connection and the answers, or for all that waits of a user. Returns
-// its number, or -1.
+// Starts the child that carries out a request: with a connection and the answers, or for all waiting connections of a
+// user. Returns its process id, or -1.
 static pid_t start_child(const struct request *request, const int descriptors[2]) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return -1;
@@ -260,7 +263,7 @@ static pid_t start_child(const struct request *request, const int descriptors[2]
     (void)close(ends[1]); // nothing was written to it
     if (pid > 0) {
         char byte;
-        // Nothing comes where the child was killed.
+        // Nothing is received if the child was killed.
         while (recv(ends[0], &byte, 1, 0) < 0 && errno == EINTR) {}
         if (descriptors) {
             close_both(descriptors);
@@ -268,13 +271,13 @@ static pid_t start_child(const struct request *request, const int descriptors[2]
             forget_waiting_of(request->user);
         }
     }
-    // Only now may the child end: it must be the last one.
+    // The child may end only now, so that it is the last process to close the connection.
     (void)close(ends[0]); // nothing was written to it
     errno = error;
     return pid;
 }
 
-// Has a child close all that waits of a user. 1, or 0 where there can be no child.
+// Starts a child that closes all waiting connections of a user. Returns 1, or 0 if no child could be started.
 static int close_waiting_of(uint32_t user) {
     struct child *child = free_entry();
     if (!child) return 0;
@@ -300,8 +303,8 @@ static uint32_t user_of_most_waiting(void) {
     return user;
 }
 
-// Has children close what waits, for as many as each user may have. What is too much for that waits until one of them
-// ends, or until there is room for no more.
+// Starts children that close the waiting connections, up to the limit of each user. The remaining connections wait
+// until a child ends or until the table of waiting connections is full.
 static void close_waiting(void) {
     for (int i = 0; i < waiting_count;) {
         uint32_t user = waiting[i].user;
@@ -319,7 +322,7 @@ static void let_all_go(void) {
     for (int i = waiting_count - 1; i >= 0 && !waiting[i].is_let_go; i--) waiting[i].is_let_go = 1;
 }
 
-// The daemon has ended. Nobody may be kept by this process's end.
+// Called after the daemon has ended. Children close the connections, since this process must not block while it ends.
 static _Noreturn void end(void) {
     let_all_go();
     while (waiting_count > 0 && close_waiting_of(waiting[0].user)) {}
@@ -332,31 +335,31 @@ static void carry_out(const struct request *request, const int descriptors[2]) {
         waiting[waiting_count++] = (struct closing){.connection = descriptors[0], .user = request->user};
         return;
     }
-    if (request->kind == LET_GO) return; // it is done for every request
+    if (request->kind == LET_GO) return; // let_all_go runs for every request
     struct child *child = place(request->user);
     pid_t pid = child ? start_child(request, descriptors) : 0;
     if (child && pid > 0) {
         *child = (struct child){.pid = pid, .user = request->user};
         return;
     }
-    // The daemon keeps the connection.
+    // No child was started: the daemon keeps the connection.
     refuse(descriptors[1], child ? CRECEIVER_FAILED : CRECEIVER_FULL, child ? errno : 0);
     close_both(descriptors);
 }
 
 static _Noreturn void serve(int requests) {
     sigset_t others;
-    (void)sigfillset(&others);         // fails for a bad address alone
+    (void)sigfillset(&others);         // fails only for an invalid address
     (void)sigdelset(&others, SIGCHLD); // likewise
     struct pollfd entry = {.fd = requests, .events = POLLIN};
     const struct timespec second = {.tv_sec = 1};
     for (;;) {
         reap();
-        // A child for all that has come is less work than one for each.
+        // One child that closes everything received so far costs less than one child for each connection.
         if (waiting_count >= most_waiting || poll(&entry, 1, 0) <= 0) close_waiting();
-        // Without room for one more, and without a child to be had, this tries again instead of reading.
+        // While the table is full and no child can be started, the loop retries instead of reading further requests.
         int is_full = waiting_count >= most_waiting;
-        // Interrupted when a child ends.
+        // A child that ends interrupts the wait.
         if (ppoll(&entry, is_full ? 0 : 1, is_full ? &second : NULL, &others) <= 0) continue;
         struct request request;
         int descriptors[2];
@@ -370,19 +373,20 @@ static _Noreturn void serve(int requests) {
 
 static void on_child(int number) { (void)number; }
 
-// Makes this process hold nothing but `requests`.
+// Makes this process close everything but `requests`.
 static void let_go(int requests) {
-    // The daemon ends it by closing its own end; a signal for all of them (Ctrl-C) is the daemon's to judge.
+    // The daemon ends this process by closing its own end. A signal to the whole process group (Ctrl-C) is left to the
+    // daemon.
     sigset_t all;
-    (void)sigfillset(&all);                      // fails for a bad address alone
+    (void)sigfillset(&all);                      // fails only for an invalid address
     (void)sigprocmask(SIG_SETMASK, &all, NULL);  // likewise
     struct sigaction action = {.sa_handler = SIG_DFL};
-    (void)sigaction(SIGALRM, &action, NULL); // fails for an unknown signal alone
+    (void)sigaction(SIGALRM, &action, NULL); // fails only for an unknown signal
     action.sa_handler = on_child;
     (void)sigaction(SIGCHLD, &action, NULL); // likewise
-    (void)prctl(PR_SET_NAME, "dld-receiver"); // at worst it keeps the daemon's
+    (void)prctl(PR_SET_NAME, "dld-receiver"); // on failure the process keeps the daemon's name
     if (chdir("/") != 0) _exit(1);
-    // Whoever waits for the end of the daemon's output must not wait for this.
+    // A program that waits for the end of the daemon's output must not wait for this process.
     int none = open("/dev/null", O_RDWR);
     if (none < 0 || dup2(none, 0) < 0 || dup2(none, 1) < 0 || dup2(none, 2) < 0) _exit(1);
     if (requests != 3 && dup2(requests, 3) < 0) _exit(1);
@@ -390,10 +394,10 @@ static void let_go(int requests) {
     struct rlimit limit = {.rlim_cur = 64};
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
         limit.rlim_cur = limit.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &limit); // lower than allowed at worst
-        (void)getrlimit(RLIMIT_NOFILE, &limit); // fails for a bad address alone
+        (void)setrlimit(RLIMIT_NOFILE, &limit); // at worst the limit stays lower than allowed
+        (void)getrlimit(RLIMIT_NOFILE, &limit); // fails only for an invalid address
     }
-    // Some are for what is not a connection that waits.
+    // Some descriptors are reserved for purposes other than waiting connections.
     rlim_t room = limit.rlim_cur > 32 ? limit.rlim_cur - 16 : 16;
     most_waiting = room < CRECEIVER_MOST_WAITING ? (int)room : CRECEIVER_MOST_WAITING;
 }
@@ -406,7 +410,7 @@ int creceiver_start(int32_t *process) {
     int ends[2];
     if (creceiver_pair(ends) != 0) return -1;
     sigset_t all, before;
-    (void)sigfillset(&all); // fails for a bad address alone
+    (void)sigfillset(&all); // fails only for an invalid address
     // The child must run none of the daemon's handlers.
     (void)sigprocmask(SIG_SETMASK, &all, &before); // likewise
     pid_t pid = _Fork();
@@ -427,19 +431,19 @@ int creceiver_start(int32_t *process) {
 }
 
 void creceiver_end(int receiver, int32_t process) {
-    // Not closed: another thread may be about to ask.
-    (void)shutdown(receiver, SHUT_WR); // fails where the process has ended
+    // `receiver` is not closed, because another thread may be about to send a request.
+    (void)shutdown(receiver, SHUT_WR); // fails if the process has ended
     const struct timespec moment = {.tv_nsec = 1000000};
     for (int i = 0; i < 500; i++) {
         pid_t ended = waitpid(process, NULL, WNOHANG);
         if (ended == process || (ended < 0 && errno != EINTR)) return;
-        (void)nanosleep(&moment, NULL); // a signal makes it shorter
+        (void)nanosleep(&moment, NULL); // a signal shortens it
     }
-    (void)kill(process, SIGKILL); // it may have ended by now
+    (void)kill(process, SIGKILL); // the process may have ended by now
 }
 
 ptrdiff_t creceiver_peek(int connection, void *bytes, size_t capacity, int *has_files) {
-    // There is no room for files, so none is opened; the kernel says that some were left out.
+    // The message has no room for files, so the kernel opens none and reports that some were left out.
     struct iovec data = {.iov_base = bytes, .iov_len = capacity};
     struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
     ssize_t size = recvmsg(connection, &message, MSG_PEEK | MSG_DONTWAIT);
@@ -447,7 +451,7 @@ ptrdiff_t creceiver_peek(int connection, void *bytes, size_t capacity, int *has_
     return size;
 }
 
-// 0, or -1.
+// Returns 0, or -1.
 static int send_request(int receiver, const struct request *request, const int descriptors[2]) {
     size_t length = (size_t)descriptors_of(request->kind) * sizeof(int);
     union two_descriptors space;
@@ -479,7 +483,7 @@ int creceiver_close(int receiver, int connection, uint32_t user) {
     if (send_request(receiver, &request, descriptors) != 0) return -1;
     (void)close(connection); // the other process has it open
     const struct request let_go = {.kind = LET_GO};
-    (void)send_request(receiver, &let_go, NULL); // the next request says it too
+    (void)send_request(receiver, &let_go, NULL); // the next request has the same effect
     return 0;
 }
 

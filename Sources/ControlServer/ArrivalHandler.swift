@@ -2,12 +2,13 @@ import Glibc
 import NIOCore
 import NIOPosix
 
-/// Serves the clients that the ``ClientFront`` has accepted, told by a pair of sockets: the event loop reads that between its
-/// other work. Whatever is executed on an event loop comes before that work, and would put it off for as long as clients come.
+/// Serves the clients that the ``ClientFront`` has accepted. A pair of sockets notifies it, which the event loop reads
+/// in turn with its other work. A task executed on the event loop would run before that work and delay it for as long
+/// as clients arrive.
 final class ArrivalHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
-    /// The handler, and what tells it that somebody arrived, from any thread.
+    /// The handler, and a function that notifies it of an arrival from any thread.
     typealias Announced = (handler: NIOLoopBound<ArrivalHandler>, tell: @Sendable () -> Void)
 
     private let serve: (ClientFront.Arrival) -> Void
@@ -19,7 +20,7 @@ final class ArrivalHandler: ChannelInboundHandler {
         self.tell = tell
     }
 
-    /// - Parameter serve: called on the event loop.
+    /// - Parameter serve: called on the event loop for each arrival.
     /// - Throws: an error of the system or of the event loop.
     static func make(
         on eventLoop: any EventLoop, serve: @escaping @Sendable (ClientFront.Arrival) -> Void
@@ -28,7 +29,7 @@ final class ArrivalHandler: ChannelInboundHandler {
         let input = FileDescriptor(end)
         let tell: @Sendable () -> Void = {
             var byte: UInt8 = 0
-            // It fails where bytes enough lie there, or nobody reads them any more.
+            // Fails if enough bytes already wait in the socket, or if the handler no longer reads it.
             _ = send(input.raw, &byte, 1, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL))
         }
         let handler = try await eventLoop.submit {
@@ -45,19 +46,19 @@ final class ArrivalHandler: ChannelInboundHandler {
                 }
                 .takingOwnershipOfDescriptor(input: output).get()
         } catch {
-            _ = close(output)  // nobody reads it
+            _ = close(output)  // the channel does not read it
             throw error
         }
         return (handler, tell)
     }
 
-    /// Serves from now on those who arrive at `front`, and those who have.
+    /// Starts serving the arrivals at `front`, including those that already wait.
     func serveArrivals(at front: ClientFront) {
         self.front = front
         serveArrivals()
     }
 
-    /// Serves everybody who has arrived.
+    /// Serves every client that waits.
     func serveAllArrivals() {
         while let front, case let (taken, isEmpty) = front.takeArrivals() {
             taken.forEach(serve)

@@ -1,12 +1,12 @@
-/// The clients that were accepted and that the server has not taken yet: each user's in order of arrival, the users in
-/// turns, so that nobody waits for all the connections that one user makes.
+/// A queue of the accepted clients that the server has not taken yet. Each user's clients are in order of arrival, and
+/// the users take turns, so that one user's many connections delay no other user.
 ///
 /// A value without I/O.
 struct ArrivalQueue<Arrival> {
     private var queue = FairQueue<Arrival>()
     private(set) var count = 0
 
-    /// - Parameter id: of the connection.
+    /// - Parameter id: the identity of the connection.
     mutating func append(_ arrival: Arrival, user: UInt32, id: ObjectIdentifier) {
         queue.append(arrival, amount: 1, user: user, owner: id)
         count += 1

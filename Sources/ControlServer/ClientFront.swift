@@ -3,31 +3,31 @@ import Curl
 import Glibc
 import Synchronization
 
-/// Accepts connections, and moves their bytes to the server and back, on a thread of its own that sleeps while no byte
-/// comes. It alone touches what clients send: see ``ClientRelay``.
+/// Accepts connections and moves their bytes to the server and back, on a thread of its own that sleeps while no bytes
+/// are received. Only this thread touches data that clients send: see ``ClientRelay``.
 final class ClientFront: Sendable {
-    /// A client that was accepted, and that the server is to serve.
+    /// An accepted client that the server is to serve.
     struct Arrival: Sendable {
         let peer: Peer
         let link: ClientLink
-        /// The end of a pair of sockets by which the server reads and writes. Whoever gets this closes it.
+        /// The server's end of a pair of sockets, for reading and writing. The receiver of the arrival closes it.
         let descriptor: Int32
     }
 
     enum Order {
-        /// The server has taken what arrived.
+        /// Resumes accepting, because the server has taken the arrivals.
         case acceptOn
-        /// Leaves what a client sends to somebody else from now on.
+        /// Stops reading from a client, whose connection is then read elsewhere.
         case hold(ClientLink.ID, @Sendable () -> Void)
-        /// Takes it again.
+        /// Resumes reading from the client.
         case resume(ClientLink.ID)
         case stopAccepting(@Sendable () -> Void)
         case stop(@Sendable () -> Void)
     }
 
-    /// Clients that the server takes at once, between its other work.
+    /// The number of clients that the server takes at once, between its other work.
     private static let takenAtOnce = 16
-    /// Clients that may wait for the server, as a part of all that it may have.
+    /// The divisor of the connection limit that gives the number of clients that may wait for the server.
     private static let waitingPart = 8
 
     private let orders = Mutex<[Order]>([])
@@ -35,14 +35,14 @@ final class ClientFront: Sendable {
     private let mostWaiting: Int
     private let wakeUp: WakeUp
 
-    /// Starts to accept.
+    /// Starts the thread that accepts connections.
     ///
     /// - Parameters:
-    ///   - sockets: belong to the front from now on, also where it throws.
-    ///   - reserve: descriptors that are kept back for connections.
-    ///   - acceptOne: as accept(2).
-    ///   - arrived: called on the front's thread when somebody arrives and nobody else waits for the server.
-    /// - Throws: an error of the system, where there is no thread or descriptor to be had.
+    ///   - sockets: the listening sockets, owned by the front from now on, even if this throws.
+    ///   - reserve: the number of file descriptors reserved for connections.
+    ///   - acceptOne: accepts a connection, as accept(2).
+    ///   - arrived: called on the front's thread when a client arrives and no other client waits for the server.
+    /// - Throws: an error of the system, if no thread or descriptor is available.
     init(
         sockets: [ListeningSocket], limits: ConnectionLimits, reserve: Int = 8,
         acceptOne: @escaping @Sendable (_ socket: Int32) -> Int32 = linux_accept,
@@ -66,13 +66,16 @@ final class ClientFront: Sendable {
         }
     }
 
-    /// Carried out before anything that the caller does to a pair of sockets after this is seen.
+    /// Enqueues an order. The thread carries it out before it handles anything that the caller does to a pair of
+    /// sockets after this call.
     func order(_ order: Order) {
         orders.withLock { $0.append(order) }
         wakeUp.signal()
     }
 
-    /// - Returns: whether more may wait.
+    /// Enqueues a client for the server.
+    ///
+    /// - Returns: whether more clients may wait.
     func add(_ arrival: Arrival, _ arrived: () -> Void) -> Bool {
         let count = arrivals.withLock { arrivals in
             arrivals.append(arrival, user: arrival.peer.uid, id: ObjectIdentifier(arrival.link))
@@ -82,9 +85,10 @@ final class ClientFront: Sendable {
         return count < mostWaiting
     }
 
-    /// Takes some of those who wait for the server, the users in turns.
+    /// Dequeues some of the clients that wait for the server, the users in turns.
     ///
-    /// - Returns: `isEmpty`: nobody waits any more, and `arrived` says when somebody does.
+    /// - Returns: the clients, and whether the queue is now empty (`isEmpty`). If so, `arrived` reports the next
+    ///   arrival.
     func takeArrivals() -> (taken: [Arrival], isEmpty: Bool) {
         let (taken, before) = arrivals.withLock { arrivals in
             let before = arrivals.count
@@ -95,7 +99,7 @@ final class ClientFront: Sendable {
     }
 
     deinit {
-        // Nothing was written to them.
+        // No data was written to them.
         for arrival in arrivals.withLock({ $0.take(atMost: .max) }) { _ = close(arrival.descriptor) }
     }
 
@@ -106,19 +110,19 @@ final class ClientFront: Sendable {
         }
     }
 
-    /// Turns away whoever comes from now on; returns once nobody else can arrive.
+    /// Refuses all further clients, and returns once no client can arrive any more.
     func stopAccepting() async {
         await withCheckedContinuation { continuation in order(.stopAccepting { continuation.resume() }) }
     }
 
-    /// To be called once the server has closed every connection. What it has written goes out for
-    /// ``ConnectionLimits/grace``.
+    /// Stops the thread. Call this after the server has closed every connection. Data that the server has written is
+    /// still sent for up to ``ConnectionLimits/grace``.
     func stop() async {
         await withCheckedContinuation { continuation in order(.stop { continuation.resume() }) }
     }
 }
 
-/// What the server knows of a client's own connection.
+/// The server's reference to a client's own connection.
 final class ClientLink: Sendable {
     typealias ID = UInt64
 
@@ -133,18 +137,20 @@ final class ClientLink: Sendable {
         self.front = front
     }
 
-    /// Takes nothing more from the client until ``resume()``.
+    /// Stops reading from the client until ``resume()``.
     ///
-    /// - Parameter held: called on the front's thread with the connection, for whoever receives open files from it.
-    ///   Before that, bytes that the server has read may still lie there.
+    /// - Parameter held: called on the front's thread with the connection, for the code that receives open files from
+    ///   it. Until then, bytes that the server has already read may still be in the connection.
     func hold(_ held: @escaping @Sendable (ClientSocket) -> Void) {
         front.order(.hold(id) { [socket] in held(socket) })
     }
 
     func resume() { front.order(.resume(id)) }
 
-    /// - Parameter told: called once nothing more is taken from the client, since it sent open files that nobody had
-    ///   asked for; `nil`: nobody is to be told.
+    /// Sets the function that is notified of refused files.
+    ///
+    /// - Parameter told: called once the front has stopped reading from the client because the client sent unrequested
+    ///   open files; `nil` to remove the function.
     func whenFilesAreRefused(_ told: (@Sendable () -> Void)?) {
         let isThere = refusal.withLock { refusal in
             refusal.told = told

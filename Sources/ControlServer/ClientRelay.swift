@@ -1,49 +1,49 @@
 import CReceiver
 import Glibc
 
-/// Moves bytes between a client's connection and the pair of sockets whose other end the server reads and writes. So the
-/// server never meets the files that a client may send along: see ``ClientSocket``.
+/// Moves bytes between a client's connection and a pair of sockets, whose other end the server reads and writes. The
+/// server therefore never receives the files that a client may send with its bytes: see ``ClientSocket``.
 ///
-/// Nothing is kept here but what came with dropped files: bytes are taken from one side once the other side has taken
-/// them. Belongs to the thread of the ``ClientFront``.
+/// The relay buffers only the bytes that came with dropped files. All other bytes are consumed from one side once they
+/// are written to the other. Belongs to the thread of the ``ClientFront``.
 final class ClientRelay {
     enum Way {
         case open
-        /// The other side takes nothing at the moment.
+        /// The other side accepts no bytes at the moment.
         case blocked
-        /// Another process reads the connection.
+        /// Reading is suspended, because the server or another process reads the connection.
         case held
         case ended
     }
 
-    /// What a move came to.
+    /// The result of moving bytes.
     enum Outcome {
         case goesOn
-        /// Files wait.
+        /// Files wait in the connection.
         case files
-        /// One of the two is gone: nothing more can be moved.
+        /// One of the two sides is closed or failed, so no bytes can be moved any more.
         case over
     }
 
     let client: ClientSocket
     let peer: Peer
-    /// This side's end of the pair.
+    /// The relay's end of the pair.
     let inner: Int32
     private(set) var toServer = Way.open
     private(set) var toClient = Way.open
     private var isHeldByServer = false
-    /// Called once the process that drops files has let go of the connection.
+    /// Called once the process that drops files no longer uses the connection.
     private var held: (() -> Void)?
-    /// Messages of the client whose files were dropped.
+    /// The number of the client's messages whose files were dropped.
     private(set) var drops = 0
-    /// Where the process that drops a message's files reports.
+    /// The socket on which the process that drops a message's files reports.
     private(set) var answers: Int32?
-    /// What came with those files, for the server.
+    /// The bytes that came with those files, still to be sent to the server.
     private var carried: ArraySlice<UInt8> = []
-    /// The server has closed its end; what it has written goes on to the client for a while.
+    /// Whether the server has closed its end. Data that it has written is still sent to the client for a while.
     private(set) var isServerGone = false
 
-    /// - Parameter inner: belongs to the relay from now on.
+    /// - Parameter inner: the relay's end of the pair, owned by the relay from now on.
     init(client: ClientSocket, peer: Peer, inner: Int32) {
         self.client = client
         self.peer = peer
@@ -51,13 +51,13 @@ final class ClientRelay {
     }
 
     deinit {
-        // The client's end must not wait for whoever else has a reference.
-        _ = shutdown(client.descriptor, Int32(SHUT_RDWR))  // fails where the client is gone
-        _ = close(inner)  // what counts was moved
-        if let answers { _ = close(answers) }  // nobody waits for the report
+        // The client must see the end at once, even while other references to the socket exist.
+        _ = shutdown(client.descriptor, Int32(SHUT_RDWR))  // fails if the client has closed
+        _ = close(inner)  // its bytes were moved
+        if let answers { _ = close(answers) }  // the report is no longer needed
     }
 
-    /// Moves in a row, so that one client keeps nobody waiting.
+    /// The most moves in a row, so that one client does not delay the others.
     private static let moves = 4
 
     // MARK: - From the client
@@ -95,12 +95,12 @@ final class ClientRelay {
 
     private func endToServer() {
         toServer = .ended
-        _ = shutdown(inner, Int32(SHUT_WR))  // fails where the server has closed its end
+        _ = shutdown(inner, Int32(SHUT_WR))  // fails if the server has closed its end
     }
 
-    /// Leaves what the client sends to somebody else, or takes it again.
+    /// Suspends reading from the client, so that other code can read the connection.
     ///
-    /// - Parameter then: called once nobody else has the connection.
+    /// - Parameter then: called once no other process reads the connection.
     func hold(_ then: @escaping () -> Void) {
         isHeldByServer = true
         settle()
@@ -117,14 +117,14 @@ final class ClientRelay {
         if isHeldByServer || answers != nil {
             toServer = .held
         } else {
-            // The other side is asked whether it takes what is here.
+            // With carried bytes, polling finds out whether the server's end accepts them.
             toServer = carried.isEmpty ? .open : .blocked
         }
     }
 
-    /// Has another process take what waits, as far as the first files, and these.
+    /// Requests that another process read the waiting bytes, up to and including the first files, and drop those files.
     ///
-    /// - Returns: whether it does.
+    /// - Returns: whether the process was started.
     func drop() -> Bool {
         var ends: [Int32] = [-1, -1]
         guard creceiver_pair(&ends) == 0 else { return false }
@@ -143,7 +143,7 @@ final class ClientRelay {
 
     /// Reads the other process's report.
     ///
-    /// - Returns: `false` where nothing was taken; `nil` where the report has not come.
+    /// - Returns: whether bytes were read or the client has closed; `nil` if the report has not been received yet.
     func readReport() -> Bool? {
         guard let answers else { return nil }
         var report = creceiver_report_message()
@@ -162,7 +162,7 @@ final class ClientRelay {
         return outcome == 1 && (report.outcome == CRECEIVER_DROPPED || report.outcome == CRECEIVER_CLOSED)
     }
 
-    /// Takes nothing more from the client.
+    /// Stops reading from the client for good.
     func refuseFiles() { toServer = .ended }
 
     // MARK: - To the client

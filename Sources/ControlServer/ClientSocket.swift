@@ -2,20 +2,21 @@ import CReceiver
 import Glibc
 import Synchronization
 
-/// The daemon's end of a client's connection. The last reference closes it.
+/// The daemon's end of a client's connection, closed when the last reference is released.
 ///
-/// A client may send open files at any time (SCM_RIGHTS, unix(7)). Whoever reads such a message without room for them, or
-/// closes the connection with it, closes the files too, and a socket among them may take as long for that as the client
-/// likes (SO_LINGER, socket(7)). So nothing here reads or closes where files wait: the ``ReceivingProcess`` does.
+/// A client may send open files at any time (SCM_RIGHTS, unix(7)). A process that reads such a message without room for
+/// the files, or closes the connection with the message unread, closes the files too. A socket among them may block
+/// that close for as long as the client likes (SO_LINGER, socket(7)). Nothing here therefore reads or closes a
+/// connection in which files wait: the ``ReceivingProcess`` does.
 final class ClientSocket: Sendable {
-    /// What waits in a connection.
+    /// The data that waits in a connection.
     enum Waiting {
-        /// So many bytes at the front of the buffer, none of them with files.
+        /// The number of bytes at the front of the buffer that come without files.
         case bytes(Int)
-        /// Files come with some of the bytes that wait. The kernel does not say with which.
+        /// Files come with some of the waiting bytes. The kernel does not report with which.
         case files
         case nothing
-        /// The client will send nothing more.
+        /// The client has closed its end and will send nothing more.
         case end
         case failed(Int32)
     }
@@ -25,42 +26,43 @@ final class ClientSocket: Sendable {
     private let isShared = Atomic(false)
 
     /// - Parameters:
-    ///   - descriptor: that of a connected Unix stream socket; belongs to this from now on.
-    ///   - user: whose processes of the ``ReceivingProcess`` it counts among.
+    ///   - descriptor: a connected Unix stream socket, owned by this object from now on.
+    ///   - user: the uid whose share of the ``ReceivingProcess``'s child processes this connection uses.
     init(_ descriptor: Int32, user: UInt32) {
         self.descriptor = descriptor
         self.user = user
-        // Either makes the kernel say of each message what it says of those with files. A listening socket that is passed
+        // Either option makes the kernel report every message like one with files. A listening socket that was passed
         // in may have them set.
         var no: Int32 = 0
         for option in [SO_PASSCRED, SO_PASSSEC] {
-            // Where it fails, each message counts as one with files, and is refused.
+            // If this fails, every message counts as one with files and is refused.
             _ = setsockopt(descriptor, SOL_SOCKET, option, &no, socklen_t(MemoryLayout<Int32>.size))
         }
-        // Otherwise nobody would see an urgent byte (MSG_OOB) and its files before the kernel closes them.
+        // Without this option, the kernel could close an urgent byte (MSG_OOB) and its files before they are noticed.
         var yes: Int32 = 1
-        // It fails for no socket.
+        // Fails for no socket.
         _ = setsockopt(descriptor, SOL_SOCKET, SO_OOBINLINE, &yes, socklen_t(MemoryLayout<Int32>.size))
     }
 
-    /// Says whether another process reads the connection now. Files may then go from under whoever looks at them.
+    /// Records whether another process reads the connection now. That process may remove files after this one has seen
+    /// them.
     func share(_ isShared: Bool) { self.isShared.store(isShared, ordering: .sequentiallyConsistent) }
 
     deinit {
-        _ = shutdown(descriptor, Int32(SHUT_RD))  // fails where the client is gone; it can send nothing more then
+        _ = shutdown(descriptor, Int32(SHUT_RD))  // fails if the client has closed, and so can send nothing more
         if !isShared.load(ordering: .sequentiallyConsistent), Self.isDrained(descriptor) {
-            _ = close(descriptor)  // what was written is the client's to read
+            _ = close(descriptor)  // the client can still read what was written
         } else {
             ReceivingProcess.close(descriptor, user: user)
         }
     }
 
-    /// Looks at what waits, without taking it and without waiting.
+    /// Copies the waiting bytes, without consuming them and without blocking.
     func peek(into buffer: UnsafeMutableRawBufferPointer) -> Waiting { Self.peek(descriptor, into: buffer) }
 
-    /// Takes so many bytes that ``peek(into:)`` showed.
+    /// Consumes `count` bytes that ``peek(into:)`` has returned.
     ///
-    /// - Returns: whether exactly those were taken.
+    /// - Returns: whether exactly those bytes were consumed.
     func take(_ count: Int, with buffer: UnsafeMutableRawBufferPointer) -> Bool {
         Self.take(descriptor, count, with: buffer)
     }
@@ -88,9 +90,9 @@ final class ClientSocket: Sendable {
 
     // MARK: - The end
 
-    /// Reads what lies there to its end.
+    /// Reads and discards all waiting bytes.
     ///
-    /// - Returns: `false` where files wait.
+    /// - Returns: `false` if files wait.
     private static func isDrained(_ descriptor: Int32) -> Bool {
         withUnsafeTemporaryAllocation(byteCount: 16_384, alignment: 16) { buffer in
             while true {

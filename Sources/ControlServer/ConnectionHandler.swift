@@ -2,17 +2,18 @@ import ControlProtocol
 import NIOCore
 import TaskQueue
 
-/// One client's connection: its lines are carried out one after the other, and its events go out between the
-/// answers. Belongs to the event loop.
+/// The handler of one client's connection. It carries out the lines one after the other, and sends events between the
+/// responses. Belongs to the event loop.
 ///
-/// It takes no more from the client than it can serve: with a line waiting, a request under way or answers unread,
-/// it soon stops reading, and the client's own socket fills up. What it holds besides is asked of the ``Workload``.
+/// It reads no more from the client than it can serve. While a line waits, a request is running or responses are
+/// unread, it soon stops reading, and the client's own socket fills up. Anything beyond that requires a grant from the
+/// ``Workload``.
 final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// Reads in a row while a long line comes.
+    /// The number of reads in a row while a long line is received.
     private static let longLineReads: UInt = 32
 
     private enum Step {
@@ -27,7 +28,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         case waiting(lineLength: Int)
         /// A request is being carried out.
         case running
-        /// Open files are to come.
+        /// The client is about to send open files.
         case receiving(DescriptorReceiver)
     }
 
@@ -46,29 +47,29 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
     private var decoder = LineDecoder()
     private var lastActivity: NIODeadline
     private var phase = Phase.idle
-    /// What comes after it, taken already.
+    /// The following step, already taken from the decoder.
     private var ahead: Step?
     /// Whether the client may send more than a short line.
     private var longLine = LongLine.none
-    /// The number of bytes that wait here beyond those that the client may send.
+    /// The number of bytes held here beyond those that the client may send.
     private var surplus = 0
-    /// The client will send nothing more; it may still read.
+    /// Whether the client has closed its sending side; it may still read.
     private var isInputClosed = false
-    /// No further line is taken; it ends with the request under way.
+    /// Whether no further line is accepted; the connection ends after the current request.
     private var isDraining = false
-    /// Nothing more is written; the connection closes once everything has been taken from it.
+    /// Whether nothing more is written; the connection closes once the client has read everything.
     private var isEnding = false
-    /// A read that was held back.
+    /// Whether a read was deferred.
     private var isReadHeld = false
     private var unread = UnreadWrites()
     private var halfLineDeadline: Scheduled<Void>?
-    /// Which line that deadline is about.
+    /// The line that the deadline is for.
     private var lineOfDeadline: Int?
     private var stallDeadline: Scheduled<Void>?
     private var pump: Task<Void, Never>?
     /// The ticket of the page of events that is being read.
     private var pageTicket: Workload.Ticket?
-    /// The pump waits for this until the page's turn comes.
+    /// The promise that the pump waits for until the page's turn comes.
     private var pageTurn: EventLoopPromise<Void>?
 
     init(peer: Peer, link: ClientLink, server: ServerParts) {
@@ -108,7 +109,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
 
     func handlerRemoved(context: ChannelHandlerContext) {
         self.context = nil
-        // It refers to this connection, and the front may know the client for longer.
+        // The callback refers to this connection, and the front may keep the client's link for longer.
         link.whenFilesAreRefused(nil)
     }
 
@@ -120,9 +121,10 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         advance()
     }
 
-    /// When the client closes its end, NIO reads all that it has sent, whether it may be read or not.
+    /// Charges the bytes that were received beyond those that the client may send. When the client closes its end, NIO
+    /// reads everything it has sent, whether the handler permits reading or not.
     ///
-    /// - Returns: `false` where there is no room for it: the connection is closed.
+    /// - Returns: `false` if the bytes exceed the limit: the connection is closed.
     private func payForSurplus() -> Bool {
         let isSurplus = longLine != .granted && decoder.count > 2 * limits.shortLine && !isEnding
         let bytes = isSurplus ? decoder.capacity : 0
@@ -157,7 +159,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         context.fireUserInboundEventTriggered(event)
     }
 
-    /// Nothing is to be done about a connection's error save to end it.
+    /// Closes the connection, since no error of a connection can be recovered from.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         context.close(promise: nil)
     }
@@ -179,7 +181,8 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         context.fireChannelInactive()
     }
 
-    /// More than a short line is received only in turn: its end may be long in coming.
+    /// Requests a turn for a line longer than a short one, or gives it back. Such lines are received only in turn,
+    /// because their end may take long to arrive.
     private func askForLongLine() {
         let isLong = decoder.count > limits.shortLine
         var isHeld = isLong
@@ -202,7 +205,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
     }
 
     private func setReads(_ count: UInt) {
-        // Where the channel is closed it reads no more.
+        // A closed channel reads no more, so a failure does not matter.
         try? context?.channel.syncOptions?.setOption(.maxMessagesPerRead, value: count)
     }
 
@@ -217,7 +220,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
 
     // MARK: - Carrying out
 
-    /// Takes the next step that can be taken.
+    /// Takes every step that is possible now.
     private func advance() {
         guard let context else { return }
         while !isBusy, !isEnding, !isDraining, context.channel.isWritable, let step = ahead ?? nextStep() {
@@ -249,7 +252,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         return nil
     }
 
-    /// While one line is carried out the next long one is read; it is carried out after it all the same.
+    /// Decodes the next long line while one line is being carried out. It is still carried out after that one.
     private func decodeAhead() {
         guard isRunning, ahead == nil, !isEnding, !isDraining, decoder.lineLength > limits.shortLine,
             let ticket = workload.requestNow(
@@ -263,7 +266,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         }
     }
 
-    /// Has `line` carried out when its turn comes.
+    /// Requests a turn for `line`, which is then carried out.
     private func ask(_ line: ByteBuffer) {
         let length = line.readableBytes
         if length <= limits.shortLine {
@@ -277,12 +280,14 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         phase = .waiting(lineLength: line.readableBytes)
         workload.request(lane, bytes: bytes, user: peer.uid, owner: owner) { [self, processor] ticket in
             guard !isEnding else { return workload.release(ticket) }
-            // The decoding, too, happens away from the event loop: a line of 1 MiB must delay nobody else.
+            // Decoding happens off the event loop too, since a line of 1 MiB must delay no other connection.
             run(ticket, lane, line) { processor.read(line) }
         }
     }
 
-    /// - Parameter line: given again where it turns out that more is asked for than of a quick request.
+    /// Decodes and carries out a line.
+    ///
+    /// - Parameter line: the encoded line, for enqueuing it again if it turns out to cost more than a quick request.
     private func run(
         _ ticket: Workload.Ticket, _ lane: Workload.Lane, _ line: ByteBuffer? = nil,
         decoding: @escaping @Sendable () async -> Result<RequestProcessor.Message, RPCError>
@@ -341,9 +346,9 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
 
     // MARK: - Open files
 
-    /// Waits for the message that brings `room.count` open files.
+    /// Waits for the message that carries `room.count` open files.
     ///
-    /// - Returns: `false` where the client has sent something else already.
+    /// - Returns: `false` if the client has already sent something else.
     private func receive(_ room: DescriptorShares.Reservation, _ context: ChannelHandlerContext) -> Bool {
         guard ahead == nil, decoder.count == 0, !isInputClosed else { return false }
         phase = .receiving(
@@ -373,7 +378,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         phase = .idle
     }
 
-    /// The client sends open files again and again that nobody asked for: nothing more is taken from it.
+    /// Stops reading from a client that repeatedly sends open files without a request for them.
     private func filesAreRefused() {
         guard !isEnding else { return }
         send(
@@ -382,7 +387,8 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         drain()
     }
 
-    /// The deadline stands only while half a line waits, so that an idle connection wakes nobody.
+    /// Sets or cancels the deadline for the rest of a line. The deadline exists only while half a line waits, so that
+    /// an idle connection causes no wake-ups.
     private func watchHalfLine(_ context: ChannelHandlerContext) {
         // A client that may not send on is not late.
         let isStopped = isEnding || isInputClosed || ahead != nil || longLine == .asked
@@ -393,14 +399,15 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         halfLineDeadline = nil
         guard line != nil else { return }
         halfLineDeadline = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(limits.halfLine)) {
-            // Not at once: the whole lines before it have a right to their answers.
+            // The connection drains instead of closing, since the complete lines before it are entitled to their
+            // responses.
             self.drain()
         }
     }
 
     // MARK: - Writing
 
-    /// - Parameter ticket: what `line` holds until the client has taken it.
+    /// - Parameter ticket: the memory that `line` holds until the client has read it.
     @discardableResult
     private func send(_ line: ByteBuffer, _ ticket: Workload.Ticket?) -> EventLoopFuture<Void>? {
         guard let context else {
@@ -426,7 +433,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         if isEnding { close() }
     }
 
-    /// Closes once the client has taken what was written, or has left it unread for too long.
+    /// Closes the connection once the client has read what was written, or has left it unread for too long.
     private func end() {
         guard !isEnding else { return }
         isEnding = true
@@ -439,8 +446,8 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         context.fireChannelWritabilityChanged()
     }
 
-    /// Nobody is waited for who leaves unread for so long what was sent to him. Each time the deadline is about what was
-    /// unread when it was set, so that a client that reads slowly and steadily is not given up.
+    /// Closes the connection if the client leaves sent data unread for too long. Each deadline covers the data that was
+    /// unread when it was set, so that a client that reads slowly but steadily is kept.
     private func watchStall() {
         guard let context, stallDeadline == nil, !unread.isEmpty else { return }
         unread.mark()
@@ -464,7 +471,8 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
                 let lines = RequestProcessor.lines(page)
                 let taken = eventLoop.flatSubmit { connection.value.sendEvents(lines, on: eventLoop) }
                 if (try? await taken.get()) == nil {
-                    // The stream is asked once more, as a cancelled task: only so does its maker hear of the end.
+                    // The loop asks the stream once more, now as a cancelled task. Only then does the stream's producer
+                    // learn of the end.
                     withUnsafeCurrentTask { $0?.cancel() }
                 }
             }
@@ -472,7 +480,9 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         }
     }
 
-    /// - Returns: succeeds when a page of events may be read; fails when the connection is ending.
+    /// Requests a turn for reading a page of events.
+    ///
+    /// - Returns: a future that succeeds when a page of events may be read, and fails when the connection is ending.
     private func takePage(on eventLoop: any EventLoop) -> EventLoopFuture<Void> {
         guard context != nil, !isEnding, !isDraining, pageTicket == nil, pageTurn == nil else {
             return eventLoop.makeFailedFuture(ChannelError.ioOnClosedChannel)
@@ -500,7 +510,9 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         releasePage()
     }
 
-    /// - Returns: succeeds when the client has taken them; fails when the connection is ending.
+    /// Sends a page of events.
+    ///
+    /// - Returns: a future that succeeds when the client has read them, and fails when the connection is ending.
     private func sendEvents(_ lines: ByteBuffer, on eventLoop: any EventLoop) -> EventLoopFuture<Void> {
         guard context != nil, !isEnding, !isDraining else {
             releasePage()

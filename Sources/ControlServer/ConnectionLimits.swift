@@ -1,49 +1,50 @@
-/// What one client, and all of them together, may take.
+/// The limits on the resources that one client, and all clients together, may use.
 package struct ConnectionLimits: Sendable {
-    /// Connections of one uid.
+    /// The most connections of one uid.
     package var perUser = 512
-    /// Connections of all.
+    /// The most connections of all users.
     package var total = 4096
-    /// Requests of one uid that are carried out at once: so many quick ones, so many others, and so many pages of events.
+    /// The most requests of one uid that are carried out at once. It applies separately to quick requests, to other
+    /// requests and to pages of events.
     package var atOnce = 4
-    /// Bytes that one uid's requests and answers may hold, from the decoding of a request until the client has taken the
-    /// answer; past that, its connections are not read.
+    /// The most bytes that one uid's requests and responses may hold, from the decoding of a request until the client
+    /// has read the response. Beyond that, the uid's connections are not read.
     package var memoryPerUser = 10 << 20
-    /// Bytes that the requests and answers of all may hold.
+    /// The most bytes that the requests and responses of all users may hold.
     package var memory = 24 << 20
-    /// The part of ``memory`` that is kept for uids that hold no more than ``littleMemory``.
+    /// The part of ``memory`` reserved for uids that hold no more than ``littleMemory``.
     package var memoryReserve = 4 << 20
     package var littleMemory = 256 << 10
-    /// Requests that are reckoned with no more than this may go beyond ``memoryPerUser``, by ``littleMemory`` in all.
+    /// The estimated cost, in bytes, up to which a request may exceed ``memoryPerUser``, by ``littleMemory`` in total.
     package var quickMemory = 16 << 10
-    /// Bytes of a line that a connection may send at any time; a longer one is received in turn.
+    /// The most bytes of a line that a connection may send at any time. A longer line is received in turn.
     package var shortLine = 2_048
-    /// Longer lines of one uid that are received at once.
+    /// The most longer lines of one uid that are received at once.
     package var longLinesPerUser = 3
-    /// Longer lines of all.
+    /// The most longer lines of all users that are received at once.
     package var longLines = 8
-    /// Bytes of whole lines that one uid's clients may have sent, and that wait, when they close their end: these are read
-    /// whether they may come or not. Past that the connection is closed.
+    /// The most bytes of complete, waiting lines that one uid's clients may have sent when they close their end. NIO
+    /// reads these bytes whether the server permits it or not. Beyond that, the connection is closed.
     package var surplusPerUser = 1 << 20
-    /// The same bytes, of all users together.
+    /// The same limit for all users together.
     package var surplus = 4 << 20
-    /// The part of ``longLines`` that is kept for uids of which none is being received.
+    /// The part of ``longLines`` reserved for uids that have no long line in progress.
     package var longLineReserve = 3
-    /// How long the rest of a line may take to come.
+    /// How long the rest of a line may take to arrive.
     package var halfLine = Duration.seconds(30)
-    /// The time that a client may leave unread what was sent to it, once that is more than the socket takes.
+    /// How long a client may leave sent data unread, once there is more of it than the socket holds.
     package var stalled = Duration.seconds(30)
-    /// How long answers under way may take to go out when the server shuts down.
+    /// How long the running requests and their responses may take when the server shuts down.
     package var grace = Duration.seconds(2)
 
     package init() {}
 
-    /// The client's own socket, and the pair by which the server speaks with it.
+    /// The file descriptors per connection: the client's own socket, and the pair that links it to the server.
     private static let descriptorsPerConnection = 3
     private static let (leastPerUser, leastTotal) = (8, 12)
 
-    /// Lowers the numbers of connections to what so many descriptors are enough for, so that one user's leave some for
-    /// others'.
+    /// Lowers the limits on connections to fit `count` file descriptors, so that one user's connections leave some for
+    /// others.
     package mutating func fit(intoDescriptors count: Int) {
         total = min(total, max(Self.leastTotal, count / Self.descriptorsPerConnection))
         perUser = min(perUser, max(Self.leastPerUser, total / 2))

@@ -1,29 +1,30 @@
 import NIOCore
 
-/// A connection as the table knows it.
+/// A connection as an entry of the table.
 protocol TabledConnection: AnyObject {
     var peer: Peer { get }
-    /// Since when nothing happens on it; `nil` while a request is carried out, or a stream of events served.
+    /// The time since which the connection is idle; `nil` while a request is carried out or a stream of events is
+    /// served.
     var idleSince: NIODeadline? { get }
-    /// Ends it at once.
+    /// Closes the connection at once.
     func close()
-    /// Ends it once the request under way is answered.
+    /// Closes the connection once the response to the current request is sent.
     func drain()
 }
 
-/// All connections of a server, and who makes room for a new one. Belongs to the event loop.
+/// A table of all connections of a server, which closes one when a new one needs room. Belongs to the event loop.
 final class ConnectionTable {
     private let limits: ConnectionLimits
     private var connections: [ObjectIdentifier: any TabledConnection] = [:]
     private var countByUser: [UInt32: Int] = [:]
-    /// Tasks that will still report to the event loop.
+    /// The number of tasks that have yet to report to the event loop.
     private var tasks = 0
     private var isDraining = false
     private var quiet: EventLoopPromise<Bool>?
 
     private let countChanged: (Int) -> Void
 
-    /// - Parameter countChanged: is told how many connections there are.
+    /// - Parameter countChanged: called with the number of connections whenever it changes.
     init(limits: ConnectionLimits, countChanged: @escaping (Int) -> Void = { _ in }) {
         self.limits = limits
         self.countChanged = countChanged
@@ -31,9 +32,9 @@ final class ConnectionTable {
 
     var count: Int { connections.count }
 
-    /// Takes `connection` in; where a limit is reached, the longest idle one is closed for it.
+    /// Admits `connection`. If a limit is reached, the connection that has been idle longest is closed for it.
     ///
-    /// - Returns: `false` where none is idle, or the server is about to end: the connection is not taken.
+    /// - Returns: `false` if no connection is idle or the server is shutting down: the connection is not admitted.
     func admit(_ connection: any TabledConnection) -> Bool {
         guard !isDraining else { return false }
         let uid = connection.peer.uid
@@ -48,7 +49,7 @@ final class ConnectionTable {
         return true
     }
 
-    /// Forgets `connection`; one that is not known is no error.
+    /// Removes `connection`; removing an unknown one is not an error.
     func remove(_ connection: any TabledConnection) {
         guard connections.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
         let uid = connection.peer.uid
@@ -70,8 +71,8 @@ final class ConnectionTable {
         return true
     }
 
-    /// Closes a connection of the user who has the most, for one who has far fewer, where none is idle: several users
-    /// must not keep another one out together.
+    /// Closes a connection of the user who has the most, for a user who has far fewer, if no connection is idle.
+    /// Several users must not be able to keep another one out together.
     private func evictFromLargest(for uid: UInt32) -> Bool {
         guard let largest = countByUser.max(by: { $0.value < $1.value }),
             largest.value / 2 > countByUser[uid, default: 0],
@@ -91,7 +92,7 @@ final class ConnectionTable {
         tellIfQuiet()
     }
 
-    /// Lets the requests under way come to their end, for `limits.grace` and no longer.
+    /// Lets the running requests complete, for at most `limits.grace`.
     ///
     /// - Returns: whether nothing will use `eventLoop` any more.
     func drain(on eventLoop: any EventLoop) -> EventLoopFuture<Bool> {

@@ -2,31 +2,33 @@ import ControlProtocol
 import TaskModel
 import TaskQueue
 
-/// Carries out what clients ask.
+/// An implementation of the clients' commands.
 package protocol ControlHandler: Sendable {
-    /// Every command save `events.subscribe` and `source.receive`. A connection's commands come one after the other; those of several
-    /// connections come at once. A client's leaving does not cancel a command that has begun.
+    /// Carries out a command other than `events.subscribe` and `source.receive`. The commands of one connection run one
+    /// after the other; those of several connections run concurrently. A command that has started is not cancelled when
+    /// its client disconnects.
     ///
-    /// - Returns: a result, which is encoded as it is and keeps to ``MessageLimits/lineLength``, or what went wrong.
+    /// - Returns: a result, which is encoded as it is and must not exceed ``MessageLimits/lineLength``, or an error.
     func handle(_ command: Command, from peer: Peer) async -> Result<any Encodable & Sendable, RPCError>
 
-    /// As ``handle(_:from:)``, in two steps: what can be done of it before the connection's commands before it have been
-    /// carried out, and the rest, which is called once these have.
+    /// Carries out a command as ``handle(_:from:)`` does, in two steps. This call does what is possible before the
+    /// connection's earlier commands have completed. The returned function does the rest, and is called after they
+    /// have.
     func prepare(_ command: Command, from peer: Peer) -> PreparedCommand
 
-    /// `source.receive`: makes room for open files.
+    /// Carries out `source.receive`: reserves room for open files.
     func receive(
         _ parameters: SourceReceiveParameters, from peer: Peer
     ) -> Result<DescriptorShares.Reservation, RPCError>
 
-    /// `events.subscribe`: begins a stream for one subscriber.
+    /// Carries out `events.subscribe`: starts a stream for one subscriber.
     ///
-    /// - Parameter parameters: where it begins (`after`: first replay what came after this number; `nil`: only what
-    ///   comes from now on) and which `types` of event it has (`nil`: all).
+    /// - Parameter parameters: the start of the stream (`after`: first replay the events after this number; `nil`: only
+    ///   new events) and the `types` of events it has (`nil`: all).
     func events(_ parameters: EventsSubscribeParameters, for peer: Peer) async -> Result<EventSubscription, RPCError>
 }
 
-/// Carries out what was prepared.
+/// The second step of a prepared command.
 package typealias PreparedCommand = @Sendable () async -> Result<any Encodable & Sendable, RPCError>
 
 extension ControlHandler {
@@ -43,15 +45,16 @@ extension ControlHandler {
 
 /// A stream of events for one subscriber.
 package struct EventSubscription: Sendable {
-    /// The newest event at the time of the subscription.
+    /// The number of the newest event at the time of the subscription.
     package let last: Int64
-    /// First those from the journal (a `gap` before them where some are gone), then live ones, in order, nothing
-    /// lost or doubled in between. It must be bounded. Its end closes the connection, since the subscriber would
-    /// otherwise take silence for peace; it can come back with the last number that it saw. The server pulls from
-    /// it no faster than the subscriber reads, and cancels the pulling task when the subscriber is gone.
+    /// The events: first those from the journal, after a `gap` event if some have been removed, then live ones. They
+    /// are in order, and none is lost or duplicated in between. The stream must be bounded. Its end closes the
+    /// connection, because the subscriber would otherwise take silence for the absence of events; it can reconnect with
+    /// the last number that it received. The server pulls from the stream no faster than the subscriber reads, and
+    /// cancels the pulling task when the subscriber disconnects.
     ///
-    /// In pages, none empty: events that come together go out together. A page is read when the room that is passed in
-    /// has been taken, and holds it until it is sent.
+    /// The stream consists of non-empty pages, so that events that occur together are sent together. A page is read
+    /// once the given room has been taken, and holds it until the page is sent.
     package let pages: @Sendable (EventRoom) -> any AsyncSequence<[TaskEvent], Never> & Sendable
 
     package init(

@@ -5,20 +5,20 @@ import NIOCore
 import NIOPosix
 import TaskQueue
 
-/// JSON-RPC 2.0, one JSON text a line, over Unix stream sockets.
+/// A JSON-RPC 2.0 server on Unix stream sockets, with one JSON text per line.
 ///
-/// One thread moves the bytes; it sleeps while no client asks for anything.
+/// One thread moves the bytes; it sleeps while no client sends a request.
 package actor ControlServer {
-    /// Where clients connect.
+    /// A socket that clients connect to.
     package enum Socket: Sendable {
         case path(SocketPath)
-        /// A socket that listens already, from systemd. The server owns it from ``start()`` on.
+        /// A socket from systemd that is already listening. The server owns it from ``start()`` on.
         case descriptor(Int32)
     }
 
     package struct Configuration: Sendable {
         package var sockets: [Socket]
-        /// Who may use the server at all. Called on the event loop: it must not block.
+        /// Decides whether a peer may use the server at all. Called on the event loop, so it must not block.
         package var authorize: @Sendable (Peer) -> Bool
         package var limits = ConnectionLimits()
 
@@ -28,7 +28,7 @@ package actor ControlServer {
         }
     }
 
-    /// ``start()`` was called a second time.
+    /// The error for a second call of ``start()``.
     package struct AlreadyStarted: Error {}
 
     private struct Running {
@@ -52,9 +52,10 @@ package actor ControlServer {
         self.logger = logger
     }
 
-    /// Makes or takes over the sockets; returns when all of them accept.
+    /// Creates or adopts the sockets; returns when all of them accept connections.
     ///
-    /// - Throws: ``ListeningSocketError``; nothing is left open or lying about then, save descriptors passed in.
+    /// - Throws: ``ListeningSocketError``. In that case no socket is left open and no file is left behind, except for
+    ///   descriptors that were passed in.
     package func start() async throws {
         guard !wasStarted else { throw AlreadyStarted() }
         wasStarted = true
@@ -113,8 +114,9 @@ package actor ControlServer {
         eventLoop.execute { arrivals.handler.value.serveArrivals(at: front) }
     }
 
-    /// Stops accepting, lets answers under way go out for ``ConnectionLimits/grace``, and closes everything. The
-    /// name of a socket that was made here is removed first, so that no client knocks at a door that stays shut.
+    /// Stops accepting, gives running requests and their responses ``ConnectionLimits/grace`` to complete, and closes
+    /// everything. The path of a socket that was created here is removed first, so that no client connects to a server
+    /// that will not respond.
     package func shutdown() async {
         guard let running else { return }
         self.running = nil
@@ -122,12 +124,13 @@ package actor ControlServer {
         await running.front?.stopAccepting()
         let eventLoop = running.group.next()
         let isQuiet = try? await eventLoop.flatSubmit {
-            // Those who arrived before.
+            // Clients that arrived earlier are served first.
             running.arrivals.value.serveAllArrivals()
             return running.parts.value.table.drain(on: eventLoop)
         }.get()
         guard isQuiet == true else {
-            // Their reports would come to an event loop that is no more. The process is about to end anyhow.
+            // The tasks would report to an event loop that no longer exists, so the group is not shut down. The process
+            // is about to exit anyway.
             logger.warning("requests were still being carried out when the control server ended")
             await running.front?.stop()
             return
@@ -139,14 +142,14 @@ package actor ControlServer {
 
     // MARK: - Connections
 
-    /// Bytes of one read from a connection.
+    /// The size of one read from a connection, in bytes.
     private static let readSize = 1_024
 
     private nonisolated func serve(_ arrival: ClientFront.Arrival, on eventLoop: any EventLoop, _ parts: ServerParts) {
         let parts = NIOLoopBound(parts, eventLoop: eventLoop)
         let channel = ClientBootstrap(group: eventLoop)
             .channelOption(.allowRemoteHalfClosure, value: true)
-            // A connection keeps the buffer of its last read; thousands of them must not keep large ones.
+            // A connection keeps the buffer of its last read, so thousands of connections must not keep large ones.
             .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: Self.readSize))
             .channelOption(.maxMessagesPerRead, value: 1)
             .channelInitializer { [configuration, logger] channel in
@@ -179,7 +182,7 @@ package actor ControlServer {
 }
 
 extension Duration {
-    /// Whole milliseconds; what is too long is the longest.
+    /// The number of whole milliseconds, limited to `Int64.max`.
     var wholeMilliseconds: Int64 {
         let (seconds, isTooLong) = components.seconds.multipliedReportingOverflow(by: 1_000)
         return isTooLong

@@ -7,12 +7,12 @@ import Synchronization
 import TaskQueue
 import Transfer
 
-/// Waits for the message with which a client passes open files, while nobody else reads the connection. Belongs to the
+/// Waits for the message with which a client passes open files, while nothing else reads the connection. Belongs to the
 /// event loop.
 final class DescriptorReceiver {
     enum Outcome: Sendable {
         case files([ReceivedFiles.Entry])
-        /// For the client.
+        /// A failure, with the message for the client.
         case failed(String)
     }
 
@@ -21,10 +21,10 @@ final class DescriptorReceiver {
     private var ended: ((Outcome) -> Void)?
 
     /// - Parameters:
-    ///   - link: to the client.
-    ///   - room: for as many files as are to come.
-    ///   - limit: how long to wait for them.
-    ///   - ended: called once, unless ``cancel()`` is.
+    ///   - link: the link to the client.
+    ///   - room: the reservation for the expected files.
+    ///   - limit: how long to wait for the files.
+    ///   - ended: called once, unless ``cancel()`` is called first.
     init(
         link: ClientLink, room: DescriptorShares.Reservation, limit: Duration, eventLoop: any EventLoop,
         ended: @escaping (Outcome) -> Void

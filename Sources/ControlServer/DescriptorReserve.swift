@@ -1,6 +1,6 @@
 import Glibc
 
-/// Descriptors kept back, so that the control socket answers even when transfers have used up all others.
+/// A reserve of file descriptors, so that the control socket responds even when transfers have used up all others.
 /// Belongs to one thread.
 final class DescriptorReserve {
     private let size: Int
@@ -17,7 +17,7 @@ final class DescriptorReserve {
 
     var count: Int { descriptors.count }
 
-    /// Makes it whole again, as far as descriptors are to be had.
+    /// Opens descriptors until the reserve is full or no more are available.
     func refill() {
         while descriptors.count < size {
             let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
@@ -28,7 +28,7 @@ final class DescriptorReserve {
 
     /// Frees one descriptor for use.
     ///
-    /// - Returns: `false` where none was left.
+    /// - Returns: `false` if the reserve is empty.
     func release() -> Bool {
         guard let descriptor = descriptors.popLast() else { return false }
         _ = Glibc.close(descriptor)  // frees the number whatever it returns (close(2))

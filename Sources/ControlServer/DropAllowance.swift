@@ -1,17 +1,17 @@
 import Curl
 
-/// A limit on how often each user's unasked files are dropped: a process is started each time, and others need processes
-/// too.
+/// A limit on how often the unrequested files of each user are dropped. Each time starts a process, and other users
+/// need processes too.
 struct DropAllowance {
-    /// In one second.
+    /// The most drops per user in one second.
     static let mostOfUser = 32
 
     private var counts: [UInt32: Int] = [:]
     private var begun = MonotonicTime.now()
 
-    /// Counts one more.
+    /// Counts one drop.
     ///
-    /// - Returns: `false` where the user has had as many already.
+    /// - Returns: `false` if the user has reached the limit.
     mutating func allows(_ user: UInt32, at now: MonotonicTime = .now()) -> Bool {
         if begun.milliseconds(until: now) >= 1_000 { (counts, begun) = ([:], now) }
         let count = counts[user, default: 0]

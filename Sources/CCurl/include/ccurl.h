@@ -1,14 +1,15 @@
-// libcurl, and its variadic calls as functions with types.
+// libcurl, with its variadic functions wrapped in typed functions that Swift can call.
 #ifndef DLD_CCURL_H
 #define DLD_CCURL_H
 
 #include <curl/curl.h>
 
-// Keeps OpenSSL's memory until the process is gone. By default OpenSSL frees it within exit(3), while threads that still
-// close connections use it, or free their own part of it a second time. To be called before curl_global_init.
+// Keeps OpenSSL's global memory allocated until the process ends. By default OpenSSL frees it within exit(3). Threads
+// that are still closing connections would then use freed memory, or free their own part a second time. Call this
+// before curl_global_init.
 void ccurl_keep_openssl_at_exit(void);
 
-// The version of the library that is loaded, such as 7.88.1.
+// Returns the version of the loaded libcurl, such as 7.88.1.
 static inline const char *ccurl_version_number(void) { return curl_version_info(CURLVERSION_NOW)->version; }
 
 static inline int ccurl_has_feature(int feature) {
@@ -48,7 +49,7 @@ static inline CURLcode ccurl_set_blob(CURL *easy, CURLoption option, const void 
     return curl_easy_setopt(easy, option, &blob);
 }
 
-// The shape of the write, read and header callbacks.
+// The signature of the write, read and header callbacks.
 typedef size_t (*ccurl_data_callback)(char *bytes, size_t size, size_t count, void *context);
 
 static inline CURLcode ccurl_set_data_callback(CURL *easy, CURLoption option, ccurl_data_callback callback) {
@@ -60,14 +61,16 @@ static inline CURLcode ccurl_set_seek_callback(CURL *easy, curl_seek_callback ca
     return code == CURLE_OK ? curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, callback) : code;
 }
 
-// Called when a connection is there, made or kept, and before a byte of the request goes out.
+// Sets the callback that libcurl calls once a connection is established or reused, before it sends the first byte of
+// the request.
 static inline CURLcode ccurl_set_prerequest_callback(CURL *easy, curl_prereq_callback callback, void *context) {
     CURLcode code = curl_easy_setopt(easy, CURLOPT_PREREQDATA, context);
     return code == CURLE_OK ? curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, callback) : code;
 }
 
-// Called with the key by which an SSH server proved itself, before anyone logs in: the judge of it, alone where
-// libcurl stands on libssh2. Where it stands on another library, whose judge this is not, every key is refused.
+// Rejects an SSH server's key for the known-hosts check of libcurl. With libssh2, libcurl never calls this: the
+// callback set by ccurl_set_host_key_callback alone decides on the key, before authentication. With another SSH
+// library, libcurl does not support that callback, so every key is rejected.
 static inline int ccurl_refuse_known_host(
     CURL *easy, const struct curl_khkey *known, const struct curl_khkey *found, enum curl_khmatch match,
     void *context) {
@@ -81,21 +84,22 @@ static inline CURLcode ccurl_set_host_key_callback(CURL *easy, curl_sshhostkeyca
     return code == CURLE_OK ? curl_easy_setopt(easy, CURLOPT_SSH_HOSTKEYFUNCTION, callback) : code;
 }
 
-// Called again and again while the transfer lasts, also from within calls that wait; other than 0 ends it.
+// Sets the callback that libcurl calls repeatedly during a transfer, also from within blocking calls. A result other
+// than 0 aborts the transfer.
 static inline CURLcode ccurl_set_progress_callback(CURL *easy, curl_xferinfo_callback callback, void *context) {
     CURLcode code = curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
     if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_XFERINFODATA, context);
     return code == CURLE_OK ? curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, callback) : code;
 }
 
-// Called with each line that goes to or comes from an FTP server, among other things (CURLOPT_DEBUGFUNCTION).
+// Sets the callback that receives, among other things, each line exchanged with an FTP server (CURLOPT_DEBUGFUNCTION).
 static inline CURLcode ccurl_set_debug_callback(CURL *easy, curl_debug_callback callback, void *context) {
     CURLcode code = curl_easy_setopt(easy, CURLOPT_DEBUGDATA, context);
     if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, callback);
     return code == CURLE_OK ? curl_easy_setopt(easy, CURLOPT_VERBOSE, 1L) : code;
 }
 
-// The library that speaks SSH, such as libssh2/1.10.0; NULL where there is none.
+// Returns the name and version of the SSH library, such as libssh2/1.10.0; NULL if libcurl has none.
 static inline const char *ccurl_ssh_library(void) { return curl_version_info(CURLVERSION_NOW)->libssh_version; }
 
 static inline CURLcode ccurl_get_string(CURL *easy, CURLINFO info, const char **value) {
@@ -106,7 +110,7 @@ static inline CURLcode ccurl_get_list(CURL *easy, CURLINFO info, struct curl_sli
     return curl_easy_getinfo(easy, info, value);
 }
 
-// The server's certificates as the handshake of this handle brought them; NULL where there was none.
+// Returns the server's certificates from the TLS handshake of this handle; NULL if there was no handshake.
 static inline struct curl_certinfo *ccurl_get_certificates(CURL *easy) {
     struct curl_certinfo *certificates = NULL;
     return curl_easy_getinfo(easy, CURLINFO_CERTINFO, &certificates) == CURLE_OK ? certificates : NULL;
@@ -124,20 +128,20 @@ static inline CURLcode ccurl_get_pointer(CURL *easy, CURLINFO info, void **value
     return curl_easy_getinfo(easy, info, (char **)value);
 }
 
-// The socket of a handle with CURLOPT_CONNECT_ONLY.
+// Gets the socket of a handle with CURLOPT_CONNECT_ONLY.
 static inline CURLcode ccurl_get_socket(CURL *easy, curl_socket_t *value) {
     return curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, value);
 }
 
-// Whether TLS is spoken on the handle's connection, to the server or to a proxy.
+// Whether the handle's connection, to the server or to a proxy, uses TLS.
 static inline int ccurl_carries_tls(CURL *easy) {
     struct curl_tlssessioninfo *session = NULL;
     if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || session == NULL) return 0;
     return session->internals != NULL;
 }
 
-// Whether the peer of the handle's connection has said within TLS that it sends no more (close_notify, RFC 8446, section
-// 6.1): 1 or 0; -1 where nothing tells, as without a connection, or with another TLS library than OpenSSL.
+// Whether the peer of the handle's connection has sent a TLS close_notify alert (RFC 8446, section 6.1): 1 or 0.
+// Returns -1 if that is unknown, as without a connection or with a TLS library other than OpenSSL.
 int ccurl_has_tls_ended(CURL *easy);
 
 static inline CURLcode ccurl_set_open_socket_callback(
@@ -151,17 +155,17 @@ static inline int ccurl_refuse_lookup(void *state, void *reserved, void *context
     return 1;
 }
 
-// Has every look-up fail that the handle's list of addresses does not answer.
+// Makes every name look-up fail that the handle's own list of addresses does not cover.
 static inline CURLcode ccurl_refuse_lookups(CURL *easy) {
     return curl_easy_setopt(easy, CURLOPT_RESOLVER_START_FUNCTION, ccurl_refuse_lookup);
 }
 
-// Copies the IP address that a socket is to be opened for, in the network's order: 4 or 16 bytes.
+// Copies the IP address that libcurl is about to open a socket for, in network byte order: 4 or 16 bytes.
 //
-// Returns how many they are; 0 where it is of another kind.
+// Returns the number of bytes; 0 if the address is neither IPv4 nor IPv6.
 int ccurl_copy_address(const struct curl_sockaddr *address, unsigned char bytes[16]);
 
-// Opens a socket for an address, as libcurl would, and closed in programs that this one starts.
+// Opens a socket for an address as libcurl would, with close-on-exec set.
 curl_socket_t ccurl_open_socket(const struct curl_sockaddr *address);
 
 static inline CURLcode ccurl_set_socket_option_callback(
@@ -185,7 +189,8 @@ static inline CURLMcode ccurl_multi_set_timer_callback(
     return code == CURLM_OK ? curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, callback) : code;
 }
 
-// A finished transfer's handle and result: the union in CURLMsg has no name in Swift.
+// Returns the handle of a completed transfer and stores its result; NULL if there is none. Swift cannot access the
+// anonymous union in CURLMsg.
 static inline CURL *ccurl_multi_next_done(CURLM *multi, CURLcode *result) {
     int left = 0;
     CURLMsg *message;

@@ -1,11 +1,12 @@
-// System calls that Glibc's Swift module lacks, under names of our own.
+// Wrappers of the system calls that Swift's Glibc module lacks.
 #ifndef DLD_CLINUX_H
 #define DLD_CLINUX_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-// One readiness event, unpacked: epoll_event is packed on x86-64, which Swift cannot address safely.
+// A readiness event in an unpacked structure. epoll_event is packed on x86-64, and Swift cannot address its members
+// safely.
 struct linux_event {
     uint32_t mask;
     uint64_t tag;
@@ -20,96 +21,101 @@ int linux_epoll_create(void);
 int linux_epoll_add(int epoll, int fd, uint32_t mask, uint64_t tag);
 int linux_epoll_change(int epoll, int fd, uint32_t mask, uint64_t tag);
 int linux_epoll_remove(int epoll, int fd);
-// timeout in milliseconds, -1 for ever; at most 128 events a call.
+// `timeout` is in milliseconds, -1 to wait without limit. A call returns at most 128 events.
 int linux_epoll_wait(int epoll, struct linux_event *events, int capacity, int timeout);
 
 int linux_eventfd(int semaphore);
 
-// A connection that waits at a listening socket, close-on-exec and without blocking, or -1 (accept4(2)).
+// Accepts a connection from a listening socket, close-on-exec and non-blocking (accept4(2)). Returns -1 on failure.
 int linux_accept(int fd);
 
-// A number that no other socket of this boot has (SO_COOKIE), or 0 where the kernel does not tell.
+// Returns a number that no other socket of this boot has (SO_COOKIE); 0 if the kernel does not provide it.
 uint64_t linux_socket_cookie(int fd);
 
-// Bytes that the peer of a TCP connection has acknowledged since its beginning, or 0 where the kernel does not tell.
+// Returns the number of bytes that the peer of a TCP connection has acknowledged since it was established; 0 if the
+// kernel does not provide it.
 uint64_t linux_tcp_acknowledged(int fd);
 
-// Bytes that a TCP connection has received since its beginning, or 0 where the kernel does not tell.
+// Returns the number of bytes that a TCP connection has received since it was established; 0 if the kernel does not
+// provide it.
 uint64_t linux_tcp_received(int fd);
 
-// Bytes that lie there and have not been read; 0 where the kernel does not say.
+// Returns the number of received bytes that have not been read; 0 if the kernel does not provide it.
 uint64_t linux_tcp_unread(int fd);
 
-// Bytes that the kernel keeps of what is to be sent, beyond what is on its way (TCP_NOTSENT_LOWAT).
+// Limits the number of unsent bytes that the kernel buffers, beyond those in flight (TCP_NOTSENT_LOWAT).
 int linux_tcp_limit_unsent(int fd, unsigned int bytes);
 
-// A timerfd that never expires, whose read fails with ECANCELED once CLOCK_REALTIME was set; it is armed again for the
-// next time.
+// Creates a timerfd that never expires. Reading it fails with ECANCELED after CLOCK_REALTIME was set.
+// linux_clock_watch_arm re-arms it for the next change.
 int linux_clock_watch(void);
 int linux_clock_watch_arm(int fd);
 
 int linux_syncfs(int fd);
 
-// Waits until what is on its way to the disk is there, begins nothing, and fails where some of the file's bytes did not
-// get there since it was last asked.
+// Waits until the writeback in progress has completed, and starts none. Fails if some of the file's bytes could not be
+// written to the disk since the last check.
 int linux_writeback_check(int fd);
 
-// f_type of statfs(2); 0 where it cannot be told.
+// Returns f_type of statfs(2); 0 if it cannot be determined.
 long linux_file_system_type(int fd);
 
-// An empty file that is nowhere but in memory, or -1.
+// Creates an empty file that exists only in memory. Returns its descriptor, or -1.
 int linux_memory_file(const char *name);
 
-// openat2 beneath dirfd: no symlink, no magic link, no step outside.
+// Opens a path beneath dirfd with openat2. Symbolic links, magic links and paths that leave dirfd are refused.
 int linux_openat_beneath(int dirfd, const char *path, int flags, uint32_t mode);
 
-// The same without openat2: what linux_openat_beneath falls back to.
+// Does the same without openat2. linux_openat_beneath falls back to it.
 int linux_openat_stepwise(int dirfd, const char *path, int flags, uint32_t mode);
 
-// What keeps even root from changing the entry `path` of a directory, or the directory itself where `path` is empty:
-// 1 where it is immutable (chattr +i), 2 where it is append-only (chattr +a), 0 otherwise and where it cannot be told.
+// Returns the attribute that keeps even root from changing the entry `path` of a directory, or the directory itself if
+// `path` is empty: 1 if it is immutable (chattr +i), 2 if it is append-only (chattr +a), otherwise 0. 0 also if the
+// attributes cannot be determined.
 int linux_locked(int dirfd, const char *path);
 
-// renameat2 with RENAME_NOREPLACE.
+// Calls renameat2 with RENAME_NOREPLACE.
 int linux_rename_noreplace(int olddir, const char *oldpath, int newdir, const char *newpath);
 
 int linux_fsetxattr(int fd, const char *name, const void *value, size_t size);
 ptrdiff_t linux_fgetxattr(int fd, const char *name, void *value, size_t size);
 int linux_fremovexattr(int fd, const char *name);
-// By path, links followed: also for a descriptor that was opened with O_PATH, by its name in /proc/self/fd.
+// Set and get an attribute by path and follow symbolic links. A descriptor opened with O_PATH can be given by its name
+// in /proc/self/fd.
 int linux_setxattr(const char *path, const char *name, const void *value, size_t size);
 ptrdiff_t linux_getxattr(const char *path, const char *name, void *value, size_t size);
 
-// openat(2) with O_PATH and O_NOFOLLOW: what a name leads to, be it a link, without opening it.
+// Calls openat(2) with O_PATH and O_NOFOLLOW. The result refers to the entry itself, even if it is a symbolic link,
+// without opening the file.
 int linux_openat_name(int dirfd, const char *name);
 
-// Supplementary groups of the peer of a Unix socket at the moment that it connected (SO_PEERGROUPS, unix(7)): up to
-// capacity of them. Returns how many there are, or -1.
+// Gets the supplementary groups that the peer of a Unix socket had when it connected (SO_PEERGROUPS, unix(7)), at most
+// `capacity` of them. Returns their number, or -1.
 int linux_peer_groups(int fd, uint32_t *groups, int capacity);
 
 #define LINUX_O_PATH 010000000
 
-// As many descriptors as one message takes (SCM_MAX_FD of the kernel's include/net/scm.h).
+// The most descriptors that one message can carry (SCM_MAX_FD in the kernel's include/net/scm.h).
 #define LINUX_MOST_DESCRIPTORS 253
 
-// Sends one byte with `count` open descriptors over a Unix stream socket (SCM_RIGHTS, unix(7)), without waiting.
-// Returns 1, or -1.
+// Sends one byte with `count` open descriptors over a Unix stream socket (SCM_RIGHTS, unix(7)). Does not block. Returns
+// 1, or -1.
 ptrdiff_t linux_send_descriptors(int socket, char byte, const int *descriptors, int count);
 
-// Receives one byte and the descriptors that came with it, without waiting. `descriptors` has room for
-// LINUX_MOST_DESCRIPTORS; they are close-on-exec. Where some of them could not be delivered, all are closed and the
-// call fails with EMFILE. Returns 1, 0 at the end of the stream, or -1.
+// Receives one byte and the descriptors that came with it. Does not block. `descriptors` has room for
+// LINUX_MOST_DESCRIPTORS; the received ones are close-on-exec. If some could not be delivered, all of them are closed
+// and the call fails with EMFILE. Returns 1, 0 at the end of the stream, or -1.
 ptrdiff_t linux_receive_descriptors(int socket, char *byte, int *descriptors, int *count);
 
-// Sets the time of the last change, and leaves that of the last access.
+// Sets a file's modification time and leaves its access time unchanged.
 int linux_set_modification_time(int fd, int64_t seconds);
 
 int linux_set_thread_name(const char *name);
 
-// Returns the pages that the allocator keeps free to the system.
+// Returns the allocator's free pages to the system.
 void linux_give_memory_back(void);
 
-// rtnetlink(7): messages, attributes and values, checked against the kernel's header in clinux.c.
+// Messages, attributes and values of rtnetlink(7). clinux.c checks them against the kernel's header at compile time.
 #define LINUX_NLMSG_ERROR 2
 #define LINUX_NLMSG_DONE 3
 #define LINUX_NLMSG_OVERRUN 4
@@ -142,33 +148,35 @@ void linux_give_memory_back(void);
 #define LINUX_RTNH_F_LINKDOWN 0x10u
 #define LINUX_RTM_F_CLONED 0x200u
 
-// A socket of NETLINK_ROUTE that does not block. With listens, the kernel reports on it every change of links,
-// addresses and routes.
+// Opens a non-blocking NETLINK_ROUTE socket. With `listens`, the kernel reports every change of links, addresses and
+// routes on it.
 int linux_netlink_route(int listens);
 
-// Asks for all of what the RTM_GET type stands for; the answer carries the sequence number.
+// Requests a dump of all objects of the given RTM_GET type. The response carries the sequence number.
 int linux_netlink_dump(int fd, uint16_t type, uint32_t sequence);
 
-// One datagram. Only the kernel's: from another sender it is 0 bytes long. One that did not fit fails with ENOBUFS, as
-// one does that the kernel had no room for.
+// Receives one datagram. A datagram that was not sent by the kernel is reported as 0 bytes long. Fails with ENOBUFS if
+// the datagram did not fit into `space`, or if the kernel had to drop one for lack of room.
 ptrdiff_t linux_netlink_receive(int fd, void *space, size_t size);
 
-// Gives the calling thread a network namespace of its own, with nothing in it but a loopback that is down.
+// Moves the calling thread into a new network namespace, whose only interface is a loopback interface that is down.
 int linux_unshare_network(void);
 
-// ioctl EXT4_IOC_SHUTDOWN without flushing the journal: the next mount finds what a power cut leaves.
+// Calls the ioctl EXT4_IOC_SHUTDOWN without flushing the journal. The next mount finds the state that a power cut would
+// leave.
 int linux_ext4_shutdown(int fd);
 
-// The device of a file's file system as /proc/self/mountinfo writes it, "MAJOR:MINOR", without asking the file system for
-// anything (AT_STATX_DONT_SYNC): one that answers no more would keep the caller for ever. 0, or -1 with errno.
+// Writes the device number of a file's file system as in /proc/self/mountinfo, "MAJOR:MINOR". Sends no request to the
+// file system (AT_STATX_DONT_SYNC), since an unresponsive one would block the caller for ever. Returns 0, or -1 with
+// errno.
 int linux_device_name(int fd, char *name, size_t size);
 
-// Whether a file is on a file system that is on a disk of this machine, whatever is mounted where: 1 or 0, or -1 with
-// errno. Asks the file system for nothing. What user programs and other machines answer for, and what lies above other
-// file systems, has no disk's number; btrfs has none either, and is known by its file handles.
+// Whether a file's file system is on a disk of this machine, whatever is mounted where: 1 or 0, or -1 with errno. Sends
+// no request to the file system. File systems of user programs and of other machines, and those stacked on other file
+// systems, have no disk's device number. btrfs has none either, and is recognised by the type of its file handles.
 int linux_is_on_disk(int fd);
 
-// When a file was made, in nanoseconds since 1970; -1 where the file system does not say.
+// Returns a file's creation time in nanoseconds since 1970; -1 if the file system does not provide it.
 int64_t linux_birth(int fd);
 
 #endif
