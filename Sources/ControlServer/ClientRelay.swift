@@ -21,7 +21,7 @@ final class ClientRelay {
         case goesOn
         /// Files wait in the connection.
         case files
-        /// One of the two sides is closed or failed, so no bytes can be moved any more.
+        /// The end of the relay, because a side is closed or has failed.
         case over
     }
 

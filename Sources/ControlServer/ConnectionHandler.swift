@@ -57,7 +57,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
     private var isInputClosed = false
     /// Whether no further line is accepted; the connection ends after the current request.
     private var isDraining = false
-    /// Whether nothing more is written; the connection closes once the client has read everything.
+    /// Whether nothing more is written; the connection closes once all writes have ended.
     private var isEnding = false
     /// Whether a read was deferred.
     private var isReadHeld = false
@@ -407,7 +407,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
 
     // MARK: - Writing
 
-    /// - Parameter ticket: the memory that `line` holds until the client has read it.
+    /// - Parameter ticket: the memory that `line` holds until it is written to the socket.
     @discardableResult
     private func send(_ line: ByteBuffer, _ ticket: Workload.Ticket?) -> EventLoopFuture<Void>? {
         guard let context else {
@@ -433,7 +433,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         if isEnding { close() }
     }
 
-    /// Closes the connection once the client has read what was written, or has left it unread for too long.
+    /// Closes the connection once all writes have ended, or once the client has left them unread for too long.
     private func end() {
         guard !isEnding else { return }
         isEnding = true
@@ -512,7 +512,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
 
     /// Sends a page of events.
     ///
-    /// - Returns: a future that succeeds when the client has read them, and fails when the connection is ending.
+    /// - Returns: a future that succeeds when they are written to the socket, and fails when the connection is ending.
     private func sendEvents(_ lines: ByteBuffer, on eventLoop: any EventLoop) -> EventLoopFuture<Void> {
         guard context != nil, !isEnding, !isDraining else {
             releasePage()

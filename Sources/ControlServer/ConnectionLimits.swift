@@ -7,8 +7,8 @@ package struct ConnectionLimits: Sendable {
     /// The most requests of one uid that are carried out at once. It applies separately to quick requests, to other
     /// requests and to pages of events.
     package var atOnce = 4
-    /// The most bytes that one uid's requests and responses may hold, from the decoding of a request until the client
-    /// has read the response. Beyond that, the uid's connections are not read.
+    /// The most bytes that one uid's requests and responses may hold, from the decoding of a request until the response
+    /// is written to the client's socket. Beyond that, the uid's connections are not read.
     package var memoryPerUser = 10 << 20
     /// The most bytes that the requests and responses of all users may hold.
     package var memory = 24 << 20
@@ -30,11 +30,11 @@ package struct ConnectionLimits: Sendable {
     package var surplus = 4 << 20
     /// The part of ``longLines`` reserved for uids that have no long line in progress.
     package var longLineReserve = 3
-    /// How long the rest of a line may take to arrive.
+    /// The time within which the rest of a line must arrive.
     package var halfLine = Duration.seconds(30)
-    /// How long a client may leave sent data unread, once there is more of it than the socket holds.
+    /// The time for which a client may leave sent data unread, once there is more of it than the socket holds.
     package var stalled = Duration.seconds(30)
-    /// How long the running requests and their responses may take when the server shuts down.
+    /// The time that running requests and their responses get to complete when the server shuts down.
     package var grace = Duration.seconds(2)
 
     package init() {}

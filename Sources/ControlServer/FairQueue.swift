@@ -1,6 +1,6 @@
 import NIOCore
 
-/// The requests that wait for a share: each user's in order of arrival, the users in turns.
+/// A queue of requests that wait for a share. Each user's requests are in order of arrival, and the users take turns.
 ///
 /// A value without I/O.
 struct FairQueue<Waiter> {
@@ -10,7 +10,7 @@ struct FairQueue<Waiter> {
         let waiter: Waiter
     }
 
-    /// The users who wait; the first is asked next.
+    /// The users with waiting requests; the first one is next.
     private var turns = CircularBuffer<UInt32>()
     private var entries: [UInt32: CircularBuffer<Entry>] = [:]
 
@@ -18,7 +18,7 @@ struct FairQueue<Waiter> {
 
     func isWaiting(_ user: UInt32) -> Bool { entries[user] != nil }
 
-    /// - Parameter owner: by which the entry can be taken back.
+    /// - Parameter owner: the identity by which the entry can be removed.
     mutating func append(_ waiter: Waiter, amount: Int, user: UInt32, owner: ObjectIdentifier) {
         if entries[user] == nil { turns.append(user) }
         entries[user, default: CircularBuffer()].append(Entry(owner: owner, amount: amount, waiter: waiter))
@@ -29,9 +29,10 @@ struct FairQueue<Waiter> {
         forgetIfEmpty(user)
     }
 
-    /// The first that is allowed, taken out; its user's next one comes after the other users'.
+    /// Dequeues the first request whose verdict is `.yes`, and moves its user behind the other users.
     ///
-    /// Nobody passes the one whose turn it is where all hold too much: a large share would never be free.
+    /// If all users together hold too much, no request overtakes the next one. Otherwise a large share would never
+    /// become free.
     ///
     /// - Parameter take: takes the share.
     mutating func next(

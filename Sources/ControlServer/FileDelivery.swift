@@ -5,22 +5,23 @@ import Glibc
 import TaskQueue
 import Transfer
 
-/// One message's way from a client's connection through the ``ReceivingProcess``: the message comes, a child of that
-/// process takes it and reports where its files lie, and passes on those that this process wants.
+/// The delivery of one message from a client's connection through the ``ReceivingProcess``. When the message is there,
+/// a child of that process receives it and reports where its files lie. The child then passes on the files that this
+/// process wants.
 ///
-/// `@unchecked`: its state belongs to its queue, on which nothing waits.
+/// `@unchecked`: its state belongs to its queue, on which nothing blocks.
 final class FileDelivery: @unchecked Sendable {
     private static let queue = DispatchQueue(label: "dld-descriptors")
-    /// How often, and after which pause, the message is offered to a process that has as many children as it may.
+    /// The number of attempts, and the pause between them, if the receiving process has the most children allowed.
     private static let (attempts, pause) = (20, DispatchTimeInterval.milliseconds(100))
 
     private enum Step {
         case begun
-        /// Nothing has come yet.
+        /// The delivery waits for the message.
         case message(ClientSocket)
-        /// The child has the connection.
+        /// A child reads the connection, and its report is awaited.
         case report(FileDescriptor, ClientSocket)
-        /// The child knows for each file whether it is taken (`nil`) or why not.
+        /// The child knows which files are wanted (`nil`) or why they are not, and the files are awaited.
         case files(FileDescriptor, [PassedFile.Unfitness?])
         case over
     }
@@ -34,8 +35,8 @@ final class FileDelivery: @unchecked Sendable {
     init(room: DescriptorShares.Reservation) { self.room = room }
 
     /// - Parameters:
-    ///   - connection: nobody else reads it meanwhile.
-    ///   - ended: called once, on the queue, unless ``cancel()`` comes before.
+    ///   - connection: the client's connection, which nothing else reads in the meantime.
+    ///   - ended: called once, on the queue, unless ``cancel()`` is called first.
     func start(
         with connection: ClientSocket, _ ended: @escaping @Sendable (DescriptorReceiver.Outcome) -> Void
     ) {
@@ -47,12 +48,12 @@ final class FileDelivery: @unchecked Sendable {
         }
     }
 
-    /// Where a child has the message, it sees its end of the answers closed, and ends.
+    /// Cancels the delivery. A child that has the message finds its end of the answers closed, and exits.
     func cancel() {
         Self.queue.async { [self] in finish() }
     }
 
-    /// - Parameter holder: keeps the descriptor open for as long as libdispatch looks at it.
+    /// - Parameter holder: keeps the descriptor open for as long as libdispatch watches it.
     private func listen(
         to descriptor: Int32, of holder: any Sendable & AnyObject,
         _ handler: @escaping @Sendable (FileDelivery) -> Void
@@ -107,7 +108,7 @@ final class FileDelivery: @unchecked Sendable {
                 try ReceivingProcess.ask(.receive, connection.descriptor, answers: other.raw, user: room.user)
             }
         } catch {
-            // Others keep it busy at the moment.
+            // Other requests keep the process busy at the moment.
             if error.errno == EAGAIN { return tryAgain(connection) }
             return finish(
                 .failed(
@@ -116,7 +117,8 @@ final class FileDelivery: @unchecked Sendable {
         }
         connection.share(true)
         step = .report(own, connection)
-        // One source for all that comes there: a second one of the same descriptor can miss what the first was told.
+        // A single source serves all messages on this descriptor. A second source on the same descriptor can miss an
+        // event that was delivered to the first.
         listen(to: own.raw, of: own) { $0.answerCame() }
     }
 
@@ -185,7 +187,7 @@ final class FileDelivery: @unchecked Sendable {
         finish(.files(Self.entries(unfitness, files)))
     }
 
-    /// - Parameter files: those that were taken, in their order.
+    /// - Parameter files: the received files, in order.
     private static func entries(
         _ unfitness: [PassedFile.Unfitness?], _ files: [PassedFile]
     ) -> [ReceivedFiles.Entry] {
@@ -197,7 +199,8 @@ final class FileDelivery: @unchecked Sendable {
         }
     }
 
-    /// The message is still in the connection. Children of an honest user end by themselves in a moment.
+    /// Retries after a pause, or fails after the last attempt. The message is still in the connection. The children of
+    /// a well-behaved user end by themselves within moments.
     private func tryAgain(_ connection: ClientSocket) {
         attempt += 1
         source?.cancel()

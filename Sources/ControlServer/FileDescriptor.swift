@@ -1,6 +1,6 @@
 import Transfer
 
-/// A descriptor of a socket or a pipe, closed with the last reference.
+/// A file descriptor of a socket or a pipe, closed when the last reference is released.
 final class FileDescriptor: Sendable {
     let raw: Int32
 

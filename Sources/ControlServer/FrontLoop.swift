@@ -2,34 +2,34 @@ import CLinux
 import Curl
 import Glibc
 
-/// The loop of the ``ClientFront``.
+/// The event loop of the ``ClientFront``.
 ///
-/// `@unchecked`: its state belongs to the thread that runs it, and to its maker before that.
+/// `@unchecked`: its state belongs to the thread that runs it, and to its creator before that.
 final class FrontLoop: @unchecked Sendable {
     private struct Client {
         let relay: ClientRelay
         let link: ClientLink
-        /// What epoll looks for; `nil`: it does not look.
+        /// The epoll events that are watched; `nil` if the descriptor is not in the epoll set.
         var clientMask: UInt32?
         var innerMask: UInt32?
         var answers: Int32?
-        /// When it is given up: the server has closed, and the client does not read.
+        /// The deadline by which the connection is dropped, once the server has closed and the client does not read.
         var deadline: MonotonicTime?
     }
 
     private enum Kind: UInt64 { case client, inner, answers, listener }
 
-    /// Bytes that are moved at once.
+    /// The most bytes moved at once.
     private static let bufferSize = 64 << 10
-    /// Bytes that one side of a pair takes before the other has read any; the kernel doubles it.
+    /// The number of bytes that one side of a pair accepts before the other has read any; the kernel doubles it.
     private static let pairBuffer: Int32 = 64 << 10
-    /// Connections that are accepted in a row.
+    /// The most connections accepted in a row.
     private static let acceptsInRow = 16
-    /// Connections that wait to be closed by another process, from which on accepting pauses.
+    /// The number of connections waiting to be closed by another process at which accepting pauses.
     private static let mostUnclosed = 512
-    /// How long accepting pauses where the system has nothing to accept with: milliseconds.
+    /// The pause in accepting when the system lacks descriptors or memory, in milliseconds.
     private static let pause: Int64 = 100
-    /// Messages of one client whose files are dropped; the next one ends the connection.
+    /// The most messages of one client whose files are dropped; the next one ends the connection.
     private static let mostDrops = 16
 
     private let poll: EventPoll
@@ -42,16 +42,17 @@ final class FrontLoop: @unchecked Sendable {
     private var sockets: [ListeningSocket]
     private var clients: [ClientLink.ID: Client] = [:]
     private var nextID: ClientLink.ID = 1
-    /// Made before a connection is accepted, so that none is accepted that cannot be served.
+    /// The pair for the next connection. It is created before the connection is accepted, so that no connection is
+    /// accepted that cannot be served.
     private var pair: (inner: Int32, server: Int32)?
     private var acceptAgain: MonotonicTime?
-    /// Whether as many clients wait for the server as may.
+    /// Whether the most clients allowed wait for the server.
     private var isFull = false
     private var allowance = DropAllowance()
     private var lingering = 0
     private var stopped: (deadline: MonotonicTime, then: @Sendable () -> Void)?
 
-    /// - Parameter acceptOne: as accept(2).
+    /// - Parameter acceptOne: accepts a connection, as accept(2).
     /// - Throws: an error of the system.
     init(
         sockets: [ListeningSocket], limits: ConnectionLimits, wakeUp: WakeUp,
@@ -90,7 +91,7 @@ final class FrontLoop: @unchecked Sendable {
         defer { events.deallocate() }
         while !isOver() {
             let count = poll.wait(into: events, timeout: timeout())
-            // Before the orders are taken: an order that comes later wakes this thread again.
+            // The wake-up is consumed before the orders are taken, so that a later order wakes this thread again.
             if events.prefix(count).contains(where: { $0.tag == 0 }) { wakeUp.wait() }
             carryOut(front)
             for event in events.prefix(count) where event.tag != 0 { handle(event, front) }
@@ -105,7 +106,7 @@ final class FrontLoop: @unchecked Sendable {
         return clients.isEmpty || stopped.deadline <= .now()
     }
 
-    /// Milliseconds until something is due.
+    /// Returns the number of milliseconds until the next deadline; -1 if there is none.
     private func timeout() -> Int32 {
         var next = stopped?.deadline
         if let acceptAgain { next = min(next ?? acceptAgain, acceptAgain) }
@@ -150,7 +151,7 @@ final class FrontLoop: @unchecked Sendable {
         }
     }
 
-    /// What is due by the clock.
+    /// Handles the deadlines that have passed.
     private func tidy(_ front: ClientFront) {
         guard acceptAgain != nil || lingering > 0 else { return }
         let now = MonotonicTime.now()
@@ -169,7 +170,7 @@ final class FrontLoop: @unchecked Sendable {
     private func listen() {
         guard acceptAgain == nil, !isFull else { return }
         for (index, socket) in sockets.enumerated() {
-            // Where it is listened to already, it stays so.
+            // Fails if the socket is already watched, which is harmless.
             _ = poll.add(socket.descriptor, mask: LINUX_EPOLLIN, tag: Self.tag(UInt64(index), .listener))
         }
     }
@@ -178,7 +179,8 @@ final class FrontLoop: @unchecked Sendable {
         for socket in sockets { poll.remove(socket.descriptor) }
     }
 
-    /// The system has no descriptors, or no memory. A socket with a connection waiting would wake this thread at once.
+    /// Pauses accepting, because the system lacks descriptors or memory. Otherwise a socket with a waiting connection
+    /// would wake this thread at once.
     private func pauseAccepting() {
         acceptAgain = MonotonicTime.now().advanced(milliseconds: Self.pause)
         ignoreListeners()
@@ -215,7 +217,7 @@ final class FrontLoop: @unchecked Sendable {
             if let (inner, server) = SocketPair.make() {
                 var size = Self.pairBuffer
                 for end in [inner, server] {
-                    // Otherwise the system's default holds.
+                    // If this fails, the system's default size applies.
                     _ = setsockopt(end, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<Int32>.size))
                 }
                 return (inner, server)
@@ -224,7 +226,7 @@ final class FrontLoop: @unchecked Sendable {
         }
     }
 
-    /// - Returns: whether the server can be given more.
+    /// - Returns: whether the server can be given more clients.
     private func begin(
         _ socket: ClientSocket, _ peer: Peer, _ pair: (inner: Int32, server: Int32), _ front: ClientFront
     ) -> Bool {
@@ -255,7 +257,7 @@ final class FrontLoop: @unchecked Sendable {
         if relay.toServer == .open {
             guard goesOn(id, relay.moveToServer(with: buffer), front) else { return }
         }
-        // Nobody is there any more, and all that came was moved.
+        // The client has closed, and everything it sent was moved.
         if mask & (LINUX_EPOLLHUP | LINUX_EPOLLERR) != 0, relay.toServer == .ended { return drop(id) }
         watch(id)
     }
@@ -282,7 +284,7 @@ final class FrontLoop: @unchecked Sendable {
             drop(id)
             return false
         case .files:
-            // Somebody may have asked for them just now.
+            // An order that holds the connection for these files may have just been enqueued.
             carryOut(front)
             guard let client = clients[id] else { return false }
             guard client.relay.toServer == .open else { return true }
@@ -333,7 +335,8 @@ final class FrontLoop: @unchecked Sendable {
     private func watch(_ id: ClientLink.ID) {
         guard var client = clients[id] else { return }
         let relay = client.relay
-        // What cannot be moved at the moment must not wake this thread again and again, as an end that was seen would.
+        // A descriptor whose bytes cannot be moved at the moment must not wake this thread repeatedly. The same applies
+        // to an end of stream that was already seen.
         var clientMask: UInt32?
         if relay.toServer == .open || relay.toServer == .ended || relay.toClient == .blocked {
             clientMask =

@@ -1,15 +1,15 @@
 import NIOCore
 
-/// Gives memory back to the system soon after much of it was freed: the allocator would keep it for the next time.
-/// Belongs to the event loop; nothing is scheduled while nothing was freed.
+/// Returns memory to the system soon after much of it was freed; the allocator would keep it. Belongs to the event
+/// loop. Nothing is scheduled unless memory was freed.
 final class HeapRelief {
-    /// The bytes that a long line counts for while it is being received.
+    /// The number of bytes that a long line counts for while it is being received.
     static let longLine = 1 << 20
-    /// The bytes that a connection counts for.
+    /// The number of bytes that a connection counts for.
     static let connection = 8 << 10
-    /// Less than this is not worth the look.
+    /// The peak below which returning memory is not worthwhile, in bytes.
     private static let least = 4 << 20
-    /// From the moment that much is free: more is freed along with it.
+    /// The delay after much memory was freed, since more is freed along with it.
     private static let delay = TimeAmount.milliseconds(500)
 
     private let eventLoop: any EventLoop
@@ -19,7 +19,7 @@ final class HeapRelief {
     private var peak = 0
     private var isScheduled = false
 
-    /// - Parameter giveBack: called on the event loop: it must not block.
+    /// - Parameter giveBack: called on the event loop, so it must not block.
     init(eventLoop: any EventLoop, giveBack: @escaping @Sendable () -> Void) {
         self.eventLoop = eventLoop
         self.giveBack = giveBack
@@ -27,7 +27,7 @@ final class HeapRelief {
 
     private var level: Int { requests + connections }
 
-    /// - Parameter bytes: what requests, their answers and long lines hold now.
+    /// - Parameter bytes: the number of bytes that requests, their responses and long lines hold now.
     func note(_ bytes: Int) {
         requests = bytes
         look()

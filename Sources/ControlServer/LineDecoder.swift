@@ -2,48 +2,48 @@ import ControlProtocol
 import Glibc
 import NIOCore
 
-/// Cuts a connection's bytes into lines: bytes go in as they arrive, lines come out when they are wanted.
+/// A decoder that splits a connection's bytes into lines. Bytes are appended as they are received, and lines are taken
+/// on demand.
 ///
-/// A value without I/O. It holds at most one line that is still growing, of `limit` bytes, and what one read
-/// brought on top.
+/// A value without I/O. It holds at most one incomplete line, of up to `limit` bytes, and the bytes of one more read.
 struct LineDecoder {
     enum Item: Equatable {
-        /// Without its LF, and without a CR before it.
+        /// A line without its LF and without a CR before that.
         case line(ByteBuffer)
-        /// The line is longer than allowed; nothing comes after it.
+        /// A line longer than allowed. The decoder yields nothing after it.
         case tooLong
     }
 
     private let limit: Int
     private var buffer = ByteBuffer()
-    /// Bytes from the reader index on that are known to hold no LF.
+    /// The number of bytes, from the reader index on, that are known to contain no LF.
     private var scanned = 0
-    /// Bytes of the first complete line, without its LF.
+    /// The length of the first complete line in bytes, without its LF.
     private var lineEnd: Int?
     private var isOver = false
-    /// Lines given out so far.
+    /// The number of lines taken so far.
     private var linesTaken = 0
 
     init(limit: Int = MessageLimits.lineLength) {
         self.limit = limit
     }
 
-    /// Bytes that wait here.
+    /// The number of bytes that wait in the decoder.
     var count: Int { buffer.readableBytes }
 
-    /// Bytes of storage held for them.
+    /// The size of their storage, in bytes.
     var capacity: Int { buffer.storageCapacity }
 
-    /// Bytes of the first whole line, without its LF; 0 where there is none.
+    /// The length of the first complete line in bytes, without its LF; 0 if there is none.
     var lineLength: Int { lineEnd ?? 0 }
 
-    /// Whether ``next()`` has something to give.
+    /// Whether ``next()`` would return an item.
     var hasItem: Bool { lineEnd != nil || scanned > limit }
 
-    /// The number of the line, where what waits is the beginning of one and no more.
+    /// The number of the incomplete line; `nil` unless the waiting bytes are the beginning of a line and nothing else.
     var growingLine: Int? { !hasItem && scanned > 0 ? linesTaken : nil }
 
-    /// - Parameter bytes: are copied: their storage is as large as the largest read.
+    /// - Parameter bytes: the received bytes. They are copied, since their storage is as large as the largest read.
     mutating func append(_ bytes: ByteBuffer) {
         guard !isOver else { return }
         buffer.writeImmutableBuffer(bytes)
@@ -64,7 +64,7 @@ struct LineDecoder {
         linesTaken += 1
         lineEnd = nil
         scanned = 0
-        // Neither the line nor what comes after it keeps the other's storage.
+        // The line and the bytes after it must not keep each other's storage alive.
         if buffer.readableBytes <= end {
             buffer = ByteBuffer(bytes: buffer.readableBytesView)
         } else {

@@ -1,18 +1,18 @@
 import CLinux
 import Glibc
 
-/// A socket to make in the file system.
+/// A socket to be created in the file system.
 package struct SocketPath: Sendable {
-    /// Absolute, at most ``maximumLength`` bytes.
+    /// The absolute path, of at most ``maximumLength`` bytes.
     package var path: String
-    /// The permission bits that it ends up with.
+    /// The permission bits of the created socket.
     package var mode: UInt32
-    /// The group that it ends up with; `nil`: that of the process.
+    /// The group of the created socket; `nil` for the group of the process.
     package var group: UInt32?
-    /// A socket that nobody answers on is replaced. Only for a caller that holds the state directory's lock.
+    /// Whether a socket that refuses connections is replaced. Only for a caller that holds the state directory's lock.
     package var replacesStale: Bool
 
-    /// `sun_path` of unix(7), less its final zero byte.
+    /// The size of `sun_path` of unix(7), less its final zero byte.
     package static let maximumLength = 107
 
     package init(path: String, mode: UInt32 = 0o600, group: UInt32? = nil, replacesStale: Bool) {
@@ -23,15 +23,15 @@ package struct SocketPath: Sendable {
     }
 }
 
-/// Why there is no listening socket.
+/// The reason why a listening socket could not be opened.
 package enum ListeningSocketError: Error, Equatable, CustomStringConvertible {
     case invalidPath(String)
     case pathTooLong(String)
-    /// Something that is not a socket stands there.
+    /// The path exists and is not a socket.
     case notASocket(String)
-    /// Somebody answers there, or might.
+    /// A process accepts connections at the path, or might.
     case inUse(String)
-    /// What was passed in is not a listening Unix stream socket.
+    /// The descriptor that was passed in is not a listening Unix stream socket.
     case notListening(descriptor: Int32)
     case system(call: String, path: String, errno: Int32)
 
@@ -50,10 +50,10 @@ package enum ListeningSocketError: Error, Equatable, CustomStringConvertible {
     }
 }
 
-/// A socket that clients can connect to as soon as ``listen()`` is called.
+/// A socket that clients can connect to once ``listen()`` is called.
 struct ListeningSocket: Sendable {
     let descriptor: Int32
-    /// What to unlink in the end; `nil` for a socket that was made by somebody else.
+    /// The file to remove in the end; `nil` for a socket that was passed in.
     private let made: Made?
 
     private struct Made: Sendable {
@@ -62,7 +62,7 @@ struct ListeningSocket: Sendable {
         let inode: ino_t
     }
 
-    /// Takes over a socket that listens already, as systemd passes it.
+    /// Adopts a socket that is already listening, as systemd passes it.
     init(adopting descriptor: Int32) throws(ListeningSocketError) {
         guard Self.option(SO_DOMAIN, descriptor) == AF_UNIX,
             Self.option(SO_TYPE, descriptor) == Int32(SOCK_STREAM.rawValue),
@@ -72,7 +72,7 @@ struct ListeningSocket: Sendable {
         made = nil
     }
 
-    /// Makes a socket that is never, not even for a moment, more open than `socket.mode`.
+    /// Creates a socket whose permissions never, not even for a moment, exceed `socket.mode`.
     init(making socket: SocketPath) throws(ListeningSocketError) {
         let path = socket.path
         _ = try Self.address(path)
@@ -83,16 +83,16 @@ struct ListeningSocket: Sendable {
         do {
             made = try Self.bind(descriptor, socket)
         } catch {
-            _ = Glibc.close(descriptor)  // nobody has connected
+            _ = Glibc.close(descriptor)  // no client has connected
             throw error
         }
         self.descriptor = descriptor
     }
 
-    /// Clients that wait until they are accepted: a burst of them must not be turned away.
+    /// The number of clients that may wait to be accepted, so that a burst of them is not refused.
     private static let backlog: Int32 = 1_024
 
-    /// Lets clients connect.
+    /// Starts accepting connections.
     func listen() throws(ListeningSocketError) {
         let flags = fcntl(descriptor, F_GETFL)
         guard flags >= 0, fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) == 0,
@@ -100,25 +100,26 @@ struct ListeningSocket: Sendable {
         else { throw Self.failure("listen", made?.path ?? "descriptor \(descriptor)") }
     }
 
-    /// Turns everyone away who has not been accepted, unless the socket is somebody else's too.
+    /// Refuses all clients that have not been accepted, unless the socket was passed in and so is shared with another
+    /// process.
     func close() {
         if made != nil {
-            _ = shutdown(descriptor, Int32(SHUT_RDWR))  // fails where nobody could connect yet
+            _ = shutdown(descriptor, Int32(SHUT_RDWR))  // fails if no client could connect yet
         }
-        // Whoever closes it last closes what they sent along, too: see ``ClientSocket``.
+        // The last close of the socket also closes the files that those clients sent: see ``ClientSocket``.
         ReceivingProcess.close(descriptor, user: geteuid())
     }
 
-    /// Removes the socket's name, if it is still the one that was made here.
+    /// Removes the socket's path, if it is still the file created here.
     func unlinkIfMade() {
         guard let made, let found = Self.status(made.path), found.st_dev == made.device, found.st_ino == made.inode
         else { return }
-        _ = unlink(made.path)  // the next start clears what stays
+        _ = unlink(made.path)  // the next start removes it otherwise
     }
 
     // MARK: - Making
 
-    /// Binds without listening: until the permissions are right, every connect is refused.
+    /// Binds without listening: until the permissions are set, every connection is refused.
     private static func bind(
         _ descriptor: Int32, _ socket: SocketPath
     ) throws(ListeningSocketError) -> Made {
@@ -128,19 +129,20 @@ struct ListeningSocket: Sendable {
         let made = Made(path: path, device: status.st_dev, inode: status.st_ino)
         if let group = socket.group, lchown(path, uid_t.max, group) != 0 {
             let error = failure("chown", path)
-            _ = unlink(path)  // the next start clears what stays
+            _ = unlink(path)  // the next start removes it otherwise
             throw error
         }
         guard chmod(path, socket.mode) == 0 else {
             let error = failure("chmod", path)
-            _ = unlink(path)  // the next start clears what stays
+            _ = unlink(path)  // the next start removes it otherwise
             throw error
         }
         return made
     }
 
-    /// Linux gives the new name the mode of the socket's own inode, less the umask. The umask itself belongs to all
-    /// threads, and a file that another one makes at this moment must not suffer from it.
+    /// Binds the socket with restricted permissions. Linux gives the new file the mode of the socket's own inode, less
+    /// the umask. The umask itself is shared by all threads, and must not affect a file that another thread creates at
+    /// this moment.
     static func bindPrivately(
         _ descriptor: Int32, _ path: String, mode: UInt32
     ) throws(ListeningSocketError) {
@@ -167,7 +169,7 @@ struct ListeningSocket: Sendable {
         return address
     }
 
-    /// The parent alone: that its own parent is missing points to a slip of the hand.
+    /// Creates the parent directory only. If the parent's own parent is missing too, the path is probably mistyped.
     private static func makeParent(of path: String, group: UInt32?) throws(ListeningSocketError) {
         let end = path.lastIndex(of: "/") ?? path.startIndex
         let parent = end == path.startIndex ? "/" : String(path[..<end])
@@ -186,18 +188,18 @@ struct ListeningSocket: Sendable {
             throw failure("lstat", path)
         }
         guard found.st_mode & S_IFMT == S_IFSOCK else { throw .notASocket(path) }
-        // The lock guards the state directory and not this path: a daemon with another one may live here.
+        // The lock protects the state directory and not this path: a daemon with another state directory may use it.
         guard replacesStale, isDeaf(path) else { throw .inUse(path) }
         guard unlink(path) == 0 || errno == ENOENT else { throw failure("unlink", path) }
     }
 
-    /// Whether connecting is refused, so that nobody can be listening.
+    /// Whether a connection is refused, so that no process can be listening.
     private static func isDeaf(_ path: String) -> Bool {
         guard let address = try? address(path) else { return false }
         let probe = Glibc.socket(
             AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
         guard probe >= 0 else { return false }
-        defer { _ = Glibc.close(probe) }  // a probe sends nothing
+        defer { _ = Glibc.close(probe) }  // the probe sends nothing
         let connected = withUnsafePointer(to: address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 Glibc.connect(probe, $0, socklen_t(MemoryLayout<sockaddr_un>.size))

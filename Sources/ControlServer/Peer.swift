@@ -2,16 +2,16 @@ import CLinux
 import Glibc
 import TaskQueue
 
-/// Who is at the other end of a connection, as the kernel says it (SO_PEERCRED, unix(7)): the credentials of the
-/// process at the moment that it connected, whatever it has become since.
+/// The credentials of the process at the other end of a connection, as the kernel reports them (SO_PEERCRED, unix(7)).
+/// They are those of the moment at which the process connected, whatever has changed since.
 package struct Peer: Sendable, Hashable {
     package let uid: UInt32
     package let gid: UInt32
-    /// May have been given to another process since; good for a log line and for nothing else.
+    /// The process id. It may have been reused since, so it is suitable only for log messages.
     package let pid: Int32
-    /// The primary group, and the supplementary ones where the kernel tells them.
+    /// The primary group, and the supplementary groups if the kernel reports them.
     package let groups: [UInt32]
-    /// The open files that it passed on this connection.
+    /// The open files that the client passed on this connection.
     package let files = ReceivedFiles()
 
     package init(uid: UInt32, gid: UInt32, pid: Int32, supplementaryGroups: [UInt32] = []) {
@@ -21,9 +21,9 @@ package struct Peer: Sendable, Hashable {
         groups = [gid] + supplementaryGroups.filter { $0 != gid }
     }
 
-    /// - Returns: `nil` where `descriptor` is not a connected Unix socket.
+    /// - Returns: `nil` if `descriptor` is not a connected Unix socket.
     init?(ofSocket descriptor: Int32) {
-        // `struct ucred` is three words of 32 bits, pid, uid and gid; Glibc's module does not show it.
+        // `struct ucred` consists of three 32-bit words: pid, uid and gid. Glibc's Swift module does not export it.
         var words: [UInt32] = [0, .max, .max]
         let expected = socklen_t(words.count * MemoryLayout<UInt32>.size)
         var length = expected
@@ -46,7 +46,7 @@ package struct Peer: Sendable, Hashable {
         hasher.combine(groups)
     }
 
-    /// A process is in no more (credentials(7), NGROUPS_MAX).
+    /// The most groups of a process (credentials(7), NGROUPS_MAX).
     private static let mostGroups = 65_536
 
     private static func supplementaryGroups(ofSocket descriptor: Int32) -> [UInt32] {

@@ -2,7 +2,7 @@ import ControlProtocol
 import TaskModel
 import TaskQueue
 
-/// Carries out what clients ask on the queue: commands in, results in the contract's words out.
+/// Carries out the clients' commands on the task queue, and returns results in the types of the protocol.
 package struct QueueHandler: ControlHandler {
     private let queue: TaskQueue
     private let descriptors: DescriptorShares
@@ -12,18 +12,18 @@ package struct QueueHandler: ControlHandler {
     private let reload: @Sendable () async -> Result<[String], ReloadRefusal>
     private let shutDown: @Sendable () -> Void
 
-    /// Why a changed configuration is not taken up; the one that there was stays.
+    /// The reason why a changed configuration is not applied; the previous one stays in force.
     package struct ReloadRefusal: Error {
         package var message: String
 
         package init(message: String) { self.message = message }
     }
 
-    /// What the daemon says of itself in `daemon.status`.
+    /// The daemon's description of itself in `daemon.status`.
     package struct About: Sendable {
         package var version: String
         package var pid: Int32
-        /// Milliseconds.
+        /// The time since the daemon started, in milliseconds.
         package var uptime: Milliseconds
         package var socket: String
         package var stateDirectory: String
@@ -44,12 +44,12 @@ package struct QueueHandler: ControlHandler {
         }
     }
 
-    /// Tasks in a page, and about how many bytes of JSON they may come to.
+    /// The most tasks in a page, and the approximate limit on their JSON in bytes.
     static let pageLimit = 500
     private static let pageBytes = 900_000
-    /// Tasks that are read at a time: where they are long, most of a page would be read for nothing.
+    /// The number of tasks read at a time. If tasks are long, reading a full page at once would mostly be wasted.
     private static let readAtOnce = 100
-    /// Ids in one call: each may bring an error.
+    /// The most ids in one call, since each may produce an error.
     private static let maximumIDs = 10_000
 
     package init(
@@ -87,7 +87,7 @@ package struct QueueHandler: ControlHandler {
         guard 1...most ~= parameters.count else {
             return .failure(RPCError(FieldError(field: "count", message: "must be from 1 to \(most)")))
         }
-        // Those of the message before make room.
+        // The files of the previous message are closed first, to make room.
         peer.files.replace(with: [])
         guard let room = descriptors.reserve(parameters.count, for: peer.uid) else {
             return .failure(
@@ -99,7 +99,7 @@ package struct QueueHandler: ControlHandler {
         return .success(room)
     }
 
-    /// The entries of a long list are judged while those before them are being written.
+    /// Validates the entries of a long list while the entries before them are being written.
     package func prepare(_ command: Command, from peer: Peer) -> PreparedCommand {
         guard case .queuePut(let parameters) = command else { return { await handle(command, from: peer) } }
         let caller = caller(peer)
@@ -228,7 +228,7 @@ package struct QueueHandler: ControlHandler {
         var bytes = 0
         while true {
             let wanted = min(limit + 1 - tasks.count, Self.readAtOnce)
-            // Where the newest begin, the first part has said.
+            // Only the first part needs `newest`, since it determines where the newest tasks begin.
             let part = try await queue.page(
                 parameters.filter ?? TaskFilter(), after: tasks.last?.id ?? parameters.after, limit: wanted,
                 newest: tasks.isEmpty ? parameters.newest : nil, for: caller)
@@ -243,7 +243,8 @@ package struct QueueHandler: ControlHandler {
         }
     }
 
-    /// About what a task comes to in JSON: names and numbers, and twice its texts, for what has to be escaped.
+    /// Returns the approximate size of a task in JSON: names and numbers, plus twice the size of its texts to allow for
+    /// escaping.
     private static func size(of task: TaskStatus) -> Int {
         let texts = [task.url, task.path, task.name, task.batch, task.key, task.checksum, task.error?.message]
         return 600 + texts.reduce(0) { $0 + ($1?.utf8.count ?? 0) * 2 }
@@ -301,7 +302,7 @@ package struct QueueHandler: ControlHandler {
         }
     }
 
-    /// An id that stands twice is meant once.
+    /// Removes duplicate ids.
     private static func distinct(_ ids: [TaskID]) throws -> [TaskID] {
         guard ids.count <= maximumIDs else {
             throw RPCError(FieldError(field: "ids", message: "are more than \(maximumIDs) in one call"))

@@ -3,16 +3,16 @@ import CReceiver
 import Glibc
 import Synchronization
 
-/// The process that receives open files from clients in place of this one, which could otherwise be kept from serving,
-/// or from ending, by a file that does not let itself be closed: see `creceiver.h`.
+/// The process that receives open files from clients in place of this one. A file that blocks when it is closed could
+/// otherwise keep this process from serving or from ending: see `creceiver.h`.
 ///
-/// There is one, which ends with this process. Where it was killed, the next request starts another one.
+/// There is one such process, which ends with this process. If it was killed, the next request starts a new one.
 package enum ReceivingProcess {
-    /// What is done with a connection in which files wait.
+    /// The work to be done on a connection in which files wait.
     enum Work {
-        /// The message is received, and its files are looked at.
+        /// Receives the message and examines its files.
         case receive
-        /// The message is taken, and its files are closed.
+        /// Reads the message and closes its files.
         case drop
 
         fileprivate var kind: Int32 {
@@ -31,31 +31,32 @@ package enum ReceivingProcess {
     private enum State {
         case absent
         case running(Receiver)
-        /// For good.
+        /// Permanently stopped.
         case stopped
     }
 
     private struct Shared {
         var state = State.absent
-        /// Connections that are still to be closed, and their users.
+        /// The connections that are still to be closed, and their users.
         var unclosed: [(descriptor: Int32, user: UInt32)] = []
     }
 
     private static let shared = Mutex(Shared())
-    /// The queue on which what could not be closed is tried again.
+    /// The queue on which failed closes are retried.
     private static let queue = DispatchQueue(label: "dld-closing")
     private static let pause = DispatchTimeInterval.milliseconds(20)
 
-    /// To be called early in a program, before much is open. Where it is not, the first file that a client passes starts
-    /// the process.
+    /// Starts the process. Call this early in a program, before many files are open. Otherwise the first file that a
+    /// client passes starts the process.
     package static func start() {
         shared.withLock { shared in
-            // Where it cannot be started, the first request tells why.
+            // If it cannot be started, the first request reports the reason.
             _ = try? running(&shared.state)
         }
     }
 
-    /// To be called last, once no client is served: whoever waits for this process to end then finds nothing of it left.
+    /// Stops the process. Call this last, when no client is served any more. A program that waits for this process to
+    /// end then finds no process left.
     package static func stop() {
         shared.withLock { shared in
             if case .running(let receiver) = shared.state { creceiver_end(receiver.descriptor, receiver.process) }
@@ -63,9 +64,9 @@ package enum ReceivingProcess {
         }
     }
 
-    /// Has something done with a connection.
+    /// Requests that work be done on a connection.
     ///
-    /// - Parameter answers: the other end of the pair of sockets by which the report comes.
+    /// - Parameter answers: the other end of the pair of sockets on which the report is sent.
     static func ask(
         _ work: Work, _ connection: Int32, answers: Int32, user: UInt32
     ) throws(SystemFailure) {
@@ -76,8 +77,8 @@ package enum ReceivingProcess {
         }
     }
 
-    /// Closes a connection, or a listening socket, in which files wait. Where the process cannot take it at the moment, it
-    /// stays open for a while.
+    /// Closes a connection, or a listening socket, in which files wait. If the process cannot accept it at the moment,
+    /// it stays open for a while.
     static func close(_ connection: Int32, user: UInt32) {
         let isRetryNeeded = shared.withLock { shared in
             let isFirst = shared.unclosed.isEmpty
@@ -93,7 +94,7 @@ package enum ReceivingProcess {
     private static func retryLater() {
         queue.asyncAfter(deadline: .now() + pause) {
             let isRetryNeeded = shared.withLock { shared in
-                // The end of this process closes what is left.
+                // The end of this process closes the remaining connections.
                 if case .stopped = shared.state { false } else { !closeAll(&shared) }
             }
             if isRetryNeeded { retryLater() }
@@ -121,8 +122,8 @@ package enum ReceivingProcess {
             if request(receiver.descriptor) == 0 { return }
             let error = errno
             guard !isLast, [EPIPE, ECONNRESET, ENOTCONN].contains(error) else { throw SystemFailure(error) }
-            _ = waitpid(receiver.process, nil, WNOHANG)  // how it ended tells nothing
-            _ = Glibc.close(receiver.descriptor)  // nobody listens there
+            _ = waitpid(receiver.process, nil, WNOHANG)  // its exit status is not used
+            _ = Glibc.close(receiver.descriptor)  // no process listens there
             state = .absent
         }
     }
@@ -142,7 +143,7 @@ package enum ReceivingProcess {
     }
 }
 
-/// The reason of a system call that failed (errno(3)).
+/// The error number of a failed system call (errno(3)).
 struct SystemFailure: Error, CustomStringConvertible {
     let errno: Int32
 

@@ -2,7 +2,7 @@ import ControlProtocol
 import NIOCore
 import TaskModel
 
-/// A connection that is not taken: the client is told why in one line, and that is all.
+/// A handler of a refused connection: it sends the reason in one line and closes the connection.
 final class RefusalHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -15,7 +15,7 @@ final class RefusalHandler: ChannelInboundHandler {
 
     func channelActive(context: ChannelHandlerContext) {
         let channel = context.channel
-        // A line this short fits into an empty socket, so that nobody can stretch his refusal.
+        // A line this short fits into an empty socket, so the client cannot delay the close.
         context.writeAndFlush(wrapOutboundOut(RequestProcessor.errorLine(error))).whenComplete { _ in
             channel.close(promise: nil)
         }

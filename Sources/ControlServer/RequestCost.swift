@@ -1,22 +1,22 @@
 import ControlProtocol
 
-/// The estimated memory of a request, from its decoding until its answer is written.
+/// The estimated memory use of a request in bytes, from its decoding until its response is written.
 enum RequestCost {
-    /// A request that asks for little.
+    /// The cost of a quick request.
     static let quick = 16 << 10
-    /// A page of events, as values and as text.
+    /// The cost of a page of events, as values and as text.
     static let eventPage = 128 << 10
-    /// One request may ask for so much of a list and still be quick.
+    /// The most entries of a list that a quick request may cover.
     private static let quickRows = 16
     private static let row = 4 << 10
     private static let batch = 5 << 20
 
-    /// A line that is not short, by its length alone.
+    /// Returns the cost of a line that is not short, based on its length alone.
     static func longLine(_ length: Int, isBatch: Bool) -> Int {
         4 * length + (isBatch ? batch : 1 << 20)
     }
 
-    /// What a short line asks for; `nil` for a request that is quick.
+    /// Returns the cost of the request in a short line; `nil` if it is quick.
     static func heavy(_ message: RequestProcessor.Message) -> Int? {
         switch message {
         case .single(let request, _): heavy(request)
@@ -47,7 +47,7 @@ enum RequestCost {
         }
     }
 
-    /// - Parameter count: of ids; `nil`: a filter selects the tasks.
+    /// - Parameter count: the number of ids; `nil` if a filter selects the tasks.
     private static func changing(_ count: Int?) -> Int? {
         guard let count else { return 1 << 20 }
         return count <= quickRows ? nil : count * 1_024

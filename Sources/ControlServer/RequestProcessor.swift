@@ -4,22 +4,22 @@ import NIOCore
 import TaskModel
 import TaskQueue
 
-/// Turns one line into one answer.
+/// Decodes one line, carries it out and encodes the response.
 struct RequestProcessor: Sendable {
     let handler: any ControlHandler
     let peer: Peer
 
-    /// What a line led to.
+    /// The result of carrying out a line.
     struct Reply: Sendable {
-        /// One line with its LF; `nil` where only notifications were asked.
+        /// The response as one line with its LF; `nil` if the line held only notifications.
         var answer: ByteBuffer?
-        /// A subscription to serve once the answer is on its way.
+        /// The subscription to serve once the response is being sent.
         var subscription: EventSubscription?
-        /// Room for the open files that the client sends once it has the answer.
+        /// The reservation for the open files that the client sends after it has received the response.
         var room: DescriptorShares.Reservation?
     }
 
-    /// - Parameter isSubscribed: the connection has its stream of events already.
+    /// - Parameter isSubscribed: whether the connection already has a stream of events.
     func reply(to message: Result<Message, RPCError>, isSubscribed: Bool) async -> Reply {
         var reply = Reply()
         switch message {
@@ -37,7 +37,8 @@ struct RequestProcessor: Sendable {
                 if length < MessageLimits.lineLength {
                     text = await carryOut(request, isSubscribed: isSubscribed, into: &reply)
                 } else {
-                    // A thousand pages in one answer would be a gigabyte in memory for one line of input.
+                    // Without this limit, a thousand pages in one response would take a gigabyte of memory for one line
+                    // of input.
                     text = Self.failure(
                         request.id, .refused(.tooLarge, "the batch's answer grew too long; ask in smaller batches"))
                 }
@@ -50,20 +51,20 @@ struct RequestProcessor: Sendable {
         return reply
     }
 
-    /// An error that answers no request in particular, as a line.
+    /// Returns an error that belongs to no request in particular, as a line.
     static func errorLine(_ error: RPCError) -> ByteBuffer {
         line([failure(.null, error)].compactMap { $0 }, isBatch: false)
     }
 
     // MARK: - Decoding
 
-    /// What stands in a line.
+    /// The decoded content of a line.
     enum Message: Sendable {
         case single(IncomingRequest, PreparedCommand?)
         case batch([IncomingRequest])
     }
 
-    /// A batch of which no more is decoded than is taken.
+    /// A batch, of which at most one request more than allowed is decoded.
     private struct Batch: Decodable {
         var requests: [IncomingRequest] = []
 
@@ -75,9 +76,9 @@ struct RequestProcessor: Sendable {
         }
     }
 
-    /// Decodes a line, and prepares what it asks.
+    /// Decodes a line and prepares its command.
     ///
-    /// - Parameter line: not empty, without its LF.
+    /// - Parameter line: a non-empty line without its LF.
     func read(_ line: ByteBuffer) -> Result<Message, RPCError> {
         let bytes = line.readableBytesView
         if let fault = JSONScan.fault(in: bytes) { return .failure(RPCError(fault)) }
@@ -117,7 +118,7 @@ struct RequestProcessor: Sendable {
 
     // MARK: - Carrying out
 
-    /// - Returns: the answer, or `nil` for a notification.
+    /// - Returns: the response, or `nil` for a notification.
     private func carryOut(
         _ request: IncomingRequest, _ prepared: PreparedCommand? = nil, isAlone: Bool = false, isSubscribed: Bool,
         into reply: inout Reply
@@ -157,7 +158,7 @@ struct RequestProcessor: Sendable {
 
     // MARK: - Encoding
 
-    /// Notifications, a line each.
+    /// Returns the events as notifications, one per line.
     static func lines(_ events: [TaskEvent]) -> ByteBuffer {
         let encoder = encoder()
         var buffer = ByteBuffer()
@@ -174,8 +175,8 @@ struct RequestProcessor: Sendable {
         return buffer
     }
 
-    /// As the encoder would: without an error an event holds numbers and words of ours, and nothing to escape. Whoever
-    /// waits for many tasks is sent one for each.
+    /// Writes an event as the encoder would, because a client that waits for many tasks receives an event for each.
+    /// Without an error, an event holds only numbers and words of this protocol, so nothing needs to be escaped.
     private static func write(_ event: TaskEvent, to buffer: inout ByteBuffer) {
         func word(_ text: String?) -> String { text.map { "\"\($0)\"" } ?? "null" }
         let id = event.id.map { String($0.rawValue) } ?? "null"

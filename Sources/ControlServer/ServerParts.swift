@@ -1,4 +1,4 @@
-/// What the connections of one server share. Belongs to the event loop.
+/// The objects that the connections of one server share. Belongs to the event loop.
 struct ServerParts {
     let handler: any ControlHandler
     let table: ConnectionTable

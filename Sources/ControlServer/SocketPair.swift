@@ -1,8 +1,8 @@
 import Glibc
 
-/// A pair of connected stream sockets that do not block (socketpair(2)).
+/// A pair of connected, non-blocking stream sockets (socketpair(2)).
 enum SocketPair {
-    /// - Returns: both ends, which the caller closes; `nil` where the system has none to give, with `errno` as it left it.
+    /// - Returns: both ends, which the caller closes; `nil` if the system call fails, with `errno` as that sets it.
     static func make() -> (Int32, Int32)? {
         var ends: [Int32] = [-1, -1]
         let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)

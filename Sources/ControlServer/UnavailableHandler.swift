@@ -2,7 +2,8 @@ import ControlProtocol
 import TaskModel
 import TaskQueue
 
-/// Answers every command with the same error: for a daemon that cannot start and is asked all the same.
+/// A handler that responds to every command with the same error, for a daemon that cannot start but still accepts
+/// connections.
 package struct UnavailableHandler: ControlHandler {
     private let error: @Sendable () -> RPCError
 
@@ -29,9 +30,9 @@ package struct UnavailableHandler: ControlHandler {
 }
 
 extension RPCError {
-    /// The daemon cannot start.
+    /// Returns the error for a daemon that cannot start.
     ///
-    /// - Parameter message: why, and what helps.
+    /// - Parameter message: the reason and a remedy.
     package static func cannotStart(_ message: String) -> RPCError {
         RPCError(code: Number.unavailable, message: message, data: Detail(code: .cannotStart))
     }

@@ -1,4 +1,4 @@
-/// Counts what was written to a client and that the kernel has not taken yet.
+/// A count of the writes to a client that the kernel has not accepted yet.
 ///
 /// A value without I/O.
 struct UnreadWrites {
@@ -8,12 +8,12 @@ struct UnreadWrites {
 
     var isEmpty: Bool { taken == begun }
 
-    /// Whether all has been taken that had been written when ``mark()`` was called.
+    /// Whether all writes that had begun when ``mark()`` was called have ended.
     var isMarkTaken: Bool { taken >= marked }
 
     mutating func began() { begun &+= 1 }
 
-    /// They end in the order in which they began.
+    /// Records that the oldest unfinished write has ended. Writes end in the order in which they began.
     mutating func ended() { taken &+= 1 }
 
     mutating func mark() { marked = begun }

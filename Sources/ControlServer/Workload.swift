@@ -1,10 +1,12 @@
-/// What all connections together have under way, in bytes and in requests, and who is next. Belongs to the event loop.
+/// The work in progress of all connections, in bytes and in requests, and the queues of those that wait. Belongs to the
+/// event loop.
 ///
-/// Every request holds, from its beginning until the client has taken the answer, the memory that it is reckoned to
-/// need. No more is begun than there is memory for, for each user and for all, and no more at once than a user may.
+/// Every request holds its estimated memory, from its beginning until its response is written to the client's socket. A
+/// request begins only if the memory limits of its user and of all users permit it, and only if its user has fewer
+/// concurrent requests than allowed.
 final class Workload {
     enum Lane: Int, CaseIterable {
-        /// A short line that asks for little.
+        /// A short line with a quick request.
         case quick
         /// All other requests.
         case heavy
@@ -12,7 +14,7 @@ final class Workload {
         case events
     }
 
-    /// Memory that is held, and the place in the lane while the work is being done.
+    /// A grant of memory, and of a place in the lane while the work is done.
     struct Ticket: Sendable {
         let user: UInt32
         fileprivate var lane: Lane?
@@ -24,7 +26,7 @@ final class Workload {
     private var memory: Shares
     private var longLines: Shares
     private var surplus: Shares
-    /// Requests at once.
+    /// The number of concurrent requests of each user, for each lane.
     private var running: [[UInt32: Int]] = Lane.allCases.map { _ in [:] }
     private var waiting: [FairQueue<(Ticket) -> Void>] = Lane.allCases.map { _ in FairQueue() }
     private var waitingLines = FairQueue<() -> Void>()
@@ -43,12 +45,12 @@ final class Workload {
             perUser: limits.longLinesPerUser, total: limits.longLines, reserve: limits.longLineReserve, little: 1)
     }
 
-    /// Bytes that requests and answers hold.
+    /// The number of bytes that requests and responses hold.
     var memoryUsed: Int { memory.used }
 
     // MARK: - Requests
 
-    /// Calls `begin` when the work may begin: at once, or later.
+    /// Calls `begin` when the work may begin, immediately or later.
     func request(
         _ lane: Lane, bytes: Int, user: UInt32, owner: ObjectIdentifier, _ begin: @escaping (Ticket) -> Void
     ) {
@@ -60,7 +62,8 @@ final class Workload {
         }
     }
 
-    /// As ``request(_:bytes:user:owner:_:)`` where the work may as well be done later.
+    /// Grants work that can also be done later, as ``request(_:bytes:user:owner:_:)`` does. Returns `nil` instead of
+    /// waiting.
     func requestNow(_ lane: Lane, bytes: Int, user: UInt32) -> Ticket? {
         take(lane, min(bytes, limits.memoryPerUser), user)
     }
@@ -82,14 +85,14 @@ final class Workload {
         return memory.mayTake(bytes, user)
     }
 
-    /// Memory that is there already and was not asked for.
+    /// Charges a user for memory that is already in use and was not requested.
     func charge(_ bytes: Int, user: UInt32) -> Ticket {
         memory.take(bytes, user)
         note()
         return Ticket(user: user, lane: nil, bytes: bytes)
     }
 
-    /// The work is done; what is left of it are so many bytes.
+    /// Records that the work is done and that `bytes` of its memory stay in use.
     func workEnded(_ ticket: inout Ticket, leaving bytes: Int) {
         leaveLane(&ticket)
         memory.give(ticket.bytes, ticket.user)
@@ -99,7 +102,7 @@ final class Workload {
         serve()
     }
 
-    /// Nothing is held any more.
+    /// Releases all that the ticket holds.
     func release(_ ticket: Ticket) {
         var ticket = ticket
         workEnded(&ticket, leaving: 0)
@@ -133,10 +136,10 @@ final class Workload {
 
     // MARK: - Surplus
 
-    /// Input that came although it might not. No request waits for its memory: it is given up only when a request of the
-    /// same connection has been carried out.
+    /// Changes the charge for input that was received although the handler did not permit reading. No request waits for
+    /// this memory, because it is released only after a request of the same connection has been carried out.
     ///
-    /// - Returns: whether there is room; nothing has changed where there is none.
+    /// - Returns: whether there is room; if not, nothing has changed.
     func changeSurplus(from before: Int, to bytes: Int, user: UInt32) -> Bool {
         surplus.give(before, user)
         guard bytes == 0 || surplus.mayTake(bytes, user) == .yes else {
@@ -150,14 +153,14 @@ final class Workload {
 
     // MARK: - Those who wait
 
-    /// Forgets what a connection waits for.
+    /// Removes a connection's waiting requests.
     func forget(user: UInt32, owner: ObjectIdentifier) {
         for lane in Lane.allCases { waiting[lane.rawValue].remove(user: user, owner: owner) }
         waitingLines.remove(user: user, owner: owner)
     }
 
     private func serve() {
-        // What begins here may end here too.
+        // A request that begins here may also end here.
         guard !isServing else {
             mustServeAgain = true
             return

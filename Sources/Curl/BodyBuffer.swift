@@ -1,44 +1,47 @@
-/// The gathered bytes of a body, in one buffer of the loop's pool. The buffer is held only while it has bytes, and is as
-/// large as the body is fast.
+/// A buffer of received body bytes, taken from the loop's pool. Memory is held only while there are bytes in it. Its
+/// size follows the body's rate.
 ///
-/// A buffer that fills within a moment makes way for a larger one, and a larger one goes once it has been filled for so
-/// long. After its first second a body gets no larger buffer than its rate fills within a moment: a slow body that comes
-/// in bursts holds the smallest between them. Where many bodies arrive this holds from the first byte on: thousands of
-/// first bursts would leave thousands of holes in the heap.
+/// A buffer that fills within 250 milliseconds is replaced by a larger one. A buffer larger than the smallest accepts
+/// bytes for no longer than that, and must then be written. After its first second, a body gets no larger buffer than
+/// its rate fills within that time. A slow body that arrives in bursts then holds the smallest buffer between them.
+/// While many bodies arrive, this holds from the first byte on, since thousands of first bursts would leave thousands
+/// of holes in the heap.
 package struct BodyBuffer: ~Copyable {
     private let pool: BufferPool
     private var memory: UnsafeMutableRawBufferPointer?
-    /// Bytes that are there.
+    /// The number of bytes in the buffer.
     package private(set) var count = 0
-    /// When the first of them came.
+    /// The time at which the first of them was received.
     private var begun = MonotonicTime(nanoseconds: 0)
-    /// The size of the next buffer, unless more bytes come at once.
+    /// The size of the next buffer, unless more bytes arrive at once.
     private var nextSize = BufferPool.smallestSize
     private var pace = BodyPace()
 
-    /// Milliseconds within which a buffer has to fill for the body to get a larger one, and for which a larger one is
-    /// filled.
+    /// The time within which a buffer has to fill for the body to get a larger one, and for which a larger one accepts
+    /// bytes, in milliseconds.
     private static let moment: Int64 = 250
 
     package init(pool: BufferPool) { self.pool = pool }
 
-    // Not given back: the pool belongs to a thread that need not be this one.
+    // The memory is not returned to the pool, which belongs to a thread that may not be this one.
     deinit { memory?.deallocate() }
 
-    /// Whether it has no room, and can grow no further.
+    /// Whether the buffer has the largest size and no room left.
     package var isFull: Bool { count == BufferPool.bufferSize }
 
-    /// Bytes of memory that it holds.
+    /// The size of the memory held, in bytes.
     var size: Int { memory?.count ?? 0 }
 
-    /// The gathered bytes, in the order in which they came; good until the next call that changes the buffer.
+    /// The buffered bytes, in order of arrival; valid until the next call that changes the buffer.
     package var bytes: UnsafeRawBufferPointer {
         guard let memory else { return UnsafeRawBufferPointer(start: nil, count: 0) }
         return UnsafeRawBufferPointer(rebasing: memory[..<count])
     }
 
-    /// - Parameter isCrowded: many other bodies arrive meanwhile.
-    /// - Returns: how many of `bytes` were taken; 0: what is there has to go first.
+    /// Appends bytes.
+    ///
+    /// - Parameter isCrowded: whether many other bodies are being received at the same time.
+    /// - Returns: the number of bytes appended; 0 if the buffered bytes have to be written first.
     package mutating func append(_ bytes: UnsafeRawBufferPointer, now: MonotonicTime, isCrowded: Bool = false) -> Int {
         let largest =
             isCrowded || pace.isKnown ? BufferPool.largestSize(within: pace.quarter) : BufferPool.bufferSize
@@ -51,13 +54,13 @@ package struct BodyBuffer: ~Copyable {
         return taken
     }
 
-    /// A buffer with room for `length` more bytes, or for some of them where no buffer has that.
+    /// Returns memory with room for `length` more bytes, or for some of them if no buffer is large enough.
     ///
-    /// The smallest is filled to its end however slowly they come: blocks that end where a page does cost the file
-    /// system least.
+    /// The smallest buffer is filled to its end however slowly the bytes arrive. Blocks that end at a page boundary
+    /// cost the file system least.
     ///
-    /// - Parameter largest: the largest buffer to take.
-    /// - Returns: `nil` where there is no room.
+    /// - Parameter largest: the size of the largest buffer to take.
+    /// - Returns: `nil` if there is no room.
     private mutating func room(
         for length: Int, within largest: Int, _ now: MonotonicTime
     ) -> UnsafeMutableRawBufferPointer? {
@@ -80,14 +83,14 @@ package struct BodyBuffer: ~Copyable {
 
     private func isRecent(_ now: MonotonicTime) -> Bool { now.milliseconds(since: begun) < Self.moment }
 
-    /// Forgets the gathered bytes, which have been written.
+    /// Discards the buffered bytes, which have been written, and returns the memory to the pool.
     package mutating func didWrite(now: MonotonicTime) {
         if let memory = take(now: now) { pool.give(memory) }
     }
 
-    /// Hands over the buffer with what is there; it is to be given back to the pool.
+    /// Transfers ownership of the memory with the buffered bytes to the caller, who must return it to the pool.
     package mutating func take(now: MonotonicTime) -> UnsafeMutableRawBufferPointer? {
-        // A fast body goes on with a buffer of that size.
+        // A fast body continues with a buffer of the same size.
         nextSize = count > 0 && count == memory?.count && isRecent(now) ? count : BufferPool.smallestSize
         defer {
             memory = nil
@@ -96,7 +99,7 @@ package struct BodyBuffer: ~Copyable {
         return memory
     }
 
-    /// Forgets what is there and gives the memory back.
+    /// Discards the buffered bytes and returns the memory to the pool.
     package mutating func release() {
         if let memory { pool.give(memory) }
         memory = nil

@@ -1,21 +1,22 @@
-/// The rate of a body, as far as its buffer depends on it.
+/// The rate of a body, for choosing its buffer size.
 ///
-/// A server that limits a rate sends in bursts. A burst alone says nothing: the rate is taken over a whole second.
+/// A server that limits the rate sends in bursts. A single burst does not show the rate, so it is measured over a whole
+/// second.
 struct BodyPace {
-    /// The beginning of the second under way; `nil` before the first byte.
+    /// The beginning of the current second; `nil` before the first byte.
     private var begun: MonotonicTime?
-    /// Bytes that came since then.
+    /// The number of bytes received since then.
     private var bytes = 0
-    /// Bytes that came in a quarter of the second before; `nil` in the first second.
+    /// The number of bytes received in a quarter of the previous second; `nil` in the first second.
     private var lastQuarter: Int?
 
-    /// Milliseconds over which the rate is taken.
+    /// The period over which the rate is measured, in milliseconds.
     private static let period: Int64 = 1_000
 
-    /// Whether a whole second has passed.
+    /// Whether the rate was measured over a whole second.
     var isKnown: Bool { lastQuarter != nil }
 
-    /// Bytes that come in a quarter of a second, at least.
+    /// The number of bytes received in a quarter of a second, at least.
     var quarter: Int { max(lastQuarter ?? 0, bytes / 4) }
 
     mutating func note(_ count: Int, now: MonotonicTime) {

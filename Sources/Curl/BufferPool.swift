@@ -1,30 +1,31 @@
-/// Buffers that transfers of one loop take turns with: taken and given back on the loop's thread alone,
-/// so that no lock and, once warm, no allocation stands between a socket and a disk.
+/// A pool of reusable buffers for the transfers of one loop. Buffers are taken and returned on the loop's thread only,
+/// so there is no lock and, once the pool is warm, no allocation between a socket and a disk.
 ///
-/// They come in a few sizes: thousands of slow transfers hold a small one each, and fast ones a large one.
+/// There are a few sizes. Thousands of slow transfers hold a small buffer each, and fast ones a large one.
 package final class BufferPool {
-    /// The largest. What one `pwrite` gets. Measured best: 256 KiB; less costs calls, more costs cache.
+    /// The largest size, which is also the most bytes of one `pwrite`. 256 KiB measured best: smaller costs system
+    /// calls, larger costs cache.
     package static let bufferSize = 256 * 1024
-    /// The smallest: a page.
+    /// The smallest size: one page.
     package static let smallestSize = 4 * 1024
-    /// Each size is so many times the one below it.
+    /// The ratio of each size to the next smaller one.
     package static let growth = 4
-    /// Bytes of free buffers that are kept of each size, and buffers that are kept at least.
+    /// The number of bytes in free buffers kept of each size, and the least number of buffers kept.
     private static let keptBytes = 1 << 20
     private static let keptBuffers = 16
-    /// Returned buffers of a size after which those go that nobody has needed meanwhile.
+    /// The number of returned buffers of a size after which the pool frees those that were not needed in the meantime.
     static let turn = 128
 
     /// The free buffers of one size.
     private struct Shelf {
         var free: [UnsafeMutableRawBufferPointer] = []
-        /// Buffers that were never taken since the turn began.
+        /// The number of buffers not taken since the turn began.
         var idle = 0
-        /// Buffers that have come back since the turn began.
+        /// The number of buffers returned since the turn began.
         var returned = 0
     }
 
-    /// Those of the smallest size first.
+    /// The shelves, the smallest size first.
     private var shelves: [Shelf]
 
     package init() {
@@ -35,10 +36,13 @@ package final class BufferPool {
         for shelf in shelves { for buffer in shelf.free { buffer.deallocate() } }
     }
 
-    /// Free buffers of all sizes.
+    /// The number of free buffers of all sizes.
     var freeCount: Int { shelves.reduce(0) { $0 + $1.free.count } }
 
-    /// - Parameter count: bytes to make room for; more than the largest buffer has are not met.
+    /// Takes a buffer.
+    ///
+    /// - Parameter count: the number of bytes to make room for, at most the largest size. The buffer is no larger than
+    ///   that even if `count` is.
     package func take(_ count: Int = bufferSize) -> UnsafeMutableRawBufferPointer {
         let sizeClass = Self.sizeClass(of: count)
         guard let buffer = shelves[sizeClass].free.popLast() else {
@@ -48,7 +52,7 @@ package final class BufferPool {
         return buffer
     }
 
-    /// - Parameter buffer: one of a pool's.
+    /// - Parameter buffer: a buffer taken from a pool.
     package func give(_ buffer: UnsafeMutableRawBufferPointer) {
         let sizeClass = Self.sizeClass(of: buffer.count)
         if shelves[sizeClass].free.count < max(Self.keptBuffers, Self.keptBytes / buffer.count) {
@@ -60,7 +64,7 @@ package final class BufferPool {
         if shelves[sizeClass].returned >= Self.turn { endTurn(of: sizeClass) }
     }
 
-    /// Frees the buffers that lay idle for the whole turn: what many transfers needed at once, once, is not kept for ever.
+    /// Frees the buffers that were idle for the whole turn, so that a single peak in demand is not kept for ever.
     private func endTurn(of sizeClass: Int) {
         defer {
             shelves[sizeClass].idle = shelves[sizeClass].free.count
@@ -68,12 +72,12 @@ package final class BufferPool {
         }
         let idle = shelves[sizeClass].idle
         guard idle > 0 else { return }
-        // The last one is taken first: those that lay idle come first.
+        // The last buffer is taken first, so the idle ones are at the front.
         for buffer in shelves[sizeClass].free.prefix(idle) { buffer.deallocate() }
         shelves[sizeClass].free.removeFirst(idle)
     }
 
-    /// The number of the smallest size that has room for so many bytes, or of the largest size.
+    /// Returns the index of the smallest size that has room for `count` bytes, or of the largest size.
     private static func sizeClass(of count: Int) -> Int {
         var (sizeClass, size) = (0, smallestSize)
         while size < min(count, bufferSize) {
@@ -83,7 +87,7 @@ package final class BufferPool {
         return sizeClass
     }
 
-    /// The size of the largest buffer that has no more than so many bytes, or of the smallest one.
+    /// Returns the size of the largest buffer of no more than `limit` bytes, or of the smallest one.
     static func largestSize(within limit: Int) -> Int {
         var size = smallestSize
         while size < bufferSize, size * growth <= limit { size *= growth }

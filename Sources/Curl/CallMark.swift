@@ -2,25 +2,27 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// Whether a loop's thread is inside libcurl, and since when: for the ``Watchman``, who ends the connection of a peer
-/// that keeps one call busy.
+/// A mark of whether, and since when, a loop's thread is inside libcurl. The ``Watchman`` reads it and ends the
+/// connection of a peer that keeps one call busy.
 ///
-/// In some places libcurl 7.88 and libssh2 read on within a call for as long as bytes come: frames of HTTP/2 that bring
-/// nothing, the body of a proxy that refuses a tunnel, lines before an SSH server's name. A peer that sends them as fast
-/// as they are read has the loop's thread to itself: no timer fires, no other transfer goes on, nothing is cancelled.
+/// In some places libcurl 7.88 and libssh2 read on within a call for as long as bytes arrive: HTTP/2 frames without
+/// content, the body of a proxy that refuses a tunnel, lines before an SSH server's identification. A peer that sends
+/// them as fast as they are read occupies the loop's thread: no timer fires, no other transfer proceeds, and no
+/// cancellation takes effect.
 final class CallMark: Sendable {
-    /// Odd inside libcurl, even outside, also within a callback of ours. Written by the loop's thread alone.
+    /// The number of entries and exits. It is odd inside libcurl, and even outside and within a callback. Written by
+    /// the loop's thread only.
     private let step = Atomic<Int>(0)
     private let wasEnded = Atomic<Bool>(false)
     private let clock: clockid_t?
-    /// libcurl's sockets, by descriptor.
+    /// libcurl's sockets, by file descriptor.
     private let sockets = Mutex<[Int32: Peer]>([:])
     private struct Peer {
         let identity: SocketIdentity
         var limit: ReceiptLimit?
     }
 
-    /// To be made on the loop's thread.
+    /// Creates the mark, on the loop's thread.
     init() {
         var clock = clockid_t()
         self.clock = pthread_getcpuclockid(pthread_self(), &clock) == 0 ? clock : nil
@@ -28,20 +30,21 @@ final class CallMark: Sendable {
 
     // MARK: On the loop's thread
 
-    /// Marks `body` as a call of libcurl's that may read from sockets.
+    /// Marks `body` as a call into libcurl that may read from sockets.
     func inside<Value>(_ body: () -> Value) -> Value {
         let step = step.load(ordering: .relaxed)
         guard step & 1 == 0 else { return body() }
-        // Either the watchman sees the call before he sleeps, or he is seen asleep here.
+        // Sequential consistency prevents a lost wake-up: either the watchman sees the call before it sleeps, or this
+        // thread sees that it sleeps.
         self.step.store(step &+ 1, ordering: .sequentiallyConsistent)
         Watchman.shared?.wake()
         defer { leave() }
         return body()
     }
 
-    /// At the beginning of a callback: the time that it takes is ours.
+    /// Marks the beginning of a callback, whose time does not count as libcurl's.
     ///
-    /// - Returns: whether to ``enter()`` at its end.
+    /// - Returns: whether to call ``enter()`` at the end of the callback.
     @discardableResult
     func leave() -> Bool {
         let step = step.load(ordering: .relaxed)
@@ -55,16 +58,17 @@ final class CallMark: Sendable {
     func add(_ socket: Int32) {
         let identity = SocketIdentity(socket)
         sockets.withLock { sockets in
-            // libcurl says so again where it waits for something else, or has another transfer use the connection.
+            // libcurl reports a socket again when it waits for another event, or when another transfer uses the
+            // connection.
             guard sockets[socket]?.identity != identity else { return }
             sockets[socket] = Peer(identity: identity)
         }
     }
 
-    /// Limits what the peer of a socket may send; the limit stays for as long as the connection does.
+    /// Limits the bytes that the peer of a socket may send. The limit lasts as long as the connection.
     ///
-    /// - Parameter known: the one that it has had, where it is known.
-    /// - Returns: `nil` where libcurl does not use the socket.
+    /// - Parameter known: the limit that the connection already has, if known.
+    /// - Returns: `nil` if libcurl does not use the socket.
     func limitReceipts(of socket: Int32, by known: ReceiptLimit?) -> ReceiptLimit? {
         sockets.withLock { sockets in
             guard let peer = sockets[socket] else { return nil }
@@ -78,36 +82,36 @@ final class CallMark: Sendable {
 
     func remove(_ socket: Int32) { sockets.withLock { $0[socket] = nil } }
 
-    /// Whether a connection was ended under libcurl since this was last asked.
+    /// Returns whether a connection was ended under libcurl since the last call.
     func takeEnd() -> Bool {
         wasEnded.load(ordering: .relaxed) && wasEnded.exchange(false, ordering: .acquiring)
     }
 
     // MARK: On the watchman's
 
-    /// The call that is under way.
+    /// The number of the current call; `nil` outside libcurl.
     var call: Int? {
         let step = step.load(ordering: .sequentiallyConsistent)
         return step & 1 == 1 ? step : nil
     }
 
-    /// Nanoseconds of processor time that the loop's thread has used.
+    /// The processor time used by the loop's thread, in nanoseconds.
     var processorTime: UInt64 {
         var time = timespec()
         guard let clock, clock_gettime(clock, &time) == 0 else { return 0 }
         return UInt64(time.tv_sec) &* 1_000_000_000 &+ UInt64(time.tv_nsec)
     }
 
-    /// Bytes that have been taken from each socket.
+    /// Returns the number of bytes that have been read from each socket.
     func taken() -> [Int32: UInt64] {
         sockets.withLock { $0.compactMapValues(\.identity.taken) }
     }
 
-    /// Ends the connection from which the most was taken since `before`.
+    /// Ends the connection from which the most bytes were read since `before`.
     func endBusiest(since before: [Int32: UInt64]) {
         sockets.withLock { sockets in
             let gains = sockets.compactMap { socket, peer -> (socket: Int32, gain: UInt64)? in
-                // What lies unread in the kernel has not kept the loop busy.
+                // Bytes that lie unread in the kernel have not kept the loop busy.
                 guard let count = peer.identity.taken else { return nil }
                 return (socket, count &- (before[socket] ?? 0))
             }
@@ -116,9 +120,9 @@ final class CallMark: Sendable {
         }
     }
 
-    /// Ends the connections whose peers have sent more than they may.
+    /// Ends the connections whose peers have sent more than their limit.
     ///
-    /// - Returns: how many have a limit, and whether one was ended.
+    /// - Returns: the number of connections with a limit, and whether one was ended.
     func endExcessive() -> (limited: Int, hasEnded: Bool) {
         sockets.withLock { sockets in
             var limited = 0
@@ -136,6 +140,6 @@ final class CallMark: Sendable {
 
     private func end(_ socket: Int32) {
         wasEnded.store(true, ordering: .releasing)
-        _ = shutdown(socket, Int32(SHUT_RDWR))  // fails where the peer has ended it already
+        _ = shutdown(socket, Int32(SHUT_RDWR))  // fails if the peer has closed it already
     }
 }

@@ -1,9 +1,9 @@
 import CCurl
 
 extension CurlURL {
-    /// User and password as they stand in the URL (RFC 3986, section 3.2.1), without their percent escapes.
+    /// Returns the user and the password in the URL (RFC 3986, section 3.2.1), percent-decoded.
     ///
-    /// - Throws: where an escape hides a control character.
+    /// - Throws: an error if a percent escape decodes to a control character.
     package func userInformation() throws(CurlError) -> (user: String?, password: String?) {
         guard let handle = curl_url() else { throw CurlError(CURLE_OUT_OF_MEMORY) }
         defer { curl_url_cleanup(handle) }

@@ -1,22 +1,22 @@
 import CCurl
 
-/// A URL as libcurl itself reads it: judged by one parser and fetched by another, a URL may mean two things.
+/// A URL as libcurl itself parses it. If a second parser validated it, the two could disagree on its meaning.
 package struct CurlURL: Sendable, Equatable {
-    /// In full, normalised.
+    /// The full, normalised URL.
     package let text: String
-    /// Lower case.
+    /// The scheme, in lower case.
     package let scheme: String
-    /// Lower case, IPv6 in brackets.
+    /// The host, in lower case; an IPv6 address is in brackets.
     package let host: String
     package let port: Int
-    /// Path without query.
+    /// The path without the query.
     package let path: String
-    /// Path and query as they stand in a request (RFC 9112, section 3.2.1).
+    /// The path and the query as in a request (RFC 9112, section 3.2.1).
     package let target: String
 
     package var origin: String { "\(scheme)://\(host):\(port)" }
 
-    /// - Parameter base: what `text` is relative to, where it is (RFC 3986, section 5).
+    /// - Parameter base: the URL that `text` is relative to, if it may be relative (RFC 3986, section 5).
     package init(_ text: String, relativeTo base: CurlURL? = nil) throws(CurlError) {
         guard !text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else { throw CurlError(CURLE_URL_MALFORMAT) }
         guard let handle = curl_url() else { throw CurlError(CURLE_OUT_OF_MEMORY) }
@@ -28,7 +28,7 @@ package struct CurlURL: Sendable, Equatable {
         guard curl_url_set(handle, CURLUPART_URL, text, base == nil ? 0 : spaces) == CURLUE_OK else {
             throw CurlError(CURLE_URL_MALFORMAT)
         }
-        // A fragment is the client's own (RFC 9110, section 4.2.5).
+        // A fragment is for the client only (RFC 9110, section 4.2.5).
         guard curl_url_set(handle, CURLUPART_FRAGMENT, nil, 0) == CURLUE_OK else {
             throw CurlError(CURLE_URL_MALFORMAT)
         }

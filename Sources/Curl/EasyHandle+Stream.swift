@@ -1,13 +1,13 @@
 import CCurl
 
-/// What a handle with ``EasyOption/Number/connectOnly`` is good for once it is connected.
+/// The operations of a connected handle with ``EasyOption/Number/connectOnly``.
 extension EasyHandle {
     /// Ties the connection to the handle.
     ///
-    /// libcurl does so with the first read or write. Until then the connection counts as idle, and the next exchange
-    /// on the loop throws it away where the peer has closed its side or a time has passed.
+    /// libcurl does so at the first read or write. Until then the connection counts as idle, and the next exchange on
+    /// the loop discards it if the peer has closed its side or an idle time has passed.
     ///
-    /// - Returns: whether there was still a connection.
+    /// - Returns: whether the connection still exists.
     borrowing func claimConnection() -> Bool {
         var count = 0
         var byte: UInt8 = 0
@@ -27,17 +27,17 @@ extension EasyHandle {
         return (code, count)
     }
 
-    /// The connection's descriptor; it stays libcurl's.
+    /// Returns the connection's file descriptor, which libcurl still owns.
     borrowing func socket() -> Int32? {
         var socket: curl_socket_t = -1
         return ccurl_get_socket(raw, &socket) == CURLE_OK && socket >= 0 ? socket : nil
     }
 
-    /// Whether TLS is spoken, to the peer or to a proxy.
+    /// Whether the connection uses TLS, to the peer or to a proxy.
     borrowing func carriesTLS() -> Bool { ccurl_carries_tls(raw) != 0 }
 
-    /// The address and port that the socket is connected to, a proxy's where there is one, as `CURLOPT_CONNECT_TO`
-    /// takes them.
+    /// Returns the address and port that the socket is connected to, in the format of `CURLOPT_CONNECT_TO`. With a
+    /// proxy they are the proxy's.
     borrowing func connectedAddress() -> String? {
         var text: UnsafeMutableRawPointer?
         var port = 0

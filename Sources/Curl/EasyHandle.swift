@@ -1,9 +1,9 @@
 import CCurl
 
-/// Owns a `CURL *` and whatever must live as long as it.
+/// An owner of a `CURL *` and of everything that must live as long.
 package struct EasyHandle: ~Copyable {
     let raw: UnsafeMutableRawPointer
-    /// libcurl keeps no copies of these lists.
+    /// The lists set on the handle, which libcurl does not copy.
     private var headers = HeaderList()
     private var addresses = HeaderList()
     private var connectTo = HeaderList()
@@ -20,12 +20,12 @@ package struct EasyHandle: ~Copyable {
     deinit { curl_easy_cleanup(raw) }
 
     package borrowing func set(_ option: EasyOption.Text, to value: String) throws(CurlError) {
-        // A NUL would end the value for libcurl where it goes on for us.
+        // A NUL would end the value for libcurl but not for Swift.
         guard !value.utf8.contains(0) else { throw CurlError(CURLE_BAD_FUNCTION_ARGUMENT) }
         try CurlError.check(ccurl_set_string(raw, option.option, value))
     }
 
-    /// Takes away what libcurl was built with.
+    /// Removes the default that libcurl was built with.
     package borrowing func clear(_ option: EasyOption.Text) throws(CurlError) {
         try CurlError.check(ccurl_set_string(raw, option.option, nil))
     }
@@ -47,26 +47,27 @@ package struct EasyHandle: ~Copyable {
         try CurlError.check(ccurl_set_list(raw, CURLOPT_HTTPHEADER, headers.head))
     }
 
-    /// `+host:port:address,address`: see `CURLOPT_RESOLVE`; the plus lets the entry expire.
+    /// Sets entries of the form `+host:port:address,address`: see `CURLOPT_RESOLVE`. The plus lets the entry expire.
     package mutating func setAddresses(_ list: consuming HeaderList) throws(CurlError) {
         addresses = list
         try CurlError.check(ccurl_set_list(raw, CURLOPT_RESOLVE, addresses.head))
     }
 
-    /// Has every look-up fail that ``setAddresses(_:)`` does not answer, those of addresses in URLs among them.
+    /// Makes every look-up fail that ``setAddresses(_:)`` does not cover, including those of addresses in URLs.
     package borrowing func refuseLookups() throws(CurlError) {
         try CurlError.check(ccurl_refuse_lookups(raw))
     }
 
-    /// `host:port:address:port`, the first two empty for any: see `CURLOPT_CONNECT_TO`.
+    /// Sets entries of the form `host:port:address:port`; an empty host or port at the start matches any: see
+    /// `CURLOPT_CONNECT_TO`.
     package mutating func setConnectTo(_ list: consuming HeaderList) throws(CurlError) {
         connectTo = list
         try CurlError.check(ccurl_set_list(raw, CURLOPT_CONNECT_TO, connectTo.head))
     }
 
-    /// Commands to a file server before and after the transfer, and between the making of FTP's data connection and the
-    /// transfer; after it only where it succeeded. One that begins with an asterisk may fail: see `CURLOPT_QUOTE`,
-    /// `CURLOPT_PREQUOTE` and `CURLOPT_POSTQUOTE`.
+    /// Sets the commands to a file server: before the transfer, between the opening of FTP's data connection and the
+    /// transfer, and after the transfer if it succeeded. A command that begins with an asterisk may fail: see
+    /// `CURLOPT_QUOTE`, `CURLOPT_PREQUOTE` and `CURLOPT_POSTQUOTE`.
     package mutating func setCommands(
         before: consuming HeaderList, between: consuming HeaderList, after: consuming HeaderList
     ) throws(CurlError) {

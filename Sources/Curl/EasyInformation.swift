@@ -1,24 +1,24 @@
 import CCurl
 
-/// What an easy handle tells of its transfer.
+/// The information that an easy handle has on its transfer.
 extension EasyHandle {
-    /// The `errno` of a connection that failed, 0 where none did.
+    /// Returns the `errno` of a failed connection, 0 if none failed.
     package borrowing func systemError() -> Int32 {
         var value = 0
         return ccurl_get_long(raw, CURLINFO_OS_ERRNO, &value) == CURLE_OK ? Int32(clamping: value) : 0
     }
 
-    /// What a proxy answered that was asked for a tunnel, 0 where none was.
+    /// Returns the status of a proxy's response to a tunnel request, 0 if there was none.
     package borrowing func proxyStatus() -> Int { number(CURLINFO_HTTP_CONNECTCODE) }
 
-    /// Whether a SOCKS proxy wants another user or password, or one at all.
+    /// Whether a SOCKS proxy rejected the user or password, or requires one.
     package borrowing func isRefusedByProxy() -> Bool {
         [CURLPX_NO_AUTH, CURLPX_USER_REJECTED].contains { number(CURLINFO_PROXY_ERROR) == Int($0.rawValue) }
     }
 
     package borrowing func serverCertificates() -> ServerCertificates {
         var result = 0
-        // A verdict that cannot be had is not a good one (X509_V_ERR_UNSPECIFIED).
+        // A verdict that is unavailable does not count as success (X509_V_ERR_UNSPECIFIED).
         if ccurl_get_long(raw, CURLINFO_SSL_VERIFYRESULT, &result) != CURLE_OK { result = 1 }
         var chain: [String] = []
         if let information = ccurl_get_certificates(raw), let lists = information.pointee.certinfo {
@@ -34,7 +34,7 @@ extension EasyHandle {
         return ServerCertificates(chain: chain, verifyResult: result)
     }
 
-    /// When its steps were done, and over what.
+    /// Returns the times of the exchange's steps, and the connection it used.
     package borrowing func timing() -> ExchangeTiming {
         ExchangeTiming(
             connect: offset(CURLINFO_CONNECT_TIME_T), secure: offset(CURLINFO_APPCONNECT_TIME_T),
@@ -54,13 +54,13 @@ extension EasyHandle {
         return offset(CURLINFO_SIZE_DOWNLOAD_T) >= Int64(length)
     }
 
-    /// Whether an HTTP/2 server has begun its final answer. Where an upload stands still after that, the server has ended
-    /// the stream, and libcurl 7.88 tries to send on it for ever.
+    /// Whether an HTTP/2 server has begun its final response. If an upload stalls after that, the server has ended the
+    /// stream, and libcurl 7.88 tries to send on it for ever.
     borrowing func isAnsweredInHTTP2() -> Bool {
         number(CURLINFO_HTTP_VERSION) == Int(CURL_HTTP_VERSION_2_0) && number(CURLINFO_RESPONSE_CODE) >= 200
     }
 
-    /// A description of a transfer that stands still, for a log.
+    /// Returns a description of a stalled transfer for the log.
     borrowing func state() -> String {
         """
         status \(number(CURLINFO_RESPONSE_CODE)), received \(offset(CURLINFO_SIZE_DOWNLOAD_T)), sent \
@@ -69,7 +69,7 @@ extension EasyHandle {
         """
     }
 
-    /// Cookies as lines of the Netscape format.
+    /// Returns the cookies as lines in the Netscape format.
     package borrowing func cookieLines() -> [String] {
         var list: UnsafeMutablePointer<curl_slist>?
         guard ccurl_get_list(raw, CURLINFO_COOKIELIST, &list) == CURLE_OK else { return [] }
@@ -100,16 +100,16 @@ extension EasyHandle {
     }
 }
 
-/// The steps of one exchange in microseconds since it was handed to libcurl; 0 where one did not happen.
+/// The times of one exchange's steps, in microseconds since it was handed to libcurl; 0 for a step that did not happen.
 package struct ExchangeTiming: Sendable {
     package var connect: Int64
     package var secure: Int64
     package var requestSent: Int64
     package var firstByte: Int64
     package var total: Int64
-    /// Connections made for it; 0: a kept one served.
+    /// The number of connections made for the exchange; 0 if it reused one.
     package var connections: Int
-    /// libcurl's number: 2 is HTTP/1.1, 3 is HTTP/2, 30 is HTTP/3.
+    /// libcurl's number of the HTTP version: 2 is HTTP/1.1, 3 is HTTP/2, 30 is HTTP/3.
     package var httpVersion: Int
     package var remoteAddress: String?
     package var remotePort: Int

@@ -9,7 +9,7 @@ package enum EasyOption {
         package static let user = Text(option: CURLOPT_USERNAME)
         package static let password = Text(option: CURLOPT_PASSWORD)
         package static let proxy = Text(option: CURLOPT_PROXY)
-        /// Hosts that the proxy is not for; unset, it is read from the environment.
+        /// The hosts that bypass the proxy. If unset, libcurl reads them from the environment.
         package static let noProxy = Text(option: CURLOPT_NOPROXY)
         package static let protocols = Text(option: CURLOPT_PROTOCOLS_STR)
         package static let caFile = Text(option: CURLOPT_CAINFO)
@@ -21,9 +21,9 @@ package enum EasyOption {
         package static let certificateType = Text(option: CURLOPT_SSLCERTTYPE)
         package static let keyPassphrase = Text(option: CURLOPT_KEYPASSWD)
         package static let acceptEncoding = Text(option: CURLOPT_ACCEPT_ENCODING)
-        /// A file to read cookies from; with none named, libcurl's engine for cookies is on all the same.
+        /// A file to read cookies from. An empty name only enables libcurl's cookie engine.
         package static let cookieFile = Text(option: CURLOPT_COOKIEFILE)
-        /// One cookie as a line of the Netscape format; to be set as often as there are cookies.
+        /// One cookie as a line in the Netscape format; set it once for each cookie.
         package static let cookieLine = Text(option: CURLOPT_COOKIELIST)
         package static let proxyUser = Text(option: CURLOPT_PROXYUSERNAME)
         package static let proxyPassword = Text(option: CURLOPT_PROXYPASSWORD)

@@ -1,6 +1,6 @@
 import CCurl
 
-/// Where libcurl says in words what goes wrong with a handle (`CURLOPT_ERRORBUFFER`).
+/// The buffer for libcurl's error message on a handle (`CURLOPT_ERRORBUFFER`).
 final class ErrorText {
     private let words = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
 
@@ -8,18 +8,18 @@ final class ErrorText {
 
     deinit { words.deallocate() }
 
-    /// What was said last; `nil` where nothing was.
+    /// The latest message; `nil` if there is none.
     var text: String? { words.pointee == 0 ? nil : String(cString: words) }
 
     func clear() { words.pointee = 0 }
 
-    /// From here on libcurl writes here; to be detached before this goes away.
+    /// Makes libcurl write its messages to this buffer. Detach it before it is freed.
     func attach(to easy: borrowing EasyHandle) throws(CurlError) {
         try CurlError.check(ccurl_set_pointer(easy.raw, CURLOPT_ERRORBUFFER, words))
     }
 
     func detach(from easy: borrowing EasyHandle) {
-        // Without a pointer nothing can be refused: libcurl takes the option as it is.
+        // Setting a null pointer cannot fail: libcurl accepts the option as it is.
         _ = ccurl_set_pointer(easy.raw, CURLOPT_ERRORBUFFER, nil)
     }
 }

@@ -5,7 +5,7 @@ import SystemPackage
 import Glibc
 #endif
 
-/// Owns an epoll descriptor.
+/// An owner of an epoll descriptor.
 package struct EventPoll: ~Copyable {
     private let descriptor: Int32
 
@@ -15,11 +15,11 @@ package struct EventPoll: ~Copyable {
     }
 
     deinit {
-        // Nothing can be lost: no bytes are written behind such a descriptor.
+        // No data can be lost, since an epoll descriptor buffers no writes.
         _ = close(descriptor)
     }
 
-    /// - Parameter tag: comes back with each event of this registration.
+    /// - Parameter tag: a value returned with each event of this registration.
     package borrowing func add(_ fd: Int32, mask: UInt32, tag: UInt64) -> Bool {
         linux_epoll_add(descriptor, fd, mask, tag) == 0
     }
@@ -29,10 +29,10 @@ package struct EventPoll: ~Copyable {
     }
 
     package borrowing func remove(_ fd: Int32) {
-        _ = linux_epoll_remove(descriptor, fd)  // fails where the descriptor was closed, and gone with that
+        _ = linux_epoll_remove(descriptor, fd)  // fails if the descriptor was closed, which removed it
     }
 
-    /// - Parameter timeout: milliseconds, −1 for ever.
+    /// - Parameter timeout: in milliseconds, −1 to wait without limit.
     /// - Returns: the number of events at the front of `events`.
     package borrowing func wait(into events: UnsafeMutableBufferPointer<linux_event>, timeout: Int32) -> Int {
         let count = linux_epoll_wait(descriptor, events.baseAddress, Int32(events.count), timeout)

@@ -1,48 +1,48 @@
 import CCurl
 
-/// What tells a call of libcurl's that waits for a server from one that returns.
+/// The state that distinguishes a libcurl call that waits for a server from one that returns.
 struct ExchangeWatch {
-    /// The loop's time of the turn in which the exchange was last asked; while a call waits, it stands still.
+    /// The loop's time of the turn in which the progress callback last ran. It does not advance while a call waits.
     var turn: MonotonicTime?
     var begun = MonotonicTime.now()
-    /// When it was last asked.
+    /// The time at which the progress callback last ran.
     var asked = MonotonicTime.now()
-    /// Milliseconds that a call may wait.
+    /// The time that a call may wait, in milliseconds; 0 for no limit.
     var limit: Int64 = 0
-    /// It was ended since a call waited for longer than that.
+    /// Whether the exchange was ended because a call waited for longer than that.
     var hasExpired = false
 }
 
 extension Exchange {
-    /// Has the handler judge the SSH server's key before anyone logs in (``ExchangeHandler/judge(hostKey:on:)``);
-    /// without this, libcurl takes any key.
+    /// Lets the handler decide on the SSH server's key before authentication (``ExchangeHandler/judge(hostKey:on:)``).
+    /// Without this, libcurl accepts any key.
     package func judgesHostKey() throws(CurlError) {
-        // `ssh_getsock` of libcurl 7.88 asks for both directions, whether the transfer is paused or not.
+        // `ssh_getsock` of libcurl 7.88 requests both directions, whether or not the transfer is paused.
         watchesWhilePaused = true
         limitsReceipts = true
         let code = ccurl_set_host_key_callback(easy.raw, Self.hostKey, Unmanaged.passUnretained(self).toOpaque())
         guard code == CURLE_OK else { throw CurlError(code) }
     }
 
-    /// Has the handler asked within calls that wait (``ExchangeHandler/goesOn(_:)``), and ends those that wait for
-    /// longer than `limit` milliseconds; 0: for ever.
+    /// Calls the handler within libcurl calls that wait (``ExchangeHandler/goesOn(_:)``), and ends calls that wait for
+    /// longer than `limit` milliseconds; 0 for no limit.
     ///
-    /// At the end of a transfer libcurl's FTP and SSH wait for the server's last words within a call, and the loop
-    /// with them: no timer of ours runs meanwhile.
+    /// At the end of a transfer, libcurl's FTP and SSH code waits for the server's last response within a call. That
+    /// blocks the loop, so none of its timers fires meanwhile.
     package func watches(_ limit: Int64) throws(CurlError) {
         watch.limit = limit
         let code = ccurl_set_progress_callback(easy.raw, Self.progress, Unmanaged.passUnretained(self).toOpaque())
         guard code == CURLE_OK else { throw CurlError(code) }
     }
 
-    /// Has the call that waits for an FTP server's answer to QUIT end after ``longestGoodbye``: nothing that follows is of
-    /// interest, and some servers leave QUIT unanswered.
+    /// Ends the call that waits for an FTP server's response to QUIT after ``longestGoodbye``. Nothing that follows
+    /// matters, and some servers do not respond to QUIT.
     package func keepsGoodbyeShort() throws(CurlError) {
         let code = ccurl_set_debug_callback(easy.raw, Self.conversation, Unmanaged.passUnretained(self).toOpaque())
         guard code == CURLE_OK else { throw CurlError(code) }
     }
 
-    /// Milliseconds that a server may take to answer QUIT.
+    /// The time that a server may take to respond to QUIT, in milliseconds.
     private static let longestGoodbye: Int64 = 500
 
     private func didSend(_ line: UnsafeRawBufferPointer) {
@@ -51,27 +51,28 @@ extension Exchange {
         watch.begun = MonotonicTime.now()
     }
 
-    /// It was ended by ``watches(_:)``.
+    /// Whether ``watches(_:)`` has ended the exchange.
     package var hasExpired: Bool { watch.hasExpired }
 
-    /// Has libcurl look after the exchange at the loop's next turn, though no socket of it is ready; from outside its
-    /// callbacks.
+    /// Makes libcurl process the exchange at the loop's next turn, even if none of its sockets is ready. Call it from
+    /// outside libcurl's callbacks.
     ///
-    /// libcurl 7.88 sleeps through the making of an FTP data connection where nothing else wakes it up: it does not
-    /// begin to connect if the server's address came at once (`MSTATE_DO`), and while TLS is being made it does not
-    /// watch the control connection, on which the server speaks first (`ftp_domore_getsock`).
+    /// libcurl 7.88 misses the opening of an FTP data connection if nothing else wakes it up. It does not start to
+    /// connect if the server's address was received at once (`MSTATE_DO`). During the TLS handshake it does not watch
+    /// the control connection, on which the server sends first (`ftp_domore_getsock`).
     package func nudge() {
         guard pausedDirections == 0 else { return }
-        // Each change schedules a look; a call without one does nothing.
+        // Each change of the flags schedules processing; a call that changes nothing does not.
         setPause(CURLPAUSE_SEND)
         setPause(CURLPAUSE_CONT)
     }
 
-    /// Whether a call of libcurl's has been waiting for the server for longer than it may.
+    /// Whether a libcurl call has been waiting for the server for longer than permitted.
     private func isHeldUp() -> Bool {
         let now = MonotonicTime.now()
         defer { watch.asked = now }
-        // A call that waits asks once a second: where longer passed, it was another exchange's that waited.
+        // A waiting call runs the progress callback once a second. After a longer gap, a call of another exchange was
+        // waiting.
         guard watch.turn == loop.now, now.milliseconds(since: watch.asked) < 3_000 else {
             watch.turn = loop.now
             watch.begun = now
@@ -82,7 +83,7 @@ extension Exchange {
         return true
     }
 
-    // The pointers are good for the reason that Exchange.swift gives.
+    // The pointers are valid for the reason given in Exchange.swift.
 
     private static let hostKey: curl_sshhostkeycallback = { context, _, bytes, count in
         guard let context, let bytes else { return Int32(CURLKHMATCH_MISMATCH.rawValue) }
@@ -111,14 +112,15 @@ extension Exchange {
 }
 
 extension EasyHandle {
-    /// Bytes that libcurl expects of the body under way: from the offset that was asked for to the file's end.
+    /// Returns the number of bytes that libcurl expects in the current body: from the requested offset to the file's
+    /// end.
     package borrowing func expectedBodySize() -> Int64? {
         var value: curl_off_t = -1
         let code = ccurl_get_offset(raw, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &value)
         return code == CURLE_OK && value >= 0 ? Int64(value) : nil
     }
 
-    /// The remote file's time in seconds since 1970, where it was asked for and the server told.
+    /// Returns the remote file's modification time in seconds since 1970, if it was requested and the server sent it.
     package borrowing func fileTime() -> Int64? {
         var value: curl_off_t = -1
         let code = ccurl_get_offset(raw, CURLINFO_FILETIME_T, &value)

@@ -1,58 +1,60 @@
 import CCurl
 import CLinux
 
-/// One request with its answer on a loop: a fresh easy handle and whoever listens to it.
+/// One request with its response on a loop: a new easy handle and its handler.
 ///
-/// Lives on its loop's thread from its making to its end.
+/// The exchange lives on its loop's thread from creation to end.
 package final class Exchange {
     package let id: Int
     package var easy: EasyHandle
     package let handler: any ExchangeHandler
-    /// When a byte last came or went, or since when it has been allowed to.
+    /// The time at which a byte was last received or sent, or at which the last pause ended.
     package internal(set) var lastActivity: MonotonicTime
-    /// Without activity for so many milliseconds it has stalled; 0: never.
+    /// The time without activity after which the exchange counts as stalled, in milliseconds; 0 for never.
     package var stallTimeout: Int64 = 0
-    /// Bytes of a body that have to come within ``stallTimeout``, once one has; fewer are a stall too.
+    /// The number of body bytes that must be received within ``stallTimeout`` once the first byte was; fewer are a
+    /// stall too.
     package var leastBytes: Int64 = 0
-    /// Milliseconds from the first line of an answer until its head has to be whole, those left out in which bytes are sent;
-    /// 0: as long as it takes. Each line by itself is no stall.
+    /// The time from the first line of a response until its head must be complete, in milliseconds, not counting time
+    /// during which bytes are sent; 0 for no limit. No single line counts as a stall by itself.
     package var headTimeout: Int64 = 0
-    /// When the first line came of heads that are not whole yet.
+    /// The time of the first line of a head that is not complete yet.
     private var headBegun: MonotonicTime?
-    /// The final head is whole: lines that come now are trailers.
+    /// Whether the final head is complete; further lines are trailers.
     private var isHeadWhole = false
-    /// Whether bytes that come count as activity: not while it has more to send to a peer that has answered, and takes
-    /// nothing.
+    /// Whether the exchange has more to send to a peer that has already responded and accepts no bytes. Received bytes
+    /// then do not count as activity.
     package var isWaitingToSend = false
-    /// Since when bytes are counted, and how many came.
+    /// The start of the current counting period, and the bytes received in it.
     private var window: (begun: MonotonicTime, bytes: Int64)?
     /// Paused by us: no byte is expected.
     var pausedDirections: Int32 = 0
     /// Its handler has heard of its end, and hears nothing more.
     var hasEnded = false
     unowned let loop: LoopCore
-    /// See ``watches(_:)``.
+    /// The state of ``watches(_:)``.
     var watch = ExchangeWatch()
-    /// The newest socket that libcurl used for it.
+    /// The latest socket that libcurl used for the exchange.
     var socket: SocketIdentity?
-    /// Whether libcurl goes on to watch its socket while it is paused. The loop has to ignore that socket then: its
-    /// events are reported again and again, and nobody takes them.
+    /// Whether libcurl continues to watch the exchange's socket during a pause. The loop then has to ignore that
+    /// socket, because its events would be reported repeatedly and never handled.
     var watchesWhilePaused = false
-    /// Whether its connection gets a ``ReceiptLimit``.
+    /// Whether the exchange's connection gets a ``ReceiptLimit``.
     var limitsReceipts = false
-    /// The limit of its connection.
+    /// The limit of the exchange's connection.
     var receipts: ReceiptLimit?
-    /// Bytes that the peer had acknowledged when that was last looked at.
+    /// The number of bytes that the peer had acknowledged at the last check.
     private var acknowledged: UInt64 = 0
-    /// Whether it has asked its handler for bytes to send.
+    /// Whether the exchange has called its handler for bytes to send.
     private(set) var hasAskedForBytes = false
-    /// See ``ForgottenExchange``.
+    /// The state of the watchdog: see ``ForgottenExchange``.
     var suspicion = ForgottenExchange()
-    /// Whether the peer of an exchange that ``watchesEndOfTLS()`` has not said within TLS that nothing more comes; never
-    /// known with another TLS library than OpenSSL.
+    /// Whether the peer has not sent TLS's close_notify. Set only for an exchange that ``watchesEndOfTLS()``, and never
+    /// with a TLS library other than OpenSSL.
     package private(set) var lacksEndOfTLS = false
     private let errorText = ErrorText()
-    /// How often in a row ``forgive(_:)`` was called without a byte in between, and what it made of the last activity.
+    /// The number of calls in a row of ``forgive(_:)`` without activity in between, and the last activity that the
+    /// latest call has set.
     private var forgivings = 0
     private var forgivenUntil: MonotonicTime?
     private static let mostForgivings = 30
@@ -77,10 +79,10 @@ package final class Exchange {
 
     deinit { errorText.detach(from: easy) }
 
-    /// Why libcurl failed, in its own words; `nil` where it has none.
+    /// libcurl's message on the failure; `nil` if it has none.
     package var failureText: String? { errorText.text }
 
-    /// Has the handler judge the server's certificates on a connection before a byte of the request goes out
+    /// Lets the handler decide on a connection's server certificates before a byte of the request is sent
     /// (``ExchangeHandler/judge(_:on:)``).
     package func judgesCertificates() throws(CurlError) {
         try easy.set(.certificateInformation, to: true)
@@ -88,21 +90,22 @@ package final class Exchange {
         try CurlError.check(ccurl_set_prerequest_callback(easy.raw, Self.prerequest, context))
     }
 
-    /// The final head of the answer is whole.
+    /// Records that the final head of the response is complete.
     package func noteHead() {
         isHeadWhole = true
         headBegun = nil
     }
 
-    /// Has the end of the connection looked at, where that of the answer is the same: libcurl 7.88 takes a FIN for an end
-    /// within TLS too, and anyone on the network can send one. To be called when the head is whole.
+    /// Checks how the connection ends, for a response that ends with its connection. libcurl 7.88 takes a TCP FIN for
+    /// an orderly end within TLS too, and anyone on the network can send one. Call it when the head is complete.
     package func watchesEndOfTLS() {
         lacksEndOfTLS = false
-        // libcurl calls it once more at the end, when the connection is still the exchange's. It fails for no known option.
+        // libcurl runs the callback once more at the end, while the exchange still owns the connection. Setting it
+        // fails for no supported option.
         _ = ccurl_set_progress_callback(easy.raw, Self.tlsProgress, Unmanaged.passUnretained(self).toOpaque())
     }
 
-    /// Whether fewer bytes came than have to, or the head does not end. To be asked now and then.
+    /// Returns whether fewer bytes than required were received, or the head takes too long. Call it periodically.
     func drips() -> Bool {
         if headTimeout > 0, pausedDirections == 0, let headBegun,
             loop.now.milliseconds(since: headBegun) >= headTimeout
@@ -118,9 +121,10 @@ package final class Exchange {
         return window.bytes < leastBytes
     }
 
-    /// The loop was busy elsewhere for so many milliseconds.
+    /// Excludes a period in which the loop was busy elsewhere from the stall detection.
     ///
-    /// Not again and again without a byte in between: it may be this one's peer who keeps the loop busy.
+    /// It is not excluded indefinitely without a byte in between, because the peer of this exchange may be the one that
+    /// keeps the loop busy.
     func forgive(_ milliseconds: Int64) {
         forgivings = lastActivity == forgivenUntil ? forgivings + 1 : 1
         guard forgivings <= Self.mostForgivings else { return }
@@ -130,8 +134,8 @@ package final class Exchange {
         headBegun = headBegun?.advanced(milliseconds: milliseconds)
     }
 
-    /// Counts bytes of an upload that the peer acknowledged as activity: libcurl has handed them to the kernel long before
-    /// where the way is slow.
+    /// Counts acknowledged bytes of an upload as activity. On a slow path, libcurl hands bytes to the kernel long
+    /// before they are sent.
     func noteAcknowledged() {
         guard hasAskedForBytes, let count = socket?.acknowledged, count != acknowledged else { return }
         acknowledged = count
@@ -162,7 +166,7 @@ package final class Exchange {
         if watchesWhilePaused, let socket { loop.mute(socket.descriptor) }
     }
 
-    /// Ends the pause of both directions. Must be called from outside libcurl's callbacks.
+    /// Ends the pause of both directions. Call it from outside libcurl's callbacks.
     package func unpause() {
         guard pausedDirections != 0 else { return }
         pausedDirections = 0
@@ -173,20 +177,22 @@ package final class Exchange {
         loop.scheduleWatch()
     }
 
-    /// Sets libcurl's pause flags, and has the loop end the exchange where libcurl fails.
+    /// Sets libcurl's pause flags, and makes the loop end the exchange if libcurl fails.
     ///
-    /// libcurl 7.88 delivers the bytes that it kept back inside `curl_easy_pause`. Where a callback refuses them, it
-    /// returns that error and schedules nothing: dropped, the exchange would stand still until its connect timer fires.
+    /// libcurl 7.88 delivers the bytes that it held back within `curl_easy_pause`. If a callback refuses them, the
+    /// function returns the error and schedules nothing. If that error were ignored, the exchange would hang until its
+    /// connect timer fires.
     func setPause(_ flags: Int32) {
         let code = loop.mark.inside {
             let code = curl_easy_pause(easy.raw, flags)
             return code
         }
-        // A transfer without a connection (CURLE_BAD_FUNCTION_ARGUMENT) has nothing to pause: libcurl is at it by itself.
+        // A transfer without a connection (CURLE_BAD_FUNCTION_ARGUMENT) has nothing to pause: libcurl proceeds with it
+        // by itself.
         if code != CURLE_OK, code != CURLE_BAD_FUNCTION_ARGUMENT { loop.willFail(self, CurlError(code)) }
     }
 
-    // The pointer is good: an exchange leaves its handle, and the handle its multi, before either is freed.
+    // The pointer is valid: an exchange leaves its handle, and the handle its multi handle, before either is freed.
 
     private static let write: ccurl_data_callback = { bytes, size, count, context in
         guard let bytes, let context else { return 0 }
@@ -248,12 +254,12 @@ package final class Exchange {
         }
     }
 
-    /// Bytes that the kernel may keep of what is to be sent, beyond what is on its way. More would count as sent long before
-    /// they go out, and a stall could not be told from a slow way.
+    /// The number of unsent bytes that the kernel may buffer, beyond those in flight. With more, bytes would count as
+    /// sent long before they are, and a stall could not be distinguished from a slow path.
     private static let unsentLimit: UInt32 = 128 << 10
 
     private static let socketMade: curl_sockopt_callback = { _, socket, _ in
-        _ = linux_tcp_limit_unsent(socket, unsentLimit)  // what is no TCP has no such limit
+        _ = linux_tcp_limit_unsent(socket, unsentLimit)  // fails for a socket other than TCP
         return CURL_SOCKOPT_OK
     }
 
@@ -271,43 +277,43 @@ package final class Exchange {
             guard !exchange.hasEnded else { return CURL_PREREQFUNC_ABORT }
             let certificates = exchange.easy.serverCertificates()
             if exchange.handler.judge(certificates, on: exchange) { return CURL_PREREQFUNC_OK }
-            // libcurl closes a connection of HTTP/1 then. One of HTTP/2 it would keep, for the next request to find.
+            // libcurl then closes an HTTP/1 connection. It would keep an HTTP/2 connection, which the next request
+            // would reuse.
             try? exchange.easy.set(.forbidReuse, to: true)
             return CURL_PREREQFUNC_ABORT
         }
     }
 }
 
-/// Whoever listens to an exchange, called on the loop's thread.
+/// The receiver of an exchange's data and events, called on the loop's thread.
 package protocol ExchangeHandler: AnyObject {
-    /// A header line with its line end: the status line, a field, or the empty line.
+    /// Receives a header line with its line end: the status line, a field or the empty line.
     ///
-    /// - Returns: whether to go on.
+    /// - Returns: whether to continue.
     func receiveHeader(_ line: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool
-    /// Bytes of the body; the memory is libcurl's and good for this call alone.
+    /// Receives bytes of the body. The memory belongs to libcurl and is valid only during the call.
     func receive(_ bytes: UnsafeRawBufferPointer, on exchange: Exchange) -> BodyVerdict
-    /// Puts bytes of the request's body into `space`.
-    ///
+    /// Writes bytes of the request's body to `space`.
     func fill(_ space: UnsafeMutableRawBufferPointer, on exchange: Exchange) -> FillVerdict
-    /// The request's body has to be sent again from `offset`, as when a kept connection turned out to be dead.
+    /// Prepares to send the request's body again from `offset`, for example because a reused connection turned out to
+    /// be dead.
     ///
-    /// - Returns: whether it can.
+    /// - Returns: whether that is possible.
     func rewind(to offset: Int64) -> Bool
-    /// Whether to trust the server behind a connection; asked where ``Exchange/judgesCertificates()`` was called.
+    /// Whether to trust the server of a connection. Called if ``Exchange/judgesCertificates()`` was called.
     func judge(_ certificates: ServerCertificates, on exchange: Exchange) -> Bool
-    /// Whether to trust the SSH server that proved itself by this key; asked where ``Exchange/judgesHostKey()`` was
-    /// called.
+    /// Whether to trust the SSH server with this key. Called if ``Exchange/judgesHostKey()`` was called.
     func judge(hostKey: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool
-    /// Whether to connect to an address; asked where ``Exchange/judgesAddresses()`` was called, for each connection that
-    /// is to be made.
+    /// Whether to connect to an address. Called for each new connection if ``Exchange/judgesAddresses()`` was called.
     ///
-    /// - Parameter address: its 4 or 16 bytes in the network's order; empty where it is of another kind.
+    /// - Parameter address: the 4 or 16 bytes of the address in network byte order; empty if it is neither IPv4 nor
+    ///   IPv6.
     func judge(address: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool
-    /// Whether to go on, within a call of libcurl's that may wait; asked where ``Exchange/watches(_:)`` was called.
+    /// Whether to continue, within a libcurl call that may wait. Called if ``Exchange/watches(_:)`` was called.
     func goesOn(_ exchange: Exchange) -> Bool
-    /// Whether a reason to pause the exchange holds. A paused exchange without one would stand still for ever.
+    /// Whether a reason to pause the exchange exists. Without one, a paused exchange would hang for ever.
     var holdsPause: Bool { get }
-    /// The exchange has ended and has left the loop.
+    /// Notifies the handler that the exchange has ended and has left the loop.
     func exchangeDidEnd(_ exchange: Exchange, _ ending: ExchangeEnding)
 }
 
@@ -323,16 +329,16 @@ package enum BodyVerdict {
 }
 
 package enum FillVerdict {
-    /// So many bytes; 0: there are no more.
+    /// The number of bytes written; 0 at the end of the body.
     case filled(Int)
     case paused, failed
 }
 
-/// What a TLS handshake brought.
+/// The result of a TLS handshake.
 package struct ServerCertificates: Sendable {
-    /// PEM, the server's own first; empty on a connection without TLS.
+    /// The certificates in PEM format, the server's own first; empty on a connection without TLS.
     package var chain: [String]
-    /// OpenSSL's verdict (X509_V_…, 0: good), reached whether or not it was asked to refuse.
+    /// OpenSSL's verdict (X509_V_…, 0: valid), determined whether or not OpenSSL was set to refuse.
     package var verifyResult: Int
 
     package init(chain: [String], verifyResult: Int) {
@@ -341,13 +347,13 @@ package struct ServerCertificates: Sendable {
     }
 }
 
-/// How an exchange ended.
+/// The way in which an exchange ended.
 package enum ExchangeEnding {
-    /// libcurl is content; whether the body is whole is for us to judge.
+    /// libcurl reports success. The handler decides whether the body is complete.
     case finished
     case failed(CurlError)
-    /// No byte for longer than the stall timeout.
+    /// The time without a byte exceeded the stall time-out.
     case stalled
-    /// We ended it.
+    /// The loop's caller cancelled the exchange.
     case cancelled
 }

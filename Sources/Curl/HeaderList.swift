@@ -1,6 +1,6 @@
 import CCurl
 
-/// Owns a `curl_slist`.
+/// An owner of a `curl_slist`.
 package struct HeaderList: ~Copyable {
     private(set) var head: UnsafeMutablePointer<curl_slist>?
 
@@ -10,7 +10,8 @@ package struct HeaderList: ~Copyable {
         for line in lines { try append(line) }
     }
 
-    /// - Throws: for a line with a NUL, CR or LF, which would be another line, or two, on the wire.
+    /// - Throws: an error for a line with a NUL, CR or LF, which would become a different line, or two lines, when
+    ///   sent.
     package mutating func append(_ line: String) throws(CurlError) {
         guard !line.utf8.contains(where: { $0 == 0x00 || $0 == 0x0D || $0 == 0x0A }) else {
             throw CurlError(CURLE_BAD_FUNCTION_ARGUMENT)
@@ -19,9 +20,9 @@ package struct HeaderList: ~Copyable {
         head = longer
     }
 
-    /// A line that need not be UTF-8, as a command that names a file.
+    /// Appends a line that need not be UTF-8, such as a command with a file name.
     ///
-    /// - Throws: for a line that would be two.
+    /// - Throws: an error for a line with a NUL, CR or LF.
     package mutating func append(bytes line: [UInt8]) throws(CurlError) {
         guard !line.contains(where: { $0 == 0x00 || $0 == 0x0D || $0 == 0x0A }) else {
             throw CurlError(CURLE_BAD_FUNCTION_ARGUMENT)

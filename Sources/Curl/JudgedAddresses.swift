@@ -1,16 +1,17 @@
 import CCurl
 
-/// What is asked of each address at the moment of the connection: whoever named it, and in whatever notation, this is
-/// where it goes. libcurl goes on to the next address of the name where one is refused.
+/// Validation of each address at the moment of the connection. Whoever named the address, and in whatever notation,
+/// this is where the connection goes. If an address is refused, libcurl continues with the next address of the name.
 extension Exchange {
-    /// Has the handler judge each address before a socket is opened for it (``ExchangeHandler/judge(address:on:)``). A
-    /// connection that was kept is not made again, and so not judged again.
+    /// Lets the handler decide on each address before a socket is opened for it
+    /// (``ExchangeHandler/judge(address:on:)``). A reused connection opens no socket, so its address is not validated
+    /// again.
     package func judgesAddresses() throws(CurlError) {
         let context = Unmanaged.passUnretained(self).toOpaque()
         try CurlError.check(ccurl_set_open_socket_callback(easy.raw, Self.openSocket, context))
     }
 
-    // The pointer is good for the reason that Exchange.swift gives.
+    // The pointer is valid for the reason given in Exchange.swift.
 
     private static let openSocket: curl_opensocket_callback = { context, _, address in
         guard let context, let address else { return CURL_SOCKET_BAD }
@@ -22,13 +23,13 @@ extension Exchange {
 }
 
 extension StreamConnection {
-    /// Has the handler judge each address before a socket is opened for it (``StreamHandler/judge(address:)``).
+    /// Lets the handler decide on each address before a socket is opened for it (``StreamHandler/judge(address:)``).
     func judgeAddresses() throws(CurlError) {
         let context = Unmanaged.passUnretained(self).toOpaque()
         try CurlError.check(ccurl_set_open_socket_callback(easy.raw, Self.openSocket, context))
     }
 
-    // The pointer is good: the handle leaves its multi before the stream goes.
+    // The pointer is valid: the handle leaves its multi handle before the stream is freed.
 
     private static let openSocket: curl_opensocket_callback = { context, _, address in
         guard let context, let address else { return CURL_SOCKET_BAD }
@@ -38,7 +39,7 @@ extension StreamConnection {
     }
 }
 
-/// Opens the socket that libcurl asks for, as it would itself.
+/// Opens the socket that libcurl requests, as libcurl itself would.
 private func openSocketIfAllowed(
     _ address: UnsafePointer<curl_sockaddr>, _ allows: (UnsafeRawBufferPointer) -> Bool
 ) -> curl_socket_t {

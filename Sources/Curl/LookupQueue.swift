@@ -1,12 +1,12 @@
-/// Which names are looked up next, where threads are few and questions are many.
+/// A scheduler of name look-ups for few threads and many questions.
 ///
-/// A thread that asks a silent name server cannot be called back. Three rules keep some free for the others:
-/// - A party holds at most as many threads as stay free beside hers (a dynamic threshold): one alone half of them, the
-///   next half of the rest. For spare names it is a third of what stays free.
-/// - One task holds a few threads, and spare names never its last one.
-/// - Whoever holds the fewest threads comes first, and wanted names come before spare ones.
+/// A thread that waits for a silent name server cannot be interrupted. Three rules keep some threads free for others:
+/// - A party holds at most as many threads as remain free besides its own (a dynamic threshold): a single party half of
+///   them, the next party half of the rest. For spare names the limit is a third of the free threads.
+/// - A task holds a few threads, and spare names never take its last one.
+/// - The party that holds the fewest threads comes first, and wanted names come before spare ones.
 struct LookupQueue {
-    /// A question that was put and not answered or withdrawn.
+    /// The number of a question that was neither answered nor withdrawn.
     typealias Number = Int
 
     private struct Question {
@@ -15,7 +15,7 @@ struct LookupQueue {
     }
 
     private struct Lookup {
-        /// In the order in which they came.
+        /// The questions, in order of arrival.
         var questions: [Number] = []
         /// Whom the thread counts for; `nil` where none looks the name up yet.
         var holder: Resolver.Asker?
@@ -24,7 +24,7 @@ struct LookupQueue {
     /// The questions of one party and one urgency, by task.
     private struct Line {
         var questions: [Int: [Number]] = [:]
-        /// The next one first.
+        /// The tasks with questions, the next one first.
         var tasks: [Int] = []
 
         mutating func add(_ number: Number, of task: Int) {
@@ -39,7 +39,8 @@ struct LookupQueue {
             if let index = tasks.firstIndex(of: task) { tasks.remove(at: index) }
         }
 
-        /// The next question of a task that may ask; its other questions wait until the other tasks have had a turn.
+        /// Returns the next question of a task that may start a look-up. The task's other questions wait until the
+        /// other tasks have had a turn.
         mutating func next(where mayAsk: (_ task: Int) -> Bool) -> Number? {
             guard let index = tasks.firstIndex(where: mayAsk) else { return nil }
             let task = tasks.remove(at: index)
@@ -51,9 +52,9 @@ struct LookupQueue {
     private struct Party {
         var wanted = Line()
         var spare = Line()
-        /// Threads.
+        /// The number of threads that the party holds.
         var held = 0
-        /// Since when it has waited for its turn, in turns.
+        /// The turn of the party's latest look-up.
         var turn = 0
 
         subscript(_ urgency: Resolver.Urgency) -> Line {
@@ -64,7 +65,7 @@ struct LookupQueue {
         var isEmpty: Bool { held == 0 && wanted.questions.isEmpty && spare.questions.isEmpty }
     }
 
-    /// Threads that one task holds at most.
+    /// The most threads that one task holds.
     static let limitOfTask = 4
 
     private let threads: Int
@@ -77,10 +78,10 @@ struct LookupQueue {
 
     init(threads: Int) { self.threads = threads }
 
-    /// Questions that wait for a thread or an answer.
+    /// The number of questions that wait for a thread or an answer.
     var count: Int { questions.count }
 
-    /// - Parameter number: no other question's.
+    /// - Parameter number: a number that no other question has.
     mutating func add(_ number: Number, host: String, for asker: Resolver.Asker) {
         questions[number] = Question(host: host, asker: asker)
         lookups[host, default: Lookup()].questions.append(number)
@@ -89,7 +90,7 @@ struct LookupQueue {
         }
     }
 
-    /// Nobody waits for the answer any more: a look-up that has not begun is dropped.
+    /// Removes a question. If no other question waits for its look-up, and that has not started, it is dropped.
     mutating func withdraw(_ number: Number) {
         guard let question = questions.removeValue(forKey: number) else { return }
         lookups[question.host]?.questions.removeAll { $0 == number }
@@ -98,7 +99,7 @@ struct LookupQueue {
         if lookups[question.host]?.questions.isEmpty == true { lookups[question.host] = nil }
     }
 
-    /// - Returns: the name that a thread is to look up now, ``finish(_:)`` follows; `nil` where none may.
+    /// - Returns: the name that a thread is to look up now, followed by ``finish(_:)``; `nil` if no look-up may start.
     mutating func next() -> String? {
         guard held < threads, let number = pick(), let question = questions[number],
             let waiting = lookups[question.host]?.questions
@@ -116,9 +117,9 @@ struct LookupQueue {
         return question.host
     }
 
-    /// A name was looked up.
+    /// Records that a look-up has completed.
     ///
-    /// - Returns: the questions that this answers.
+    /// - Returns: the questions that it answers.
     mutating func finish(_ host: String) -> [Number] {
         guard let lookup = lookups.removeValue(forKey: host) else { return [] }
         for number in lookup.questions { questions[number] = nil }
@@ -134,7 +135,7 @@ struct LookupQueue {
     private mutating func pick() -> Number? {
         let free = threads - held
         let heldByTask = heldByTask
-        // Parties are few: as many as have names looked up at this moment.
+        // The number of parties is small: it is that of the parties with look-ups at this moment.
         let order = parties.sorted { ($0.value.held, $0.value.turn) < ($1.value.held, $1.value.turn) }.map(\.key)
         for urgency in [Resolver.Urgency.wanted, .spare] {
             let (share, limit) = urgency == .wanted ? (1, Self.limitOfTask) : (3, Self.limitOfTask - 1)
