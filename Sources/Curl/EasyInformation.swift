@@ -44,7 +44,7 @@ extension EasyHandle {
             remotePort: number(CURLINFO_PRIMARY_PORT))
     }
 
-    /// Whether every byte of an HTTP body of a stated length has been received.
+    /// Whether every byte of an HTTP body with a known length has been received.
     borrowing func hasWholeBody() -> Bool {
         guard text(CURLINFO_SCHEME)?.lowercased().hasPrefix("http") ?? false else { return false }
         var length: curl_off_t = -1

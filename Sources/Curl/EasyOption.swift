@@ -1,6 +1,6 @@
 import CCurl
 
-/// Options of an easy handle, by the type of what they take.
+/// Options of an easy handle, by the type of their value.
 package enum EasyOption {
     package struct Text: Sendable {
         let option: CURLoption
@@ -23,7 +23,7 @@ package enum EasyOption {
         package static let acceptEncoding = Text(option: CURLOPT_ACCEPT_ENCODING)
         /// A file to read cookies from. An empty name only enables libcurl's cookie engine.
         package static let cookieFile = Text(option: CURLOPT_COOKIEFILE)
-        /// One cookie as a line in the Netscape format; set it once for each cookie.
+        /// A cookie as a line in the Netscape format; set the option once for each cookie.
         package static let cookieLine = Text(option: CURLOPT_COOKIELIST)
         package static let proxyUser = Text(option: CURLOPT_PROXYUSERNAME)
         package static let proxyPassword = Text(option: CURLOPT_PROXYPASSWORD)

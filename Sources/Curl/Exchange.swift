@@ -1,7 +1,7 @@
 import CCurl
 import CLinux
 
-/// One request with its response on a loop: a new easy handle and its handler.
+/// A request with its response on a loop: a new easy handle and its handler.
 ///
 /// The exchange lives on its loop's thread from creation to end.
 package final class Exchange {
@@ -27,9 +27,9 @@ package final class Exchange {
     package var isWaitingToSend = false
     /// The start of the current counting period, and the bytes received in it.
     private var window: (begun: MonotonicTime, bytes: Int64)?
-    /// Paused by us: no byte is expected.
+    /// The directions that the handler has paused, in which no byte is expected.
     var pausedDirections: Int32 = 0
-    /// Its handler has heard of its end, and hears nothing more.
+    /// Whether the handler was notified of the end; it receives no further calls.
     var hasEnded = false
     unowned let loop: LoopCore
     /// The state of ``watches(_:)``.

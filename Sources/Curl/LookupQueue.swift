@@ -17,7 +17,7 @@ struct LookupQueue {
     private struct Lookup {
         /// The questions, in order of arrival.
         var questions: [Number] = []
-        /// Whom the thread counts for; `nil` where none looks the name up yet.
+        /// The asker that the thread counts for; `nil` if no thread looks the name up yet.
         var holder: Resolver.Asker?
     }
 

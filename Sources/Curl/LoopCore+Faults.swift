@@ -1,31 +1,31 @@
 import CCurl
 
-/// Keeps a handle that its user has given up.
+/// An owner of an easy handle that its stream has given up.
 final class HandleOwner {
     private let handle: EasyHandle
 
     init(_ handle: consuming EasyHandle) { self.handle = handle }
 }
 
-/// The loop's answer to calls that libcurl refuses.
+/// The loop's handling of failed libcurl calls.
 extension LoopCore {
-    /// Notes what a call for all transfers came to.
+    /// Records the result of a call that affects all transfers.
     ///
-    /// After such a failure libcurl may wait for sockets that nobody watches, and for a deadline that nobody keeps: it
-    /// does not say which transfers those are.
+    /// After a failure, libcurl may wait for sockets that the loop does not watch, and for a deadline that the loop
+    /// does not know. It does not report which transfers are affected.
     func note(_ code: CURLMcode) {
-        // CURLM_CALL_MULTI_PERFORM, below CURLM_OK, is no failure.
+        // CURLM_CALL_MULTI_PERFORM, below CURLM_OK, is not a failure.
         if code.rawValue > CURLM_OK.rawValue, fault == nil { fault = CurlError(code) }
     }
 
-    /// Takes a handle off libcurl.
+    /// Removes a handle from libcurl.
     ///
-    /// - Parameter owner: frees the handle; kept until libcurl has let go of it.
+    /// - Parameter owner: the owner that frees the handle, kept until libcurl has released the handle.
     func remove(_ easy: UnsafeMutableRawPointer, of owner: AnyObject) {
         if !mark.inside({ multi.remove(easy) }) { leftBehind.append((easy, owner)) }
     }
 
-    /// Does what had to wait until no callback of libcurl's is under way. To be called at the end of each turn.
+    /// Does the work that must not be done within a libcurl callback. Called at the end of each turn.
     func tidyUp() {
         if !leftBehind.isEmpty { leftBehind.removeAll { multi.remove($0.easy) } }
         guard let error = fault else { return }

@@ -1,8 +1,8 @@
 import CCurl
 
-/// Whoever looks after a descriptor that is not libcurl's to watch.
+/// The receiver of events on a file descriptor that libcurl does not watch.
 protocol DescriptorWatcher: AnyObject {
-    /// - Parameter mask: `EPOLLIN` and the like.
+    /// - Parameter mask: the epoll events, such as `EPOLLIN`.
     func descriptorIsReady(_ mask: UInt32)
 }
 
@@ -10,7 +10,7 @@ protocol DescriptorWatcher: AnyObject {
 final class StreamTable {
     private(set) var byID: [Int: StreamConnection] = [:]
     private var byHandle: [UnsafeMutableRawPointer: StreamConnection] = [:]
-    /// Those that have something to do before the loop sleeps.
+    /// The streams with work to do before the loop sleeps.
     private var stirred: [StreamConnection] = []
 
     var areStirred: Bool { !stirred.isEmpty }
@@ -37,13 +37,13 @@ extension LoopCore {
 
     package func stream(_ id: Int) -> StreamConnection? { streams.byID[id] }
 
-    /// Connects to `peer`; the handler hears what becomes of it.
+    /// Connects to `peer`; the handler is notified of the outcome.
     ///
     /// - Parameters:
-    ///   - secure: speak TLS from the first byte.
-    ///   - judgesAddresses: has the handler judge each address (``StreamHandler/judge(address:)``).
-    ///   - configure: sets time limits, proxies, certificates and the like.
-    /// - Throws: ``CurlError`` for options that libcurl does not take; the handler is not called then.
+    ///   - secure: whether to use TLS from the first byte.
+    ///   - judgesAddresses: whether the handler decides on each address (``StreamHandler/judge(address:)``).
+    ///   - configure: sets time limits, proxies, certificates and other options.
+    /// - Throws: ``CurlError`` for options that libcurl does not accept; the handler is not called in that case.
     package func openStream(
         to peer: StreamPeer, secure: Bool = false, judgesAddresses: Bool = false, handler: any StreamHandler,
         configure: (inout EasyHandle) throws(CurlError) -> Void = { (_: inout EasyHandle) throws(CurlError) in }
@@ -58,19 +58,19 @@ extension LoopCore {
         return stream
     }
 
-    /// A handle of `stream` begins to connect.
+    /// Adds a handle of `stream`, which starts to connect.
     func enter(_ easy: UnsafeMutableRawPointer, of stream: StreamConnection) throws(CurlError) {
         try multi.add(easy)
         streams[easy] = stream
     }
 
-    /// The connection of a stream's handle is closed.
+    /// Removes a stream's handle and closes its connection.
     func leave(_ easy: UnsafeMutableRawPointer, of stream: StreamConnection) {
         streams[easy] = nil
         remove(easy, of: stream)
     }
 
-    /// As ``leave(_:of:)``, for a handle that its stream has given up.
+    /// Removes a handle that its stream has given up, as ``leave(_:of:)`` does.
     func leave(_ handle: consuming EasyHandle) {
         streams[handle.raw] = nil
         let raw = handle.raw
@@ -82,9 +82,10 @@ extension LoopCore {
         adjustConnectionLimit()
     }
 
-    /// libcurl counts streams among the connections it keeps, which must not cost exchanges their idle ones.
+    /// Raises the limit on idle connections. libcurl counts streams among the connections it keeps, and they must not
+    /// displace the idle ones of exchanges.
     private func adjustConnectionLimit() {
-        // Two for each: while TLS starts there are two handles.
+        // Two per stream, since there are two handles while TLS starts.
         multi.setMaximumIdleConnections(Self.idleConnections + 2 * streams.byID.count)
     }
 

@@ -1,11 +1,11 @@
 import CCurl
 
-/// The watchdog: finds exchanges that have work and that nobody looks after.
+/// The watchdog, which finds exchanges that have work but do not proceed.
 ///
-/// libcurl 7.88 loses wake-ups in several places, and a fault of ours would look the same: a transfer that stands still
-/// until a timeout. Each such case counts as an internal fault, is reported once, and is kicked.
+/// libcurl 7.88 loses wake-ups in several places, and a fault in this program would look the same: a transfer stands
+/// still until a time-out. Each such case counts as an internal fault, is reported once, and is kicked.
 extension LoopCore {
-    /// Has the watchdog look while an exchange may stand still. A loop without exchanges, or with paused ones alone, is
+    /// Schedules the watchdog while an exchange may stand still. A loop without exchanges, or with paused ones only, is
     /// not woken for it.
     func scheduleWatch() {
         if watchDeadline == nil { watchDeadline = now.advanced(milliseconds: ForgottenExchange.interval) }
@@ -40,12 +40,12 @@ extension LoopCore {
         }
     }
 
-    /// Why an exchange should not stand still; `nil` where it may.
+    /// Returns the reason why an exchange should not stand still; `nil` if it may.
     private func standstill(of exchange: Exchange) -> String? {
         if exchange.pausedDirections != 0 {
             return exchange.handler.holdsPause ? nil : "paused without a reason"
         }
-        // A socket that epoll watches is looked after at every turn.
+        // A socket that epoll watches is handled at every turn.
         if let socket = exchange.socket, !isWatched(socket.descriptor), socket.hasInput {
             return "bytes wait in a socket that libcurl does not watch"
         }

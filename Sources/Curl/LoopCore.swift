@@ -2,55 +2,55 @@ import CCurl
 import CLinux
 import SystemPackage
 
-/// What a ``TransferLoop``'s thread owns. Not `Sendable`: it never leaves that thread.
+/// The state of a ``TransferLoop``'s thread. Not `Sendable`: it never leaves that thread.
 package final class LoopCore {
     var multi: MultiHandle
     private let poll: EventPoll
     private let wakeUp: WakeUp
     private(set) var exchanges: [Int: Exchange] = [:]
-    /// Exchanges that libcurl failed within a call of ours; they end before the loop sleeps again.
+    /// The exchanges that libcurl failed within a call of this program; they end before the loop sleeps again.
     private var failing: [(id: Int, error: CurlError)] = []
     let faults: LoopFaults
-    /// When the watchdog looks next.
+    /// The time of the watchdog's next check.
     var watchDeadline: MonotonicTime?
     let streams = StreamTable()
-    /// Says when the thread is inside libcurl.
+    /// The mark of whether the thread is inside libcurl.
     let mark = CallMark()
     private var nextID = 0
-    /// Read once for each wake-up: what the hot path takes for the time.
+    /// The time of the latest wake-up, read once for each. The hot path uses it as the current time.
     package private(set) var now = MonotonicTime.now()
 
-    /// When libcurl wants to be called though no socket is ready.
+    /// The time at which libcurl must be called even if no socket is ready.
     var curlDeadline: MonotonicTime?
     private var stallCheck: MonotonicTime?
-    /// When the wait of this turn is to end at the latest; `nil`: whenever something comes.
+    /// The latest end of this turn's wait; `nil` if the wait has no deadline.
     private var waitEnd: MonotonicTime?
     private var timers = TimerQueue()
 
-    /// What epoll knows of a descriptor. The generation goes with each event, so that one that was already
-    /// reported when its descriptor was closed and given out again is told from the new one's.
+    /// The epoll registration of a descriptor. Events carry the generation, so that an event reported for a closed
+    /// descriptor is not taken for one of a new descriptor with the same number.
     private struct Registration {
         var generation: UInt32 = 0
         var mask: UInt32 = 0
         var isRegistered = false
         /// Whether its events are ignored until ``LoopCore/unmute(_:)``.
         var isMuted = false
-        /// `nil`: the socket is libcurl's.
+        /// The receiver of its events; `nil` if the socket belongs to libcurl.
         var watcher: (any DescriptorWatcher)?
     }
 
     private var registrations: [Registration] = []
-    /// When the last exchange ended, and the timer that asks how long ago that is.
+    /// The time at which the last exchange ended, and the timer that checks how long ago that is.
     var idleSince = MonotonicTime.now()
     var idleTimer: Int?
-    /// Milliseconds without an exchange after which connections are closed.
+    /// The time without an exchange after which connections are closed, in milliseconds.
     let idlePatience: Int64
-    /// What libcurl failed at for all its transfers, until they are ended for it.
+    /// A failure of libcurl that affects all transfers, until they have been ended because of it.
     var fault: CurlError?
-    /// Handles that libcurl did not let go of within a callback, each with whoever owns it.
+    /// The handles that libcurl could not release within a callback, each with its owner.
     var leftBehind: [(easy: UnsafeMutableRawPointer, owner: AnyObject)] = []
     private static let wakeUpTag = UInt64.max
-    /// Idle connections kept for the next request.
+    /// The number of idle connections kept for the next request.
     static let idleConnections = 128
 
     init(wakeUp: WakeUp, faults: LoopFaults = LoopFaults(), idlePatience: Int64 = 60_000) throws {
@@ -66,12 +66,12 @@ package final class LoopCore {
         try attach(multi)
     }
 
-    /// Buffers for the bodies that arrive on this loop.
+    /// The buffers for the bodies received on this loop.
     package let buffers = BufferPool()
 
     // MARK: Clients
 
-    /// Those who live on this loop, by the number they came with, so that work posted from elsewhere finds them.
+    /// The objects that live on this loop, by the number they were registered with, so that posted work can find them.
     private var clients: [Int: AnyObject] = [:]
 
     package func adopt(_ client: AnyObject, as number: Int) { clients[number] = client }
@@ -101,16 +101,17 @@ package final class LoopCore {
 
     package func exchange(_ id: Int) -> Exchange? { exchanges[id] }
 
-    /// Takes an exchange off the loop; its handler hears of it before this returns.
+    /// Removes an exchange from the loop; its handler is notified before this returns.
     package func cancel(_ id: Int) {
         guard let exchange = exchanges[id] else { return }
         end(exchange, .cancelled)
     }
 
-    /// Ends an exchange with an error once the work of this turn is done: what led here may still hold it.
+    /// Ends an exchange with an error at the end of this turn, because callers on the stack may still use it.
     func willFail(_ exchange: Exchange, _ error: CurlError) { failing.append((exchange.id, error)) }
 
-    /// Ends what failed within calls of ours, before libcurl could go on with it and leave out what was refused.
+    /// Ends the exchanges that failed within calls of this program. libcurl must not continue with them and omit the
+    /// data that was refused.
     private func endFailing() {
         while !failing.isEmpty {
             let taken = failing
@@ -139,7 +140,7 @@ package final class LoopCore {
 
     // MARK: Timers
 
-    /// Runs `action` on this thread after so many milliseconds.
+    /// Runs `action` on this thread after the given number of milliseconds.
     ///
     /// - Returns: a number for ``cancelTimer(_:)``.
     package func after(milliseconds: Int64, _ action: @escaping () -> Void) -> Int {
@@ -161,10 +162,12 @@ package final class LoopCore {
             while !isStopped {
                 let count = poll.wait(into: events, timeout: timeout())
                 now = MonotonicTime.now()
-                // Late by much: the process was frozen, and what arrived meanwhile was not read yet.
+                // If the wake-up is far too late, the process was frozen, and data that arrived meanwhile was not read
+                // yet.
                 if let waitEnd { forgive(waitEnd.milliseconds(until: now)) }
                 var isWoken = false
-                // Indices: an iterator of the slice takes memory from the heap where the optimiser does not see to it.
+                // Indices are used because an iterator of the slice allocates on the heap when the optimiser does not
+                // prevent it.
                 for index in 0..<count {
                     let event = events[index]
                     if event.tag == Self.wakeUpTag {
@@ -189,19 +192,20 @@ package final class LoopCore {
                 watchExchanges()
                 runStirredStreams()
                 tidyUp()
-                // Last: libcurl must not go on with what failed.
+                // This comes last, since libcurl must not continue with failed exchanges.
                 endFailing()
             }
         }
         for exchange in Array(exchanges.values) { end(exchange, .cancelled) }
         cancelStreams()
         tidyUp()
-        // What libcurl still says while it closes its sockets must find nobody.
-        _ = ccurl_multi_set_socket_callback(multi.raw, nil, nil)  // fails within a callback alone
+        // Callbacks that libcurl makes while it closes its sockets must not reach the loop.
+        _ = ccurl_multi_set_socket_callback(multi.raw, nil, nil)  // fails only within a callback
         _ = ccurl_multi_set_timer_callback(multi.raw, nil, nil)  // as above
     }
 
-    /// Milliseconds for epoll, −1 where nothing is due: libcurl's deadline needs no timer of its own.
+    /// Returns the time-out for epoll in milliseconds, −1 if nothing is due. libcurl's deadline thus needs no timer of
+    /// its own.
     private func timeout() -> Int32 {
         waitEnd = nil
         if streams.areStirred { return 0 }
@@ -251,22 +255,24 @@ package final class LoopCore {
     }
 
     private func fireTimers() {
-        // One by one: each may add and cancel others.
+        // The actions are taken one by one, since each may add and cancel others.
         while let action = timers.take(dueAt: now) { action() }
     }
 
     // MARK: Stalls
 
-    /// Milliseconds of a turn that count as silence of those who were not looked after meanwhile.
+    /// The duration of a turn from which on it is excluded from stall detection, in milliseconds.
     private static let longTurn: Int64 = 100
 
-    /// A turn took so many milliseconds: those who were not looked after meanwhile have not stalled for it.
+    /// Excludes the duration of a long turn from the stall detection of all exchanges, since none was handled
+    /// meanwhile.
     private func forgive(_ milliseconds: Int64) {
         guard milliseconds > Self.longTurn else { return }
         for exchange in exchanges.values { exchange.forgive(milliseconds) }
     }
 
-    /// Looks often enough to notice a stall within an eighth of its timeout, and no more often than that.
+    /// Schedules the next check so that a stall is noticed within an eighth of its time-out, and no more often than
+    /// that.
     private func scheduleStallCheck(within timeout: Int64) {
         let next = now.advanced(milliseconds: max(50, timeout / 8))
         stallCheck = min(stallCheck ?? next, next)
@@ -304,15 +310,16 @@ package final class LoopCore {
         return 0
     }
 
-    /// Notes which socket an exchange uses, for the watchdog.
+    /// Records the socket that an exchange uses, for the watchdog.
     private func note(_ socket: Int32, of easy: UnsafeMutableRawPointer) {
         guard streams[easy] == nil, let exchange = exchange(of: easy) else { return }
-        // Another connection may have been given the descriptor of one that was closed.
+        // The descriptor may be that of a closed connection and belong to another one now.
         let identity = SocketIdentity(socket)
         let isNew = exchange.socket != identity
         if isNew { exchange.socket = identity }
         guard exchange.limitsReceipts else { return }
-        // libcurl takes a socket away, as for a pause, and brings it again; what counts for it goes on.
+        // libcurl removes a socket, for example during a pause, and adds it again. The connection's limit stays the
+        // same.
         exchange.receipts = mark.limitReceipts(of: socket, by: isNew ? nil : exchange.receipts)
         if isNew { exchange.receipts?.noteBeginning() }
     }
@@ -323,7 +330,7 @@ package final class LoopCore {
         return Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue()
     }
 
-    /// Whether epoll tells when the socket can be read.
+    /// Whether epoll reports when the socket is readable.
     func isWatched(_ socket: Int32) -> Bool {
         let index = Int(socket)
         guard registrations.indices.contains(index) else { return false }
@@ -348,7 +355,7 @@ package final class LoopCore {
         register(socket, mask: what == CURL_POLL_REMOVE ? nil : mask, watcher: nil)
     }
 
-    /// - Parameter mask: what to hear of besides errors and hang-ups, `nil` to hear of nothing.
+    /// - Parameter mask: the events to watch for besides errors and hang-ups; `nil` to stop watching.
     func register(_ socket: Int32, mask: UInt32?, watcher: (any DescriptorWatcher)?) {
         let index = Int(socket)
         guard index >= 0 else { return }
@@ -368,7 +375,7 @@ package final class LoopCore {
                 registrations[index].mask = mask
                 return
             }
-            // Closed behind our back and given out again: it is a new one.
+            // The descriptor was closed without the loop's knowledge and is now used by a new socket.
         }
         registrations[index].generation &+= 1
         registrations[index].mask = mask
@@ -387,7 +394,7 @@ package final class LoopCore {
         unwatched.remove(socket)
     }
 
-    /// Ignores the events of one of libcurl's sockets until ``unmute(_:)``, whatever libcurl asks for meanwhile.
+    /// Ignores the events of one of libcurl's sockets until ``unmute(_:)``, whatever libcurl requests in the meantime.
     func mute(_ socket: Int32) {
         let index = Int(socket)
         guard registrations.indices.contains(index), registrations[index].isRegistered,
@@ -397,7 +404,7 @@ package final class LoopCore {
         stopWatching(socket)
     }
 
-    /// Watches the socket again for the events that libcurl asked for last.
+    /// Watches the socket again for the events that libcurl requested last.
     func unmute(_ socket: Int32) {
         let index = Int(socket)
         guard registrations.indices.contains(index), registrations[index].isMuted else { return }
@@ -407,9 +414,10 @@ package final class LoopCore {
 
     // MARK: Descriptors that epoll does not take
 
-    /// epoll refused them, as where the user has used up what `fs.epoll.max_user_watches` allows.
+    /// The descriptors that epoll refused, for example because the user has reached the limit of
+    /// `fs.epoll.max_user_watches`.
     private var unwatched: Set<Int32> = []
-    /// Milliseconds between two looks at them.
+    /// The interval between two checks of them, in milliseconds.
     private static let unwatchedInterval: Int64 = 50
 
     private func watchLater(_ socket: Int32) {
@@ -421,8 +429,8 @@ package final class LoopCore {
         _ = after(milliseconds: Self.unwatchedInterval) { [unowned self] in lookAtUnwatched() }
     }
 
-    /// Offers them to epoll again. One that it still refuses is taken for ready: nothing blocks, and whoever it belongs
-    /// to finds out.
+    /// Offers the descriptors to epoll again. One that epoll still refuses is treated as ready: its operations do not
+    /// block, so its owner finds out whether it is.
     private func lookAtUnwatched() {
         for socket in Array(unwatched) {
             let index = Int(socket)
@@ -436,7 +444,7 @@ package final class LoopCore {
     }
 
     private func tag(_ index: Int) -> UInt64 {
-        // The top generation is the wake-up's.
+        // The highest generation is reserved for the wake-up's tag.
         UInt64(registrations[index].generation & 0x7FFF_FFFF) << 32 | UInt64(index)
     }
 }

@@ -1,22 +1,22 @@
 import Glibc
 import Synchronization
 
-/// Counts the internal faults of one or more loops and hands each to whoever logs it.
+/// A counter of the internal faults of one or more loops, which passes each to a handler that logs it.
 package final class LoopFaults: Sendable {
     private let counter = Atomic<Int>(0)
     private let isExpected: Bool
     private let handler: @Sendable (String) -> Void
 
     /// - Parameters:
-    ///   - isExpected: whether a test provokes the faults. Debug builds write others to the file that the environment
-    ///     variable `DLD_FAULT_REPORT` names, so that a run of all tests ends in failure for them.
-    ///   - handler: called with a description of each fault, on the loop's thread; must not block.
+    ///   - isExpected: whether a test provokes the faults. Debug builds append other faults to the file that the
+    ///     environment variable `DLD_FAULT_REPORT` names, so that a full test run fails because of them.
+    ///   - handler: called with a description of each fault on the loop's thread; must not block.
     package init(isExpected: Bool = false, _ handler: @escaping @Sendable (String) -> Void = { _ in }) {
         self.isExpected = isExpected
         self.handler = handler
     }
 
-    /// Faults so far.
+    /// The number of faults so far.
     package var count: Int { counter.load(ordering: .relaxed) }
 
     func report(_ description: String) {
@@ -32,7 +32,7 @@ package final class LoopFaults: Sendable {
         guard let path = getenv("DLD_FAULT_REPORT") else { return }
         let descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else { return }
-        _ = write(descriptor, line, line.utf8.count)  // nobody could be told of a failure
+        _ = write(descriptor, line, line.utf8.count)  // a failure could not be reported
         _ = close(descriptor)  // as above
     }
     #endif

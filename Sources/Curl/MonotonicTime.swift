@@ -2,7 +2,7 @@
 import Glibc
 #endif
 
-/// Nanoseconds of a clock that no one sets: for deadlines and for stalls.
+/// A time in nanoseconds on the monotonic clock, which is never set: for deadlines and stalls.
 package struct MonotonicTime: Comparable, Sendable {
     package let nanoseconds: UInt64
 
@@ -12,17 +12,17 @@ package struct MonotonicTime: Comparable, Sendable {
 
     package static func now() -> MonotonicTime {
         var time = timespec()
-        _ = clock_gettime(CLOCK_MONOTONIC, &time)  // fails for an unknown clock alone
+        _ = clock_gettime(CLOCK_MONOTONIC, &time)  // fails only for an unknown clock
         return MonotonicTime(nanoseconds: UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec))
     }
 
-    /// Whole milliseconds of the clock.
+    /// The clock's time in whole milliseconds.
     package var milliseconds: Int64 { Int64(nanoseconds / 1_000_000) }
 
-    /// Processor time that the calling thread has used.
+    /// Returns the processor time that the calling thread has used.
     package static func ofThread() -> MonotonicTime {
         var time = timespec()
-        _ = clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)  // fails for an unknown clock alone
+        _ = clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)  // fails only for an unknown clock
         return MonotonicTime(nanoseconds: UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec))
     }
 
@@ -30,19 +30,19 @@ package struct MonotonicTime: Comparable, Sendable {
         left.nanoseconds < right.nanoseconds
     }
 
-    /// What lies beyond the end of the clock is its end.
+    /// Returns a later time, limited to the end of the clock's range.
     package func advanced(milliseconds: Int64) -> MonotonicTime {
         let (distance, isTooFar) = UInt64(max(0, milliseconds)).multipliedReportingOverflow(by: 1_000_000)
         let (sum, isBeyond) = nanoseconds.addingReportingOverflow(distance)
         return MonotonicTime(nanoseconds: isTooFar || isBeyond ? .max : sum)
     }
 
-    /// Milliseconds from `earlier` to here, 0 where it is later.
+    /// Returns the milliseconds since `earlier`; 0 if that is later than this time.
     package func milliseconds(since earlier: MonotonicTime) -> Int64 {
         nanoseconds > earlier.nanoseconds ? Int64((nanoseconds - earlier.nanoseconds) / 1_000_000) : 0
     }
 
-    /// Milliseconds until `later`, rounded up, 0 where it has passed: what a wait has to last.
+    /// Returns the milliseconds until `later`, rounded up; 0 if that has passed. This is the duration to wait.
     package func milliseconds(until later: MonotonicTime) -> Int64 {
         guard later.nanoseconds > nanoseconds else { return 0 }
         let (whole, rest) = (later.nanoseconds - nanoseconds).quotientAndRemainder(dividingBy: 1_000_000)

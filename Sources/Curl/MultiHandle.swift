@@ -1,6 +1,6 @@
 import CCurl
 
-/// Owns a `CURLM *`; lives and dies on its loop's thread.
+/// An owner of a `CURLM *`, created and freed on its loop's thread.
 struct MultiHandle: ~Copyable {
     let raw: UnsafeMutableRawPointer
 
@@ -11,7 +11,7 @@ struct MultiHandle: ~Copyable {
     }
 
     deinit {
-        // Fails for a handle that is none, or from within a callback, where this cannot be called.
+        // Fails for an invalid handle, or within a callback, where this cannot be called.
         _ = curl_multi_cleanup(raw)
     }
 
@@ -23,16 +23,16 @@ struct MultiHandle: ~Copyable {
         try CurlError.check(curl_multi_add_handle(raw, easy))
     }
 
-    /// - Returns: whether the handle is out. It is not from within a callback of libcurl's, to whichever handle that
-    ///   belongs, and must not be freed then.
+    /// - Returns: whether the handle was removed. Within a libcurl callback, of whichever handle, it is not removed,
+    ///   and must not be freed.
     borrowing func remove(_ easy: UnsafeMutableRawPointer) -> Bool {
-        // Any other code comes after the handle was let go of, or for one that is not in here.
+        // Any other code is returned after the handle was released, or for a handle that is not in the multi handle.
         curl_multi_remove_handle(raw, easy) != CURLM_RECURSIVE_API_CALL
     }
 
-    /// A socket became ready; errors count as both directions, so that libcurl looks.
+    /// Reports that a socket is ready. libcurl checks the socket on errors too.
     ///
-    /// - Returns: `CURLM_OK`, or what libcurl failed at for all its transfers.
+    /// - Returns: `CURLM_OK`, or a failure that affects all transfers.
     borrowing func act(on socket: Int32, readable: Bool, writable: Bool, failed: Bool) -> CURLMcode {
         var mask: Int32 = 0
         if readable { mask |= CURL_CSELECT_IN }
@@ -42,16 +42,16 @@ struct MultiHandle: ~Copyable {
         return curl_multi_socket_action(raw, socket, mask, &running)
     }
 
-    /// libcurl's own deadline has passed.
+    /// Reports that libcurl's own deadline has passed.
     ///
-    /// - Returns: `CURLM_OK`, or what libcurl failed at for all its transfers.
+    /// - Returns: `CURLM_OK`, or a failure that affects all transfers.
     borrowing func actOnTimeout() -> CURLMcode {
         var running: Int32 = 0
         // CURL_SOCKET_TIMEOUT
         return curl_multi_socket_action(raw, -1, 0, &running)
     }
 
-    /// A transfer that ended, with its result; `nil` where none is left.
+    /// Returns a completed transfer with its result; `nil` if none is left.
     borrowing func nextDone() -> (easy: UnsafeMutableRawPointer, result: CURLcode)? {
         var result = CURLE_OK
         guard let easy = ccurl_multi_next_done(raw, &result) else { return nil }

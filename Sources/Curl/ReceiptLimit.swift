@@ -1,22 +1,24 @@
 import Synchronization
 
-/// Bytes that an SSH server may send over a connection, by what its transfers have brought so far.
+/// A limit on the bytes that an SSH server may send over a connection. It grows with the useful bytes of the
+/// connection's transfers.
 ///
-/// libssh2 1.10 keeps each packet that it did not wait for until the connection ends, without a limit, and before the
-/// login too. It does not tell how many it has: what the kernel received beyond what was of use bounds it.
+/// libssh2 1.10 keeps each packet that it did not wait for until the connection ends, without a limit, and even before
+/// authentication. It does not report how many it has. The bytes that the kernel received beyond the useful ones are an
+/// upper bound.
 final class ReceiptLimit: Sendable {
-    /// Bytes that the transfers' beginnings may take. Like the other two, written by the loop's thread alone.
+    /// The bytes allowed for the start of each transfer. The three counters are written by the loop's thread only.
     private let beginnings = Atomic<UInt64>(0)
     private let received = Atomic<UInt64>(0)
     private let sent = Atomic<UInt64>(0)
 
-    /// For the handshake and the login, and what libssh2 reads ahead of the first bytes that it hands on.
+    /// The allowance for the handshake, the authentication and libssh2's read-ahead before its first bytes of data.
     private static let atFirst: UInt64 = 2 << 20
-    /// For what libssh2 reads ahead later on.
+    /// The allowance for libssh2's later read-ahead.
     private static let readAhead: UInt64 = 8 << 20
-    /// For the opening of a file and what is asked about it.
+    /// The allowance for opening a file and querying its attributes.
     private static let ofBeginning: UInt64 = 16 << 10
-    /// For packets of a server that makes them small.
+    /// The most overhead allowed for a server that sends small packets.
     private static let mostOfSmallPackets: UInt64 = 24 << 20
 
     func noteBeginning() { Self.add(Self.ofBeginning, to: beginnings) }
@@ -29,15 +31,15 @@ final class ReceiptLimit: Sendable {
         counter.store(counter.load(ordering: .relaxed) &+ count, ordering: .relaxed)
     }
 
-    /// Bytes that the kernel may have received.
+    /// The number of bytes that the kernel may have received.
     var bytes: UInt64 {
         let received = received.load(ordering: .relaxed)
         let sent = sent.load(ordering: .relaxed)
         var limit = beginnings.load(ordering: .relaxed)
         limit &+= received == 0 ? Self.atFirst : Self.readAhead
-        // OpenSSH's packets of 30,000 bytes bring 0.2 % besides.
+        // OpenSSH's packets of 30,000 bytes have an overhead of 0.2 %.
         limit &+= received &+ received / 256 &+ min(received / 16, Self.mostOfSmallPackets)
-        // An answer of some 100 bytes to each write of 30,000.
+        // Each write of 30,000 bytes gets a response of about 100 bytes.
         return limit &+ sent / 128
     }
 }

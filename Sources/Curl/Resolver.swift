@@ -4,30 +4,30 @@ import Synchronization
 import Glibc
 #endif
 
-/// Looks names up on threads of its own, so that a name server that hangs holds up nobody else. Whose name is next,
-/// ``LookupQueue`` says.
+/// A resolver that looks names up on its own threads, so that a hanging name server delays nothing else.
+/// ``LookupQueue`` decides which name is next.
 package final class Resolver: Sendable {
     package enum Failure: Error, Sendable, Equatable {
         /// The name does not exist, or has no address.
         case unknownName
-        /// No resolver could be asked (`EAI_AGAIN`): nothing is known of the name.
+        /// The name servers could not be reached (`EAI_AGAIN`), so nothing is known of the name.
         case unavailable
         case other(String)
     }
 
-    /// Numeric addresses, best first, as `getaddrinfo` orders them (RFC 6724).
+    /// Numeric addresses in order of preference, as `getaddrinfo` sorts them (RFC 6724).
     package typealias Answer = Result<[String], Failure>
     package typealias Lookup = @Sendable (_ host: String) -> Answer
 
     package enum Urgency: Sendable {
         case wanted
-        /// Others would do as well.
+        /// A name that other names could replace.
         case spare
     }
 
-    /// For whom a name is looked up.
+    /// The task, and its party, for which a name is looked up.
     package struct Asker: Sendable {
-        /// Those of one party share its threads.
+        /// The group whose tasks share the threads granted to it.
         var party: String?
         var task: Int
         var urgency: Urgency
@@ -37,7 +37,7 @@ package final class Resolver: Sendable {
         }
     }
 
-    /// A question under way: withdrawn when it is let go of, and not answered then.
+    /// A pending question. It is withdrawn, and not answered, when its last reference is released.
     package final class Question: Sendable {
         private let resolver: Resolver
         private let number: Int
@@ -57,12 +57,12 @@ package final class Resolver: Sendable {
     private struct State {
         var known: [String: Entry] = [:]
         var queue: LookupQueue
-        /// By the numbers of their questions.
+        /// The completion handlers, by the numbers of their questions.
         var completions: [Int: @Sendable (Answer) -> Void] = [:]
         var questions = 0
     }
 
-    /// How long an answer is used, in milliseconds: `getaddrinfo` tells no time to live.
+    /// The time for which an answer is used, in milliseconds; `getaddrinfo` reports no time to live.
     package static let lifetime: Int64 = 60_000
     private static let capacity = 1024
 
@@ -70,7 +70,7 @@ package final class Resolver: Sendable {
     private let lookup: Lookup
     private let state: Mutex<State>
 
-    /// - Parameter threads: names that are looked up at once at most.
+    /// - Parameter threads: the most names looked up at once.
     package init(threads: Int = 64, lookup: @escaping Lookup = Resolver.system) {
         self.threads = WorkerThreads(name: "dld-resolver", limit: threads)
         self.lookup = lookup
@@ -79,7 +79,7 @@ package final class Resolver: Sendable {
 
     deinit { threads.stop() }
 
-    /// - Returns: the answer where it is known already.
+    /// - Returns: the cached addresses; `nil` if there are none.
     package func cached(_ host: String) -> [String]? {
         if Self.isAddress(host) { return [host] }
         let now = MonotonicTime.now()
@@ -89,9 +89,9 @@ package final class Resolver: Sendable {
         }
     }
 
-    /// Asks; `completion` runs on a thread of the resolver's. Questions for one name share one look-up.
+    /// Starts a look-up; `completion` runs on a thread of the resolver. Questions for the same name share one look-up.
     ///
-    /// - Returns: to be held until the answer is there.
+    /// - Returns: the question, to be held until the answer arrives.
     package func resolve(
         _ host: String, for asker: Asker, completion: @escaping @Sendable (Answer) -> Void
     ) -> Question {
@@ -105,7 +105,7 @@ package final class Resolver: Sendable {
         return Question(number, of: self)
     }
 
-    /// Names that may be looked up now.
+    /// Returns the names that may be looked up now.
     private func next() -> [String] {
         state.withLock { state in
             var hosts: [String] = []
@@ -142,33 +142,33 @@ package final class Resolver: Sendable {
     }
 
     private func withdraw(_ number: Int) {
-        // Let go of outside the lock, with what it holds.
+        // The completion handler is released outside the lock, with everything it captures.
         _ = state.withLock { state in
             state.queue.withdraw(number)
             return state.completions.removeValue(forKey: number)
         }
     }
 
-    /// Questions that nobody has answered or withdrawn.
+    /// The number of questions that were neither answered nor withdrawn.
     package var openQuestions: Int { state.withLock { $0.queue.count } }
 
-    /// Forgets an answer, since nothing listens at it any more.
+    /// Removes an answer from the cache, because nothing listens at its addresses any more.
     package func forget(_ host: String) {
         state.withLock { _ = $0.known.removeValue(forKey: host) }
     }
 
-    /// Whether `host` is an address already; IPv6 may stand in brackets.
+    /// Whether `host` is already an address; IPv6 may be in brackets.
     package static func isAddress(_ host: String) -> Bool {
         var space = in6_addr()
         if host.hasPrefix("[") { return true }
         return inet_pton(AF_INET, host, &space) == 1 || inet_pton(AF_INET6, host, &space) == 1
     }
 
-    // EAI_NODATA and EAI_ADDRFAMILY: glibc's header hides them behind _GNU_SOURCE.
+    // The values of EAI_NODATA and EAI_ADDRFAMILY, which glibc's header defines only with _GNU_SOURCE.
     private static let noData: Int32 = -5
     private static let addressFamily: Int32 = -9
 
-    /// The system's own look-up.
+    /// The system's look-up, `getaddrinfo`.
     package static let system: Lookup = { host in
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC

@@ -1,24 +1,25 @@
-/// What a stream has yet to write: one buffer of the loop's pool, held only while there is something in it.
+/// The bytes that a stream has yet to write, in one buffer of the loop's pool, which is held only while it is not
+/// empty.
 struct StreamBuffer: ~Copyable {
-    /// The most that is queued, in bytes; what is beyond has to be offered again.
+    /// The most bytes that are queued; bytes beyond that have to be offered again.
     static let limit = BufferPool.bufferSize
 
     private let pool: BufferPool
     private var memory: UnsafeMutableRawBufferPointer?
     private var head = 0
     private var tail = 0
-    /// How many bytes at the front must come again as they are, at the same address.
+    /// The number of bytes at the front that must be sent again unchanged, from the same address.
     private var frozen = 0
 
     init(pool: BufferPool) { self.pool = pool }
 
-    // Not given back: the pool belongs to a thread that need not be this one.
+    // The memory is not returned to the pool, which belongs to a thread that may not be this one.
     deinit { memory?.deallocate() }
 
     var count: Int { tail - head }
     var isEmpty: Bool { tail == head }
 
-    /// - Returns: how many of `bytes` were taken.
+    /// - Returns: the number of `bytes` that were appended.
     mutating func append(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard !bytes.isEmpty else { return 0 }
         let memory = self.memory ?? pool.take()
@@ -34,15 +35,15 @@ struct StreamBuffer: ~Copyable {
         return taken
     }
 
-    /// What to write next; good until the next call that changes the buffer.
+    /// Returns the bytes to write next; valid until the next call that changes the buffer.
     func front(atMost most: Int) -> UnsafeRawBufferPointer {
         guard let memory else { return UnsafeRawBufferPointer(start: nil, count: 0) }
         let length = frozen > 0 ? frozen : min(most, count)
         return UnsafeRawBufferPointer(rebasing: memory[head..<head + length])
     }
 
-    /// TLS has made a record of the front and could not send all of it: the next call must bring the same bytes at
-    /// the same address (SSL_write(3); libcurl does not set SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER).
+    /// Records that TLS has encrypted the front into a record and could not send all of it. The next write must pass
+    /// the same bytes at the same address (SSL_write(3); libcurl does not set SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER).
     mutating func freeze(_ length: Int) { frozen = length }
 
     mutating func didSend(_ sent: Int) {
@@ -51,7 +52,7 @@ struct StreamBuffer: ~Copyable {
         if isEmpty { release() }
     }
 
-    /// Forgets what is left and gives the memory back; on the loop's thread.
+    /// Discards the remaining bytes and returns the memory to the pool. Call it on the loop's thread.
     mutating func release() {
         if let memory { pool.give(memory) }
         memory = nil

@@ -5,28 +5,29 @@ import Glibc
 #endif
 
 extension StreamConnection {
-    /// Whether the kernel would now take another source address for a connection to the same address.
+    /// Whether the kernel would now choose another source address for a connection to the same address.
     ///
-    /// A TCP connection keeps the address that it was made from; when routes or addresses of the machine change, a new
-    /// one might go another way, and an old one might be cut off.
+    /// A TCP connection keeps its source address. When the machine's routes or addresses change, a new connection might
+    /// take another route, and an old one might be cut off.
     package func hasBetterRoute() -> Bool {
         guard let socket = easy.socket() else { return false }
         return sourceAddressIsOutdated(of: socket)
     }
 }
 
-/// Asks the kernel by connecting a datagram socket, which sends nothing.
+/// Whether the socket's source address is outdated. The kernel is queried by connecting a datagram socket, which sends
+/// nothing.
 func sourceAddressIsOutdated(of socket: Int32) -> Bool {
     guard let peer = SocketAddress(peerOf: socket), let source = SocketAddress(sourceOf: socket) else { return false }
     let probe = Glibc.socket(peer.family, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     guard probe >= 0 else { return false }
     defer { _ = close(probe) }  // a datagram socket that sent nothing
-    // No way there at all: none that is better.
+    // Without any route there is no better one.
     guard peer.connect(probe) == 0, let now = SocketAddress(sourceOf: probe) else { return false }
     return now.host != source.host
 }
 
-/// An address of a socket, as the system has it.
+/// A socket address of the system.
 private struct SocketAddress {
     private var storage = sockaddr_storage()
     private var length = socklen_t(MemoryLayout<sockaddr_storage>.size)

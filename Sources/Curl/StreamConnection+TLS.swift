@@ -6,17 +6,17 @@ import Glibc
 
 /// TLS that starts on a connection which has carried plain text.
 ///
-/// A second handle gets a duplicate of the socket and is told that it is connected already; libcurl then shakes hands
-/// with all its checks, against the stream's own host. The first handle keeps the connection until that has succeeded.
-/// (libcurl 7.88.1 calls `connect` nevertheless, which Linux answers with success the first time after a connect
-/// without blocking, such as every one of libcurl's, and does nothing. Hence the address that it is connected to,
-/// which needs no look-up either.)
+/// A second handle gets a duplicate of the socket, marked as already connected. libcurl then does the TLS handshake
+/// with all its checks, against the stream's own host. The first handle keeps the connection until the handshake has
+/// succeeded. (libcurl 7.88.1 calls `connect` nevertheless. Linux returns success without doing anything for the first
+/// such call after a non-blocking connect, and all of libcurl's connects are non-blocking. The handle is therefore set
+/// to the address that the socket is connected to, which needs no look-up either.)
 extension StreamConnection {
-    /// Starts TLS. Nothing is read from now on until ``StreamHandler/streamDidSecure(_:)``; a handshake that fails ends
-    /// the stream.
+    /// Starts TLS. Nothing is read from now on until ``StreamHandler/streamDidSecure(_:)``; a failed handshake ends the
+    /// stream.
     ///
-    /// All that was read so far has gone to the handler: whoever keeps any of it must not call this before it has
-    /// found its place, nor take it for something said under TLS.
+    /// All bytes read so far have been passed to the handler. A caller that buffers any of them must not call this
+    /// before it has processed them, and must not treat them as received under TLS.
     ///
     /// - Parameter configure: sets certificates and the time limit; the host's name and the proxies stay as they are.
     package func startTLS(
@@ -28,7 +28,8 @@ extension StreamConnection {
         guard let isUnread = hasUnreadBytes() else { throw .notOpen }
         guard !isUnread else { throw .unreadBytes }
         guard state.beginUpgrade() else { throw .notOpen }
-        // epoll follows the connection, not the descriptor: left there it would report the duplicate's events as well.
+        // epoll watches the connection, not the descriptor. A remaining registration would report the duplicate's
+        // events as well.
         stopWatching()
         do throws(CurlError) {
             try beginHandshake(configure)
@@ -44,12 +45,12 @@ extension StreamConnection {
         var handle = try EasyHandle()
         try configure(&handle)
         try prepare(&handle, secure: true)
-        // The tunnel, where there is one, is this connection.
+        // This connection already includes the tunnel, if there is a proxy.
         try handle.set(.proxy, to: "")
         guard let address = easy.connectedAddress() else { throw CurlError(CURLE_COULDNT_CONNECT) }
         try handle.setConnectTo(HeaderList(["::\(address)"]))
         let context = Unmanaged.passUnretained(self).toOpaque()
-        // The pointer is good: the handle leaves its multi before the stream goes.
+        // The pointer is valid: the handle leaves its multi handle before the stream is freed.
         let opened = ccurl_set_open_socket_callback(
             handle.raw,
             { context, _, _ in
@@ -69,16 +70,18 @@ extension StreamConnection {
         try loop.enter(raw, of: self)
     }
 
-    /// - Returns: the descriptor, now libcurl's; −1 the second time.
+    /// Passes ownership of the duplicate to libcurl.
+    ///
+    /// - Returns: the descriptor; −1 from the second call on.
     private func takeUpgradeDescriptor() -> Int32 {
         defer { upgradeDescriptor = -1 }
         return upgradeDescriptor
     }
 
-    /// Gives up what the handshake had.
+    /// Releases the handle and the duplicate of the handshake.
     func leaveUpgrade() {
         if let handle = upgrade.take() { loop.leave(handle) }
-        // A duplicate: the connection's own descriptor stays open.
+        // The descriptor is a duplicate, so the connection's own stays open.
         if upgradeDescriptor >= 0 { _ = close(upgradeDescriptor) }
         upgradeDescriptor = -1
     }

@@ -5,42 +5,44 @@ import CLinux
 import Glibc
 #endif
 
-/// A raw connection to a host and port: bytes both ways, each side closed by itself, TLS now or later.
+/// A raw connection to a host and port, with bytes in both directions, sides that close independently, and TLS from the
+/// start or later.
 ///
-/// libcurl connects, through proxies too, and speaks TLS with all its checks; we watch the socket and move the bytes.
-/// Lives on its loop's thread. Once it has ended every call is without effect.
+/// libcurl connects, also through proxies, and does TLS with all its checks. This class watches the socket and moves
+/// the bytes. It lives on its loop's thread. Once the stream has ended, calls have no effect.
 package final class StreamConnection {
-    /// The most that one stream reads, or writes, before others of the loop have their turn, in bytes.
+    /// The most bytes that one stream reads, or writes, before other streams of the loop have their turn.
     private static let turnLimit = 1 << 20
-    /// What one TLS record holds (RFC 8446, section 5.1): more in one write would only report its progress later.
+    /// The most bytes of one TLS record (RFC 8446, section 5.1). A larger write would only report its progress later.
     private static let recordLimit = 1 << 14
-    /// How long, in milliseconds, and for how many bytes a stream with both sides closed by us waits for the peer's.
+    /// The time in milliseconds, and the number of bytes, for which a stream waits for the peer to close after it has
+    /// closed both its own sides.
     private static let lingerTime: Int64 = 2000
     private static let lingerLimit = 1 << 20
 
     package let id: Int
     package let peer: StreamPeer
-    /// Whether bytes travel under TLS, if only as far as a proxy.
+    /// Whether bytes are sent under TLS, even if only as far as a proxy.
     package private(set) var isSecure = false
-    /// What carries the bytes; good for questions about the connection.
+    /// The handle that carries the bytes; usable for queries about the connection.
     package internal(set) var easy: EasyHandle
     unowned let loop: LoopCore
 
     var state = StreamState()
     private var handler: (any StreamHandler)?
     private var queue: StreamBuffer
-    /// A write was not taken whole, and its writer waits for room.
+    /// Whether a write was not accepted in full and its writer waits for room.
     private var wasRefused = false
-    /// Bytes may lie in the TLS library, where epoll does not see them.
+    /// Whether the TLS library may hold bytes, which epoll does not report.
     private var mayHoldBytes = false
     private var isStirred = false
     private var descriptor: Int32 = -1
     private var lingered = 0
     private var lingerTimer: Int?
-    /// For both handles.
+    /// The error buffer of both handles.
     private let errorText = ErrorText()
 
-    // See StreamConnection+TLS.swift.
+    // The handle and the socket of a TLS handshake: see StreamConnection+TLS.swift.
     var upgrade: EasyHandle?
     var upgradeDescriptor: Int32 = -1
 
@@ -55,33 +57,33 @@ package final class StreamConnection {
 
     deinit { errorText.detach(from: easy) }
 
-    /// Sets what a stream depends on, whatever else its opener has set.
+    /// Sets the options that a stream requires, whatever options its opener has set.
     func prepare(_ easy: inout EasyHandle, secure: Bool) throws(CurlError) {
         try easy.set(.url, to: peer.url(secure: secure))
         try easy.set(.connectOnly, to: true)
         try easy.set(.httpProxyTunnel, to: true)
-        // The bytes are the caller's protocol, which need not be HTTP.
+        // The bytes belong to the caller's protocol, which need not be HTTP.
         try easy.set(.enableALPN, to: false)
-        // With this libcurl leaves the process's handling of SIGPIPE alone; it sends with MSG_NOSIGNAL, under TLS too.
+        // libcurl then does not change the process's handling of SIGPIPE; it sends with MSG_NOSIGNAL, under TLS too.
         try easy.set(.noSignal, to: true)
-        // Of what one curl_easy_recv brings.
+        // This is the size of one curl_easy_recv.
         try easy.set(.bufferSize, to: BufferPool.bufferSize)
         try errorText.attach(to: easy)
-        // What a proxy says while it refuses must not go to standard output.
+        // The body of a proxy's refusal must not be written to standard output.
         let code = ccurl_set_data_callback(easy.raw, CURLOPT_WRITEFUNCTION) { _, size, count, _ in size * count }
         try CurlError.check(code)
     }
 
-    /// Whether the handler lets it connect to an address.
+    /// Whether the handler permits connecting to an address.
     func allows(_ address: UnsafeRawBufferPointer) -> Bool { handler?.judge(address: address) ?? false }
 
     // MARK: What its owner asks for
 
-    /// Queues bytes; they leave after this turn of the loop. What is written before the connection stands, or while
-    /// TLS starts, leaves after that.
+    /// Queues bytes, which are sent after this turn of the loop. Bytes written before the connection is established, or
+    /// while TLS starts, are sent after that.
     ///
-    /// - Returns: how many were taken; where it is less than all, ``StreamHandler/streamCanWrite(_:)`` follows.
-    ///   0 once the write side is closed.
+    /// - Returns: the number of bytes queued. If it is less than all, ``StreamHandler/streamCanWrite(_:)`` follows. 0
+    ///   once the write side is closed.
     package func write(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard state.acceptsWrites else { return 0 }
         let taken = queue.append(bytes)
@@ -92,38 +94,38 @@ package final class StreamConnection {
 
     package func write(_ bytes: [UInt8]) -> Int { bytes.withUnsafeBytes { write($0) } }
 
-    /// How many bytes are queued; at most ``StreamBuffer/limit``.
+    /// The number of queued bytes, at most ``StreamBuffer/limit``.
     package var queuedBytes: Int { queue.count }
 
-    /// Goes on reading after ``StreamHandler/stream(_:didReceive:)`` had answered `false`.
+    /// Resumes reading after ``StreamHandler/stream(_:didReceive:)`` has returned `false`.
     package func resumeReading() {
         guard state.resumeReading() else { return }
         mayHoldBytes = isSecure
         stir()
     }
 
-    /// Delivers nothing more. What the peer still sends is not read, and holds it up sooner or later.
+    /// Stops delivering bytes. Bytes that the peer still sends are not read, which blocks the peer sooner or later.
     package func closeRead() {
         state.closeRead()
         stir()
     }
 
-    /// Sends FIN after what is queued; reading goes on.
+    /// Sends FIN after the queued bytes; reading continues.
     ///
-    /// Under TLS this is TCP's FIN after the last record, without close_notify: libcurl sends that only as it closes
-    /// the connection. A peer that insists on it (RFC 8446, section 6.1) takes such an end for a truncation, so that
-    /// protocols under TLS should say in their own words that they are done.
+    /// Under TLS this is TCP's FIN after the last record, without close_notify: libcurl sends that only when it closes
+    /// the connection. A peer that insists on close_notify (RFC 8446, section 6.1) takes such an end for a truncation.
+    /// A protocol under TLS should therefore signal its own end.
     package func closeWrite() {
         state.closeWrite()
         stir()
     }
 
-    /// Ends the stream at once; its handler hears of it before this returns.
+    /// Ends the stream at once; its handler is notified before this returns.
     package func cancel() { end(.cancelled) }
 
     // MARK: Connecting
 
-    /// libcurl is done with one of the handles: with connecting, or with the handshake.
+    /// Handles the completion of one of the handles: of connecting or of the handshake.
     func handleDidFinish(_ raw: UnsafeMutableRawPointer, _ result: CURLcode) {
         switch state.phase {
         case .connecting: didConnect(result)
@@ -140,14 +142,14 @@ package final class StreamConnection {
         stir()
     }
 
-    /// Lets `easy` carry the bytes from now on; ends the stream where its connection is gone.
+    /// Makes `easy` carry the bytes from now on. Ends the stream if the handle's connection is gone.
     private func carry() -> Bool {
         guard easy.claimConnection(), let socket = easy.socket() else {
             fail(CURLE_RECV_ERROR, easy.systemError())
             return false
         }
         descriptor = socket
-        // There may be words about an address that did not answer before another one did.
+        // The buffer may contain a message about an address that failed before another one succeeded.
         errorText.clear()
         isSecure = easy.carriesTLS()
         mayHoldBytes = isSecure
@@ -159,7 +161,8 @@ package final class StreamConnection {
         guard var handle = upgrade.take() else { return }
         descriptor = -1
         swap(&easy, &handle)
-        // Only its own descriptor: the connection lives on in the other one, since libcurl closes and never shuts down.
+        // Only its own descriptor is closed. The connection lives on through the other one, since libcurl closes
+        // sockets without shutting them down.
         loop.leave(handle)
         guard carry() else { return }
         state.endUpgrade()
@@ -169,14 +172,14 @@ package final class StreamConnection {
 
     // MARK: Moving bytes
 
-    /// Has ``turn()`` called before the loop sleeps.
+    /// Schedules ``turn()`` before the loop sleeps.
     func stir() {
         guard !isStirred, state.phase != .closed else { return }
         isStirred = true
         loop.streams.stir(self)
     }
 
-    /// Does what was asked for since the last turn.
+    /// Does the work requested since the last turn.
     func turn() {
         isStirred = false
         if mayHoldBytes { receive() }
@@ -192,7 +195,7 @@ package final class StreamConnection {
         var left = Self.turnLimit
         while state.receives {
             guard left > 0 else {
-                // For plain text epoll asks again.
+                // For plain text, epoll reports the socket again.
                 mayHoldBytes = isSecure
                 if isSecure { stir() }
                 return
@@ -203,14 +206,15 @@ package final class StreamConnection {
             guard count > 0 else { return peerDidClose() }
             left -= count
             deliver(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-            // The socket was emptied most likely, and epoll knows.
+            // The socket was most likely emptied; otherwise epoll reports it again.
             if !isSecure, count < buffer.count { return }
         }
     }
 
     private func receiveDidFail(_ code: CURLcode) {
         let systemError = easy.systemError()
-        // A TLS peer that answers our FIN with a bare one: no one waits for bytes that might be missing.
+        // A TLS peer may respond to this side's FIN with FIN alone, without close_notify. Nobody waits for bytes that
+        // could be missing.
         if state.phase == .lingering, systemError == 0 { return end(.finished) }
         fail(code, systemError)
     }
@@ -251,7 +255,7 @@ package final class StreamConnection {
         if sent > 0 { handler?.stream(self, didWrite: sent) }
         if let failure {
             let systemError = easy.systemError()
-            // What the peer said before it hung up may be why.
+            // Data that the peer sent before it closed may explain the failure.
             receive()
             return fail(failure, systemError)
         }
@@ -260,14 +264,14 @@ package final class StreamConnection {
             handler?.streamCanWrite(self)
         }
         if queue.isEmpty, state.sends, state.write == .closing {
-            _ = shutdown(descriptor, Int32(SHUT_WR))  // fails after a reset, of which reading tells
+            _ = shutdown(descriptor, Int32(SHUT_WR))  // fails after a reset, which reading reports
             state.writeClosed()
         }
     }
 
     // MARK: Watching
 
-    /// Ends or lingers where the state says so, and tells epoll what to look for.
+    /// Ends the stream or starts lingering if the state requires it, and sets the events that epoll watches for.
     private func settle() {
         switch state.step {
         case .finish: return end(.finished)
@@ -289,7 +293,8 @@ package final class StreamConnection {
         var mask: UInt32 = 0
         if state.receives { mask |= LINUX_EPOLLIN }
         if state.sends, !queue.isEmpty { mask |= LINUX_EPOLLOUT }
-        // epoll tells of a hang-up whatever the mask, again and again: where there is nothing to do it must not look.
+        // epoll reports a hang-up whatever the mask, and repeatedly. With nothing to do, the socket must not be
+        // watched.
         loop.register(descriptor, mask: mask == 0 ? nil : mask, watcher: mask == 0 ? nil : self)
     }
 
@@ -297,7 +302,7 @@ package final class StreamConnection {
         if descriptor >= 0 { loop.register(descriptor, mask: nil, watcher: nil) }
     }
 
-    /// Whether plain text waits in the socket that was not read; `nil` where the peer is gone.
+    /// Whether unread plain text waits in the socket; `nil` if the peer has closed or the connection has failed.
     func hasUnreadBytes() -> Bool? {
         var byte: UInt8 = 0
         let count = recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))
@@ -305,7 +310,7 @@ package final class StreamConnection {
         return count < 0 && (errno == EAGAIN || errno == EINTR) ? false : nil
     }
 
-    /// Another descriptor of the same connection, for the caller to close.
+    /// Returns a duplicate descriptor of the same connection, which the caller closes.
     func duplicateDescriptor() -> Int32 { fcntl(descriptor, F_DUPFD_CLOEXEC, 0) }
 
     // MARK: The end
@@ -314,13 +319,13 @@ package final class StreamConnection {
         end(.failed(CurlError(code, message: errorText.text), systemError: systemError))
     }
 
-    /// libcurl failed at all that is on the loop.
+    /// Ends the stream because libcurl failed for all transfers of the loop.
     func loopDidFail(_ error: CurlError) { end(.failed(error, systemError: 0)) }
 
     private func end(_ ending: StreamEnding) {
         guard state.close() else { return }
         if let lingerTimer { loop.cancelTimer(lingerTimer) }
-        // Before libcurl closes it: its number may be another's in the next moment.
+        // This precedes libcurl's close, after which the descriptor's number may be reused at once.
         stopWatching()
         queue.release()
         leaveUpgrade()
@@ -334,7 +339,7 @@ package final class StreamConnection {
 
 extension StreamConnection: DescriptorWatcher {
     func descriptorIsReady(_ mask: UInt32) {
-        // First what came in: it may tell why nothing goes out.
+        // Input is handled first, since it may explain why nothing can be sent.
         if mask & (LINUX_EPOLLIN | LINUX_EPOLLHUP | LINUX_EPOLLERR) != 0 { receive() }
         if mask & (LINUX_EPOLLOUT | LINUX_EPOLLHUP | LINUX_EPOLLERR) != 0 { flush() }
         settle()

@@ -1,28 +1,31 @@
-/// Whoever listens to a stream, called on the loop's thread and never from within a call of its own other than
-/// ``StreamConnection/cancel()``. Every call may use the stream as it likes.
+/// The receiver of a stream's events, called on the loop's thread. It is never called from within one of its own calls
+/// to the stream, except for ``StreamConnection/cancel()``. Each method may use the stream freely, except for
+/// ``judge(address:)``.
 package protocol StreamHandler: AnyObject {
-    /// Whether to connect to an address; asked of streams that were opened so, for each connection that is to be made, and
-    /// from within libcurl: the stream must not be used.
+    /// Whether to connect to an address. Called for each new connection of streams that were opened with that option.
+    /// It is called from within libcurl, so the stream must not be used.
     ///
-    /// - Parameter address: its 4 or 16 bytes in the network's order; empty where it is of another kind.
+    /// - Parameter address: the 4 or 16 bytes of the address in network byte order; empty if it is neither IPv4 nor
+    ///   IPv6.
     func judge(address: UnsafeRawBufferPointer) -> Bool
-    /// The connection stands, through proxies and with TLS where it was opened so.
+    /// Notifies the handler that the connection is established, through proxies and with TLS if it was opened so.
     func streamDidConnect(_ stream: StreamConnection)
-    /// Bytes from the peer; the memory is good for this call alone.
+    /// Receives bytes from the peer; the memory is valid only during the call.
     ///
-    /// - Returns: `false` to get no more of them until ``StreamConnection/resumeReading()``.
+    /// - Returns: `false` to receive no more bytes until ``StreamConnection/resumeReading()``.
     func stream(_ stream: StreamConnection, didReceive bytes: UnsafeRawBufferPointer) -> Bool
-    /// The peer will send nothing more. Under TLS this may be close_notify or, for libcurl 7.88.1 with OpenSSL does
-    /// not tell the two apart, a connection that was cut: a protocol whose messages have no length of their own must
-    /// not take it for the end of one (RFC 8446, section 6.1).
+    /// Notifies the handler that the peer will send nothing more. Under TLS the cause may be close_notify or a
+    /// connection that was cut: libcurl 7.88.1 with OpenSSL does not distinguish the two. A protocol whose messages
+    /// have no length of their own must not take it for the end of a message (RFC 8446, section 6.1).
     func streamDidCloseRead(_ stream: StreamConnection)
-    /// So many more of the queued bytes have gone to the system.
+    /// Notifies the handler that `count` more of the queued bytes were passed to the system.
     func stream(_ stream: StreamConnection, didWrite count: Int)
-    /// There is room again after ``StreamConnection/write(_:)-(UnsafeRawBufferPointer)`` took less than it was given.
+    /// Notifies the handler that there is room again after ``StreamConnection/write(_:)-(UnsafeRawBufferPointer)``
+    /// accepted less than all bytes.
     func streamCanWrite(_ stream: StreamConnection)
-    /// The handshake that ``StreamConnection/startTLS(configure:)`` began has succeeded.
+    /// Notifies the handler that the handshake started by ``StreamConnection/startTLS(configure:)`` has succeeded.
     func streamDidSecure(_ stream: StreamConnection)
-    /// The stream is closed and has left the loop.
+    /// Notifies the handler that the stream is closed and has left the loop.
     func streamDidEnd(_ stream: StreamConnection, _ ending: StreamEnding)
 }
 
@@ -30,27 +33,27 @@ extension StreamHandler {
     package func judge(address: UnsafeRawBufferPointer) -> Bool { false }
 }
 
-/// How a stream ended.
+/// The way in which a stream ended.
 package enum StreamEnding: Sendable, Equatable {
-    /// Both sides were closed in good order.
+    /// Both sides closed in an orderly way.
     case finished
-    /// The connection, the handshake, a read or a write failed. `systemError` is an `errno`, 0 where there is none.
+    /// The connection, the handshake, a read or a write failed. `systemError` is an `errno`, 0 if there is none.
     case failed(CurlError, systemError: Int32)
-    /// We ended it.
+    /// The stream's owner cancelled it.
     case cancelled
 }
 
-/// Why TLS was not started; the stream is as it was.
+/// The reason why TLS was not started; the stream is unchanged.
 package enum StartTLSRefusal: Error, Sendable, Equatable {
-    /// Not connected, or a side of it is closed.
+    /// The stream is not connected, or one of its sides is closed.
     case notOpen
-    /// TLS is spoken already, if only to a proxy: libcurl cannot put the one into the other here.
+    /// TLS is already in use, even if only to a proxy: libcurl cannot nest one TLS session in another here.
     case alreadySecure
-    /// Queued bytes have not gone: whether they are for plain text or for TLS would be a guess.
+    /// Queued bytes have not been sent, and it is unknown whether they are meant to be sent as plain text or under TLS.
     case unsentBytes
-    /// The peer has sent bytes that were not read. They are plain text that anyone on the way may have put there,
-    /// and must not count as said under TLS (the class of CVE-2021-22947).
+    /// The peer has sent bytes that were not read. They are plain text that anyone on the path may have inserted, and
+    /// must not be treated as received under TLS (the class of CVE-2021-22947).
     case unreadBytes
-    /// libcurl or the system would not.
+    /// libcurl or the system failed.
     case failed(CurlError)
 }

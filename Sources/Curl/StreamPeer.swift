@@ -1,9 +1,9 @@
-/// The other end of a stream: a host and a port, fit to stand in a URL.
+/// The other end of a stream: a host and a port, validated for use in a URL.
 package struct StreamPeer: Sendable, Hashable {
-    /// The longest name of a host in characters of text (RFC 1035, section 2.3.4).
+    /// The longest host name in characters of text (RFC 1035, section 2.3.4).
     package static let longestHost = 253
 
-    /// As it was given, without brackets.
+    /// The host as it was given, without brackets.
     package let host: String
     package let port: Int
     private let authority: String
@@ -11,7 +11,7 @@ package struct StreamPeer: Sendable, Hashable {
     /// - Parameters:
     ///   - host: a name or an address; IPv6 with or without brackets, a zone after `%`.
     ///   - port: 1 to 65535.
-    /// - Returns: `nil` where one of them is none: above all, nothing passes that would end the host in a URL.
+    /// - Returns: `nil` if either is invalid. In particular, no character is accepted that would end the host in a URL.
     package init?(host: String, port: Int) {
         var bytes = Array(host.utf8)[...]
         if bytes.first == UInt8(ascii: "["), bytes.last == UInt8(ascii: "]") { bytes = bytes.dropFirst().dropLast() }
@@ -19,7 +19,7 @@ package struct StreamPeer: Sendable, Hashable {
         self.host = String(decoding: bytes, as: UTF8.self)
         self.port = port
         if bytes.contains(UInt8(ascii: ":")) {
-            // One alone comes of a port that was left at the name.
+            // A single colon comes from a port that was left at the name.
             guard bytes.count(where: { $0 == UInt8(ascii: ":") }) > 1 else { return nil }
             let parts = bytes.split(separator: UInt8(ascii: "%"), maxSplits: 1, omittingEmptySubsequences: false)
             guard parts[0].allSatisfy({ Self.isHexDigit($0) || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".") })
@@ -29,7 +29,7 @@ package struct StreamPeer: Sendable, Hashable {
                 let (address, zone) = (
                     String(decoding: parts[0], as: UTF8.self), String(decoding: parts[1], as: UTF8.self)
                 )
-                // RFC 6874, section 2.
+                // The escaped zone follows RFC 6874, section 2.
                 authority = "[\(address)%25\(zone)]"
             } else {
                 authority = "[\(self.host)]"
@@ -40,7 +40,7 @@ package struct StreamPeer: Sendable, Hashable {
         }
     }
 
-    /// What libcurl takes for this peer; the scheme decides about TLS and nothing else.
+    /// Returns the URL that makes libcurl connect to this peer. Its scheme only selects whether TLS is used.
     func url(secure: Bool) -> String { "\(secure ? "https" : "http")://\(authority):\(port)" }
 
     private static func isHexDigit(_ byte: UInt8) -> Bool {

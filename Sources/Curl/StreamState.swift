@@ -1,34 +1,34 @@
-/// Where a stream stands: a machine without I/O.
+/// The state of a stream: a state machine without I/O.
 struct StreamState {
     enum Phase: Equatable {
         case connecting, open
-        /// The TLS handshake runs: nothing is read and nothing written but by libcurl.
+        /// The TLS handshake is running: only libcurl reads and writes.
         case upgrading
-        /// Both sides are closed by us; what still comes is thrown away, see ``Step/linger``.
+        /// Both sides were closed locally; bytes that are still received are discarded, see ``Step/linger``.
         case lingering
         case closed
     }
 
     enum ReadSide: Equatable {
         case open, paused
-        /// By us: nothing more is delivered.
+        /// Closed locally: nothing more is delivered.
         case closed
-        /// By the peer, with FIN or close_notify.
+        /// Closed by the peer, with FIN or close_notify.
         case ended
     }
 
     enum WriteSide: Equatable {
         case open
-        /// Closed as soon as what is queued has gone.
+        /// Closed as soon as the queued bytes have been sent.
         case closing
         case closed
     }
 
-    /// What the state asks for.
+    /// The action that the state requires.
     enum Step: Equatable {
         case goOn
-        /// Wait a little for the peer's FIN: a close with unread bytes resets the connection (RFC 1122,
-        /// section 4.2.2.13), and the reset may overtake what we wrote last.
+        /// Wait a short time for the peer's FIN. A close with unread bytes resets the connection (RFC 1122, section
+        /// 4.2.2.13), and the reset may overtake the bytes written last.
         case linger
         case finish
     }
@@ -37,11 +37,11 @@ struct StreamState {
     private(set) var read = ReadSide.open
     private(set) var write = WriteSide.open
 
-    /// Whether bytes are to be taken from the socket.
+    /// Whether bytes are to be read from the socket.
     var receives: Bool { phase == .open && read == .open || phase == .lingering }
-    /// Whether queued bytes, and the FIN after them, may go to the socket.
+    /// Whether queued bytes, and the FIN after them, may be sent.
     var sends: Bool { phase == .open && write != .closed }
-    /// Whether more may be queued.
+    /// Whether more bytes may be queued.
     var acceptsWrites: Bool { write == .open && phase != .lingering && phase != .closed }
 
     var step: Step {
@@ -60,7 +60,7 @@ struct StreamState {
         if read == .open { read = .paused }
     }
 
-    /// - Returns: whether it was paused.
+    /// - Returns: whether reading was paused.
     mutating func resumeReading() -> Bool {
         guard read == .paused else { return false }
         read = .open
@@ -83,19 +83,19 @@ struct StreamState {
         if phase == .open { phase = .lingering }
     }
 
-    /// - Returns: whether a handshake may begin: on an open connection with both sides open.
+    /// - Returns: whether a handshake may start: the connection and both its sides must be open.
     mutating func beginUpgrade() -> Bool {
         guard phase == .open, write == .open, read == .open || read == .paused else { return false }
         phase = .upgrading
         return true
     }
 
-    /// The handshake is over, or did not begin after all.
+    /// Records that the handshake is over, or did not start after all.
     mutating func endUpgrade() {
         if phase == .upgrading { phase = .open }
     }
 
-    /// - Returns: whether it was not closed before.
+    /// - Returns: whether the stream was not closed before.
     mutating func close() -> Bool {
         guard phase != .closed else { return false }
         phase = .closed

@@ -4,12 +4,12 @@ import CLinux
 import Glibc
 #endif
 
-/// A thread of the system's own: for work that blocks, or that must stay on one thread.
+/// A system thread, for work that blocks or that must stay on one thread.
 package enum SystemThread {
-    /// Bytes of stack for work of our own, which does not recurse.
+    /// The stack size in bytes for this program's own code, which does not recurse.
     package static let smallStack = 512 * 1024
-    /// Bytes of stack where others' code runs, or a decoder that goes down as deep as a server's text does: what a
-    /// main thread has. Only what is used of it is memory.
+    /// The stack size in bytes for third-party code, or for a decoder whose recursion depth depends on a server's data.
+    /// It is that of a main thread. Only the used part takes up memory.
     package static let largeStack = 8 << 20
 
     private final class Body: Sendable {
@@ -20,16 +20,16 @@ package enum SystemThread {
     /// Starts a detached thread.
     ///
     /// - Parameters:
-    ///   - name: at most 15 bytes are shown by the system.
-    ///   - stack: bytes.
-    /// - Returns: whether there was a thread to be had.
+    ///   - name: the thread's name; the system shows at most 15 bytes.
+    ///   - stack: the stack size in bytes.
+    /// - Returns: whether a thread could be created.
     @discardableResult
     package static func start(
         name: String, stack: Int = smallStack, _ body: @escaping @Sendable () -> Void
     ) -> Bool {
         let boxed = Unmanaged.passRetained(
             Body {
-                _ = linux_set_thread_name(String(name.prefix(15)))  // a name is for people to read
+                _ = linux_set_thread_name(String(name.prefix(15)))  // the name is only for display
                 body()
             })
         var thread = pthread_t()

@@ -1,4 +1,4 @@
-/// What is to happen when, the next first: a binary heap in which a cancelled entry stays until it comes to the top.
+/// A queue of timers, the earliest first: a binary heap in which a cancelled entry stays until it reaches the top.
 struct TimerQueue {
     private struct Entry {
         var deadline: MonotonicTime
@@ -20,20 +20,20 @@ struct TimerQueue {
 
     mutating func cancel(_ id: Int) {
         guard actions.removeValue(forKey: id) != nil else { return }
-        // Many that were cancelled must not outweigh those that are left.
+        // Cancelled entries must not outnumber the remaining ones by far.
         if heap.count > 64, heap.count > actions.count * 4 { rebuild() }
     }
 
-    /// Entries, cancelled ones among them.
+    /// The number of entries, including cancelled ones.
     var count: Int { heap.count }
 
-    /// When the next is due.
+    /// Returns the earliest deadline.
     mutating func next() -> MonotonicTime? {
         while let top = heap.first, actions[top.id] == nil { removeTop() }
         return heap.first?.deadline
     }
 
-    /// - Returns: one that is due at `now`.
+    /// - Returns: an action that is due at `now`.
     mutating func take(dueAt now: MonotonicTime) -> (() -> Void)? {
         guard let due = next(), due <= now, let id = heap.first?.id else { return nil }
         removeTop()

@@ -1,10 +1,10 @@
 import SystemPackage
 import Synchronization
 
-/// A thread with its libcurl multi handle: the only one that touches it and the exchanges on it.
+/// A thread with its libcurl multi handle. Only this thread uses the handle and the exchanges on it.
 ///
-/// Others post work to it. An idle loop sleeps in epoll without a deadline, once a
-/// minute has passed and its connections are closed.
+/// Other threads post work to it. Once an idle loop has closed its connections, after a minute, it sleeps in epoll
+/// without a deadline.
 package final class TransferLoop: Sendable {
     package typealias Work = (LoopCore) -> Void
 
@@ -17,15 +17,15 @@ package final class TransferLoop: Sendable {
     private let wakeUp: WakeUp
 
     /// - Parameters:
-    ///   - faults: counts what the watchdog finds.
-    ///   - idlePatience: milliseconds without an exchange after which its connections are closed.
-    /// - Throws: where the system has no thread, no descriptor or no libcurl to give.
+    ///   - faults: counts the faults that the watchdog finds.
+    ///   - idlePatience: the time without an exchange after which connections are closed, in milliseconds.
+    /// - Throws: an error if the system has no thread or descriptor available, or libcurl cannot be initialised.
     package init(name: String = "dld-loop", faults: LoopFaults = LoopFaults(), idlePatience: Int64 = 60_000) throws {
         try CurlLibrary.initialise()
         wakeUp = try WakeUp(counting: false)
-        // Delegates, validators and handlers run here too.
+        // Delegates, validators and handlers run on this thread too, so it has a large stack.
         let started = SystemThread.start(name: name, stack: SystemThread.largeStack) { [self] in
-            // Made here, so that it never belongs to another thread.
+            // The core is created on its own thread, so that it never belongs to another one.
             guard let core = try? LoopCore(wakeUp: wakeUp, faults: faults, idlePatience: idlePatience) else {
                 return fail()
             }
@@ -34,9 +34,9 @@ package final class TransferLoop: Sendable {
         guard started else { throw Errno.resourceTemporarilyUnavailable }
     }
 
-    /// Runs `work` on the loop's thread, soon, in the order of the posts.
+    /// Runs `work` on the loop's thread soon, in the order of the posts.
     ///
-    /// - Returns: `false` where the loop has been stopped and the work will not run.
+    /// - Returns: `false` if the loop has been stopped and the work will not run.
     @discardableResult
     package func post(_ work: @escaping @Sendable (LoopCore) -> Void) -> Bool {
         let (isTaken, isFirst) = inbox.withLock { inbox -> (Bool, Bool) in
@@ -48,7 +48,7 @@ package final class TransferLoop: Sendable {
         return isTaken
     }
 
-    /// Ends every exchange as cancelled, then the thread. Work posted before is done first.
+    /// Ends every exchange as cancelled, then the thread. Work posted earlier is done first.
     package func stop() {
         inbox.withLock { $0.stopped = true }
         wakeUp.signal()

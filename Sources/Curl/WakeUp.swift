@@ -5,12 +5,13 @@ import SystemPackage
 import Glibc
 #endif
 
-/// An eventfd that wakes a thread out of epoll or out of ``wait()``.
+/// An eventfd that wakes a thread from epoll or from ``wait()``.
 package final class WakeUp: Sendable {
     package let descriptor: Int32
     private let isCounting: Bool
 
-    /// - Parameter counting: each signal ends one ``wait()``; otherwise, for epoll, one `wait` takes all signals.
+    /// - Parameter counting: whether each signal ends one ``wait()``. Otherwise, for use with epoll, one `wait`
+    ///   consumes all signals.
     package init(counting: Bool) throws(Errno) {
         isCounting = counting
         descriptor = linux_eventfd(counting ? 1 : 0)
@@ -18,7 +19,7 @@ package final class WakeUp: Sendable {
     }
 
     deinit {
-        // Nothing can be lost: no bytes are written behind such a descriptor.
+        // No data can be lost, since no writes are pending on an eventfd.
         _ = close(descriptor)
     }
 
@@ -27,26 +28,27 @@ package final class WakeUp: Sendable {
         while write(descriptor, &one, 8) < 0, errno == EINTR {}
     }
 
-    /// Blocks until a signal comes where `counting`, otherwise takes the signals that are there.
+    /// With `counting`, blocks until a signal is available and consumes it. Otherwise consumes the available signals
+    /// without blocking.
     package func wait() {
         while !take(), isCounting { _ = isReadable(within: -1) }
     }
 
-    /// Waits for a signal for at most so many milliseconds.
+    /// Waits for a signal for at most the given number of milliseconds.
     ///
-    /// - Returns: whether a signal came.
+    /// - Returns: whether a signal was consumed.
     @discardableResult package func wait(atMost milliseconds: Int32) -> Bool {
         let deadline = MonotonicTime.now().advanced(milliseconds: Int64(milliseconds))
         var left = milliseconds
         while isReadable(within: left) {
             if take() { return true }
-            // Another thread took the signal between the two calls.
+            // Another thread consumed the signal between the two calls.
             left = Int32(clamping: MonotonicTime.now().milliseconds(until: deadline))
         }
         return false
     }
 
-    /// Takes a signal, without waiting for one.
+    /// Consumes a signal, without waiting for one.
     private func take() -> Bool {
         var count: UInt64 = 0
         while true {

@@ -2,18 +2,19 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// Looks at the loops of the process while one of them works, and sleeps while none does.
+/// A thread that checks the process's loops while one of them is inside libcurl, and sleeps while none is.
 final class Watchman: Sendable {
-    /// `nil` where the system has no thread or descriptor to give: then nobody watches.
+    /// The only instance; `nil` if the system has no thread or descriptor available, so that nothing is watched.
     static let shared = Watchman()
 
-    /// Milliseconds between two looks at the calls.
+    /// The interval between two checks of the calls, in milliseconds.
     private static let interval: Int64 = 1_000
-    /// Milliseconds between two looks at what peers with a ``ReceiptLimit`` have sent.
+    /// The interval between two checks of the bytes received from peers with a ``ReceiptLimit``, in milliseconds.
     private static let receiptInterval: Int64 = 20
-    /// Looks at which a call has to be the same one.
+    /// The number of checks in a row at which the same busy call must be found again.
     private static let patience = 2
-    /// Nanoseconds of processor time from one look to the next: a call that waits for the disk or a server uses less.
+    /// The least processor time used between two checks, in nanoseconds. A call that waits for the disk or a server
+    /// uses less.
     private static let leastWork: UInt64 = 50_000_000
 
     private let isAsleep = Atomic<Bool>(false)
@@ -42,7 +43,7 @@ final class Watchman: Sendable {
         wakeUp.signal()
     }
 
-    /// Has him look at what peers have sent, soon and again and again: one of them has a limit now.
+    /// Starts the frequent checks of received bytes, because a connection has got a limit.
     func watchReceipts() { wakeUp.signal() }
 
     private func run() {
@@ -64,7 +65,7 @@ final class Watchman: Sendable {
                 wakeUp.wait(atMost: Int32(clamping: areLimited ? min(Self.receiptInterval, rest) : rest))
             }
             look()
-            // The loop has freed by now what libssh2 kept.
+            // The loop has freed the memory that libssh2 kept by now.
             if hasEnded { linux_give_memory_back() }
         }
     }

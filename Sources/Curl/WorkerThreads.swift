@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Threads for calls that block: `getaddrinfo`, `fdatasync`.
+/// A pool of threads for blocking calls: `getaddrinfo`, `fdatasync`.
 ///
-/// A thread is made when work arrives and none is free, up to a limit. One that has no work sleeps in the kernel, and
-/// ends after a minute of that.
+/// A thread is created when work arrives and none is free, up to a limit. A thread without work sleeps in the kernel,
+/// and ends after a minute by default.
 package final class WorkerThreads: Sendable {
     private struct State {
         var work: [@Sendable () -> Void] = []
@@ -16,14 +16,14 @@ package final class WorkerThreads: Sendable {
     private let name: String
     private let limit: Int
     private let stack: Int
-    /// Milliseconds for which a thread waits for work.
+    /// The time for which a thread waits for work, in milliseconds.
     private let patience: Int32
     private let wakeUp: WakeUp?
     private let state = Mutex(State())
 
     /// - Parameters:
-    ///   - stack: bytes for each.
-    ///   - patience: milliseconds for which a thread waits for work before it ends.
+    ///   - stack: the stack size of each thread in bytes.
+    ///   - patience: the time for which a thread waits for work before it ends, in milliseconds.
     package init(
         name: String, limit: Int, stack: Int = SystemThread.smallStack, patience: Int32 = 60_000
     ) {
@@ -43,7 +43,7 @@ package final class WorkerThreads: Sendable {
             return true
         }
         if wantsThread, !SystemThread.start(name: name, stack: stack, { [self] in run(wakeUp) }) {
-            // No thread to be had: where others exist they will come to it, otherwise it is done here.
+            // No thread could be created. If others exist, they will do the work; otherwise it is done here.
             let alone = state.withLock { state in
                 state.threads -= 1
                 return state.threads == 0
@@ -53,7 +53,7 @@ package final class WorkerThreads: Sendable {
         wakeUp.signal()
     }
 
-    /// Lets the threads end once the work that is waiting has been done.
+    /// Lets the threads end once the waiting work has been done.
     package func stop() {
         let count = state.withLock { state in
             state.stopped = true
@@ -66,7 +66,8 @@ package final class WorkerThreads: Sendable {
         state.withLock { state in
             guard state.next < state.work.count else { return nil }
             let work = state.work[state.next]
-            // What it holds must not live on until the queue runs empty, and neither may its place.
+            // Objects that the closure captures must not live on until the queue is empty, and its slot is freed as
+            // well.
             state.work[state.next] = {}
             state.next += 1
             if state.next == state.work.count {
@@ -86,7 +87,7 @@ package final class WorkerThreads: Sendable {
             let isSignalled = wakeUp.wait(atMost: patience)
             let ends = state.withLock { state in
                 state.idle -= 1
-                // What was posted meanwhile counts on this thread.
+                // Work posted in the meantime relies on this thread.
                 guard !isSignalled, state.next == state.work.count else { return false }
                 state.threads -= 1
                 return true

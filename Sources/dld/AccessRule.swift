@@ -2,17 +2,17 @@ import ControlServer
 import Glibc
 import TaskFiles
 
-/// Who may use the control socket, and who may do everything on it.
+/// The rule that decides which users may use the control socket and which are administrators.
 struct AccessRule: Sendable {
     let daemonUser: UInt32
-    /// Users other than root and the daemon's own get in.
+    /// Whether users other than root, the daemon's own and administrators may connect.
     let isShared: Bool
     let administrators: Set<UInt32>
-    /// For the socket that the daemon makes.
+    /// The mode of the socket that the daemon creates.
     let mode: UInt32
     let group: UInt32?
 
-    /// - Throws: a group that the configuration names and that does not exist.
+    /// - Throws: an error if a group named in the configuration does not exist.
     init(_ configuration: Configuration, surroundings: Surroundings) throws(FileError) {
         let control = configuration.control
         func group(_ name: String, at key: String) throws(FileError) -> (gid: UInt32, members: Set<UInt32>) {
@@ -21,7 +21,7 @@ struct AccessRule: Sendable {
                 at: key, "\(key): there is no group \(name) on this system; make it (groupadd) or name another")
         }
         daemonUser = surroundings.uid
-        // The group `dld` where the system has one; a user's own daemon is that user's alone.
+        // The default is the group `dld` if the system has one. A user's own daemon is for that user only.
         let fallback = surroundings.isSystem ? Self.group("dld")?.gid : nil
         if let name = control.group {
             self.group = try group(name, at: "control.group").gid
@@ -43,7 +43,7 @@ struct AccessRule: Sendable {
         peer.uid == 0 || peer.uid == daemonUser || administrators.contains(peer.uid)
     }
 
-    /// A group by name or number, with the uids of its members.
+    /// Returns a group, found by name or number, with the uids of its members.
     private static func group(_ name: String) -> (gid: UInt32, members: Set<UInt32>)? {
         let entry = UInt32(name).flatMap { getgrgid($0) } ?? getgrnam(name)
         guard let entry else { return nil }

@@ -3,17 +3,18 @@ import TaskFiles
 import TaskModel
 import TaskQueue
 
-/// `dld --queue FILE`: applies a queue file and, with `--exit-when-done`, waits until each of its tasks has ended.
+/// A run of `dld --queue FILE`: applies a queue file and, with `--exit-when-done`, waits until each of its tasks has
+/// ended.
 struct BatchRun: Sendable {
     let batch: String
     private let path: String
     private let entries: [QueueEntry]
-    /// What was passed over in the file.
+    /// The notes on the parts of the file that were ignored.
     let notes: [FileNote]
     let caller: Caller
 
-    /// - Throws: ``FileError`` with the place of what is wrong.
-    /// - Parameter waits: as of ``TextFile/read(_:limit:waits:)``.
+    /// - Parameter waits: as for ``TextFile/read(_:limit:waits:)``.
+    /// - Throws: ``FileError`` with the position of the error in the file.
     init(file path: String, uid: UInt32, waits: Bool = false) throws {
         let text = try TextFile.read(path, waits: waits)
         let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "/"
@@ -27,7 +28,7 @@ struct BatchRun: Sendable {
         caller = Caller(uid: uid, isAdministrator: true)
     }
 
-    /// A file that an entry names.
+    /// Reads a file that an entry refers to.
     static func read(_ path: String, limit: Int) throws(UnreadableFile) -> [UInt8] {
         do throws(TextFile.Failure) {
             return try TextFile.read(path, limit: limit)
@@ -36,7 +37,7 @@ struct BatchRun: Sendable {
         }
     }
 
-    /// - Parameter judgesPlaces: as of ``TaskQueue/apply(_:batch:receipt:judgesPlaces:by:)``.
+    /// - Parameter judgesPlaces: as for ``TaskQueue/apply(_:batch:receipt:judgesPlaces:by:)``.
     /// - Throws: ``FileError`` for an entry that the queue refuses, otherwise ``QueueError``.
     func apply(to queue: TaskQueue, judgesPlaces: Bool = false) async throws -> SetChanges {
         do throws(QueueError) {
@@ -48,16 +49,16 @@ struct BatchRun: Sendable {
         }
     }
 
-    /// What failed in an earlier run of the file is tried again in this one.
+    /// Retries the tasks that failed in an earlier run of the file.
     func retryFailed(on queue: TaskQueue) async throws {
         _ = try await queue.change(.retry, matching: filter([.failed]), by: caller)
     }
 
-    /// Returns when every task of the batch has ended or needs a person.
+    /// Waits until every task of the batch has ended or needs a user's action.
     ///
-    /// - Returns: those that did not complete.
+    /// - Returns: the tasks that did not complete.
     func wait(on queue: TaskQueue) async throws -> [TaskStatus] {
-        // Subscribed before the first look, so that no end falls between the two.
+        // The subscription precedes the first query, so that no event between the two is missed.
         let (_, pages) = try queue.events(after: nil, for: caller)
         var iterator = pages.makeAsyncIterator()
         while true {
@@ -72,7 +73,7 @@ struct BatchRun: Sendable {
             filter([.queued, .active, .waiting]), after: nil, limit: 1, newest: nil,
             for: caller)
         if !open.isEmpty { return true }
-        // Paused by a person goes on one day.
+        // A task that a user has paused may still be resumed.
         return try await tasks(queue, states: [.paused]).contains { !$0.isSettled }
     }
 

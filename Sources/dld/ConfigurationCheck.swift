@@ -2,10 +2,10 @@ import Glibc
 import TaskFiles
 import TaskQueue
 
-/// `dld --check-config`: says whether the configuration is right, and whether the directories that it names can be used.
+/// A run of `dld --check-config`, which validates the configuration and the directories that it names.
 ///
-/// Root checks the system's configuration on behalf of the service: as its user, and within the restrictions of its
-/// unit.
+/// Root checks the system's configuration on behalf of the service: as the service's user, and within the restrictions
+/// of its unit.
 struct ConfigurationCheck {
     let planner: DaemonPlanner
 
@@ -13,7 +13,7 @@ struct ConfigurationCheck {
 
     /// Prints warnings to standard error and the verdict to standard output.
     ///
-    /// - Throws: the first mistake of the file. Places that cannot be used are all printed.
+    /// - Throws: the first error in the file. Of unusable directories and files, all are printed.
     func run() throws(StartupFailure) {
         let plan: DaemonPlan
         do {
@@ -50,7 +50,8 @@ struct ConfigurationCheck {
         }
         inspector.unit = plan.unit ?? unit?.unit
         var places = PlannedPlaces(plan)
-        // What lies there is systemd's and the daemon's to make, and is not where this shell's variables say.
+        // systemd and the daemon create the default places. This shell's variables do not show where those are for the
+        // service.
         if isOfService { places.leaveOut(beneath: unit?.stateDirectory ?? "/var/lib/dld") }
         let found = places.problems(inspector)
         let known = Set(found.map(\.place.path))
@@ -68,9 +69,9 @@ struct ConfigurationCheck {
         return StartupFailure(text, exit: StartupFailure.Exit.configuration)
     }
 
-    /// Has the process act as another user: the kernel then judges what that user may do.
+    /// Sets the process's effective user, so that the kernel applies that user's permissions.
     ///
-    /// - Returns: the user's number; `nil` where there is no such user, or this process may not become it.
+    /// - Returns: the uid; `nil` if the user does not exist, or this process may not change to it.
     private static func become(_ name: String) -> UInt32? {
         guard getuid() == 0, let account = getpwnam(name) else { return nil }
         let (uid, gid) = (account.pointee.pw_uid, account.pointee.pw_gid)

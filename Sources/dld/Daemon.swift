@@ -11,29 +11,30 @@ import TaskStore
 import Transfer
 import UnixSignals
 
-/// Everything that the command line, the configuration and the surroundings came to.
+/// The effective settings from the command line, the configuration and the environment.
 struct DaemonPlan: Sendable {
     var configuration: Configuration
     var stateDirectory: String
     var downloadDirectory: String
-    /// Sockets from systemd; where there are any, none is made.
+    /// The sockets passed by systemd; if there are any, the daemon creates none.
     var inheritedSockets: [Int32]
-    /// The path to make a socket at.
+    /// The path at which to create a socket.
     var socket: String?
     var access: AccessRule
     var logLevel: Logger.Level
     var uid: UInt32
-    /// The unit of systemd that the daemon runs as.
+    /// The systemd unit that the daemon runs as.
     var unit: String?
-    /// For a configuration that names none.
+    /// The layout of the download directory if the configuration names none.
     var layout: DownloadLayout
-    /// Of the daemon itself: its state, its configuration, its socket.
+    /// The directories of the daemon itself: its state, its configuration and its socket.
     var protectedDirectories: [String]
 
     var queueSettings: QueueSettings {
         var settings = QueueSettings(
             configuration, downloadDirectory: downloadDirectory, layout: layout, daemonUser: uid, unit: unit)
-        // One that the administrator named for tasks serves them; the state never does.
+        // A protected directory that the administrator named for tasks may be used by them, except for the state
+        // directory.
         let named = [settings.downloadDirectory] + settings.downloadRoots + settings.uploadRoots
         settings.protectedPlaces = ProtectedPlaces(
             protectedDirectories.filter { directory in
@@ -59,12 +60,12 @@ struct DaemonPlan: Sendable {
         return session
     }
 
-    /// The socket would be another one.
+    /// Whether the two plans differ in the control socket.
     func isServedOtherwise(than other: DaemonPlan) -> Bool {
         socket != other.socket || access.mode != other.access.mode || access.group != other.access.group
     }
 
-    /// What is asked for, cannot be had, and harms nothing.
+    /// Harmless settings that have no effect.
     var warnings: [String] {
         versionWarnings + socketWarnings + DirectoryWatcher.warnings(about: configuration.watch, queueSettings)
     }
@@ -91,7 +92,7 @@ struct DaemonPlan: Sendable {
     private static let shownHosts = 8
 }
 
-/// The daemon: opens the store, serves the socket, runs the queue, and takes all of it down in an order that loses
+/// The daemon: opens the store, serves the socket and runs the queue. It shuts all of them down in an order that loses
 /// nothing.
 struct Daemon: Service {
     let plan: DaemonPlan
@@ -100,9 +101,9 @@ struct Daemon: Service {
     private let reloader: Reloader
     let store: TaskStore
     let queue: TaskQueue
-    /// Limits on the open files that users pass.
+    /// The limits on the open files that users pass.
     private let descriptors = DescriptorShares()
-    /// Ends the daemon as SIGTERM would.
+    /// The request that ends the daemon as SIGTERM does.
     let stopRequest: StopRequest
 
     init(plan: DaemonPlan, planner: DaemonPlanner, descriptorStore: DescriptorStore, logger: Logger) throws {
@@ -134,7 +135,7 @@ struct Daemon: Service {
                 "version": "\(Release.version)", "socket": "\(plan.socket ?? DaemonStatus.inheritedSocket)",
                 "state": "\(plan.stateDirectory)", "downloads": "\(queue.downloadDirectory)",
             ])
-        // From now on they are heard, also while queue files are being applied.
+        // From here on the signal is received, also while queue files are being applied.
         let hangUps = await UnixSignalsSequence(trapping: .sighup)
         let reloads = Task { [reloader] in
             await reloader.applyQueueFiles()
@@ -177,7 +178,7 @@ struct Daemon: Service {
     }
 }
 
-/// Asked for once, from wherever: a signal, a client, the end of a batch.
+/// A request to end the daemon, made by a signal, a client or the end of a batch.
 final class StopRequest: Sendable {
     private let stream: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
@@ -191,7 +192,7 @@ final class StopRequest: Sendable {
         continuation.finish()
     }
 
-    /// Returns when the daemon is to end.
+    /// Waits until the daemon is to end.
     func wait() async {
         await cancelWhenGracefulShutdown { [stream] in
             for await _ in stream { return }

@@ -4,22 +4,22 @@ import Logging
 import TaskFiles
 import TaskModel
 
-/// Makes the daemon's plan of what the command line, the configuration and the surroundings say: at the start, and each
-/// time that the configuration is to be read again.
+/// The factory of the daemon's plan, from the command line, the configuration and the environment. It is used at the
+/// start and on each reload of the configuration.
 struct DaemonPlanner: Sendable {
     let surroundings: Surroundings
-    /// As they were given on the command line, where they were; they win over the configuration.
+    /// The command line's options, which take precedence over the configuration.
     let configurationFile: String?
     let socket: String?
     let stateDirectory: String?
     let downloadDirectory: String?
     let logLevel: Logger.Level?
-    /// Sockets from systemd.
+    /// The sockets passed by systemd.
     let inheritedSockets: [Int32]
 
-    /// - Parameter waits: as of ``TextFile/read(_:limit:waits:)``.
-    /// - Throws: ``FileError`` with the place of what is wrong with the configuration, and other errors whose descriptions
-    ///   say what is.
+    /// - Parameter waits: as for ``TextFile/read(_:limit:waits:)``.
+    /// - Throws: ``FileError`` with the position of an error in the configuration, or another error whose description
+    ///   states the reason.
     func plan(waits: Bool = false) throws -> DaemonPlan {
         var configuration = try readConfiguration(waits: waits)
         if let downloadDirectory {
@@ -50,7 +50,7 @@ struct DaemonPlanner: Sendable {
         path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[..<$0]) } ?? "/"
     }
 
-    /// The configuration is the one that the daemon finds by itself.
+    /// Whether the configuration file is the default one.
     var usesDefaultFile: Bool {
         configurationFile.map { Surroundings.absolute($0) == surroundings.configurationFile } ?? true
     }
@@ -64,26 +64,27 @@ struct DaemonPlanner: Sendable {
             readFile: BatchRun.read)
     }
 
-    /// Descriptors that the daemon itself uses, a few clients and the database's readers among them.
+    /// The number of file descriptors that the daemon itself uses, including a few clients and the database's readers.
     private static let ownDescriptors = 56
-    /// A part, its directory, a connection, and one that is kept for the next request.
+    /// The number of file descriptors per task: the part file, its directory, a connection, and one connection kept for
+    /// the next request.
     private static let descriptorsPerTask = 4
 
-    /// How many tasks may run at a time, so that descriptors are left for those who ask about them: more transfers
-    /// than the system lets be open would fail, where they can as well wait.
+    /// Limits the number of tasks that may run at a time, so that descriptors are left for clients. With more transfers
+    /// than descriptors, some would fail instead of waiting.
     private static func affordable(_ tasks: Int) -> Int {
         guard let descriptors else { return tasks }
         return max(1, min(tasks, (descriptors - ownDescriptors) / descriptorsPerTask))
     }
 
-    /// The number of descriptors that are left for clients where so many tasks run.
+    /// Returns the number of descriptors left for clients while `tasks` tasks run.
     static func descriptorsForClients(besideTasks tasks: Int) -> Int {
         guard let descriptors else { return .max }
         let ofTasks = tasks.multipliedClamped(by: descriptorsPerTask)
         return max(0, descriptors.subtractingClamped(ownDescriptors).subtractingClamped(ofTasks))
     }
 
-    /// The limit on them; `nil`: not known.
+    /// The limit on file descriptors; `nil` if it is unknown.
     private static var descriptors: Int? {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(7), &limit) == 0 else { return nil }  // RLIMIT_NOFILE

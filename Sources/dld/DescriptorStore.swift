@@ -3,10 +3,10 @@ import Glibc
 import Synchronization
 import TaskQueue
 
-/// Keeps descriptors with systemd while the service starts anew, also after a crash (`FileDescriptorStoreMax=`,
-/// systemd.service(5)). Where no systemd does, they are closed with the process.
+/// A store that keeps descriptors with systemd while the service restarts, also after a crash
+/// (`FileDescriptorStoreMax=`, systemd.service(5)). Without systemd they are closed with the process.
 final class DescriptorStore: DescriptorKeeper {
-    /// Tells them from listening sockets.
+    /// The prefix that distinguishes them from listening sockets.
     static let prefix = "dld-"
 
     private let kept: Mutex<[(label: String, descriptor: Int32)]>
@@ -24,7 +24,7 @@ final class DescriptorStore: DescriptorKeeper {
 
     func keep(_ descriptor: Int32, as label: String) {
         let state = "FDSTORE=1\nFDNAME=\(Self.prefix)\(label)"
-        // There need be no manager who listens.
+        // A failure is ignored, since there may be no service manager.
         withUnsafePointer(to: descriptor) { _ = sd_pid_notify_with_fds(0, 0, state, $0, 1) }
     }
 

@@ -83,10 +83,11 @@ struct Dld: AsyncParsableCommand {
     func run() async throws {
         let surroundings = Surroundings.current
         Surroundings.scrub()
-        // A peer that hangs up and a file past the limit are errors of a call, not the end of the process.
-        _ = signal(SIGPIPE, SIG_IGN)  // fails for an unknown signal alone
-        _ = signal(SIGXFSZ, SIG_IGN)  // fails for an unknown signal alone
-        _ = signal(SIGHUP, SIG_IGN)  // fails for an unknown signal alone
+        // A closed peer and a file beyond the size limit then cause errors of a call instead of ending the process.
+        // SIGHUP is ignored until the daemon traps it for reloading.
+        _ = signal(SIGPIPE, SIG_IGN)  // fails only for an unknown signal
+        _ = signal(SIGXFSZ, SIG_IGN)  // fails only for an unknown signal
+        _ = signal(SIGHUP, SIG_IGN)  // fails only for an unknown signal
         Self.raiseDescriptorLimit()
         cdescriptors_keep()
         SchedulingPolicy.becomeBatch()
@@ -152,12 +153,12 @@ struct Dld: AsyncParsableCommand {
                 if let batch {
                     tasks.addTask { try await carryOut(batch, on: daemon, exitWhenDone: exitWhenDone) }
                 }
-                // A batch that a signal cuts short is not done.
+                // A batch that a signal interrupts counts as not completed.
                 var status: Int32 = batch != nil && exitWhenDone ? 1 : 0
                 for try await result in tasks {
                     guard let result else { break }
                     status = result
-                    // Requested after the status is known: the end of the daemon breaks this loop.
+                    // The request follows the assignment, because the end of the daemon ends this loop.
                     if exitWhenDone || status != 0 { daemon.stopRequest.request() }
                 }
                 tasks.cancelAll()
@@ -171,7 +172,7 @@ struct Dld: AsyncParsableCommand {
         }
     }
 
-    /// - Returns: the exit status that the batch came to.
+    /// - Returns: the exit status for the batch.
     private static func carryOut(_ batch: BatchRun, on daemon: Daemon, exitWhenDone: Bool) async throws -> Int32 {
         var status: Int32 = 0
         for note in batch.notes { daemon.logger.warning("\(note)") }
@@ -194,7 +195,7 @@ struct Dld: AsyncParsableCommand {
             report("\(error)")
             status = 1
         } catch let error as QueueError {
-            // Where a signal ended the daemon first, that has been said.
+            // If a signal ended the daemon first, that was already reported.
             if error != .store(.closed) { report(error.text) }
             status = 1
         }
@@ -210,7 +211,7 @@ struct Dld: AsyncParsableCommand {
         }
     }
 
-    /// The service group's own messages are for whoever debugs it.
+    /// Limits the service group's own messages to warnings, as the others only serve debugging.
     private static func quiet(_ logger: Logger) -> Logger {
         var quiet = logger
         quiet.logLevel = .warning
@@ -228,16 +229,16 @@ struct Dld: AsyncParsableCommand {
 
     static func report(_ message: String) {
         var line = "\(errorPrefix)dld: \(LogText.printable(message))\n"
-        _ = line.withUTF8 { write(2, $0.baseAddress, $0.count) }  // there is nobody else to tell
+        _ = line.withUTF8 { write(2, $0.baseAddress, $0.count) }  // there is no other place to report to
     }
 
-    /// The priority `err` for the journal, which reads it off each line (sd-daemon(3), `SD_ERR`).
+    /// The prefix for the priority `err`, which the journal parses on each line (sd-daemon(3), `SD_ERR`).
     static var errorPrefix: String { Surroundings.current.logsToJournal ? "<3>" : "" }
 
-    /// Prints why the daemon cannot start; FILE:LINE:COLUMN comes first, as editors expect it.
+    /// Prints why the daemon cannot start. A position, FILE:LINE:COLUMN, comes first, as editors expect it.
     static func report(_ failure: StartupFailure) {
         guard failure.isInFile else { return report(failure.message) }
         var line = errorPrefix + LogText.printable(failure.message) + "\n"
-        _ = line.withUTF8 { write(2, $0.baseAddress, $0.count) }  // there is nobody else to tell
+        _ = line.withUTF8 { write(2, $0.baseAddress, $0.count) }  // there is no other place to report to
     }
 }

@@ -4,7 +4,7 @@ import Logging
 import Synchronization
 import TaskModel
 
-/// What is logged at this moment, by whichever logger: a changed configuration may say so.
+/// The current log level of all loggers, which a changed configuration may set.
 enum LogLevelSwitch {
     private static let state = Atomic<Int>(index(of: .info))
 
@@ -18,9 +18,9 @@ enum LogLevelSwitch {
     }
 }
 
-/// One line a message on standard error: `level: message (key=value, …)`.
+/// A log handler that writes each message as one line to standard error: `level: message (key=value, …)`.
 struct StandardErrorLogHandler: LogHandler {
-    /// Less is never logged here, whatever the switch says.
+    /// The lowest level logged by this handler, whatever the switch says.
     var least = Logger.Level.trace
     var logLevel: Logger.Level {
         get { max(LogLevelSwitch.level, least) }
@@ -42,13 +42,13 @@ struct StandardErrorLogHandler: LogHandler {
         }
         line += "\n"
         var text = line
-        _ = text.withUTF8 { write(2, $0.baseAddress, $0.count) }  // a log that is lost cannot be told of in the log
+        _ = text.withUTF8 { write(2, $0.baseAddress, $0.count) }  // a lost log message cannot be logged
     }
 }
 
-/// Messages with their fields in systemd's journal (sd_journal_sendv(3)).
+/// A log handler that sends messages with their fields to systemd's journal (sd_journal_sendv(3)).
 struct JournalLogHandler: LogHandler {
-    /// Less is never logged here, whatever the switch says.
+    /// The lowest level logged by this handler, whatever the switch says.
     var least = Logger.Level.trace
     var logLevel: Logger.Level {
         get { max(LogLevelSwitch.level, least) }
@@ -100,7 +100,7 @@ struct JournalLogHandler: LogHandler {
 }
 
 enum LogText {
-    /// A stranger's text must not forge a line or move a terminal's cursor.
+    /// Escapes hidden characters. Text from outside must not forge a line or move a terminal's cursor.
     static func printable(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: \.isHidden) else { return text }
         var shown = ""

@@ -1,15 +1,16 @@
 import TaskFiles
 import TaskQueue
 
-/// The directories and files that a plan relies on, and what is wrong with them.
+/// The directories and files that a plan relies on, and the checks of them.
 struct PlannedPlaces: Sendable {
     struct Place: Sendable {
         let path: String
         let use: PlaceUse
-        /// Where the configuration names it; `nil` for the default, and for one of the command line.
+        /// The position in the configuration that names the place; `nil` for the default place and for one from the
+        /// command line.
         let named: Configuration.Place?
 
-        /// `FILE:LINE:COLUMN: ` first where the configuration names it.
+        /// Returns the problem, after `FILE:LINE:COLUMN: ` if the configuration names the place.
         func text(_ problem: String) -> String { named.map { "\($0.error(problem))" } ?? problem }
     }
 
@@ -34,17 +35,17 @@ struct PlannedPlaces: Sendable {
         self.places = places
     }
 
-    /// Forgets the default place, and those beneath the service's state directory.
+    /// Removes the default place and the places beneath the service's state directory.
     mutating func leaveOut(beneath stateDirectory: String) {
         places.removeAll { $0.named == nil || PlaceInspector.lies($0.path, beneath: [stateDirectory]) }
     }
 
-    /// Looks at all of them, and blocks for as long as a file system does.
+    /// Checks all places. This blocks for as long as their file systems do.
     func problems(_ inspector: PlaceInspector) -> [(place: Place, problem: PlaceProblem)] {
         places.compactMap { place in inspector.problem(with: place.path, for: place.use).map { (place, $0) } }
     }
 
-    /// As ``problems(_:)``, off this thread, and for a moment only.
+    /// Checks all places as ``problems(_:)`` does, but on another thread and for a limited time.
     func problems(
         on queue: TaskQueue, _ inspector: PlaceInspector
     ) async -> [(place: Place, problem: PlaceProblem)] {

@@ -1,12 +1,12 @@
 import Glibc
 
-/// The queue files that the configuration names by patterns.
+/// The queue files that match the configuration's patterns.
 enum QueueFiles {
-    /// Files that one reading takes at most.
+    /// The most files of one reading.
     static let limit = 10_000
 
-    /// - Parameter patterns: as of glob(7); one without wildcards names a file, whether or not it is there.
-    /// - Returns: in the order of the patterns, those of one pattern by name, each once.
+    /// - Parameter patterns: patterns as of glob(7). One without wildcards names a file, whether or not that exists.
+    /// - Returns: the paths in the order of the patterns, those of one pattern sorted by name, each once.
     static func matching(_ patterns: [String]) -> [String] {
         var seen: Set<String> = []
         var paths: [String] = []

@@ -7,7 +7,7 @@ import TaskQueue
 import TaskStore
 import Transfer
 
-/// Has the daemon go by a changed configuration, and applies the queue files that it names. One at a time.
+/// Applies a changed configuration to the running daemon, and the queue files that it names. Reloads run one at a time.
 actor Reloader {
     private let planner: DaemonPlanner
     private let queue: TaskQueue
@@ -16,9 +16,9 @@ actor Reloader {
     private var plan: DaemonPlan
     private var watcher: DirectoryWatcher?
     private var hasEnded = false
-    /// What was wrong with queue files when they were last applied.
+    /// The errors in queue files when they were last applied.
     private var queueFileProblems: [String] = []
-    /// Why the file that there is now does not count.
+    /// The reason why the current configuration file was refused.
     private var refusal: String?
     private var underWay: Task<Result<[String], QueueHandler.ReloadRefusal>, Never>?
 
@@ -30,7 +30,9 @@ actor Reloader {
         self.logger = logger
     }
 
-    /// - Returns: what is to be known, or why everything stays as it was.
+    /// Reloads the configuration after any earlier reload has completed.
+    ///
+    /// - Returns: notes for the user, or the reason why nothing was changed.
     func reload() async -> Result<[String], QueueHandler.ReloadRefusal> {
         let before = underWay
         let reloading = Task {
@@ -50,7 +52,7 @@ actor Reloader {
         do {
             changed = try planner.plan()
             unusable = await PlannedPlaces(changed).problems(on: queue, changed.queueSettings.inspector)
-            // A place that was there before and is away now holds up no other change.
+            // A place that was named before and is now unavailable does not block other changes.
             let known = plan.configuration.places
             let new = unusable.compactMap { found in
                 found.place.named.flatMap { known.contains($0) ? nil : $0.error(found.problem.description) }
@@ -84,7 +86,7 @@ actor Reloader {
         return .success(notes + (await applyQueueFiles()))
     }
 
-    /// What is wrong around the daemon at this moment, a line for each.
+    /// Returns the daemon's current problems, a line for each.
     func problems() async -> [String] {
         let places = await PlannedPlaces(plan).problems(on: queue, plan.queueSettings.inspector)
         return queue.storeProblems
@@ -94,7 +96,7 @@ actor Reloader {
             + (watcher?.problems ?? [])
     }
 
-    /// Watches the directories that the configuration names, in place of those that were watched.
+    /// Starts watching the directories that the configuration names, instead of those watched before.
     func startWatching() async {
         await watcher?.stop()
         guard !hasEnded else { return }
@@ -104,13 +106,15 @@ actor Reloader {
         watcher.start()
     }
 
-    /// For good.
+    /// Stops watching permanently.
     func stopWatching() async {
         hasEnded = true
         await watcher?.stop()
     }
 
-    /// - Returns: what was wrong with files, each of which is left out as a whole.
+    /// Applies the queue files that the configuration names.
+    ///
+    /// - Returns: the notes on the files, and the errors. A file with an error is not applied at all.
     @discardableResult
     func applyQueueFiles() async -> [String] {
         var notes: [String] = []
@@ -140,7 +144,7 @@ actor Reloader {
     }
 }
 
-/// Who may do what on the socket, at this moment.
+/// The current access rule, shared between threads.
 final class CurrentAccess: Sendable {
     private let state: Mutex<AccessRule>
 
@@ -151,7 +155,7 @@ final class CurrentAccess: Sendable {
         set { state.withLock { $0 = newValue } }
     }
 
-    /// For files that are dropped into a watched directory: what holds for a peer of their owner.
+    /// The rules for files that are dropped into a watched directory: those for a client run by their owner.
     var dropRules: DropRules {
         @Sendable func peer(_ uid: UInt32) -> Peer { Peer(uid: uid, gid: .max, pid: 0) }
         return DropRules(
@@ -161,7 +165,7 @@ final class CurrentAccess: Sendable {
 }
 
 extension QueueError {
-    /// For a person.
+    /// A description for the user.
     var text: String {
         if case .field(let error) = self { return "\(error)" }
         return refusal?.message ?? "the queue refused"

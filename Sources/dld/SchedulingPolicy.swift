@@ -1,19 +1,19 @@
 import FoundationEssentials
 import Glibc
 
-/// How the kernel shares the processor out to the daemon.
+/// The kernel's scheduling policy for the daemon.
 enum SchedulingPolicy {
-    private static let batch: Int32 = 3  // SCHED_BATCH, a macro that Swift does not see
+    private static let batch: Int32 = 3  // SCHED_BATCH, a macro that Swift cannot import
 
-    /// Takes its turn as batch work does (sched(7), `SCHED_BATCH`): what the daemon wakes up for does not push aside
-    /// what runs at that moment, be it a person's program, the server at the other end or another of its own threads.
-    /// With many small files that spares half of the changes of context.
+    /// Sets the batch scheduling policy (sched(7), `SCHED_BATCH`). A thread of the daemon that wakes up then does not
+    /// preempt the running thread, be it a user's program, the server at the other end or another thread of the daemon.
+    /// With many small files this halves the number of context switches.
     ///
-    /// For the threads there are; later ones have it from those that start them. Where it is not allowed, all stays
-    /// as it was.
+    /// The policy applies to the existing threads; later threads inherit it from those that create them. Where it is
+    /// not permitted, nothing changes.
     static func becomeBatch() {
         let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
-        // A person or a unit that chose another policy knows better.
+        // A policy that was chosen by a user or a unit is kept.
         for thread in threads.compactMap({ pid_t($0) }) where sched_getscheduler(thread) == SCHED_OTHER {
             var parameters = sched_param()
             _ = sched_setscheduler(thread, batch, &parameters)  // a thread may have ended, or keeps its policy

@@ -1,19 +1,20 @@
 import CSystemd
 import Glibc
 
-/// What systemd and a service it started tell each other (sd_notify(3), sd_listen_fds(3)); nothing where it did not.
+/// The communication with systemd as the service manager (sd_notify(3), sd_listen_fds(3)). Without systemd it has no
+/// effect.
 enum ServiceManager {
-    /// What systemd passed to this process.
+    /// The file descriptors that systemd passed to this process.
     struct Inherited: Sendable {
-        /// Sockets that it listens on for us.
+        /// The sockets on which systemd listens for the daemon.
         var sockets: [Int32] = []
-        /// What ``DescriptorStore`` had it keep.
+        /// The descriptors that ``DescriptorStore`` has stored.
         var kept: [(label: String, descriptor: Int32)] = []
     }
 
     static func inherited() -> Inherited {
         var names: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
-        // 1: the variables are not handed on to children.
+        // With 1, the variables are removed from the environment and are not passed on to children.
         let count = sd_listen_fds_with_names(1, &names)
         var inherited = Inherited()
         guard count > 0 else { return inherited }
@@ -32,16 +33,16 @@ enum ServiceManager {
         return inherited
     }
 
-    /// The configuration is being read again (sd_notify(3), `RELOADING=1`).
+    /// Notifies systemd that the configuration is being reloaded (sd_notify(3), `RELOADING=1`).
     static func notifyReloading() {
         var time = timespec()
-        _ = clock_gettime(CLOCK_MONOTONIC, &time)  // fails for an unknown clock alone
+        _ = clock_gettime(CLOCK_MONOTONIC, &time)  // fails only for an unknown clock
         notify("RELOADING=1\nMONOTONIC_USEC=\(time.tv_sec * 1_000_000 + time.tv_nsec / 1_000)")
     }
 
-    /// The status of a daemon that runs.
+    /// Returns the status text of a running daemon.
     ///
-    /// - Parameter problems: what needs an administrator, a line for each.
+    /// - Parameter problems: the problems that need an administrator, a line for each.
     static func status(_ problems: [String]) -> String {
         guard let first = problems.first else { return "Ready" }
         let others = problems.count > 1 ? " (and \(problems.count - 1) more)" : ""
@@ -49,6 +50,6 @@ enum ServiceManager {
     }
 
     static func notify(_ state: String) {
-        _ = sd_notify(0, state)  // there need be no manager who listens
+        _ = sd_notify(0, state)  // there may be no service manager
     }
 }

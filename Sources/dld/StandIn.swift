@@ -6,22 +6,22 @@ import Synchronization
 import TaskModel
 import TaskQueue
 
-/// Answers on the sockets that systemd handed over while the daemon cannot start.
+/// A server on the sockets that systemd passed, while the daemon cannot start.
 ///
-/// Each client is told what is wrong. Without that, systemd would start the daemon again and again for the client that
-/// waits, and give the socket up. As soon as the cause is gone, the daemon starts in the same process.
+/// Each client receives the reason as an error. Otherwise systemd would restart the daemon repeatedly for the waiting
+/// client, and then give up the socket. As soon as the cause is resolved, the daemon starts in the same process.
 struct StandIn: Sendable {
     let startup: Startup
     let logger: Logger
 
-    /// Milliseconds from one attempt to start to the next.
+    /// The interval between two attempts to start, in milliseconds.
     private static let interval: Milliseconds = 50
-    /// Milliseconds without a request after which the process ends.
+    /// The time without a request after which the process ends, in milliseconds.
     private static let quiet: Milliseconds = 1_000
-    /// Milliseconds after which it ends in any case, so that `systemctl start` reports the failure.
+    /// The time after which it ends in any case, in milliseconds, so that `systemctl start` reports the failure.
     private static let limit: Milliseconds = 10_000
 
-    /// Answers clients until the daemon can start or nobody has asked for a while.
+    /// Responds to clients until the daemon can start or no request has been received for a while.
     ///
     /// - Throws: the failure to end with.
     func serve(_ first: StartupFailure) async throws(StartupFailure) -> Startup.Prepared {
@@ -54,7 +54,7 @@ struct StandIn: Sendable {
         throw answers.failure
     }
 
-    /// What clients are told, and when the last one asked.
+    /// The error sent to clients, and the time of the last request.
     private final class Answers: Sendable {
         private let state: Mutex<(failure: StartupFailure, lastRequest: Milliseconds)>
 
@@ -65,7 +65,7 @@ struct StandIn: Sendable {
             set { state.withLock { $0.failure = newValue } }
         }
 
-        /// Milliseconds of a clock that no one sets.
+        /// The time of the last request in milliseconds of the monotonic clock.
         var lastRequest: Milliseconds { state.withLock { $0.lastRequest } }
 
         func next() -> RPCError {
@@ -83,9 +83,9 @@ struct StandIn: Sendable {
         return poll(&polled, nfds_t(polled.count), 0) > 0
     }
 
-    /// The server closes what it is given; the daemon needs the sockets afterwards.
+    /// Duplicates the sockets. The server closes the ones that it is given, and the daemon needs them afterwards.
     ///
-    /// - Returns: `nil` where the system has no descriptors to give.
+    /// - Returns: `nil` if the system has no descriptors available.
     private static func copies(of sockets: [Int32]) -> [ControlServer.Socket]? {
         var copies: [ControlServer.Socket] = []
         for socket in sockets {

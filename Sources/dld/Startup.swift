@@ -3,18 +3,18 @@ import Logging
 import TaskFiles
 import TaskStore
 
-/// Why the daemon cannot start.
+/// The reason why the daemon cannot start.
 struct StartupFailure: Error {
-    /// One line for a person; a mistake in a file begins with `FILE:LINE:COLUMN: `.
+    /// The message for the user in one line; for an error in a file it begins with `FILE:LINE:COLUMN: `.
     var message: String
     var exit: ExitCode
-    /// The message begins with a file's name, and stands without the program's.
+    /// Whether the message begins with a file's name, and is printed without the program's name.
     var isInFile = false
 
-    /// Exit codes of sysexits(3).
+    /// The exit codes of sysexits(3).
     enum Exit {
         static let failure = ExitCode(1)
-        /// The database cannot be used; systemd does not start the daemon again by itself.
+        /// The database cannot be used; systemd does not restart the daemon automatically.
         static let data = ExitCode(65)
         static let busy = ExitCode(75)
         static let configuration = ExitCode(78)
@@ -25,7 +25,7 @@ struct StartupFailure: Error {
         self.exit = exit
     }
 
-    /// - Parameter exit: for an error that has no exit code of its own.
+    /// - Parameter exit: the exit code, unless the error has its own.
     init(_ error: any Error, exit: ExitCode) {
         message = "\(error)"
         isInFile = error is FileError
@@ -38,11 +38,11 @@ struct StartupFailure: Error {
     }
 }
 
-/// Brings a daemon to the point where it can run: reads the configuration, takes the state directory's lock and opens
-/// the database.
+/// The preparation of a daemon to run: reads the configuration, acquires the state directory's lock and opens the
+/// database.
 struct Startup: Sendable {
     let planner: DaemonPlanner
-    /// As it was given with `--queue`.
+    /// The path as given with `--queue`.
     let queueFile: String?
     let exitsWhenDone: Bool
     let descriptorStore: DescriptorStore
@@ -51,11 +51,11 @@ struct Startup: Sendable {
     struct Prepared: Sendable {
         let daemon: Daemon
         let batch: BatchRun?
-        /// Held for as long as the daemon runs.
+        /// The lock, held for as long as the daemon runs.
         let lock: StateLock
     }
 
-    /// - Parameter waits: as of ``TextFile/read(_:limit:waits:)``.
+    /// - Parameter waits: as for ``TextFile/read(_:limit:waits:)``.
     func prepare(waits: Bool) throws(StartupFailure) -> Prepared {
         let plan = try Self.failing(StartupFailure.Exit.configuration) { try planner.plan(waits: waits) }
         guard plan.socket != nil || !plan.inheritedSockets.isEmpty else {
@@ -83,7 +83,7 @@ struct Startup: Sendable {
         return Prepared(daemon: daemon, batch: batch, lock: lock)
     }
 
-    /// Runs `body`; what it throws becomes a failure with this exit code, unless the error has its own.
+    /// Runs `body`. An error that it throws becomes a failure with the given exit code, unless the error has its own.
     private static func failing<Value>(
         _ exit: ExitCode, _ body: () throws -> Value
     ) throws(StartupFailure) -> Value {

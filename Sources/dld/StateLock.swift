@@ -1,13 +1,13 @@
 import Glibc
 
-/// Holds a state directory for one daemon; let go of by the kernel when the process ends, however it ends.
+/// A lock of a state directory for one daemon. The kernel releases it when the process ends, however it ends.
 final class StateLock: Sendable {
     private let file: Int32
-    /// The directory itself, so that a daemon is alone though someone removed the file.
+    /// The directory itself, locked as well, so that the lock holds even if the file is removed.
     private let directory: Int32
 
     enum Failure: Error, CustomStringConvertible {
-        /// Another daemon is there; its number where it is known.
+        /// The lock is held by another daemon, whose process id is given if known.
         case held(directory: String, pid: Int32?)
         case system(String, Int32)
 
@@ -23,12 +23,12 @@ final class StateLock: Sendable {
         }
     }
 
-    /// Makes the directory (0700) where it is missing, and locks it.
+    /// Creates the directory (0700) if it is missing, and locks it.
     init(directory: String) throws(Failure) {
         var built = ""
         for component in directory.split(separator: "/") {
             built += "/" + component
-            _ = mkdir(built, built == directory ? 0o700 : 0o755)  // where one is missing, the open below fails
+            _ = mkdir(built, built == directory ? 0o700 : 0o755)  // if one is missing, the open below fails
         }
         let path = directory + "/lock"
         let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
@@ -44,7 +44,7 @@ final class StateLock: Sendable {
             } else if flock(opened, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK {
                 .held(directory: directory, pid: nil)
             } else {
-                // Where a file system has no locks of directories, as NFS, the file's alone has to do.
+                // If the file system cannot lock directories, as NFS, the file's lock alone must suffice.
                 nil
             }
         if let failure {
@@ -55,13 +55,13 @@ final class StateLock: Sendable {
         self.file = file
         self.directory = opened
         let pid = "\(getpid())\n"
-        // The number is for people to read; the lock is what counts.
+        // The process id is only for display; the lock is what counts.
         _ = ftruncate(file, 0)
         _ = pwrite(file, pid, pid.utf8.count, 0)  // as above
     }
 
     deinit {
-        _ = close(directory)  // gives up the lock whatever it returns
+        _ = close(directory)  // releases the lock whatever it returns
         _ = close(file)  // as above
     }
 

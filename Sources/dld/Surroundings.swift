@@ -1,6 +1,6 @@
 import Glibc
 
-/// What systemd, XDG and the user say about where things are.
+/// The environment: the locations that systemd, XDG and the user define.
 struct Surroundings {
     let environment: [String: String]
     let uid: UInt32
@@ -16,15 +16,15 @@ struct Surroundings {
         return Surroundings(environment: variables, uid: getuid())
     }
 
-    /// Variables by which a stranger could bend what the libraries beneath us do.
+    /// Removes variables that could change the behaviour of the libraries.
     static func scrub() {
         for name in [
             "http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY",
             "ftp_proxy", "FTP_PROXY", "SSLKEYLOGFILE", "CURL_HOME", "CURL_CA_BUNDLE", "NETRC",
-        ] { _ = unsetenv(name) }  // fails for a name with "=" alone
+        ] { _ = unsetenv(name) }  // fails only for a name with "="
     }
 
-    /// The system's daemon, as against a user's own.
+    /// Whether this is the system's daemon, as opposed to a user's own.
     var isSystem: Bool {
         if let directory = environment["STATE_DIRECTORY"] { return directory.hasPrefix("/var/") }
         return uid == 0
@@ -33,7 +33,8 @@ struct Surroundings {
     /// The socket of the system's service.
     static let systemSocket = "/run/dld/dld.sock"
 
-    /// Root in a shell on a machine whose service is installed: its queue is another one than the service's.
+    /// Whether root runs the daemon in a shell on a machine whose service is installed. Its queue is then not the
+    /// service's.
     var isRootBesideService: Bool {
         guard uid == 0, environment["STATE_DIRECTORY"] == nil else { return false }
         return ["/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"]
@@ -42,7 +43,7 @@ struct Surroundings {
 
     private var home: String { environment["HOME"] ?? "/" }
 
-    /// systemd gives several directories separated by colons.
+    /// Returns the first directory of a variable. systemd separates several directories by colons.
     private func first(_ name: String) -> String? {
         environment[name]?.split(separator: ":").first.map(String.init)
     }
@@ -56,10 +57,10 @@ struct Surroundings {
         first("STATE_DIRECTORY") ?? (environment["XDG_STATE_HOME"] ?? home + "/.local/state") + "/dld"
     }
 
-    /// - Returns: `nil` where nobody says where sockets go.
+    /// The path of the control socket; `nil` if no variable defines a location.
     var socket: String? {
         if let directory = first("RUNTIME_DIRECTORY") { return directory + "/dld.sock" }
-        // Root's own daemon is not the system's, where the two can be told apart.
+        // Root's own daemon is not the system's, if the two can be distinguished.
         if uid != 0 || environment["STATE_DIRECTORY"] == nil, let directory = environment["XDG_RUNTIME_DIR"],
             directory.hasPrefix("/")
         {
@@ -68,8 +69,8 @@ struct Surroundings {
         return isSystem ? Self.systemSocket : nil
     }
 
-    /// Where systemd and the system keep what is the daemon's: the socket, the configuration, units that would be started
-    /// as other users.
+    /// The system directories that hold the daemon's own files: the socket, the configuration, and units that would be
+    /// started as other users.
     var ownDirectories: [String] {
         var directories = [first("RUNTIME_DIRECTORY"), first("CONFIGURATION_DIRECTORY")].compactMap(\.self)
         if isSystem { directories += ["/etc", "/run", "/usr", "/boot", "/dev", "/proc", "/sys"] }
@@ -81,7 +82,7 @@ struct Surroundings {
         return environment["XDG_DOWNLOAD_DIR"] ?? home + "/Downloads"
     }
 
-    /// The unit of systemd that this process is the service of (systemd.exec(5), `INVOCATION_ID`); `nil` outside of one.
+    /// The systemd unit whose service this process is (systemd.exec(5), `INVOCATION_ID`); `nil` outside of one.
     var unit: String? {
         guard environment["INVOCATION_ID"] != nil, let bytes = try? TextFile.read("/proc/self/cgroup", limit: 1 << 16)
         else { return nil }
@@ -93,7 +94,7 @@ struct Surroundings {
     /// Whether standard error goes to the journal.
     var logsToJournal: Bool { environment["JOURNAL_STREAM"] != nil }
 
-    /// A path as the user typed it, seen from the working directory.
+    /// Returns the absolute path for a path relative to the working directory.
     static func absolute(_ path: String) -> String {
         guard !path.hasPrefix("/") else { return path }
         guard let directory = getcwd(nil, 0) else { return path }

@@ -1,10 +1,10 @@
 import CSystemd
 
-/// Properties of units, as systemd's manager of the system has them on the bus (org.freedesktop.systemd1(5)).
+/// A client for properties of units, read from the system's systemd manager over D-Bus (org.freedesktop.systemd1(5)).
 final class SystemdManager {
     private let bus: OpaquePointer
 
-    /// - Returns: `nil` where there is no bus.
+    /// - Returns: `nil` if the bus is unavailable.
     init?() {
         var bus: OpaquePointer?
         guard sd_bus_open_system(&bus) >= 0, let bus else { return nil }
@@ -43,7 +43,8 @@ final class SystemdManager {
         } ?? []
     }
 
-    /// The second part of each entry of `BindPaths=` and its like: source, destination, a flag and a number.
+    /// Returns the destination of each entry of `BindPaths=` and similar properties. An entry consists of source,
+    /// destination, a flag and a number.
     func destinations(_ property: String, of unit: String, in interface: String) -> [String] {
         read(property, of: unit, in: interface, "a(ssbt)") { message in
             guard sd_bus_message_enter_container(message, Self.type("a"), "(ssbt)") > 0 else { return nil }
@@ -75,7 +76,8 @@ final class SystemdManager {
         return body(message)
     }
 
-    /// A unit's name as a part of an object's path: other bytes than letters and digits as `_` and two hex digits.
+    /// Returns a unit's name as a component of a D-Bus object path. Bytes other than letters and digits become `_` and
+    /// two hexadecimal digits.
     static func escaped(_ unit: String) -> String {
         unit.utf8.map { byte in
             let isPlain = (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)

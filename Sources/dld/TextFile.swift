@@ -1,9 +1,9 @@
 import Glibc
 import TaskModel
 
-/// Small files that a person wrote.
+/// Small text files written by a user.
 enum TextFile {
-    /// Bytes.
+    /// The largest size in bytes.
     static let maximumSize = 256 << 20
 
     struct Failure: Error, CustomStringConvertible {
@@ -14,14 +14,15 @@ enum TextFile {
 
     static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
-    /// Whether there is surely nothing at `path`. A link that leads nowhere, and a path that this process may not go, are
-    /// no such proof.
+    /// Whether `path` certainly does not exist. A dangling symbolic link, and a path that this process may not access,
+    /// do not count as missing.
     static func isMissing(_ path: String) -> Bool {
         var status = stat()
         return lstat(path, &status) != 0 && errno == ENOENT
     }
 
-    /// - Parameter waits: for a pipe's writer: at the start alone, later nothing would be heard meanwhile.
+    /// - Parameter waits: whether to wait for a pipe's writer. Use it only at the start, since a running daemon would
+    ///   not respond meanwhile.
     static func read(_ path: String, limit: Int = maximumSize, waits: Bool = false) throws(Failure) -> [UInt8] {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | (waits ? 0 : O_NONBLOCK))
         guard descriptor >= 0 else {

@@ -1,21 +1,22 @@
 import CSystemd
 import TaskQueue
 
-/// What the unit of the service lets the daemon see and write (systemd.exec(5)), as systemd's manager tells it.
+/// The restrictions of the service's unit on the files that the daemon can see and write (systemd.exec(5)), as reported
+/// by systemd's manager.
 struct UnitSandbox {
     let unit: String
-    /// Of the unit's `StateDirectory=`.
+    /// The directory of the unit's `StateDirectory=`.
     let stateDirectory: String?
     private let protectsSystem: String
     private let protectsHome: String
     private let hasPrivateTemporaryFiles: Bool
-    /// Where it may write although the rest is read-only.
+    /// The directories that are writable although the rest is read-only.
     private let writable: [String]
-    /// Where other directories are shown, for reading and for writing.
+    /// The destinations of bind mounts, writable ones and read-only ones.
     private let bound: [String]
     private let boundForReading: [String]
 
-    /// - Returns: `nil` where there is no such unit, or nobody to ask about it.
+    /// - Returns: `nil` if the unit is not loaded, or systemd cannot be queried.
     init?(unit: String) {
         guard let manager = SystemdManager(), manager.text("LoadState", of: unit, in: "Unit") == "loaded" else {
             return nil
@@ -33,7 +34,9 @@ struct UnitSandbox {
         boundForReading = manager.destinations("BindReadOnlyPaths", of: unit, in: "Service")
     }
 
-    /// - Returns: `nil` where the unit is not in the way.
+    /// Returns the problem that the unit causes for the use of `path`.
+    ///
+    /// - Returns: `nil` if there is none.
     func problem(with path: String, for use: PlaceUse) -> String? {
         let isBound = PlaceInspector.lies(path, beneath: bound)
         if PlaceInspector.isHidden(path), ["yes", "tmpfs"].contains(protectsHome), protectsHome == "yes" || !isBound {
@@ -55,7 +58,7 @@ struct UnitSandbox {
 
     private func isReadOnly(_ path: String) -> Bool {
         switch protectsSystem {
-        // The file systems of the kernel's interfaces stay as they are.
+        // The file systems of kernel interfaces stay as they are.
         case "strict": return !PlaceInspector.lies(path, beneath: ["/dev", "/proc", "/sys"])
         case "full": return PlaceInspector.lies(path, beneath: ["/usr", "/boot", "/efi", "/etc"])
         case "yes": return PlaceInspector.lies(path, beneath: ["/usr", "/boot", "/efi"])
