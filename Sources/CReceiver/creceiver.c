@@ -25,7 +25,8 @@ _Static_assert(CRECEIVER_MOST_FILES == LINUX_MOST_DESCRIPTORS, "a message's");
 #endif
 
 // A request of the daemon. The message carries the connection, except with LET_GO, and for CRECEIVER_RECEIVE and
-// CRECEIVER_DROP also the child's end of the answers.
+// CRECEIVER_DROP also the child's end of the
+// socket pair `answers`.
 struct request {
     int32_t kind;
     uint32_t user;
@@ -60,7 +61,7 @@ static void close_all_from(unsigned first) {
     for (long fd = first; fd < limit; fd++) (void)close((int)fd); // most of them are not open
 }
 
-// MARK: A child
+// MARK: The child processes
 
 static void look_at(int fd, struct creceiver_file *file) {
     struct statx facts;
@@ -137,7 +138,7 @@ static void drop(int connection, int answers) {
     (void)send(answers, &report, sizeof report, MSG_NOSIGNAL); // without a receiver nobody waits
 }
 
-// MARK: The parent of them
+// MARK: The parent process
 
 static void reap(void) {
     pid_t pid;
@@ -249,8 +250,8 @@ static void forget_waiting_of(uint32_t user) {
     waiting_count = left;
 }
 
-// Starts the child that carries out a request: with a connection and the answers, or for all waiting connections of a
-// user. Returns its process id, or -1.
+// Starts the child that carries out a request: with a connection and its end of `answers`, or for all waiting connections
+// of a user. Returns its process id, or -1.
 static pid_t start_child(const struct request *request, const int descriptors[2]) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return -1;

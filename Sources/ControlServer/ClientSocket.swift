@@ -88,7 +88,7 @@ final class ClientSocket: Sendable {
         return taken == count
     }
 
-    // MARK: - The end
+    // MARK: - Closing
 
     /// Reads and discards all waiting bytes.
     ///

@@ -84,7 +84,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
     private var isRunning: Bool { if case .running = phase { true } else { false } }
     private var owner: ObjectIdentifier { ObjectIdentifier(self) }
 
-    // MARK: - As the table knows it
+    // MARK: - Entry of the connection table
 
     var idleSince: NIODeadline? { isBusy || pump != nil ? nil : lastActivity }
 
@@ -218,7 +218,7 @@ final class ConnectionHandler: ChannelDuplexHandler, TabledConnection {
         }
     }
 
-    // MARK: - Carrying out
+    // MARK: - Execution
 
     /// Takes every step that is possible now.
     private func advance() {

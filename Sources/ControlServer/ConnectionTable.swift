@@ -83,7 +83,7 @@ final class ConnectionTable {
         return true
     }
 
-    // MARK: - The end
+    // MARK: - Shutdown
 
     func taskBegan() { tasks += 1 }
 

@@ -48,7 +48,7 @@ final class FileDelivery: @unchecked Sendable {
         }
     }
 
-    /// Cancels the delivery. A child that has the message finds its end of the answers closed, and exits.
+    /// Cancels the delivery. A child that has the message finds the other end of its socket closed, and exits.
     func cancel() {
         Self.queue.async { [self] in finish() }
     }

@@ -84,7 +84,7 @@ final class FrontLoop: @unchecked Sendable {
 
     private static func tag(_ id: UInt64, _ kind: Kind) -> UInt64 { id << 2 | kind.rawValue }
 
-    // MARK: - Turns
+    // MARK: - Event loop
 
     func run(_ front: ClientFront) {
         let events = UnsafeMutableBufferPointer<linux_event>.allocate(capacity: 128)
@@ -247,7 +247,7 @@ final class FrontLoop: @unchecked Sendable {
         acceptAgain = nil
     }
 
-    // MARK: - Moving
+    // MARK: - Moving bytes
 
     private func clientReady(_ id: ClientLink.ID, _ mask: UInt32, _ front: ClientFront) {
         guard let relay = clients[id]?.relay else { return }
@@ -330,7 +330,7 @@ final class FrontLoop: @unchecked Sendable {
         if let answers = client.answers { poll.remove(answers) }
     }
 
-    // MARK: - What epoll looks for
+    // MARK: - Watched events
 
     private func watch(_ id: ClientLink.ID) {
         guard var client = clients[id] else { return }

@@ -117,7 +117,7 @@ struct ListeningSocket: Sendable {
         _ = unlink(made.path)  // the next start removes it otherwise
     }
 
-    // MARK: - Making
+    // MARK: - Creation
 
     /// Binds without listening: until the permissions are set, every connection is refused.
     private static func bind(

@@ -116,7 +116,7 @@ struct RequestProcessor: Sendable {
         }
     }
 
-    // MARK: - Carrying out
+    // MARK: - Execution
 
     /// - Returns: the response, or `nil` for a notification.
     private func carryOut(

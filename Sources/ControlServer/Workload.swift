@@ -62,8 +62,8 @@ final class Workload {
         }
     }
 
-    /// Grants work that can also be done later, as ``request(_:bytes:user:owner:_:)`` does. Returns `nil` instead of
-    /// waiting.
+    /// Grants work immediately or not at all (`nil`), for work that can also be done later. Otherwise the same as
+    /// ``request(_:bytes:user:owner:_:)``.
     func requestNow(_ lane: Lane, bytes: Int, user: UInt32) -> Ticket? {
         take(lane, min(bytes, limits.memoryPerUser), user)
     }
@@ -151,7 +151,7 @@ final class Workload {
         return true
     }
 
-    // MARK: - Those who wait
+    // MARK: - Waiting requests
 
     /// Removes a connection's waiting requests.
     func forget(user: UInt32, owner: ObjectIdentifier) {

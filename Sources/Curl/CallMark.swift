@@ -87,7 +87,7 @@ final class CallMark: Sendable {
         wasEnded.load(ordering: .relaxed) && wasEnded.exchange(false, ordering: .acquiring)
     }
 
-    // MARK: On the watchman's
+    // MARK: On the watchman's thread
 
     /// The number of the current call; `nil` outside libcurl.
     var call: Int? {

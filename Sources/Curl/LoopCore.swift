@@ -298,7 +298,7 @@ package final class LoopCore {
         if shortest < Int64.max { scheduleStallCheck(within: shortest) }
     }
 
-    // MARK: What libcurl asks for
+    // MARK: libcurl's callbacks
 
     static let socketChanged: curl_socket_callback = { easy, socket, what, context, _ in
         guard let context else { return 0 }
@@ -412,7 +412,7 @@ package final class LoopCore {
         register(socket, mask: registrations[index].mask, watcher: nil)
     }
 
-    // MARK: Descriptors that epoll does not take
+    // MARK: Descriptors that epoll refuses
 
     /// The descriptors that epoll refused, for example because the user has reached the limit of
     /// `fs.epoll.max_user_watches`.

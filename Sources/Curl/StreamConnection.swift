@@ -77,7 +77,7 @@ package final class StreamConnection {
     /// Whether the handler permits connecting to an address.
     func allows(_ address: UnsafeRawBufferPointer) -> Bool { handler?.judge(address: address) ?? false }
 
-    // MARK: What its owner asks for
+    // MARK: The owner's calls
 
     /// Queues bytes, which are sent after this turn of the loop. Bytes written before the connection is established, or
     /// while TLS starts, are sent after that.
@@ -313,7 +313,7 @@ package final class StreamConnection {
     /// Returns a duplicate descriptor of the same connection, which the caller closes.
     func duplicateDescriptor() -> Int32 { fcntl(descriptor, F_DUPFD_CLOEXEC, 0) }
 
-    // MARK: The end
+    // MARK: Ending
 
     private func fail(_ code: CURLcode, _ systemError: Int32) {
         end(.failed(CurlError(code, message: errorText.text), systemError: systemError))

@@ -202,7 +202,7 @@ struct Dld: AsyncParsableCommand {
         return status
     }
 
-    // MARK: What there is to go by
+    // MARK: Setup
 
     private static func makeLogger(_ surroundings: Surroundings) -> Logger {
         let toJournal = surroundings.logsToJournal
