@@ -250,8 +250,8 @@ static void forget_waiting_of(uint32_t user) {
     waiting_count = left;
 }
 
-// Starts the child that carries out a request: with a connection and its end of `answers`, or for all waiting connections
-// of a user. Returns its process id, or -1.
+// Starts the child that carries out a request: with a connection and its end of `answers`, or for all waiting
+// connections of a user. Returns its process id, or -1.
 static pid_t start_child(const struct request *request, const int descriptors[2]) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return -1;

@@ -2,9 +2,9 @@ import Glibc
 import NIOCore
 import NIOPosix
 
-/// Serves the clients that the ``ClientFront`` has accepted. A pair of sockets notifies it, which the event loop reads
-/// in turn with its other work. A task executed on the event loop would run before that work and delay it for as long
-/// as clients arrive.
+/// A handler that serves the clients accepted by the ``ClientFront``. A pair of sockets notifies it, which the event
+/// loop reads in turn with its other work. A task executed on the event loop would run before that work and delay it
+/// for as long as clients arrive.
 final class ArrivalHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 

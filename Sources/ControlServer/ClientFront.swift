@@ -3,8 +3,8 @@ import Curl
 import Glibc
 import Synchronization
 
-/// Accepts connections and moves their bytes to the server and back, on a thread of its own that sleeps while no bytes
-/// are received. Only this thread touches data that clients send: see ``ClientRelay``.
+/// A thread that accepts connections and moves their bytes to the server and back. It sleeps while no bytes are
+/// received. Only this thread touches data that clients send: see ``ClientRelay``.
 final class ClientFront: Sendable {
     /// An accepted client that the server is to serve.
     struct Arrival: Sendable {
@@ -15,11 +15,11 @@ final class ClientFront: Sendable {
     }
 
     enum Order {
-        /// Resumes accepting, because the server has taken the arrivals.
+        /// An order to resume accepting, because the server has taken the arrivals.
         case acceptOn
-        /// Stops reading from a client, whose connection is then read elsewhere.
+        /// An order to stop reading from a client, whose connection is then read elsewhere.
         case hold(ClientLink.ID, @Sendable () -> Void)
-        /// Resumes reading from the client.
+        /// An order to resume reading from the client.
         case resume(ClientLink.ID)
         case stopAccepting(@Sendable () -> Void)
         case stop(@Sendable () -> Void)

@@ -1,8 +1,8 @@
 import CReceiver
 import Glibc
 
-/// Moves bytes between a client's connection and a pair of sockets, whose other end the server reads and writes. The
-/// server therefore never receives the files that a client may send with its bytes: see ``ClientSocket``.
+/// A relay that moves bytes between a client's connection and a pair of sockets, whose other end the server reads and
+/// writes. The server therefore never receives the files that a client may send with its bytes: see ``ClientSocket``.
 ///
 /// The relay buffers only the bytes that came with dropped files. All other bytes are consumed from one side once they
 /// are written to the other. Belongs to the thread of the ``ClientFront``.

@@ -18,7 +18,8 @@ package actor ControlServer {
 
     package struct Configuration: Sendable {
         package var sockets: [Socket]
-        /// Decides whether a peer may use the server at all. Called on the event loop, so it must not block.
+        /// The rule that decides whether a peer may use the server at all. Called on the event loop, so it must not
+        /// block.
         package var authorize: @Sendable (Peer) -> Bool
         package var limits = ConnectionLimits()
 

@@ -7,8 +7,8 @@ import Synchronization
 import TaskQueue
 import Transfer
 
-/// Waits for the message with which a client passes open files, while nothing else reads the connection. Belongs to the
-/// event loop.
+/// A receiver of the message with which a client passes open files. Nothing else reads the connection while it waits.
+/// Belongs to the event loop.
 final class DescriptorReceiver {
     enum Outcome: Sendable {
         case files([ReceivedFiles.Entry])

@@ -1,7 +1,7 @@
 import NIOCore
 
-/// Returns memory to the system soon after much of it was freed; the allocator would keep it. Belongs to the event
-/// loop. Nothing is scheduled unless memory was freed.
+/// A monitor that returns memory to the system soon after much of it was freed; the allocator would keep it. Belongs to
+/// the event loop. Nothing is scheduled unless memory was freed.
 final class HeapRelief {
     /// The number of bytes that a long line counts for while it is being received.
     static let longLine = 1 << 20

@@ -2,7 +2,8 @@ import ControlProtocol
 import TaskModel
 import TaskQueue
 
-/// Carries out the clients' commands on the task queue, and returns results in the types of the protocol.
+/// A handler that carries out the clients' commands on the task queue, and returns results in the types of the
+/// protocol.
 package struct QueueHandler: ControlHandler {
     private let queue: TaskQueue
     private let descriptors: DescriptorShares

@@ -10,9 +10,9 @@ import Synchronization
 package enum ReceivingProcess {
     /// The work to be done on a connection in which files wait.
     enum Work {
-        /// Receives the message and examines its files.
+        /// The process receives the message and examines its files.
         case receive
-        /// Reads the message and closes its files.
+        /// The process reads the message and closes its files.
         case drop
 
         fileprivate var kind: Int32 {
@@ -31,7 +31,7 @@ package enum ReceivingProcess {
     private enum State {
         case absent
         case running(Receiver)
-        /// Permanently stopped.
+        /// The process is stopped permanently.
         case stopped
     }
 

@@ -4,7 +4,7 @@ import NIOCore
 import TaskModel
 import TaskQueue
 
-/// Decodes one line, carries it out and encodes the response.
+/// A processor that decodes one line, carries it out and encodes the response.
 struct RequestProcessor: Sendable {
     let handler: any ControlHandler
     let peer: Peer

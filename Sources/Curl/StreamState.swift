@@ -11,15 +11,15 @@ struct StreamState {
 
     enum ReadSide: Equatable {
         case open, paused
-        /// Closed locally: nothing more is delivered.
+        /// The side was closed locally: nothing more is delivered.
         case closed
-        /// Closed by the peer, with FIN or close_notify.
+        /// The peer closed the side, with FIN or close_notify.
         case ended
     }
 
     enum WriteSide: Equatable {
         case open
-        /// Closed as soon as the queued bytes have been sent.
+        /// The side closes as soon as the queued bytes have been sent.
         case closing
         case closed
     }
@@ -27,7 +27,7 @@ struct StreamState {
     /// The action that the state requires.
     enum Step: Equatable {
         case goOn
-        /// Wait a short time for the peer's FIN. A close with unread bytes resets the connection (RFC 1122, section
+        /// A short wait for the peer's FIN. A close with unread bytes resets the connection (RFC 1122, section
         /// 4.2.2.13), and the reset may overtake the bytes written last.
         case linger
         case finish

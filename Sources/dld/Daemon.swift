@@ -65,7 +65,7 @@ struct DaemonPlan: Sendable {
         socket != other.socket || access.mode != other.access.mode || access.group != other.access.group
     }
 
-    /// Harmless settings that have no effect.
+    /// The warnings about harmless settings that cannot take effect.
     var warnings: [String] {
         versionWarnings + socketWarnings + DirectoryWatcher.warnings(about: configuration.watch, queueSettings)
     }

@@ -7,7 +7,8 @@ import TaskQueue
 import TaskStore
 import Transfer
 
-/// Applies a changed configuration to the running daemon, and the queue files that it names. Reloads run one at a time.
+/// An actor that applies a changed configuration to the running daemon, and the queue files that it names. Reloads run
+/// one at a time.
 actor Reloader {
     private let planner: DaemonPlanner
     private let queue: TaskQueue
