@@ -28,8 +28,8 @@ package final class WakeUp: Sendable {
         while write(descriptor, &one, 8) < 0, errno == EINTR {}
     }
 
-    /// Consumes signals. With `counting`, blocks until one is available and consumes it; otherwise consumes the available
-    /// ones without blocking.
+    /// Consumes signals. With `counting`, blocks until one is available and consumes it; otherwise consumes the
+    /// available ones without blocking.
     package func wait() {
         while !take(), isCounting { _ = isReadable(within: -1) }
     }
