@@ -1,6 +1,7 @@
-/// What is wrong with an answer, in place of the decoder's own words.
+/// Error text for a response that cannot be decoded, in place of the decoder's own message.
 enum AnswerFault {
-    /// - Returns: the path of the field at fault, `result.tasks[3].state`.
+    /// Returns the coding path of the field that failed to decode, such as `result.tasks[3].state`, or a fixed text
+    /// where the error carries no path.
     static func text(of error: any Error) -> String {
         var path: [any CodingKey] = []
         switch error as? DecodingError {

@@ -1,28 +1,28 @@
 import ControlProtocol
 import Glibc
 
-/// Why a call to the daemon brought no result.
+/// A reason why a call to the daemon returned no result.
 public enum ClientError: Error, Sendable, Equatable {
-    /// Nobody listens on any of `paths`; `errno` is what the last of them said.
+    /// The socket could not be connected to on any of `paths`; `errno` is that of the last attempt.
     case noDaemon(paths: [String], errno: Int32)
-    /// The socket is there, and this user may not open it (EACCES or EPERM).
+    /// The socket exists, but this user has no permission to connect to it (EACCES or EPERM).
     case notPermitted(path: String)
-    /// A socket's path holds at most ``SocketPath/maximumLength`` bytes.
+    /// The path is empty, contains a zero byte, or is longer than ``SocketPath/maximumLength`` bytes.
     case unusablePath(String)
-    /// The daemon understood the call and answered with an error.
+    /// The daemon answered the call with a JSON-RPC error.
     case rpc(RPCError)
-    /// The connection ended before the answer came; whether the call was carried out is not known.
+    /// The connection was closed before the response arrived; the call may or may not have been carried out.
     case connectionLost(path: String)
-    /// The deadline passed before the answer came; whether the call was carried out is not known.
+    /// The deadline passed before the response arrived; the call may or may not have been carried out.
     case timedOut
-    /// The call does not fit into one line of ``ControlProtocol/MessageLimits/lineLength`` bytes.
+    /// The encoded call is longer than ``ControlProtocol/MessageLimits/lineLength`` bytes.
     case callTooLong(bytes: Int)
-    /// What came back is no answer of this protocol.
+    /// The received line is not a valid message of this protocol.
     case malformedAnswer(String)
 }
 
 extension ClientError: CustomStringConvertible {
-    /// One line for a person.
+    /// A message of one line for the user.
     public var description: String {
         switch self {
         case .noDaemon(let paths, let code):
@@ -40,7 +40,7 @@ extension ClientError: CustomStringConvertible {
 
     static func text(of code: Int32) -> String {
         var buffer = [CChar](repeating: 0, count: 256)
-        // Glibc offers Swift the XSI form, which fills the buffer.
+        // In Swift, Glibc exposes the XSI variant of strerror_r(3), which fills the buffer.
         guard strerror_r(code, &buffer, buffer.count) == 0 else { return "error \(code)" }
         return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }

@@ -1,27 +1,27 @@
 import ControlProtocol
 import TaskModel
 
-// One function a method. Every one throws `ClientError`: `rpc` for what the daemon answered, the others for a
-// connection that failed.
+// One function per method. Each throws `ClientError`: `rpc` for an error that the daemon returned, the other cases for
+// a connection that failed.
 extension ControlClient {
-    /// `task.add`: queues all of `tasks` or none.
+    /// Calls `task.add`, which enqueues either all of `tasks` or none.
     ///
-    /// - Returns: their ids, in order; durable by now.
+    /// - Returns: the tasks' ids in the order of `tasks`; the tasks are durable when the call returns.
     public func add(_ tasks: [TaskSpecification]) throws(ClientError) -> [TaskID] {
         try addOrFind(tasks).ids
     }
 
-    /// Does what ``add(_:)`` does, and also tells which of the ids the daemon had under their keys already.
+    /// Adds tasks like ``add(_:)`` and also returns which of the ids already existed under the tasks' keys.
     public func addOrFind(_ tasks: [TaskSpecification]) throws(ClientError) -> TaskAddResult {
         try call(.taskAdd, TaskAddParameters(tasks: tasks), unlimited: true)
     }
 
-    /// `task.get`
+    /// Calls `task.get`.
     public func task(_ id: TaskID) throws(ClientError) -> TaskStatus {
         try call(.taskGet, TaskGetParameters(id: id))
     }
 
-    /// `task.get`, with `nil` for a task that there is not, or that this user may not see.
+    /// Calls `task.get` and returns `nil` for a task that does not exist or that this user may not see.
     public func taskIfKnown(_ id: TaskID) throws(ClientError) -> TaskStatus? {
         do throws(ClientError) {
             return try task(id)
@@ -30,18 +30,18 @@ extension ControlClient {
         }
     }
 
-    /// `task.list`: one page, oldest first.
+    /// Calls `task.list` for one page of tasks, oldest first.
     public func page(_ parameters: TaskListParameters) throws(ClientError) -> TaskListResult {
         try call(.taskList, parameters)
     }
 
-    /// `task.list`, page after page.
+    /// Calls `task.list` for one page after another.
     ///
     /// - Parameters:
-    ///   - limit: the most tasks in all.
+    ///   - limit: the maximum number of tasks over all pages.
     ///   - after: only tasks with a larger id.
-    ///   - newest: begin with the first of the newest so many.
-    ///   - body: gets each page that holds a task; returns whether to go on.
+    ///   - newest: starts at the oldest of this many newest tasks.
+    ///   - body: receives each page that is not empty; returns whether to continue.
     public func forEachPage(
         filter: TaskFilter? = nil, limit: Int? = nil, after: TaskID? = nil, newest: Int? = nil,
         _ body: ([TaskStatus]) throws -> Bool
@@ -51,7 +51,7 @@ extension ControlClient {
             let result = try page(parameters)
             if !result.tasks.isEmpty, try !body(result.tasks) { return }
             guard let next = result.next else { return }
-            // A page that leads back to itself would go on for ever.
+            // A page whose `next` repeats the requested position would cause an endless loop.
             guard next != parameters.after else { throw ClientError.malformedAnswer("task.list does not advance") }
             if let left = parameters.limit {
                 guard left > result.tasks.count else { return }
@@ -62,54 +62,55 @@ extension ControlClient {
         }
     }
 
-    /// `task.count`
+    /// Calls `task.count`.
     public func count(_ filter: TaskFilter) throws(ClientError) -> TaskCountResult {
         try call(.taskCount, TaskCountParameters(filter: filter))
     }
 
-    /// `task.pause`, `task.resume`, `task.cancel`, `task.retry` or `task.remove`.
+    /// Calls `task.pause`, `task.resume`, `task.cancel`, `task.retry` or `task.remove`.
     public func change(
         _ method: MethodName, _ selection: TaskSelectionParameters
     ) throws(ClientError) -> TaskChangeResult {
         try call(method, selection, unlimited: true)
     }
 
-    /// `task.update`: changes what a task asks for, and keeps what was fetched.
+    /// Calls `task.update`, which changes a task's specification and keeps the bytes received so far.
     ///
-    /// - Returns: the task as it stands now; durable by now.
+    /// - Returns: the task after the change; the change is durable when the call returns.
     public func update(_ id: TaskID, _ changes: TaskChanges) throws(ClientError) -> TaskStatus {
         try call(.taskUpdate, TaskUpdateParameters(id: id, changes: changes), unlimited: true)
     }
 
-    /// `task.update` of several tasks at once.
+    /// Calls `task.update` for several tasks at once.
     ///
-    /// - Returns: how many changed, and which could not be; durable by now.
+    /// - Returns: the number of tasks changed and the tasks that could not be changed; the changes are durable when the
+    ///   call returns.
     public func update(
         _ selection: TaskUpdateParameters.Selection, _ changes: TaskChanges
     ) throws(ClientError) -> TaskChangeResult {
         try call(.taskUpdate, TaskUpdateParameters(selection, changes: changes), unlimited: true)
     }
 
-    /// `task.move`: changes a task's place among those of its owner with its priority.
+    /// Calls `task.move`, which changes a task's position among the tasks of the same owner and priority.
     ///
-    /// - Returns: the task; durable by now.
+    /// - Returns: the task; the change is durable when the call returns.
     public func move(_ id: TaskID, _ placement: TaskPlacement) throws(ClientError) -> TaskStatus {
         try call(.taskMove, TaskMoveParameters(id: id, placement: placement), unlimited: true)
     }
 
-    /// `queue.begin`
+    /// Calls `queue.begin`.
     ///
-    /// - Returns: what ``put(_:into:refused:)``, ``commit(queue:prune:dryRun:)`` and ``abort(queue:)`` take.
+    /// - Returns: the queue id for ``put(_:into:refused:)``, ``commit(queue:prune:dryRun:)`` and ``abort(queue:)``.
     public func beginQueue(batch: String?) throws(ClientError) -> Int64 {
         let result: QueueBeginResult = try call(.queueBegin, QueueBeginParameters(batch: batch))
         return result.queue
     }
 
-    /// `queue.put` for each part of `parts` in turn; two are on their way before the one before them is answered.
+    /// Calls `queue.put` for each part in turn. Up to three calls are sent before the first is responded to.
     ///
     /// - Parameters:
-    ///   - parts: of at most 1,000 entries each, and of what fits into one line.
-    ///   - refused: makes the error to throw of the daemon's and of the number of the part that it is about.
+    ///   - parts: lists of at most 1,000 entries each; each call must fit into one line.
+    ///   - refused: maps the `ClientError` and the index of the part that failed to the error to throw.
     public func put<Refusal: Error>(
         _ parts: some Sequence<[TaskSpecification]>, into queue: Int64,
         refused: (ClientError, _ part: Int) -> Refusal
@@ -131,7 +132,7 @@ extension ControlClient {
         while let first = underWay.popFirst() { try take(first) }
     }
 
-    /// `queue.commit`
+    /// Calls `queue.commit`.
     public func commit(
         queue: Int64, prune: Bool = false, dryRun: Bool = false
     ) throws(ClientError) -> QueueCommitResult {
@@ -141,58 +142,60 @@ extension ControlClient {
             unlimited: true)
     }
 
-    /// `queue.abort`
+    /// Calls `queue.abort`.
     public func abort(queue: Int64) throws(ClientError) {
         let _: Acknowledgement = try call(.queueAbort, QueueAbortParameters(queue: queue))
     }
 
-    /// `queue.list`
+    /// Calls `queue.list`.
     public func queues() throws(ClientError) -> QueueListResult {
         try call(.queueList, NoParameters())
     }
 
-    /// `source.receive`: passes open files, which ``TaskSpecification/descriptor`` and ``attach(_:descriptor:)`` then name
-    /// by their position.
+    /// Calls `source.receive` and passes open files. ``TaskSpecification/descriptor`` and ``attach(_:descriptor:)``
+    /// then refer to a file by its index.
     ///
-    /// - Parameter descriptors: open for reading, from 1 to ``SourceReceiveParameters/maximum``; they stay the caller's.
+    /// - Parameter descriptors: 1 to ``SourceReceiveParameters/maximum`` file descriptors open for reading. The caller
+    ///   keeps ownership of them.
     public func pass(_ descriptors: [Int32]) throws(ClientError) {
         let _: Acknowledgement = try call(.sourceReceive, SourceReceiveParameters(count: descriptors.count))
         try send(descriptors: descriptors)
     }
 
-    /// `source.attach`: passes the source of an upload anew.
+    /// Calls `source.attach`, which passes the source of an existing upload again.
     public func attach(_ id: TaskID, descriptor: Int) throws(ClientError) {
         let _: Acknowledgement = try call(.sourceAttach, SourceAttachParameters(id: id, descriptor: descriptor))
     }
 
-    /// `daemon.status`
+    /// Calls `daemon.status`.
     public func status() throws(ClientError) -> DaemonStatus {
         try call(.daemonStatus, NoParameters())
     }
 
-    /// `daemon.limits`: sets rates of all tasks together, until they are changed; without any, tells them.
+    /// Calls `daemon.limits`, which sets the rate limits of all tasks together until they are changed again. Without
+    /// rates, the call only returns the limits.
     ///
-    /// - Returns: what counts now.
+    /// - Returns: the limits now in effect.
     public func limits(_ rates: DaemonLimitsParameters = .init()) throws(ClientError) -> DaemonLimits {
         try call(.daemonLimits, rates)
     }
 
-    /// `daemon.reload`: takes up a changed configuration, or refuses it whole.
+    /// Calls `daemon.reload`, which applies a changed configuration or rejects all of it.
     public func reload() throws(ClientError) -> DaemonReloadResult {
         try call(.daemonReload, NoParameters(), unlimited: true)
     }
 
-    /// `daemon.shutdown`: the daemon ends in good order after its answer.
+    /// Calls `daemon.shutdown`; the daemon shuts down in an orderly way after it has responded.
     public func shutdown() throws(ClientError) {
         let _: Acknowledgement = try call(.daemonShutdown, NoParameters())
     }
 
-    /// `events.subscribe`; afterwards ``nextEvent(until:)`` brings them.
+    /// Calls `events.subscribe`; ``nextEvent(until:)`` then returns the events.
     ///
     /// - Parameters:
-    ///   - after: replays what came after this sequence number; `nil` for only what comes from now on.
-    ///   - types: only these, and gaps; `nil` for all.
-    /// - Returns: the number of the newest event at this moment.
+    ///   - after: replays the events after this sequence number; `nil` for new events only.
+    ///   - types: the event types to receive, in addition to gaps; `nil` for all types.
+    /// - Returns: the sequence number of the newest event at the time of the subscription.
     @discardableResult
     public func subscribe(after: Int64? = nil, types: [TaskEvent.Kind]? = nil) throws(ClientError) -> Int64 {
         let result: EventsSubscribeResult = try call(

@@ -2,22 +2,22 @@ import ControlProtocol
 import FoundationEssentials
 import TaskModel
 
-/// A connection to the daemon: one call at a time, and events between them once they are subscribed to.
+/// A connection to the daemon for synchronous calls and, after a subscription, for events.
 ///
-/// Calls block the calling thread, so that a program which does nothing else needs no event loop; a client
-/// belongs to one thread at a time. Closed when the last reference goes.
+/// Calls block the calling thread, so a program that does nothing else needs no event loop. A client may be used by
+/// only one thread at a time. The connection is closed when the last reference is released.
 ///
 /// ```swift
 /// let client = try ControlClient()
 /// let ids = try client.add([TaskSpecification(url: "https://example.org/a.iso")])
 /// ```
 public final class ControlClient {
-    /// The socket that answered.
+    /// The path of the connected socket.
     public var path: String { channel.path }
-    /// How long most calls wait for their answer, in seconds. Those that may touch every task of a large queue
-    /// (`queue.commit`, and actions) wait as long as it takes.
+    /// The time-out of most calls in seconds. Calls that may touch every task of a large queue (such as `queue.commit`
+    /// and task actions) have no time-out of their own.
     public var answerTimeout: Double = 60
-    /// No call waits beyond this moment, whatever its own limit.
+    /// The latest time until which any call waits, in addition to its own time-out.
     public var deadline = Deadline.never
 
     private let channel: LineChannel
@@ -26,16 +26,19 @@ public final class ControlClient {
     private let encoder = JSONEncoder()
     private let decoder = JSONDecoder()
 
+    /// Connects to the socket at `path`.
+    ///
     /// - Throws: ``ClientError/noDaemon(paths:errno:)``, ``ClientError/notPermitted(path:)`` or
-    ///   ``ClientError/unusablePath(_:)``; ``ClientError/timedOut`` where the daemon lets connections queue up.
+    ///   ``ClientError/unusablePath(_:)``; ``ClientError/timedOut`` where the daemon's backlog of connections stays
+    ///   full.
     public init(path: String) throws(ClientError) {
         channel = try LineChannel(connectingTo: path)
         encoder.outputFormatting = .withoutEscapingSlashes
     }
 
-    /// Connects to the first of ``SocketPath/candidates(explicit:environment:)`` that answers.
+    /// Connects to the first of ``SocketPath/candidates(explicit:environment:)`` that accepts a connection.
     ///
-    /// - Throws: as ``init(path:)``; `noDaemon` names every place that was tried.
+    /// - Throws: the errors of ``init(path:)``; `noDaemon` names all paths that were tried.
     public convenience init(
         explicit: String? = nil, environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws(ClientError) {
@@ -57,9 +60,9 @@ public final class ControlClient {
 
     // MARK: - Calls
 
-    /// Sends one call and waits for its answer; events that come before it are kept for ``nextEvent(until:)``.
+    /// Sends one call and waits for its response. Events received meanwhile are kept for ``nextEvent(until:)``.
     ///
-    /// - Parameter unlimited: waits for the answer until ``deadline`` alone.
+    /// - Parameter unlimited: whether only ``deadline`` limits the wait for the response.
     public func call<Value: Decodable & Sendable>(
         _ method: MethodName, _ parameters: some Encodable & Sendable, returning: Value.Type = Value.self,
         unlimited: Bool = false
@@ -67,14 +70,15 @@ public final class ControlClient {
         try answer(to: begin(method, parameters, unlimited: unlimited))
     }
 
-    /// A call that was sent and whose answer has not been taken.
+    /// A call that was sent and whose response has not been read yet.
     struct PendingCall {
         fileprivate let id: Int64
         fileprivate let isUnlimited: Bool
     }
 
-    /// Sends a call without waiting for its answer, so that the daemon has the next one before it is done with this:
-    /// it takes the calls of a connection in order. Not for more than a few: what it does not read waits here.
+    /// Sends a call without waiting for its response, so that the daemon already has the next call when it completes
+    /// this one. The daemon handles the calls of a connection in order. Use this for a few calls only: once the socket
+    /// buffer is full, sending blocks until the daemon reads.
     func begin(
         _ method: MethodName, _ parameters: some Encodable & Sendable, unlimited: Bool = false
     ) throws(ClientError) -> PendingCall {
@@ -82,7 +86,7 @@ public final class ControlClient {
         return try send(OutgoingRequest(id: lastID, method: method, parameters: parameters), unlimited: unlimited)
     }
 
-    /// A call by any name, with parameters and result as they are.
+    /// Calls a method by its name, with untyped parameters and an untyped result.
     ///
     /// - Parameter parameters: an object or an array (JSON-RPC 2.0, section 4.2), or `nil` for none.
     public func call(method: String, parameters: JSONValue?) throws(ClientError) -> JSONValue {
@@ -113,12 +117,12 @@ public final class ControlClient {
         try channel.send(descriptors: descriptors, until: limit(isUnlimited: false))
     }
 
-    /// The latest moment to wait for from now.
+    /// Returns the deadline for a wait that starts now.
     private func limit(isUnlimited: Bool) -> Deadline {
         isUnlimited ? deadline : min(deadline, .after(seconds: answerTimeout))
     }
 
-    /// Waits for a call's answer; those of earlier calls that nobody took are passed over.
+    /// Waits for a call's response; responses to earlier calls that were never read are skipped.
     func answer<Value: Decodable & Sendable>(
         to call: PendingCall, as type: Value.Type = Value.self
     ) throws(ClientError) -> Value {
@@ -132,7 +136,7 @@ public final class ControlClient {
                 case .success(let value): return value
                 case .failure(let error): throw .rpc(error)
                 }
-            // The late answer to a call that was given up.
+            // A late response to an earlier call that was abandoned.
             case .answer: continue
             }
         }
@@ -140,9 +144,9 @@ public final class ControlClient {
 
     // MARK: - Events
 
-    /// The next event of a subscription, in order.
+    /// Returns the next event of a subscription, in order.
     ///
-    /// - Returns: `nil` where none came until `deadline`.
+    /// - Returns: `nil` if no event was received until `deadline`.
     public func nextEvent(until deadline: Deadline) throws(ClientError) -> TaskEvent? {
         if let event = pendingEvents.popFirst() { return event }
         do throws(ClientError) {

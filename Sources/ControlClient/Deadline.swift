@@ -1,16 +1,18 @@
 import Glibc
 
-/// A moment on the monotonic clock until which one is willing to wait.
+/// A point in time on the monotonic clock at which a wait ends.
 public struct Deadline: Sendable, Equatable, Comparable {
     /// Nanoseconds on `CLOCK_MONOTONIC`; the largest value stands for "never".
     private let nanoseconds: Int64
 
     private init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
-    /// Waits as long as it takes.
+    /// A deadline that never passes.
     public static let never = Deadline(nanoseconds: .max)
 
-    /// - Parameter seconds: from now; negative ones count as none, and centuries as never.
+    /// Returns the deadline `seconds` from now.
+    ///
+    /// - Parameter seconds: negative values count as 0; values of 1e9 and above result in ``never``.
     public static func after(seconds: Double) -> Deadline {
         guard seconds < 1e9 else { return never }
         return Deadline(nanoseconds: now() + Int64(max(0, seconds) * 1e9))
@@ -20,7 +22,8 @@ public struct Deadline: Sendable, Equatable, Comparable {
 
     public var isOver: Bool { self != .never && Self.now() >= nanoseconds }
 
-    /// What poll(2) takes: milliseconds rounded up, so that nobody wakes just before the moment; −1 for never.
+    /// The time-out for poll(2) in milliseconds, or −1 for ``never``. The value is rounded up, so that poll does not
+    /// return just before the deadline.
     var pollTimeout: Int32 {
         guard self != .never else { return -1 }
         let left = nanoseconds - Self.now()
@@ -29,7 +32,7 @@ public struct Deadline: Sendable, Equatable, Comparable {
 
     private static func now() -> Int64 {
         var time = timespec()
-        _ = clock_gettime(CLOCK_MONOTONIC, &time)  // fails for an unknown clock alone
+        _ = clock_gettime(CLOCK_MONOTONIC, &time)  // fails only for an unknown clock
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 }

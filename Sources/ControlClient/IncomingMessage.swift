@@ -1,7 +1,7 @@
 import ControlProtocol
 import TaskModel
 
-/// One line from the daemon, read once: an answer or the notification of an event.
+/// A line from the daemon, decoded in one pass: a response or an event notification.
 enum IncomingMessage<Value: Decodable & Sendable>: Decodable {
     case answer(RequestID, Result<Value, RPCError>)
     case event(TaskEvent)

@@ -1,4 +1,4 @@
-/// Any JSON value, for calls whose shape the program need not know.
+/// A JSON value of any type, for calls whose structure the program does not need to know.
 public enum JSONValue: Sendable, Equatable {
     case null
     case bool(Bool)

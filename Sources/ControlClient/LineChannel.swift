@@ -2,20 +2,20 @@ import CLinux
 import ControlProtocol
 import Glibc
 
-/// A connected Unix socket that carries lines: whole ones go out, whole ones come in.
+/// A connected Unix socket that sends and receives LF-terminated lines.
 ///
-/// For one thread at a time. Waiting is poll(2)'s, so that every wait ends at its deadline.
+/// An instance may be used by only one thread at a time. All waits use poll(2), so that each wait ends at its deadline.
 final class LineChannel {
     let path: String
     private let descriptor: Int32
-    /// Bytes that came after the last line taken; searched up to `searched` for the next LF.
+    /// Received bytes. Those from `start` on are not yet returned; those up to `searched` contain no further LF.
     private var buffer: [UInt8] = []
     private var start = 0
     private var searched = 0
 
-    /// Longest answer that is taken: the protocol's line, and room to spare for a newer daemon.
+    /// The maximum length of a received line: 16 times the protocol's limit, to leave room for a newer daemon.
     private static let answerLimit = 16 * MessageLimits.lineLength
-    /// How long a daemon may leave a full queue of connections unattended.
+    /// The time-out of connect(2) in seconds while the daemon's backlog is full.
     private static let connectSeconds = 10
 
     init(connectingTo path: String) throws(ClientError) {
@@ -29,9 +29,9 @@ final class LineChannel {
 
         let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw .noDaemon(paths: [path], errno: errno) }
-        // connect(2) on a full backlog waits as long as a send would.
+        // connect(2) on a full backlog blocks for at most the socket's send time-out.
         var limit = timeval(tv_sec: Self.connectSeconds, tv_usec: 0)
-        // Where it is refused, only a full backlog is waited for longer.
+        // If setting the option fails, the only effect is a longer wait on a full backlog.
         _ = setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         var outcome: Int32
         repeat {
@@ -54,13 +54,13 @@ final class LineChannel {
         self.descriptor = descriptor
     }
 
-    deinit { _ = close(descriptor) }  // answers, not the close, say what arrived
+    deinit { _ = close(descriptor) }  // responses, not close(2), confirm delivery
 
-    /// Sends `line` and the LF that ends it.
+    /// Sends `line` and a terminating LF.
     func send(_ line: [UInt8], until deadline: Deadline) throws(ClientError) {
         var rest = (line + [UInt8(ascii: "\n")])[...]
         while !rest.isEmpty {
-            // A daemon that ends must not end us: without MSG_NOSIGNAL this would raise SIGPIPE.
+            // MSG_NOSIGNAL: sending to a daemon that has exited must not raise SIGPIPE in this process.
             let count = rest.withUnsafeBytes {
                 Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
             }
@@ -69,7 +69,7 @@ final class LineChannel {
             } else if errno == EAGAIN {
                 try wait(for: Int16(POLLOUT), until: deadline)
             } else if errno != EINTR {
-                // The daemon may have said why before it closed; the answer is still to be read.
+                // The daemon may have sent a reason before it closed the connection; the response can still be read.
                 return
             }
         }
@@ -77,24 +77,25 @@ final class LineChannel {
 
     /// Sends an LF together with open files (SCM_RIGHTS, unix(7)).
     ///
-    /// - Parameter descriptors: from 1 to ``SourceReceiveParameters/maximum``; they stay the caller's.
+    /// - Parameter descriptors: 1 to ``SourceReceiveParameters/maximum`` file descriptors. The caller keeps ownership
+    ///   of them.
     func send(descriptors: [Int32], until deadline: Deadline) throws(ClientError) {
         while linux_send_descriptors(descriptor, CChar(UInt8(ascii: "\n")), descriptors, Int32(descriptors.count)) < 0 {
             switch errno {
             case EINTR: continue
             case EAGAIN: try wait(for: Int16(POLLOUT), until: deadline)
-            // Others of this user's are on their way.
+            // The user's limit of descriptors in flight is reached by earlier messages that have not been received yet.
             case ETOOMANYREFS: throw .timedOut
-            // The daemon may have said why before it closed; the answer is still to be read.
+            // The daemon may have sent a reason before it closed the connection; the response can still be read.
             default: return
             }
         }
     }
 
-    /// The next line, without its LF.
+    /// Returns the next line without its LF.
     ///
     /// - Throws: ``ClientError/timedOut``, ``ClientError/connectionLost(path:)``, or
-    ///   ``ClientError/malformedAnswer(_:)`` for a line without end.
+    ///   ``ClientError/malformedAnswer(_:)`` for a line that exceeds the maximum length.
     func receive(until deadline: Deadline) throws(ClientError) -> ArraySlice<UInt8> {
         while true {
             if let end = buffer[searched...].firstIndex(of: UInt8(ascii: "\n")) {

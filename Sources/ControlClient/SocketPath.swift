@@ -1,25 +1,25 @@
-/// Where a daemon's socket is looked for.
+/// The rules for locating the daemon's socket.
 public enum SocketPath {
-    /// The socket of the system's daemon.
+    /// The socket of the system daemon.
     public static let system = "/run/dld/dld.sock"
-    /// Bytes of a path that fit into `sockaddr_un`, less the closing zero (unix(7)).
+    /// The number of path bytes that fit into `sockaddr_un`, without the terminating zero (unix(7)).
     public static let maximumLength = 107
 
-    /// The places to try, the first that answers being the one.
+    /// Returns the paths to try in order; the first that accepts a connection is used.
     ///
     /// - Parameters:
-    ///   - explicit: the path that the user named; nothing else is tried then.
-    ///   - environment: `DLD_SOCKET` counts like an explicit path; `XDG_RUNTIME_DIR` says where the user's own
-    ///     daemon listens. Empty variables are as good as none.
+    ///   - explicit: a path given by the user; if present, it is the only candidate.
+    ///   - environment: `DLD_SOCKET` is treated like an explicit path. `XDG_RUNTIME_DIR` is the directory that contains
+    ///     the socket of the user's own daemon. Empty variables count as unset.
     public static func candidates(explicit: String?, environment: [String: String]) -> [String] {
         if let explicit { return [explicit] }
         if let named = environment["DLD_SOCKET"], !named.isEmpty { return [named] }
         return [user(environment: environment), system].compactMap(\.self)
     }
 
-    /// The socket of the user's own daemon; `nil` where the environment names no directory for it.
+    /// Returns the socket path of the user's own daemon, or `nil` if the environment names no directory for it.
     public static func user(environment: [String: String]) -> String? {
-        // A relative XDG_RUNTIME_DIR is to be ignored (XDG Base Directory Specification).
+        // A relative XDG_RUNTIME_DIR must be ignored (XDG Base Directory Specification).
         guard let runtime = environment["XDG_RUNTIME_DIR"], runtime.hasPrefix("/") else { return nil }
         return (runtime.hasSuffix("/") ? runtime : runtime + "/") + "dld/dld.sock"
     }

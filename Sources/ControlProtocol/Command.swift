@@ -1,6 +1,6 @@
 import TaskModel
 
-/// What a client can ask for, by noun and verb.
+/// The methods that a client can call, named by noun and verb.
 public enum MethodName: String, CaseIterable, Sendable {
     case taskAdd = "task.add"
     case taskGet = "task.get"
@@ -27,7 +27,7 @@ public enum MethodName: String, CaseIterable, Sendable {
     case eventsSubscribe = "events.subscribe"
 }
 
-/// A method with its parameters.
+/// A method call with its parameters.
 public enum Command: Sendable {
     case taskAdd(TaskAddParameters)
     case taskGet(TaskGetParameters)

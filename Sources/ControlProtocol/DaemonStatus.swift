@@ -1,43 +1,43 @@
 import TaskModel
 
-/// Of `daemon.status`.
+/// The result of `daemon.status`.
 public struct DaemonStatus: Codable, Sendable, Equatable {
-    /// Stands for the path of a socket that systemd made.
+    /// The value of ``socket`` for a socket that was passed by systemd.
     public static let inheritedSocket = "from systemd"
 
     public var version: String
     public var pid: Int32
-    /// Milliseconds since the daemon's start.
+    /// The time since the daemon's start in milliseconds.
     public var uptime: Milliseconds
-    /// Its path, or ``inheritedSocket``.
+    /// The socket's path, or ``inheritedSocket``.
     public var socket: String
     public var stateDirectory: String
     public var downloadDirectory: String
     public var libcurl: String
-    /// Tasks by state; every state is there.
+    /// The number of tasks by state; every state is present.
     public var tasks: [String: Int]
-    /// Bytes a second, all downloads together.
+    /// The throughput of all downloads together, in bytes per second.
     public var downloadRate: Int64
     public var uploadRate: Int64
-    /// The number of the newest event.
+    /// The sequence number of the newest event.
     public var lastEvent: Int64
-    /// Transfers that stood still although there was work for them, and that the engine's watchdog had to kick, since
-    /// the daemon's start. Anything but 0 is a defect.
+    /// The number of transfers since the daemon's start that stalled although they had work to do, so that the engine's
+    /// watchdog had to restart them. Any value other than 0 indicates a defect.
     public var internalFaults: Int
-    /// The pause that a window of the schedule makes; `null`: none does.
+    /// The pause imposed by a window of the schedule; `null` if there is none.
     public var schedulePause: SchedulePause?
-    /// Why tasks wait; `null` from a daemon that does not tell.
+    /// The causes for which tasks wait; `null` from a daemon that does not report them.
     public var waiting: Waiting?
-    /// Bytes that downloads take up on disk; `null` from a daemon that does not tell.
+    /// The bytes that downloads take up on disk; `null` from a daemon that does not report them.
     public var storage: Storage?
-    /// Problems around the daemon that need an administrator, a line for each: places that cannot be used, a
-    /// refused configuration, dropped files that cannot be moved. Told to administrators; empty for others, and `null`
-    /// from a daemon that does not tell.
+    /// Problems that need an administrator, one line each: unusable directories, a rejected configuration, dropped
+    /// files that cannot be moved. Reported to administrators only; empty for other users, and `null` from a daemon
+    /// that does not report them.
     public var problems: [String]?
 
-    /// Nothing runs, since a window of the schedule says so.
+    /// A pause of all transfers imposed by a window of the schedule.
     public struct SchedulePause: Codable, Sendable, Equatable {
-        /// The end of the window; `null`: it has none.
+        /// The end of the window; `null` if it has none.
         public var until: Milliseconds?
 
         public init(until: Milliseconds?) { self.until = until }
@@ -50,17 +50,17 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
         }
     }
 
-    /// Bytes of parts, and of finished files, that a task still names.
+    /// The disk usage by part files, and by finished files that a task still refers to.
     public struct Storage: Codable, Sendable, Equatable {
-        /// Bytes that one owner's downloads may take up; `null`: any number.
+        /// The maximum number of bytes that the downloads of one owner may take up; `null` for no limit.
         public var limit: Int64?
-        /// The caller alone; for administrators, the hundred who have the most.
+        /// The caller's usage only; for administrators, the hundred owners with the highest usage.
         public var owners: [Owner]
 
         public struct Owner: Codable, Sendable, Equatable {
-            /// Its uid.
+            /// The owner's uid.
             public var owner: UInt32
-            /// With those that have been taken beforehand for downloads that run.
+            /// The bytes in use, including bytes reserved in advance for running downloads.
             public var bytes: Int64
 
             public init(owner: UInt32, bytes: Int64) {
@@ -85,9 +85,10 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
 
     /// The most frequent causes for which tasks wait.
     public struct Waiting: Codable, Sendable, Equatable {
-        /// Waiting tasks that were looked at; where they are fewer than all that wait, the causes are those of a part.
+        /// The number of waiting tasks that were examined. If it is less than the number of waiting tasks, the causes
+        /// cover only the examined ones.
         public var counted: Int
-        /// The most frequent first.
+        /// The causes, most frequent first.
         public var causes: [Cause]
 
         public init(counted: Int, causes: [Cause]) {
@@ -96,16 +97,16 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
         }
     }
 
-    /// Tasks that wait for one reason and failed alike.
+    /// A group of tasks that wait for the same reason and failed with the same error code.
     public struct Cause: Codable, Sendable, Equatable {
         /// The tasks' `reason`.
         public var reason: String
-        /// The code of their last error; `null`: they had none.
+        /// The code of the tasks' last error; `null` if they had none.
         public var code: ErrorCode?
-        /// The message of their last error, where it is the same for all.
+        /// The message of the tasks' last error, if it is the same for all of them.
         public var message: String?
         public var tasks: Int
-        /// When the first of them is tried again.
+        /// The earliest time at which one of the tasks is retried.
         public var notBefore: Milliseconds?
 
         public init(reason: String, code: ErrorCode?, message: String?, tasks: Int, notBefore: Milliseconds?) {
@@ -158,7 +159,7 @@ public struct DaemonStatus: Codable, Sendable, Equatable {
     }
 
     public func encode(to encoder: any Encoder) throws {
-        // `encode` and not `encodeIfPresent`: fields never vanish.
+        // `encode` instead of `encodeIfPresent`: every field is present in the output, with `null` for `nil`.
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(version, forKey: .version)
         try container.encode(pid, forKey: .pid)

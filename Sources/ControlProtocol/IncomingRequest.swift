@@ -1,8 +1,9 @@
 import TaskModel
 
-/// One request as it came over the socket: decoding it never fails, so that in a batch a bad one spoils no other.
+/// A request as received on the socket. Decoding never fails, so that one bad request in a batch does not affect the
+/// others.
 public struct IncomingRequest: Decodable, Sendable {
-    /// `nil` for a notification, which gets no answer.
+    /// The request's id; `nil` for a notification, which gets no response.
     public let id: RequestID?
     public let command: Result<Command, RPCError>
 
@@ -135,7 +136,8 @@ public struct IncomingRequest: Decodable, Sendable {
     }
 }
 
-/// A stranger's text as it may stand in a message: short, and without control characters.
+/// Returns untrusted text in a form suitable for a message: at most 64 characters, with hidden characters replaced by
+/// `?`.
 func printable(_ text: String) -> String {
     String(
         String.UnicodeScalarView(

@@ -1,17 +1,23 @@
-/// Holds a text to JSON's grammar (RFC 8259) before anything is decoded, since the decoder is lenient: it takes a
-/// comma too many, numbers such as `099`, and the last of several values under one key.
+/// A validator that checks a text against JSON's grammar (RFC 8259) before anything is decoded. The check is needed
+/// because the decoder is lenient: it accepts a trailing comma, numbers such as `099`, and the last of several values
+/// under one key.
 ///
-/// A value without I/O. One pass, no recursion, and nothing allocated for a single value; the time is linear in
-/// the text's length, whatever stands in it.
+/// A value type without I/O. It scans the text in one pass, without recursion and without an allocation per value. The
+/// time is linear in the length of the text, for any content.
 public struct JSONScan {
-    /// Why a text is refused, as it stands after the text's name.
+    /// A reason for rejecting a text. Its description continues a sentence that begins with a name for the text.
     public enum Fault: Error, Sendable, Equatable, CustomStringConvertible {
-        /// - Parameter offset: of the first byte that fits no JSON text; the text's length where it ends too early.
+        /// The text does not match the grammar.
+        ///
+        /// - Parameter offset: the position of the first byte that cannot be part of a JSON text; the length of the
+        ///   text if it ends too early.
         case notJSON(offset: Int)
         case notText(offset: Int)
         case tooDeep
         case tooManyValues
-        /// - Parameter key: without its escapes.
+        /// A key occurs twice in one object.
+        ///
+        /// - Parameter key: the key with its escapes resolved.
         case duplicateKey(String)
 
         public var description: String {
@@ -25,8 +31,11 @@ public struct JSONScan {
         }
     }
 
-    /// - Returns: what is wrong with `text`, or `nil` where it is one JSON text in UTF-8 that nests no deeper than
-    ///   ``MessageLimits/nesting``, holds no more than ``MessageLimits/values`` values, and gives no key of an object twice.
+    /// Validates `text`.
+    ///
+    /// - Returns: the fault, or `nil` if `text` is one JSON text in UTF-8 that nests no deeper than
+    ///   ``MessageLimits/nesting``, holds no more than ``MessageLimits/values`` values, and contains no duplicate key
+    ///   in an object.
     public static func fault(in text: some Collection<UInt8>) -> Fault? {
         func judge(_ bytes: UnsafeBufferPointer<UInt8>) -> Fault? {
             var scan = JSONScan()
@@ -40,14 +49,15 @@ public struct JSONScan {
         return text.withContiguousStorageIfAvailable(judge) ?? Array(text).withUnsafeBufferPointer(judge)
     }
 
-    /// Keys of one object that are compared one by one; from here on a set knows them.
+    /// The number of keys of one object that are compared one by one; an object with more keys uses a set.
     private static let comparedKeys = 64
 
     private struct Container {
         var isObject: Bool
-        /// Where the object's keys begin in `keys`.
+        /// The index in `keys` of the object's first key.
         var firstKey: Int
-        /// In place of `keys`, without their escapes, for an object with many keys or with escapes in one.
+        /// The object's keys with escapes resolved. It replaces `keys` for an object that has many keys or a key with
+        /// escapes.
         var names: Set<[UInt8]>?
     }
 
@@ -56,14 +66,14 @@ public struct JSONScan {
     }
 
     private var index = 0
-    /// Values and keys that have begun.
+    /// The number of values and keys that have begun.
     private var values = 0
     private var open: [Container] = []
     /// Whether the innermost of `open` is an object.
     private var isInObject = false
-    /// The keys of all open objects, as they stand in the text, without their quotation marks.
+    /// The positions in the text of the keys of all open objects, without quotation marks and with escapes unresolved.
     private var keys: [Range<Int>] = []
-    /// The first key that is given twice: told only of what is JSON otherwise.
+    /// The first duplicate key. It is reported only if the text is otherwise valid JSON.
     private var duplicate: String?
 
     private init() {}
@@ -132,7 +142,7 @@ public struct JSONScan {
         if keys.count > container.firstKey { keys.removeLast(keys.count - container.firstKey) }
     }
 
-    /// A key and the colon after it.
+    /// Scans a key and the colon after it.
     private mutating func key(_ text: borrowing Span<UInt8>) throws(Fault) {
         let start = index + 1
         let hasEscapes = try string(text)
@@ -195,7 +205,7 @@ public struct JSONScan {
         }
     }
 
-    /// RFC 8259, section 6.
+    /// Scans a number (RFC 8259, section 6).
     private mutating func number(_ text: borrowing Span<UInt8>) throws(Fault) {
         func next(_ index: Int) -> UInt8 { index < text.count ? text[index] : 0 }
         if next(index) == UInt8(ascii: "-") { index += 1 }
@@ -215,7 +225,7 @@ public struct JSONScan {
         }
     }
 
-    /// One or more.
+    /// Scans one or more digits.
     private mutating func digits(_ text: borrowing Span<UInt8>) throws(Fault) {
         let start = index
         while index < text.count, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(text[index]) { index += 1 }
@@ -224,9 +234,9 @@ public struct JSONScan {
 
     // MARK: - Strings
 
-    /// RFC 8259, section 7, from one quotation mark to past the other.
+    /// Scans a string (RFC 8259, section 7) from its opening quotation mark to past the closing one.
     ///
-    /// - Returns: whether anything in it is escaped.
+    /// - Returns: whether the string contains an escape.
     private mutating func string(_ text: borrowing Span<UInt8>) throws(Fault) -> Bool {
         var hasEscapes = false
         index += 1
@@ -264,7 +274,7 @@ public struct JSONScan {
         }
     }
 
-    /// One that takes several bytes (RFC 3629, section 4).
+    /// Scans a character of several bytes in UTF-8 (RFC 3629, section 4).
     private mutating func character(_ text: borrowing Span<UInt8>) throws(Fault) {
         let (count, second): (Int, ClosedRange<UInt8>) =
             switch text[index] {
@@ -282,7 +292,8 @@ public struct JSONScan {
         index += count
     }
 
-    /// What the string in `range` stands for; half of a surrogate pair becomes the three bytes that it would have.
+    /// Returns the string in `range` with its escapes resolved, as UTF-8. A lone surrogate is encoded as three bytes,
+    /// as if it were a character.
     private static func unescaped(_ range: Range<Int>, _ text: borrowing Span<UInt8>) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(range.count)

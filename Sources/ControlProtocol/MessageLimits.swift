@@ -1,11 +1,12 @@
-/// What one line on the socket may be; ``JSONScan`` holds it to that before anything is decoded.
+/// Limits for one line on the socket. ``JSONScan`` enforces `nesting` and `values` before anything is decoded.
 public enum MessageLimits {
-    /// Bytes a line, without its LF.
+    /// The maximum number of bytes in a line, without its LF.
     public static let lineLength = 1 << 20
-    /// Arrays and objects within each other.
+    /// The maximum nesting depth of arrays and objects.
     public static let nesting = 64
-    /// Values in a line, keys of objects among them: decoded, each takes many times its bytes.
+    /// The maximum number of values in a line, including keys of objects. A decoded value takes many times its encoded
+    /// size.
     public static let values = 262_144
-    /// Requests in one batch.
+    /// The maximum number of requests in one batch.
     public static let batch = 1000
 }

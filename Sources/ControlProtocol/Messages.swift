@@ -1,6 +1,6 @@
 import TaskModel
 
-/// An answer: a result or an error, never both.
+/// A response: either a result or an error, never both.
 public struct RPCResponse<Value: Encodable & Sendable>: Encodable, Sendable {
     public let id: RequestID
     public let outcome: Result<Value, RPCError>
@@ -46,7 +46,7 @@ public struct OutgoingRequest<Parameters: Encodable & Sendable>: Encodable, Send
     }
 }
 
-/// What an answer looks like to the client that waits for it.
+/// A response as the client that waits for it decodes it.
 public struct IncomingResponse<Value: Decodable & Sendable>: Decodable, Sendable {
     public let id: RequestID
     public let outcome: Result<Value, RPCError>
@@ -64,7 +64,7 @@ public struct IncomingResponse<Value: Decodable & Sendable>: Decodable, Sendable
     }
 }
 
-/// The notification `event`: something that happened, on a connection that subscribed.
+/// The notification `event`, which reports an event on a connection that has subscribed.
 public struct EventNotification: Codable, Sendable {
     public static let method = "event"
     public let event: TaskEvent

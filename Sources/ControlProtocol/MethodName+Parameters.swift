@@ -1,5 +1,5 @@
 extension MethodName {
-    /// The names of the parameters that the method takes.
+    /// The names of the method's parameters.
     public var parameters: [String] {
         switch self {
         case .taskAdd: TaskAddParameters.keys

@@ -1,11 +1,11 @@
 import TaskModel
 
-/// The parameters of one method: an object whose every key is known.
+/// The parameters of a method: an object in which every key must be known.
 public protocol MethodParameters: Codable, Sendable {
     static var keys: [String] { get }
 }
 
-/// `task.add`: all of them or none.
+/// The parameters of `task.add`, which adds either all tasks or none.
 public struct TaskAddParameters: MethodParameters {
     public static let keys = ["tasks"]
     public var tasks: [TaskSpecification]
@@ -26,7 +26,7 @@ public struct TaskAddParameters: MethodParameters {
     }
 }
 
-/// `task.get`
+/// The parameters of `task.get`.
 public struct TaskGetParameters: MethodParameters {
     public static let keys = ["id"]
     public var id: TaskID
@@ -34,15 +34,15 @@ public struct TaskGetParameters: MethodParameters {
     public init(id: TaskID) { self.id = id }
 }
 
-/// `task.list`: a page of tasks, oldest first.
+/// The parameters of `task.list`, which returns a page of tasks, oldest first.
 public struct TaskListParameters: MethodParameters {
     public static let keys = ["filter", "limit", "after", "newest"]
     public var filter: TaskFilter?
-    /// The most tasks in this page; the server may send fewer.
+    /// The maximum number of tasks in this page; the daemon may send fewer.
     public var limit: Int?
-    /// Only tasks with a larger id.
+    /// The id after which the page starts: only tasks with a larger id are returned.
     public var after: TaskID?
-    /// Begin with the first of the newest so many.
+    /// The number of newest tasks with whose oldest the page starts.
     public var newest: Int?
 
     public init(filter: TaskFilter? = nil, limit: Int? = nil, after: TaskID? = nil, newest: Int? = nil) {
@@ -53,22 +53,22 @@ public struct TaskListParameters: MethodParameters {
     }
 }
 
-/// `task.count`: how many tasks a filter selects.
+/// The parameters of `task.count`, which counts the tasks that a filter selects.
 public struct TaskCountParameters: MethodParameters {
     public static let keys = ["filter"]
-    /// Absent: every task that the caller may see.
+    /// The filter; if absent, every task that the caller may see is counted.
     public var filter: TaskFilter?
 
     public init(filter: TaskFilter? = nil) { self.filter = filter }
 }
 
-/// `task.pause`, `task.resume`, `task.cancel`, `task.retry`, `task.remove`: by ids or by a filter.
+/// The parameters of `task.pause`, `task.resume`, `task.cancel`, `task.retry` and `task.remove`: ids or a filter.
 public struct TaskSelectionParameters: MethodParameters {
     public static let keys = ["ids", "filter", "deleteFile"]
     public var ids: [TaskID]?
-    /// `{}` selects every task that the caller may see.
+    /// The filter; `{}` selects every task that the caller may see.
     public var filter: TaskFilter?
-    /// `task.remove` alone: delete the finished file too.
+    /// Whether to delete the finished file too; for `task.remove` only.
     public var deleteFile: Bool?
 
     public init(ids: [TaskID]? = nil, filter: TaskFilter? = nil, deleteFile: Bool? = nil) {
@@ -78,17 +78,17 @@ public struct TaskSelectionParameters: MethodParameters {
     }
 }
 
-/// `task.update`: changes what tasks ask for; what was fetched stays.
+/// The parameters of `task.update`, which changes the specification of tasks and keeps the bytes received so far.
 ///
-/// With `id` the result is the task, with `ids` or a filter it is as of `task.pause`.
+/// With `id` the result is the task. With `ids` or a filter it is the same as for `task.pause`.
 public struct TaskUpdateParameters: MethodParameters {
     public static let keys = ["id", "ids", "filter", "changes"]
 
-    /// Whose changes they are.
+    /// The tasks to change.
     public enum Selection: Sendable, Equatable {
         case task(TaskID)
         case tasks([TaskID])
-        /// The tasks that match, without completed and cancelled ones.
+        /// The tasks that match the filter, except completed and cancelled ones.
         case matching(TaskFilter)
     }
 
@@ -138,7 +138,8 @@ public struct TaskUpdateParameters: MethodParameters {
     }
 }
 
-/// `task.move`: the task's place among those of its owner with its priority; one of `first`, `last` and `before`.
+/// The parameters of `task.move`: the task's new position among the tasks of the same owner and priority, given by one
+/// of `first`, `last` and `before`.
 public struct TaskMoveParameters: MethodParameters {
     public static let keys = ["id", "first", "last", "before"]
     public var id: TaskID
@@ -175,16 +176,16 @@ public struct TaskMoveParameters: MethodParameters {
     }
 }
 
-/// `queue.begin`: opens a set of entries that is applied whole by `queue.commit`.
+/// The parameters of `queue.begin`, which opens a set of entries that `queue.commit` applies as a whole.
 public struct QueueBeginParameters: MethodParameters {
     public static let keys = ["batch"]
-    /// The batch to bring in line with the entries. Absent: every entry becomes a new task.
+    /// The batch to synchronise with the entries; if absent, each entry becomes a new task.
     public var batch: String?
 
     public init(batch: String? = nil) { self.batch = batch }
 }
 
-/// `queue.put`: at most 1,000 entries a call.
+/// The parameters of `queue.put`: at most 1,000 entries per call.
 public struct QueuePutParameters: MethodParameters {
     public static let keys = ["queue", "entries"]
     public static let maximumEntries = 1000
@@ -211,13 +212,13 @@ public struct QueuePutParameters: MethodParameters {
     }
 }
 
-/// `queue.commit`
+/// The parameters of `queue.commit`.
 public struct QueueCommitParameters: MethodParameters {
     public static let keys = ["queue", "prune", "dryRun"]
     public var queue: Int64
-    /// Cancel the batch's tasks that no entry names.
+    /// Whether to cancel the batch's tasks that no entry names.
     public var prune: Bool?
-    /// Say what would change and change nothing.
+    /// Whether to only report the changes, without making them.
     public var dryRun: Bool?
 
     public init(queue: Int64, prune: Bool? = nil, dryRun: Bool? = nil) {
@@ -227,7 +228,7 @@ public struct QueueCommitParameters: MethodParameters {
     }
 }
 
-/// `queue.abort`
+/// The parameters of `queue.abort`.
 public struct QueueAbortParameters: MethodParameters {
     public static let keys = ["queue"]
     public var queue: Int64
@@ -235,22 +236,23 @@ public struct QueueAbortParameters: MethodParameters {
     public init(queue: Int64) { self.queue = queue }
 }
 
-/// `daemon.limits`: bytes a second of all tasks together, in each direction. Without parameters nothing changes.
+/// The parameters of `daemon.limits`: the rate limits of all tasks together, in bytes per second, for each direction.
+/// Without parameters nothing changes.
 ///
-/// In JSON a number sets a limit, 0 takes every limit away, and `null` goes back to the configuration and its schedule.
-/// What is set counts until it is changed, over restarts too.
+/// In JSON a number sets a limit, 0 removes every limit, and `null` returns to the configuration and its schedule. A
+/// limit stays in effect until it is changed, also after a restart.
 public struct DaemonLimitsParameters: MethodParameters {
     public static let keys = ["download", "upload"]
 
     public enum Rate: Sendable, Equatable {
-        /// Bytes a second.
+        /// A limit in bytes per second.
         case limit(Int64)
         case unlimited
-        /// What the configuration says.
+        /// The limit of the configuration and its schedule.
         case configured
     }
 
-    /// Absent, it stays as it is.
+    /// The new limit for downloads; if absent, it stays unchanged.
     public var download: Rate?
     public var upload: Rate?
 
@@ -291,12 +293,12 @@ public struct DaemonLimitsParameters: MethodParameters {
     }
 }
 
-/// `events.subscribe`
+/// The parameters of `events.subscribe`.
 public struct EventsSubscribeParameters: MethodParameters {
     public static let keys = ["after", "types"]
-    /// Replay what came after this sequence number. Absent: only what comes from now on.
+    /// The sequence number after which events are replayed; if absent, only new events are sent.
     public var after: Int64?
-    /// Only events of these types, and gaps. Absent: all.
+    /// The event types to send, in addition to gaps; if absent, all types are sent.
     public var types: [TaskEvent.Kind]?
 
     public init(after: Int64? = nil, types: [TaskEvent.Kind]? = nil) {
@@ -305,26 +307,26 @@ public struct EventsSubscribeParameters: MethodParameters {
     }
 }
 
-/// `source.receive`: the client passes open files (`SCM_RIGHTS`, unix(7)) for uploads of files to which the daemon has no
-/// way of its own.
+/// The parameters of `source.receive`, with which the client passes open files (`SCM_RIGHTS`, unix(7)) for uploads of
+/// files that the daemon cannot open itself.
 ///
-/// After the answer, and not before, it sends one LF with the descriptors of all of them in one message. The files are
-/// numbered from 0 on, and `task.add` and `source.attach` on the same connection may name them, until the next
+/// After the response, and not before, the client sends one LF with the descriptors of all files in one message. The
+/// files are numbered from 0. `task.add` and `source.attach` on the same connection can refer to them until the next
 /// `source.receive`.
 public struct SourceReceiveParameters: MethodParameters {
     public static let keys = ["count"]
-    /// Files that one message may bring.
+    /// The maximum number of files in one message.
     public static let maximum = 250
     public var count: Int
 
     public init(count: Int) { self.count = count }
 }
 
-/// `source.attach`: passes the source of an upload anew (`source-lost`).
+/// The parameters of `source.attach`, which passes the source of an upload again (`source-lost`).
 public struct SourceAttachParameters: MethodParameters {
     public static let keys = ["id", "descriptor"]
     public var id: TaskID
-    /// Which file of the last `source.receive`.
+    /// The index of a file of the last `source.receive`.
     public var descriptor: Int
 
     public init(id: TaskID, descriptor: Int) {
@@ -333,7 +335,7 @@ public struct SourceAttachParameters: MethodParameters {
     }
 }
 
-/// Methods that take none.
+/// The parameters of methods that take none.
 public struct NoParameters: MethodParameters {
     public static let keys: [String] = []
     public init() {}

@@ -1,16 +1,16 @@
 import TaskModel
 
-/// An error as JSON-RPC 2.0 carries it (section 5.1), with a stable word for programs beside it.
+/// A JSON-RPC 2.0 error object (section 5.1), with a stable error code for programs in `data`.
 public struct RPCError: Error, Codable, Sendable, Equatable, CustomStringConvertible {
     public var code: Int
-    /// One line for a person.
+    /// A message of one line for the user.
     public var message: String
     public var data: Detail?
 
     public struct Detail: Codable, Sendable, Equatable {
-        /// One of the words that also stand in a task's `error`, `unknown-task` or `wrong-state`.
+        /// The stable error code: one of those in a task's `error`, `unknown-task` or `wrong-state`.
         public var code: ErrorCode
-        /// The parameter at fault: `url`, `tasks[3].output`.
+        /// The parameter at fault, such as `url` or `tasks[3].output`.
         public var field: String?
 
         public init(code: ErrorCode, field: String? = nil) {
@@ -27,19 +27,19 @@ public struct RPCError: Error, Codable, Sendable, Equatable, CustomStringConvert
 
     public var description: String { message }
 
-    /// The numbers. −32768 to −32000 are the standard's, those from −32001 on our own.
+    /// The error numbers. −32768 to −32000 are reserved by the standard; those from −32001 on are specific to dld.
     public enum Number {
         public static let parse = -32700
         public static let invalidRequest = -32600
         public static let methodNotFound = -32601
         public static let invalidParameters = -32602
         public static let `internal` = -32603
-        /// No task has this number, or none that the caller may see.
+        /// The task id is unknown, or the caller may not see the task.
         public static let unknownTask = -32001
-        /// The request is well formed and was turned down.
+        /// The request is well formed but was rejected.
         public static let refused = -32002
         public static let notPermitted = -32003
-        /// The store cannot take writes, or the daemon is about to end.
+        /// The store cannot be written to, or the daemon is about to shut down.
         public static let unavailable = -32004
     }
 
@@ -51,7 +51,7 @@ public struct RPCError: Error, Codable, Sendable, Equatable, CustomStringConvert
         RPCError(code: Number.invalidRequest, message: message, data: Detail(code: .invalid))
     }
 
-    /// What is wrong with a line before anything in it is looked at.
+    /// Creates the error for a line that fails validation before it is decoded.
     public init(_ fault: JSONScan.Fault) {
         switch fault {
         case .notJSON, .notText: self = .parse("the line \(fault)")
@@ -59,6 +59,8 @@ public struct RPCError: Error, Codable, Sendable, Equatable, CustomStringConvert
         }
     }
 
+    /// Returns the error for an unknown task.
+    ///
     /// - Parameter field: the parameter that names the task.
     public static func unknownTask(_ id: TaskID, field: String = "id") -> RPCError {
         RPCError(
@@ -70,7 +72,9 @@ public struct RPCError: Error, Codable, Sendable, Equatable, CustomStringConvert
         RPCError(code: Number.refused, message: message, data: Detail(code: code))
     }
 
-    /// - Parameter prefix: where the field stands, such as `tasks[3].`
+    /// Creates the error for an invalid parameter.
+    ///
+    /// - Parameter prefix: the path in front of the field, such as `tasks[3].`
     public init(_ error: FieldError, prefix: String = "") {
         let field = prefix + error.field
         self.init(

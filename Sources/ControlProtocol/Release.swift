@@ -1,4 +1,4 @@
-/// What dld and dlctl are of; both come from one build.
+/// The version of dld and dlctl, which are built together.
 public enum Release {
     public static let version = "0.1.0"
 }

@@ -1,4 +1,4 @@
-/// A request's id, given back as it came (JSON-RPC 2.0, section 4).
+/// A request's id, which the response repeats unchanged (JSON-RPC 2.0, section 4).
 public enum RequestID: Hashable, Sendable, Codable {
     case number(Int64)
     case string(String)

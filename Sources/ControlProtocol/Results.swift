@@ -1,10 +1,10 @@
 import TaskModel
 
-/// Of `task.add`.
+/// The result of `task.add`.
 public struct TaskAddResult: Codable, Sendable, Equatable {
-    /// In the order of the tasks given.
+    /// The tasks' ids, in the order of the tasks given.
     public var ids: [TaskID]
-    /// The ``ids`` that were there before: their owner has a task with the key, and nothing was added.
+    /// The ``ids`` of tasks that already existed: their owner has a task with the same key, so nothing was added.
     public var found: [TaskID]
 
     public init(ids: [TaskID], found: [TaskID] = []) {
@@ -15,15 +15,15 @@ public struct TaskAddResult: Codable, Sendable, Equatable {
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         ids = try container.decode([TaskID].self, forKey: .ids)
-        // A daemon of an earlier version does not say it.
+        // A daemon of an earlier version does not send this field.
         found = try container.decodeIfPresent([TaskID].self, forKey: .found) ?? []
     }
 }
 
-/// Of `task.list`.
+/// The result of `task.list`.
 public struct TaskListResult: Codable, Sendable, Equatable {
     public var tasks: [TaskStatus]
-    /// What to pass as `after` for the next page; `null` at the end.
+    /// The value to pass as `after` for the next page; `null` at the end.
     public var next: TaskID?
 
     public init(tasks: [TaskStatus], next: TaskID?) {
@@ -40,11 +40,11 @@ public struct TaskListResult: Codable, Sendable, Equatable {
     }
 }
 
-/// Of `task.count`.
+/// The result of `task.count`.
 public struct TaskCountResult: Codable, Sendable, Equatable {
-    /// The tasks of one owner.
+    /// The number of tasks of one owner.
     public struct Owner: Codable, Sendable, Equatable {
-        /// A uid.
+        /// The owner's uid.
         public var owner: UInt32
         public var tasks: Int
 
@@ -55,7 +55,7 @@ public struct TaskCountResult: Codable, Sendable, Equatable {
     }
 
     public var tasks: Int
-    /// By uid; owners without a task are left out.
+    /// The counts by owner, ordered by uid; owners without a task are omitted.
     public var owners: [Owner]
 
     public init(owners: [Owner]) {
@@ -64,7 +64,7 @@ public struct TaskCountResult: Codable, Sendable, Equatable {
     }
 }
 
-/// Of `task.pause` and its kin.
+/// The result of `task.pause` and the other methods that act on a selection of tasks.
 public struct TaskChangeResult: Codable, Sendable, Equatable {
     public struct Refusal: Codable, Sendable, Equatable {
         public var id: TaskID
@@ -79,8 +79,8 @@ public struct TaskChangeResult: Codable, Sendable, Equatable {
     }
 
     public var changed: Int
-    /// The ids that could not be changed, and those of removed tasks whose file was left since it is not theirs any
-    /// more; the others were changed.
+    /// The tasks that could not be changed, and the removed tasks whose file was kept because it no longer belongs to
+    /// them. All other selected tasks were changed.
     public var errors: [Refusal]
 
     public init(changed: Int, errors: [Refusal] = []) {
@@ -89,22 +89,22 @@ public struct TaskChangeResult: Codable, Sendable, Equatable {
     }
 }
 
-/// Of `queue.begin`.
+/// The result of `queue.begin`.
 public struct QueueBeginResult: Codable, Sendable, Equatable {
     public var queue: Int64
 
     public init(queue: Int64) { self.queue = queue }
 }
 
-/// Of `queue.put`.
+/// The result of `queue.put`.
 public struct QueuePutResult: Codable, Sendable, Equatable {
-    /// Entries in the set so far.
+    /// The number of entries in the set so far.
     public var entries: Int
 
     public init(entries: Int) { self.entries = entries }
 }
 
-/// Of `queue.commit`.
+/// The result of `queue.commit`.
 public struct QueueCommitResult: Codable, Sendable, Equatable {
     public var added: Int
     public var updated: Int
@@ -122,17 +122,17 @@ public struct QueueCommitResult: Codable, Sendable, Equatable {
     }
 }
 
-/// Of `queue.list`: the batches that are known.
+/// The result of `queue.list`: the known batches.
 public struct QueueListResult: Codable, Sendable, Equatable {
     public struct Batch: Codable, Sendable, Equatable {
         public var batch: String
-        /// Tasks by state; states without a task are absent.
+        /// The number of tasks by state; states without a task are absent.
         public var tasks: [String: Int]
-        /// Of all its tasks; of what runs, those of its last checkpoint.
+        /// The bytes transferred by all tasks of the batch; for running tasks, as of their last checkpoint.
         public var bytesDone: Int64
-        /// `null` where the size of one of its tasks is not known.
+        /// The total size; `null` if the size of any of its tasks is unknown.
         public var bytesTotal: Int64?
-        /// `completed`, `failed` or `cancelled` once each task has ended; `null` before.
+        /// `completed`, `failed` or `cancelled` once every task has ended; `null` before.
         public var outcome: TaskState?
 
         public init(
@@ -148,7 +148,7 @@ public struct QueueListResult: Codable, Sendable, Equatable {
         private enum CodingKeys: String, CodingKey { case batch, tasks, bytesDone, bytesTotal, outcome }
 
         public func encode(to encoder: any Encoder) throws {
-            // `encode` and not `encodeIfPresent`: fields never vanish.
+            // `encode` instead of `encodeIfPresent`: every field is present in the output, with `null` for `nil`.
             var container = encoder.container(keyedBy: CodingKeys.self)
             try container.encode(batch, forKey: .batch)
             try container.encode(tasks, forKey: .tasks)
@@ -163,12 +163,12 @@ public struct QueueListResult: Codable, Sendable, Equatable {
     public init(batches: [Batch]) { self.batches = batches }
 }
 
-/// Of `daemon.limits`: what counts now.
+/// The result of `daemon.limits`: the limits now in effect.
 public struct DaemonLimits: Codable, Sendable, Equatable {
-    /// Bytes a second; `null`: any number.
+    /// The download limit in bytes per second; `null` for no limit.
     public var download: Int64?
     public var upload: Int64?
-    /// Who says so: `command`, `schedule` or `configuration`.
+    /// The origin of the limit: `command`, `schedule` or `configuration`.
     public var downloadSource: String
     public var uploadSource: String
 
@@ -182,7 +182,7 @@ public struct DaemonLimits: Codable, Sendable, Equatable {
     private enum CodingKeys: String, CodingKey { case download, upload, downloadSource, uploadSource }
 
     public func encode(to encoder: any Encoder) throws {
-        // `encode` and not `encodeIfPresent`: fields never vanish.
+        // `encode` instead of `encodeIfPresent`: every field is present in the output, with `null` for `nil`.
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(download, forKey: .download)
         try container.encode(upload, forKey: .upload)
@@ -191,24 +191,24 @@ public struct DaemonLimits: Codable, Sendable, Equatable {
     }
 }
 
-/// Of `daemon.reload`.
+/// The result of `daemon.reload`.
 public struct DaemonReloadResult: Codable, Sendable, Equatable {
     public var ok = true
-    /// What is to be known: settings that count from the next start on, queue files that could not be applied.
+    /// Notes for the user: settings that take effect only at the next start, and queue files that could not be applied.
     public var notes: [String]
 
     public init(notes: [String]) { self.notes = notes }
 }
 
-/// Of `events.subscribe`; `event` notifications follow on the same connection.
+/// The result of `events.subscribe`; `event` notifications follow on the same connection.
 public struct EventsSubscribeResult: Codable, Sendable, Equatable {
-    /// The newest event at the time of the subscription.
+    /// The sequence number of the newest event at the time of the subscription.
     public var last: Int64
 
     public init(last: Int64) { self.last = last }
 }
 
-/// Of methods that have nothing to tell.
+/// The result of methods that return no data.
 public struct Acknowledgement: Codable, Sendable, Equatable {
     public var ok = true
 

@@ -1,11 +1,15 @@
 import TaskModel
 
-/// Tasks in an array: objects, or URLs alone as texts, as in a queue file. Lists of a million URLs come this way.
+/// The JSON array of tasks: objects, or plain URLs as strings, as in a queue file. Lists of a million URLs are sent
+/// this way.
 enum SpecificationList {
-    /// Tasks in one list: a line of the shortest would be a hundred times as large in memory.
+    /// The maximum number of tasks in one list. The shortest tasks take about a hundred times as much memory as their
+    /// line.
     static let maximumCount = 10_000
 
-    /// - Throws: ``FieldError`` beneath `key`.
+    /// Decodes the list at `key`.
+    ///
+    /// - Throws: ``FieldError`` with a field beneath `key`.
     static func decode<Key: CodingKey>(
         from container: KeyedDecodingContainer<Key>, _ key: Key
     ) throws -> [TaskSpecification] {
@@ -19,7 +23,8 @@ enum SpecificationList {
             }
             tasks.reserveCapacity(count)
         }
-        // An attempt that fails costs more than one that does not: most lists are of one form.
+        // A failed decoding attempt is slow, and most lists use one form throughout: try the form of the previous
+        // element first.
         var isText = true
         while !list.isAtEnd {
             if isText {
