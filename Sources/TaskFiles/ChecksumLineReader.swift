@@ -1,24 +1,27 @@
 import TaskModel
 
-/// Takes a list of digests line by line.
+/// A reader that parses a list of digests line by line.
 struct ChecksumLineReader {
     private(set) var entries: [ChecksumList.Entry] = []
-    /// Whether there were lines besides: neither digests nor comments.
+    /// Whether the list contains lines that are neither digests nor comments.
     private(set) var hasOther = false
-    /// Where the line stands that is read next: before a signed message its headers, behind it the signature.
+    /// The part of a PGP-signed list that contains the next line: content before or without a signed message, the
+    /// message's headers, its content, or its signature.
     private var part = Part.content
 
     private enum Part {
         case content, signedHeaders, signedContent, signature
     }
 
+    /// Parses one line.
+    ///
     /// - Parameters:
-    ///   - line: without its end.
-    ///   - number: from 1.
+    ///   - line: the line without its line end.
+    ///   - number: the line number, from 1.
     mutating func read(_ line: ArraySlice<UInt8>, number: Int) {
         var line = line
         if line.starts(with: "-----BEGIN PGP SIGNED MESSAGE-----".utf8) {
-            // What stands before the message is not signed.
+            // The text before the signed message is not covered by the signature.
             entries = []
             hasOther = false
             part = .signedHeaders
@@ -34,7 +37,7 @@ struct ChecksumLineReader {
                 part = .signature
                 return
             }
-            // RFC 9580, section 7.2: a line that begins with a dash is escaped.
+            // A line that begins with a dash is dash-escaped (RFC 9580, section 7.2).
             if line.starts(with: "- ".utf8) { line = line.dropFirst(2) }
         case .content: break
         }
@@ -62,7 +65,7 @@ struct ChecksumLineReader {
 
     private typealias Parts = (checksum: Checksum, name: ArraySlice<UInt8>?)
 
-    /// `HASH  name`, `HASH *name`, and a hash alone: the algorithm is told by the digest's length.
+    /// Parses `HASH  name`, `HASH *name`, or a hash alone; the digest's length determines the algorithm.
     private static func plain(_ line: ArraySlice<UInt8>) -> Parts? {
         let hex = line.prefix { $0.isHexDigit }
         guard let algorithm = Checksum.Algorithm.allCases.first(where: { $0.byteCount * 2 == hex.count }),
@@ -78,7 +81,7 @@ struct ChecksumLineReader {
         return (checksum, marked)
     }
 
-    /// `SHA256 (name) = HASH`, and without the spaces as OpenSSL writes it.
+    /// Parses `SHA256 (name) = HASH`, also without the spaces as written by OpenSSL.
     private static func tagged(_ line: ArraySlice<UInt8>) -> Parts? {
         let line = trimmed(line)
         var tag = line.prefix { $0.isLetterOrDigit || $0 == UInt8(ascii: "-") }
@@ -101,7 +104,7 @@ struct ChecksumLineReader {
         try? Checksum(parsing: "\(algorithm.rawValue):\(String(decoding: hex, as: UTF8.self))")
     }
 
-    /// Undoes what coreutils do to names with a back-slash, a line feed or a carriage return.
+    /// Reverses the escaping by GNU coreutils of names that contain a backslash, a line feed or a carriage return.
     private static func unescaped(_ name: ArraySlice<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         var rest = name
@@ -120,7 +123,7 @@ struct ChecksumLineReader {
         return bytes
     }
 
-    /// `./dir/name` → `dir`, `name`.
+    /// Splits a path into segments without `.` and empty ones: `./dir/name` → `dir`, `name`.
     static func segments(of path: String) -> [String] {
         path.utf8.split(separator: UInt8(ascii: "/")).map { String(decoding: $0, as: UTF8.self) }.filter { $0 != "." }
     }

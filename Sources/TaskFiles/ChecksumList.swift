@@ -1,35 +1,37 @@
 import TaskModel
 
-/// A list of files' digests, such as the `SHA256SUMS` beside a download.
+/// A list of the digests of files, such as the `SHA256SUMS` next to a download.
 ///
-/// Reads what GNU coreutils write (`HASH  name`, `HASH *name`, with names escaped behind a leading back-slash), what
-/// BSD and OpenSSL write (`SHA256 (name) = HASH`), a file that holds a digest and nothing else, and all of these in the
-/// wrapper of a PGP signature, which is not verified. Lines that are none of these say nothing: a name that the list
-/// does not give is an error for whoever asks for it.
+/// Supported formats are those of GNU coreutils (`HASH  name`, `HASH *name`, with escaped names after a leading
+/// backslash), of BSD and OpenSSL (`SHA256 (name) = HASH`), a file that contains only a digest, and each of these
+/// within a PGP-signed message, whose signature is not verified. Lines in no such format are ignored: a name that is
+/// missing from the list is an error for the caller that looks it up.
 package struct ChecksumList: Sendable, Equatable {
-    /// Limits on a list, which comes from a server.
+    /// Limits on a list, which is received from a server.
     package enum Limit {
         package static let bytes = 1 << 20
         package static let lines = 65_536
-        /// Bytes of one line that is read; longer ones say nothing.
+        /// The maximum number of bytes in a line; longer lines are ignored.
         package static let lineLength = 16_384
     }
 
     struct Entry: Sendable, Equatable {
         var checksum: Checksum
-        /// The segments of the path, without those that name no place; empty for a digest without a name.
+        /// The segments of the path without `.` and empty ones; empty for a digest without a name.
         var path: [String]
-        /// From 1.
+        /// The line number, from 1.
         var line: Int
     }
 
     private let file: String
     private let entries: [Entry]
-    /// The list is a digest and nothing else: that of whatever file it lies beside.
+    /// Whether the list contains a single digest and nothing else; the digest then applies to any file.
     private let isBareDigest: Bool
 
+    /// Parses a list.
+    ///
     /// - Parameter file: the name to print in messages.
-    /// - Throws: ``FileError`` for a list that is too long, or that is not text.
+    /// - Throws: ``FileError`` for a list that is too long or that is not UTF-8 text.
     package init(parsing bytes: [UInt8], file: String) throws(FileError) {
         self.file = file
         guard bytes.count <= Limit.bytes else {
@@ -53,13 +55,14 @@ package struct ChecksumList: Sendable, Equatable {
         isBareDigest = entries.count == 1 && entries[0].path.isEmpty && !reader.hasOther
     }
 
-    /// The digest that the list gives for a file, the strongest where it gives several.
+    /// Returns the digest of a file, with the strongest algorithm if the list has several.
     ///
-    /// An entry is known by its last segment. Where entries of several directories have the same, those count whose
-    /// whole path ends `path`.
+    /// An entry matches by its last path segment. If the matching entries contradict each other, only those count whose
+    /// whole path is a suffix of `path`.
     ///
     /// - Parameter path: the file's name, or the path of its URL without percent-encoding.
-    /// - Throws: ``FileError`` where the list does not name the file, or gives two different digests for it.
+    /// - Throws: ``FileError`` if the list does not contain the file, or contains two different digests of one
+    ///   algorithm for it.
     package func checksum(for path: String) throws(FileError) -> Checksum {
         let wanted = ChecksumLineReader.segments(of: path)
         let name = wanted.last ?? ""
@@ -80,7 +83,7 @@ package struct ChecksumList: Sendable, Equatable {
         return strongest.checksum
     }
 
-    /// - Returns: the first line that gives another digest of an algorithm than one before it.
+    /// Returns the line number of the first digest that differs from an earlier one of the same algorithm.
     private static func contradiction(in entries: [Entry]) -> Int? {
         var known: [Checksum.Algorithm: Checksum] = [:]
         for entry in entries {
@@ -90,7 +93,8 @@ package struct ChecksumList: Sendable, Equatable {
         return nil
     }
 
-    /// A stranger's text as it may stand in a message.
+    /// Returns untrusted text in a form suitable for a message: at most 255 characters, with unprintable ones replaced
+    /// by `?`.
     private static func shown(_ name: String) -> String {
         String(String.UnicodeScalarView(name.unicodeScalars.prefix(255).map { $0.isPrintable ? $0 : "?" }))
     }
@@ -106,6 +110,6 @@ extension Unicode.Scalar {
 }
 
 extension Checksum.Algorithm {
-    /// Of two algorithms the one with the longer digest is harder to deceive.
+    /// The order of preference between algorithms: a longer digest counts as stronger.
     var strength: Int { byteCount }
 }

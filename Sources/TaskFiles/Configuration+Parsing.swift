@@ -1,13 +1,14 @@
 import TaskModel
 
 extension Configuration {
-    /// Reads the YAML of a configuration file; an empty one says every default.
+    /// Parses the YAML of a configuration file; an empty file yields all defaults.
     ///
     /// - Parameters:
-    ///   - file: its path; printed in messages, and relative paths of files that it names begin in its directory.
-    ///   - readFile: for passwords, headers and certificates that stand in files of their own.
-    /// - Throws: ``FileError``, the first in the file: a key that is not known, given twice or not carried out, or
-    ///   a value of another type or out of bounds.
+    ///   - file: the path of the file. It is printed in messages, and its directory is the base of relative paths of
+    ///     files that the configuration names.
+    ///   - readFile: reads the separate files for passwords, headers and certificates.
+    /// - Throws: ``FileError`` for the first fault in the file: a key that is unknown, duplicate or not supported, or a
+    ///   value of the wrong type or out of bounds.
     package init(
         parsing text: String, file: String,
         readFile: @escaping ReadFile = { (path, _) throws(UnreadableFile) in
@@ -256,7 +257,7 @@ extension Configuration {
         }
     }
 
-    /// What could not be read was reported; the default stays.
+    /// Stores a value. A `nil` value was reported as a fault, and the default is kept.
     private mutating func set<Value>(_ field: WritableKeyPath<Configuration, Value>, _ value: Value?) {
         if let value { self[keyPath: field] = value }
     }
@@ -267,7 +268,7 @@ extension YAMLValue {
 
     fileprivate func age() -> Milliseconds? { span(atMost: Configuration.Bound.age, "36500d") }
 
-    /// A text, or a list of them.
+    /// Parses a string or a list of strings.
     fileprivate func weekdays() -> Set<Int>? {
         let expected = "days such as mon-fri, or a list of them such as [sat, sun]"
         let values = shape == .list ? list(expected) ?? [] : [self]
@@ -279,7 +280,8 @@ extension YAMLValue {
         parse("a time of day such as \"09:00\", up to \"24:00\"", TimeOfDay.parse)
     }
 
-    /// Octal, with its leading zero, so that nobody takes it for a decimal number.
+    /// Parses permission bits in octal. The leading zero is required, so that the value cannot be mistaken for a
+    /// decimal number.
     fileprivate func mode() -> UInt32? {
         parse("permission bits in octal with a leading 0, such as 0660") { text in
             guard text.hasPrefix("0"), (4...5).contains(text.utf8.count),
@@ -308,7 +310,7 @@ extension YAMLValue {
 
     fileprivate func proxy() -> String? {
         guard let proxy = text("a URL such as http://proxy.example.org:3128") else { return nil }
-        // A task's own proxy and the daemon's are judged by one rule.
+        // The daemon's proxy is validated by the same rule as a task's proxy.
         var task = TaskSpecification(url: "http://localhost/")
         task.proxy = proxy
         do {

@@ -1,8 +1,8 @@
 import TaskModel
 
-/// What the daemon's configuration file says, with the defaults of what it leaves out.
+/// The contents of the daemon's configuration file, with defaults for omitted keys.
 ///
-/// Where the default depends on the daemon's surroundings, `nil` stands for it.
+/// `nil` stands for a default that depends on the daemon's environment.
 package struct Configuration: Sendable, Equatable {
     package var downloads = Downloads()
     package var uploads = Uploads()
@@ -12,27 +12,27 @@ package struct Configuration: Sendable, Equatable {
     package var disk = Disk()
     package var tls = TLS()
     package var network = Network()
-    /// By name, `name:port`, or `*.name` for the names beneath it; in lower case.
+    /// Settings by host pattern in lower case: `name`, `name:port`, or `*.name` for the names beneath it.
     package var hosts: [String: Host] = [:]
-    /// Hours of the week with rules of their own; of those that overlap the first counts.
+    /// Windows of the week with their own rules; of overlapping windows the first takes precedence.
     package var schedule = Schedule()
-    /// Absolute patterns of queue files (glob(7)), applied at the start and with each reload.
+    /// Absolute patterns of queue files (glob(7)), applied at the start and at each reload.
     package var queues: [String] = []
     package var history = History()
     package var events = Events()
-    /// No two are of one directory.
+    /// The watched directories; no two entries have the same directory.
     package var watch: [Watch] = []
     package var control = Control()
     package var log = Log()
 
-    /// The directories that the file names, and its file of certificates, in its order.
+    /// The directories and the certificate file that the configuration names, in the file's order.
     package var places: [Place] = []
     package var marks = Marks()
 
-    /// Every default.
+    /// Creates a configuration with all defaults.
     package init() {}
 
-    /// A directory that the file names, and where it does.
+    /// A path that the configuration file names, with its position in the file.
     package struct Place: Sendable, Equatable {
         package enum Use: Sendable {
             case downloadDirectory, downloadRoot, uploadRoot, watch
@@ -40,7 +40,7 @@ package struct Configuration: Sendable, Equatable {
             case certificates
         }
 
-        /// Absolute.
+        /// The absolute path.
         package var path: String
         package var use: Use
         let file: String
@@ -53,30 +53,30 @@ package struct Configuration: Sendable, Equatable {
             self.position = position
         }
 
-        /// At the beginning of a file without a name.
+        /// Creates a place at the beginning of a file without a name.
         package init(path: String, use: Use) {
             self.init(path: path, use: use, file: "", position: Position())
         }
 
-        /// Makes a mistake in the file of what is wrong with the place.
+        /// Returns an error about the place, located at its position in the file.
         package func error(_ message: String) -> FileError {
             FileError(file: file, at: position, message)
         }
 
-        /// Places are equal wherever they stand in the file.
+        /// Compares path and use; the position in the file is ignored.
         package static func == (left: Place, right: Place) -> Bool {
             left.path == right.path && left.use == right.use
         }
     }
 
-    /// Positions of keys in the file, for mistakes that are found once it has been read. All are equal: what a file says
-    /// does not depend on them.
+    /// Positions of keys in the file, for faults that are found after parsing. All instances compare equal, because the
+    /// contents of a configuration do not depend on them.
     package struct Marks: Sendable, Equatable {
         private var places: [String: (file: String, position: Position)] = [:]
 
         mutating func note(_ key: String, _ value: YAMLValue) { places[key] = value.place }
 
-        /// A mistake in the value of `key`; without a place where the file does not have it.
+        /// Returns an error about the value of `key`; it has no position if the file does not contain the key.
         package func error(at key: String, _ message: String) -> FileError {
             let place = places[key]
             return FileError(file: place?.file ?? "", at: place?.position ?? Position(), message)
@@ -86,17 +86,19 @@ package struct Configuration: Sendable, Equatable {
     }
 
     package struct Downloads: Sendable, Equatable {
-        /// Absolute; where a relative `directory` of a task begins.
+        /// The absolute path that is the base of a task's relative `directory`.
         package var directory: String?
-        /// Absolute; an absolute `directory` of a task lies beneath one of them. `nil`: the directory alone.
+        /// Absolute paths; an absolute `directory` of a task must lie beneath one of them. `nil` stands for
+        /// ``directory`` alone.
         package var roots: [String]?
         package var onConflict = ConflictPolicy.rename
-        /// `nil`: ``DownloadLayout/perUser`` for the system's daemon, ``DownloadLayout/shared`` for a user's own.
+        /// The layout. The default is ``DownloadLayout/perUser`` for the system daemon and ``DownloadLayout/shared``
+        /// for a user's own daemon.
         package var layout: DownloadLayout?
     }
 
     package struct Uploads: Sendable, Equatable {
-        /// Absolute; others than the daemon's own user may upload from beneath these only.
+        /// Absolute paths; users other than the daemon's own may upload only files beneath them.
         package var roots: [String] = []
     }
 
@@ -104,20 +106,20 @@ package struct Configuration: Sendable, Equatable {
         package var activeTasks = 16
         package var connectionsPerTask = ConnectionCount.auto
         package var connectionsPerHost = 16
-        /// Bytes a second, all downloads together.
+        /// The limit for all downloads together, in bytes per second.
         package var downloadRate: Int64?
-        /// Bytes a second, all uploads together.
+        /// The limit for all uploads together, in bytes per second.
         package var uploadRate: Int64?
         package var tasksPerOwner = 1_000_000
         package var tasksPerBatch: Int?
-        /// Bytes that the parts and files of one owner's tasks may take up.
+        /// The maximum number of bytes that the part files and files of one owner's tasks may take up.
         package var bytesPerOwner: Int64?
-        /// Bytes that the records of one owner's tasks may take up in the database.
+        /// The maximum number of bytes that the records of one owner's tasks may take up in the database.
         package var recordsPerOwner: Int64 = 1 << 30
     }
 
     package struct Retry: Sendable, Equatable {
-        /// Attempts without progress, the first among them.
+        /// The maximum number of attempts without progress, including the first.
         package var attempts = 10
         package var baseDelay: Milliseconds = 1_000
         package var maxDelay: Milliseconds = 600_000
@@ -125,37 +127,37 @@ package struct Configuration: Sendable, Equatable {
 
     package struct Timeouts: Sendable, Equatable {
         package var connect: Milliseconds = 30_000
-        /// A transfer that moves nothing for so long is broken off.
+        /// The time in milliseconds without any transferred byte after which a transfer is aborted.
         package var stall: Milliseconds = 60_000
     }
 
     package struct Disk: Sendable, Equatable {
-        /// Bytes that downloads leave free.
+        /// The number of bytes that downloads leave free on the disk.
         package var minFree: Int64 = 256 << 20
-        /// Bytes; a larger download fails.
+        /// The maximum size of a download in bytes; a larger one fails.
         package var maxSize: Int64?
     }
 
     package struct TLS: Sendable, Equatable {
-        /// Absolute; certificates to trust, PEM. `nil`: the system's.
+        /// The absolute path of a PEM file of trusted certificates; `nil` for the system's.
         package var caFile: String?
     }
 
     package struct Network: Sendable, Equatable {
-        /// For tasks without a proxy of their own.
+        /// The proxy of tasks that have none of their own.
         package var proxy: String?
-        /// Nothing is connected to what lies in one of them.
+        /// Networks to which no connection is made.
         package var deny: [NetworkRange] = []
     }
 
-    /// What holds for one host alone; of several patterns that fit, the most specific one that says something.
+    /// Settings for one host. If several patterns match, each setting comes from the most specific pattern that has it.
     package struct Host: Sendable, Equatable {
-        /// In place of ``Limits/connectionsPerHost``.
+        /// The maximum number of connections, in place of ``Limits/connectionsPerHost``.
         package var connections: Int?
         package var httpVersion: HTTPVersion?
-        /// Bytes a second of all that comes from the host.
+        /// The limit for all data received from the host, in bytes per second.
         package var downloadRate: Int64?
-        /// Bytes a second of all that goes to the host.
+        /// The limit for all data sent to the host, in bytes per second.
         package var uploadRate: Int64?
 
         package init(
@@ -169,15 +171,15 @@ package struct Configuration: Sendable, Equatable {
         }
     }
 
-    /// Tasks that ended and are kept.
+    /// The retention of ended tasks.
     package struct History: Sendable, Equatable {
-        /// Milliseconds after its end at which a task goes.
+        /// The time in milliseconds after its end at which a task is removed.
         package var age: Milliseconds = 90 * 86_400_000
-        /// As many are kept at most; the oldest end goes first.
+        /// The maximum number of ended tasks to keep; the one that ended first is removed first.
         package var count = 100_000
     }
 
-    /// The journal of what happened.
+    /// The retention of the event journal.
     package struct Events: Sendable, Equatable {
         package var age: Milliseconds = 7 * 86_400_000
         package var count = 1_000_000
@@ -191,13 +193,13 @@ package struct Configuration: Sendable, Equatable {
     }
 
     package struct Control: Sendable, Equatable {
-        /// Absolute.
+        /// The absolute path of the socket.
         package var socket: String?
         /// The socket's permission bits.
         package var mode: UInt32?
         /// The socket's group, by name or number.
         package var group: String?
-        /// Members may act on everyone's tasks.
+        /// The group whose members may act on the tasks of all owners.
         package var adminGroup: String?
     }
 
@@ -209,31 +211,31 @@ package struct Configuration: Sendable, Equatable {
         case trace, debug, info, notice, warning, error, critical
     }
 
-    /// What a value may be at most and at least.
+    /// The bounds of values.
     package enum Bound {
         package static let activeTasks = 1...10_000
         package static let connectionsPerHost = 1...10_000
-        /// Patterns of ``hosts``.
+        /// The maximum number of patterns in ``hosts``.
         package static let hosts = 10_000
-        /// Directories of ``watch``: each has a thread and a descriptor of the kernel's.
+        /// The maximum number of directories in ``watch``; each takes a thread and a kernel descriptor.
         package static let watches = 64
         package static let tasksPerOwner = 1...1_000_000_000
-        /// Windows of ``schedule``.
+        /// The maximum number of windows in ``schedule``.
         package static let windows = 1_000
-        /// Networks of ``Network/deny``: each connection is held against all of them.
+        /// The maximum number of networks in ``Network/deny``; each connection is compared with all of them.
         package static let networks = 1_000
-        /// Patterns of ``queues``.
+        /// The maximum number of patterns in ``queues``.
         package static let queues = 1_000
-        /// Of ``history`` and ``events``.
+        /// The range of `count` in ``history`` and ``events``.
         package static let kept = 0...1_000_000_000
-        /// Of ``history`` and ``events``: a hundred years.
+        /// The maximum `age` in ``history`` and ``events``: a hundred years.
         package static let age: Milliseconds = 36_500 * 86_400_000
         package static let attempts = 1...1_000_000
-        /// Of every delay and timeout: seven days.
+        /// The maximum of every delay and time-out: seven days.
         package static let span: Milliseconds = 7 * 86_400_000
-        /// Bytes in a socket's path: `sun_path` has 108 with its end (unix(7)).
+        /// The maximum number of bytes in a socket's path; `sun_path` has 108 including the terminating zero (unix(7)).
         package static let socketPath = 107
-        /// Bytes in a group's name.
+        /// The maximum number of bytes in a group's name.
         package static let groupName = 255
     }
 }

@@ -1,5 +1,4 @@
-/// The configuration's keys, section by section. A key moves from one list to the other when the daemon learns
-/// to carry it out.
+/// The configuration's keys by section. A key moves from `notCarriedOut` to the known keys once the daemon supports it.
 enum ConfigurationKeys {
     static let top = KeyTable(
         [

@@ -1,15 +1,15 @@
 import TaskModel
 
-/// What is wrong with a file that a person wrote, and where.
+/// A fault in a file written by a user, with its position.
 package struct FileError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The file's name as the caller gave it; printed, never opened.
+    /// The file's name as given by the caller; it is only printed, never opened.
     package var file: String
-    /// From 1.
+    /// The line number, from 1.
     package var line: Int
-    /// From 1, in characters.
+    /// The column in characters, from 1.
     package var column: Int
     package var code: ErrorCode
-    /// One line: what is wrong and what would be right.
+    /// A message of one line that states the fault and what would be correct.
     package var message: String
 
     package init(file: String, line: Int, column: Int, code: ErrorCode = .invalid, message: String) {
@@ -24,11 +24,11 @@ package struct FileError: Error, Sendable, Equatable, CustomStringConvertible {
         self.init(file: file, line: position.line, column: position.column, code: code, message: message)
     }
 
-    /// `FILE:LINE:COLUMN: message`
+    /// The text `FILE:LINE:COLUMN: message`.
     package var description: String { "\(file):\(line):\(column): \(message)" }
 }
 
-/// A place in a file; both numbers count from 1.
+/// A position in a file; line and column count from 1.
 struct Position: Sendable, Hashable, Comparable {
     var line = 1
     var column = 1

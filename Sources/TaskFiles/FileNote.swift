@@ -1,12 +1,12 @@
-/// What a file says that is passed over, since nothing is lost without it, and where.
+/// A note about contents of a file that are ignored because nothing is lost without them, with their position.
 package struct FileNote: Sendable, Equatable, CustomStringConvertible {
-    /// The file's name as the caller gave it; printed, never opened.
+    /// The file's name as given by the caller; it is only printed, never opened.
     package var file: String
-    /// From 1.
+    /// The line number, from 1.
     package var line: Int
-    /// From 1, in characters.
+    /// The column in characters, from 1.
     package var column: Int
-    /// One line.
+    /// A message of one line.
     package var message: String
 
     package init(file: String, line: Int, column: Int, message: String) {
@@ -16,6 +16,6 @@ package struct FileNote: Sendable, Equatable, CustomStringConvertible {
         self.message = message
     }
 
-    /// `FILE:LINE:COLUMN: warning: message`
+    /// The text `FILE:LINE:COLUMN: warning: message`.
     package var description: String { "\(file):\(line):\(column): warning: \(message)" }
 }

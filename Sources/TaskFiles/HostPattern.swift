@@ -1,8 +1,8 @@
 import TaskModel
 
-/// Which hosts something holds for: `name`, `name:port`, or `*.name` for the names beneath it.
+/// A pattern for hosts: `name`, `name:port`, or `*.name` for the names beneath it.
 struct HostPattern {
-    /// In lower case, without the root's dot.
+    /// The pattern in lower case, without the root's dot.
     let text: String
 
     static let expectation =
@@ -11,7 +11,7 @@ struct HostPattern {
     init?(_ pattern: String) {
         let isWildcard = pattern.utf8.starts(with: "*.".utf8)
         let name = isWildcard ? String(pattern.dropFirst(2)) : pattern
-        // Whatever would end the host in a URL is not part of one.
+        // A character that would end the host in a URL is not allowed.
         guard !name.utf8.contains(where: { "/?#@\\*".utf8.contains($0) }),
             let address = try? TaskAddress(parsing: "https://\(name)/")
         else { return nil }
@@ -24,7 +24,7 @@ struct HostPattern {
             text = isWildcard ? "*.\(host)" : host
             return
         }
-        // A colon with nothing behind it says no port.
+        // A colon without a port after it is invalid.
         guard !isWildcard, rest.index(after: colon) != rest.endIndex else { return nil }
         text = "\(host):\(address.port)"
     }

@@ -1,13 +1,13 @@
 import TaskModel
 
-/// A file of tasks whose kind is told by its content.
+/// A file of tasks whose format is detected from its content.
 package enum InputFile {
     package enum Kind: Sendable, Equatable {
         case urlList, queueFile, metalink, aria2Input
     }
 
-    /// Judges by the first line that says something, and takes a list whose URLs are followed by indented
-    /// options, or stand several on a line, for input of aria2.
+    /// Detects the format from the first line that is neither blank nor a comment. A list of URLs counts as aria2 input
+    /// if an indented option follows a URL, or if a line contains several URLs.
     package static func detect(_ bytes: [UInt8]) -> Kind {
         var lines =
             bytes.starts(with: FileText.byteOrderMark) ? bytes.dropFirst(FileText.byteOrderMark.count) : bytes[...]
@@ -29,10 +29,10 @@ package enum InputFile {
         return kind ?? .urlList
     }
 
-    /// Reads a URL list, a queue file, a Metalink or an input file of aria2.
+    /// Parses a URL list, a queue file, a Metalink or an aria2 input file.
     ///
-    /// - Parameters: as of ``QueueFile/init(parsing:file:baseDirectory:now:utcOffset:readFile:)``.
-    /// - Throws: ``FileError``, the first in the file.
+    /// - Parameters: as for ``QueueFile/init(parsing:file:baseDirectory:now:utcOffset:readFile:)``.
+    /// - Throws: ``FileError`` for the first fault in the file.
     package static func parse(
         _ bytes: [UInt8], file: String, baseDirectory: String, now: Milliseconds,
         utcOffset: @escaping @Sendable (Milliseconds) -> Int, readFile: @escaping ReadFile
@@ -71,7 +71,8 @@ package enum InputFile {
         return queue
     }
 
-    /// A line that begins a YAML document: a marker, a directive, a list, a flow collection, or a key.
+    /// Returns whether the line can start a YAML document: with a marker, a directive, a list, a flow collection, or a
+    /// key.
     private static func isYAML(_ line: ArraySlice<UInt8>) -> Bool {
         let beginnings = ["---", "%YAML", "{", "[", "- "].map { Array($0.utf8) }
         if beginnings.contains(where: { line.starts(with: $0) }) || line.elementsEqual("-".utf8) { return true }
@@ -81,13 +82,13 @@ package enum InputFile {
         return rest.count == 1 || rest[rest.startIndex + 1] == 0x20 || rest[rest.startIndex + 1] == 0x09
     }
 
-    /// `name=value`, which no URL is.
+    /// Returns whether the line has the form `name=value`, which no URL has.
     private static func isOption(_ line: ArraySlice<UInt8>) -> Bool {
         let name = line.prefix { $0.isLetterOrDigit || $0 == UInt8(ascii: "-") }
         return !name.isEmpty && line[name.endIndex...].first == UInt8(ascii: "=")
     }
 
-    /// URLs with tabs between them: sources of one file.
+    /// Returns whether the line contains URLs separated by tabs, which are sources of one file.
     private static func isSeveralURLs(_ line: ArraySlice<UInt8>) -> Bool {
         guard let tab = line.firstIndex(of: 0x09) else { return false }
         return line[..<tab].firstRange(of: "://".utf8) != nil && line[tab...].firstRange(of: "://".utf8) != nil

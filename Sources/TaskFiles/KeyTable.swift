@@ -1,12 +1,12 @@
 import TaskModel
 
-/// The keys that may stand in one place of a file.
+/// The keys that are allowed in one mapping of a file.
 struct KeyTable: Sendable {
     let known: [String]
-    /// Keys of the contract that nothing carries out: refused by name, since to pass over one would be to
-    /// promise it.
+    /// Documented keys that are not supported yet. They are rejected by name, because ignoring one would imply that it
+    /// takes effect.
     let notCarriedOut: [String]
-    /// Keys that belong elsewhere, with the place.
+    /// Keys that belong to a different place, with a text that names the place.
     let elsewhere: [String: String]
 
     init(_ known: [String], notCarriedOut: [String] = [], elsewhere: [String: String] = [:]) {
@@ -15,7 +15,7 @@ struct KeyTable: Sendable {
         self.elsewhere = elsewhere
     }
 
-    /// Why `key`, which is not among the known, cannot stand here.
+    /// Returns the error message for `key`, which is not one of the known keys.
     func refusal(of key: String) -> String {
         if notCarriedOut.contains(key) { return "`\(key)` is not carried out by this version yet; take it out" }
         if let place = elsewhere[key] { return "`\(key)` \(place)" }

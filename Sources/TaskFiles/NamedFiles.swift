@@ -1,13 +1,13 @@
-/// Reads a file that an entry names.
+/// A function that reads a file named by an entry.
 ///
 /// - Parameters:
-///   - path: absolute.
-///   - limit: bytes; what is longer is refused.
+///   - path: the absolute path.
+///   - limit: the maximum number of bytes; a longer file is rejected.
 package typealias ReadFile = (_ path: String, _ limit: Int) throws(UnreadableFile) -> [UInt8]
 
-/// Why a file that was named cannot be had.
+/// An error for a named file that cannot be read.
 package struct UnreadableFile: Error, Sendable, Equatable {
-    /// With the file's path in it.
+    /// The reason, including the file's path.
     package var reason: String
 
     package init(_ reason: String) {
@@ -15,7 +15,7 @@ package struct UnreadableFile: Error, Sendable, Equatable {
     }
 }
 
-/// The files that one queue file's entries name: each is read once, however many entries name it.
+/// A cache of the files that the entries of one queue file name: each file is read once, however many entries name it.
 final class NamedFiles {
     private struct Key: Hashable {
         var path: String

@@ -1,12 +1,12 @@
 import TaskModel
 
-/// One task that a file asks for, and where it does.
+/// A task described in a file, with its position in the file.
 package struct QueueEntry: Sendable, Equatable {
-    /// Checked by ``TaskSpecification/check()``.
+    /// The task, validated by ``TaskSpecification/check()``.
     package var specification: TaskSpecification
-    /// From 1.
+    /// The line number, from 1.
     package var line: Int
-    /// From 1, in characters.
+    /// The column in characters, from 1.
     package var column: Int
 
     package init(_ specification: TaskSpecification, line: Int, column: Int) {
@@ -15,7 +15,7 @@ package struct QueueEntry: Sendable, Equatable {
         self.column = column
     }
 
-    /// What makes two entries of one file the same task.
+    /// The criterion by which two entries of one file are the same task.
     enum Identity: Hashable {
         case key(String)
         case task(TaskKind, url: String, output: String?)

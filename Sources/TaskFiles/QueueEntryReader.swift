@@ -1,6 +1,6 @@
 import TaskModel
 
-/// Reads the entries of one list of a queue file.
+/// A reader that parses the entries of one list of a queue file.
 struct QueueEntryReader {
     let kind: TaskKind
     let defaults: YAMLMapping?
@@ -8,7 +8,7 @@ struct QueueEntryReader {
     private let moment: Moment
     private let files: NamedFiles
     private let keys: KeyTable
-    /// Every entry begins as this: the defaults that its kind takes.
+    /// The initial value of every entry: the defaults that apply to its kind.
     private var template: TaskSpecification
 
     init(
@@ -28,7 +28,9 @@ struct QueueEntryReader {
         }
     }
 
-    /// - Returns: the entry, or `nil` after reporting what is wrong with it.
+    /// Parses an entry.
+    ///
+    /// - Returns: the entry, or `nil` after reporting a fault.
     func read(_ value: YAMLValue) -> QueueEntry? {
         var task = template
         var options: YAMLMapping?
@@ -46,16 +48,16 @@ struct QueueEntryReader {
                         ? "must be a URL or a mapping with a url" : "must be a mapping with a file and a url")
                 return nil
             }
-            // A password belongs to the name that stands beside it.
+            // A default password does not apply to a user name given in the entry.
             if mapping["user"] != nil { task.password = nil }
-            // A digest of its own takes the place of a list for all.
+            // A digest in the entry replaces a default list of digests.
             if mapping["checksum"] != nil { task.checksumURL = nil }
             if let mirrors = mapping["mirrors"], mapping["mirror"] != nil {
                 mirrors.report("and `mirror` are two names for one thing; give one of them")
                 return nil
             }
             for option in mapping.values { take(option, into: &task) }
-            // What a Metalink says of its file, too.
+            // Digests in the Metalink also replace a default list of digests.
             if task.metalink, mapping["metalink"] != nil, mapping["checksum-url"] == nil { task.checksumURL = nil }
             let required = kind == .download ? ["url"] : ["file", "url"]
             for name in required where mapping[name] == nil {
@@ -77,9 +79,9 @@ struct QueueEntryReader {
         return QueueEntry(task, line: value.position.line, column: value.position.column)
     }
 
-    /// What entries of this kind take that leave everything open.
+    /// Validates the defaults for entries of this kind.
     ///
-    /// - Returns: `nil` after reporting that no task can have the defaults.
+    /// - Returns: the defaults, or `nil` after reporting that no task can have them.
     func checkedDefaults(at position: YAMLMapping) -> TaskSpecification? {
         var task = template
         task.url = "http://localhost/"
@@ -95,7 +97,7 @@ struct QueueEntryReader {
 
     // MARK: - Options
 
-    /// A default is for those entries that have a use for it.
+    /// Removes the defaults for HTTP from an entry that does not use HTTP, and keeps the entry's own options.
     private func dropDefaultsOfHTTP(from task: inout TaskSpecification, butFor options: YAMLMapping?) {
         func isDefault(_ name: String) -> Bool { options?[name] == nil }
         if isDefault("header") { task.headers = [] }
@@ -149,8 +151,8 @@ struct QueueEntryReader {
         }
     }
 
-    /// The lines of one header or of a list of them, each with the value that it stands in. `@FILE` stands for
-    /// those of a file.
+    /// Returns the lines of one header or of a list of headers, each with the value that contains it. `@FILE` stands
+    /// for the lines of a file.
     private func headers(_ value: YAMLValue) -> [(line: String, value: YAMLValue)] {
         texts(value, "'Name: value'").flatMap { text, value -> [(line: String, value: YAMLValue)] in
             guard text.hasPrefix("@") else { return [(text, value)] }
@@ -159,8 +161,8 @@ struct QueueEntryReader {
         }
     }
 
-    /// The fields of a form, each with the value that it stands in: a mapping of names to values, or one or a list of
-    /// `NAME=VALUE`, where `@FILE` stands for those of a file.
+    /// Returns the fields of a form, each with the value that contains it. The form is a mapping of names to values, or
+    /// one `NAME=VALUE` or a list of them, where `@FILE` stands for the lines of a file.
     private func fields(_ value: YAMLValue) -> [(line: String, value: YAMLValue)] {
         if value.shape == .mapping {
             let entries = value.entries(atMost: TaskSpecification.Limit.formFields, "a mapping of names to values")
@@ -173,13 +175,13 @@ struct QueueEntryReader {
         }
     }
 
-    /// A text, or those of a list, each with the value that it stands in.
+    /// Returns a string, or the strings of a list, each with the value that contains it.
     private func texts(_ value: YAMLValue, _ expected: String) -> [(text: String, value: YAMLValue)] {
         let values = value.shape == .list ? value.list(expected) ?? [] : [value]
         return values.compactMap { value in value.text(expected).map { ($0, value) } }
     }
 
-    /// What the file says whose path is `value`.
+    /// Returns the contents of the file whose path is `value`.
     private func content(_ value: YAMLValue, limit: Int) -> String? {
         value.text("a path").flatMap { content($0, of: value, limit: limit) }
     }
@@ -198,7 +200,7 @@ struct QueueEntryReader {
         }
     }
 
-    /// `path` seen from the queue file's own directory.
+    /// Resolves `path` against the queue file's directory.
     private func path(_ path: String, of value: YAMLValue, to purpose: String) -> String? {
         guard !path.isEmpty else {
             value.report("is empty; give the path of the file to \(purpose)")
@@ -220,7 +222,7 @@ struct QueueEntryReader {
 
     // MARK: - Faults
 
-    /// Says a field's fault where the field stands: in the entry, in the defaults, or else at the entry.
+    /// Reports a field's fault at the field's position: in the entry, or else in the defaults, or else at the entry.
     private func report(_ error: FieldError, in options: YAMLMapping?, of entry: YAMLValue) {
         var name = QueueKeys.key(ofField: error.field)
         if name.hasPrefix("mirrors") { name = options?["mirror"] == nil ? "mirrors" : "mirror" }
@@ -249,7 +251,7 @@ extension YAMLValue {
 }
 
 extension FieldError {
-    /// 2, where the field is `headers[2]`.
+    /// The index in a field such as `headers[2]`.
     fileprivate var index: Int? {
         guard let open = field.firstIndex(of: "["), field.hasSuffix("]") else { return nil }
         return Int(field[field.index(after: open)...].dropLast())

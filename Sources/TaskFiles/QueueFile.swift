@@ -1,14 +1,15 @@
 import TaskModel
 
-/// What a file of tasks asks for.
+/// The contents of a file of tasks.
 package struct QueueFile: Sendable, Equatable {
-    /// The name that the tasks carry; it stands in each entry's specification too.
+    /// The batch name of the tasks; it is also part of each entry's specification.
     package var batch: String?
-    /// In the file's order, downloads and uploads as they come; no two are the same task.
+    /// The entries in the file's order, downloads and uploads as they occur. For a YAML queue file, no two are the same
+    /// task.
     package var entries: [QueueEntry]
-    /// The directories of the entries lie beneath the one that the caller names; otherwise they stand in its place.
+    /// Whether the entries' directories lie beneath the directory that the caller names; otherwise they replace it.
     package var nestsDirectories = false
-    /// What was passed over, in the file's order.
+    /// Notes about ignored contents, in the file's order.
     package var notes: [FileNote] = []
 
     package init(batch: String? = nil, entries: [QueueEntry] = []) {
@@ -20,26 +21,27 @@ package struct QueueFile: Sendable, Equatable {
         package static let entries = 1_000_000
     }
 
-    /// The key under which a field of ``TaskSpecification`` stands in an entry.
+    /// Returns the key in an entry for a field of ``TaskSpecification``.
     package static func key(ofField field: String) -> String { QueueKeys.key(ofField: field) }
 
-    /// The batch that a file stands for where nobody names one: `nightly` for `queues/nightly.yaml`.
+    /// Returns the default batch name for a file: `nightly` for `queues/nightly.yaml`.
     package static func batch(ofPath path: String) -> String {
         let name = path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...]
         guard let dot = name.lastIndex(of: "."), dot > name.startIndex else { return String(name) }
         return String(name[..<dot])
     }
 
-    /// Reads the YAML of a queue file; an empty one asks for nothing.
+    /// Parses the YAML of a queue file; an empty one has no entries.
     ///
     /// - Parameters:
     ///   - file: the name to print in messages.
-    ///   - baseDirectory: absolute; where the relative paths of files begin.
-    ///   - now: the moment that `start-at` counts from.
-    ///   - utcOffset: seconds that local clocks are ahead of UTC at a moment, for a `start-at` without a zone.
-    ///   - readFile: for passwords, headers and certificates that stand in files of their own.
-    /// - Throws: ``FileError``, the first in the file: a key that is not known, given twice or not carried out, a
-    ///   value that no task takes, a file that cannot be read, or a second entry for the same task.
+    ///   - baseDirectory: the absolute base of relative file paths.
+    ///   - now: the current time, to which a `start-at` is relative.
+    ///   - utcOffset: returns the offset of local time from UTC in seconds at a given time, for a `start-at` without a
+    ///     zone.
+    ///   - readFile: reads the separate files for passwords, headers and certificates.
+    /// - Throws: ``FileError`` for the first fault in the file: a key that is unknown, duplicate or not supported, an
+    ///   invalid value, a file that cannot be read, or a second entry for the same task.
     package init(
         parsing text: String, file: String, baseDirectory: String, now: Milliseconds,
         utcOffset: @escaping @Sendable (Milliseconds) -> Int, readFile: @escaping ReadFile
@@ -77,7 +79,7 @@ package struct QueueFile: Sendable, Equatable {
 
     private static func readBatch(_ value: YAMLValue?) -> String? {
         guard let value, let batch = value.text("a name") else { return nil }
-        // The name is judged by the rule of the tasks that carry it, even where there are none.
+        // The name is validated by the rule for a task's batch, even if the file has no entries.
         var task = TaskSpecification(url: "http://localhost/")
         task.batch = batch
         do {
@@ -90,7 +92,7 @@ package struct QueueFile: Sendable, Equatable {
     }
 }
 
-/// What a time without a date or a zone counts from.
+/// The reference for a time given without a date or a zone.
 struct Moment: Sendable {
     var now: Milliseconds
     var utcOffset: @Sendable (Milliseconds) -> Int

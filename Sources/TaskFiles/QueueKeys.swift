@@ -1,6 +1,6 @@
 import TaskModel
 
-/// The keys of a queue file: the options of `dlctl add` and `dlctl upload` by their long names.
+/// The keys of a queue file: the long names of the options of `dlctl add` and `dlctl upload`.
 enum QueueKeys {
     static let top = KeyTable(["batch", "defaults", "downloads", "uploads"])
     static let download = table(ofDownload + ofBoth, elsewhere: ofUpload, "belongs to uploads")
@@ -27,7 +27,7 @@ enum QueueKeys {
         return KeyTable(known, elsewhere: places)
     }
 
-    /// The key under which a field of ``TaskSpecification`` stands in a queue file.
+    /// Returns the key in a queue file for a field of ``TaskSpecification``.
     static func key(ofField field: String) -> String {
         switch field.prefix(while: { $0 != "[" }) {
         case "headers": "header"

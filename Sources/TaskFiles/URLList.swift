@@ -1,15 +1,17 @@
 import TaskModel
 
-/// A list with one URL a line; blank lines, and those that begin with `#`, say nothing.
+/// A list with one URL per line; blank lines and lines that begin with `#` are ignored.
 package struct URLList: Sendable, Equatable {
-    /// In the file's order; the same URL may stand there twice.
+    /// The entries in the file's order; a URL may occur more than once.
     package var entries: [QueueEntry]
 
+    /// Parses a list.
+    ///
     /// - Parameters:
-    ///   - bytes: the list; a byte order mark, line ends of CR LF and white space around a URL are tolerated.
+    ///   - bytes: the list; a byte order mark, CR LF line ends and white space around a URL are accepted.
     ///   - file: the name to print in messages.
-    ///   - limit: as many URLs are taken.
-    /// - Throws: ``FileError`` for the first line that is not a URL, or is one too many.
+    ///   - limit: the maximum number of URLs.
+    /// - Throws: ``FileError`` for the first line that is not a valid URL or exceeds the limit.
     package init(
         parsing bytes: [UInt8], file: String, limit: Int = QueueFile.Limit.entries
     ) throws(FileError) {
@@ -18,14 +20,16 @@ package struct URLList: Sendable, Equatable {
         while let entry = try reader.next() { entries.append(entry) }
     }
 
-    /// - Throws: ``FileError`` for the first line that is not a URL.
+    /// Parses a list.
+    ///
+    /// - Throws: ``FileError`` for the first line that is not a valid URL or exceeds the limit.
     package init(parsing text: String, file: String) throws(FileError) {
         try self.init(parsing: Array(text.utf8), file: file)
     }
 }
 
 extension URLList {
-    /// Reads a list entry by entry.
+    /// A reader that parses a list entry by entry.
     package struct Reader {
         private let bytes: [UInt8]
         private let file: String
@@ -34,7 +38,7 @@ extension URLList {
         private var number = 0
         private var count = 0
 
-        /// - Parameters: as of ``URLList/init(parsing:file:limit:)``.
+        /// - Parameters: as for ``URLList/init(parsing:file:limit:)``.
         package init(_ bytes: [UInt8], file: String, limit: Int = QueueFile.Limit.entries) {
             self.bytes = bytes
             self.file = file
@@ -42,8 +46,10 @@ extension URLList {
             start = bytes.starts(with: FileText.byteOrderMark) ? FileText.byteOrderMark.count : 0
         }
 
+        /// Returns the next entry.
+        ///
         /// - Returns: `nil` at the end.
-        /// - Throws: ``FileError`` for a line that is not a URL, or is one too many.
+        /// - Throws: ``FileError`` for a line that is not a valid URL or exceeds the limit.
         package mutating func next() throws(FileError) -> QueueEntry? {
             while start < bytes.count {
                 let end = bytes[start...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count
@@ -52,7 +58,7 @@ extension URLList {
                 let text = FileText.trimmed(line)
                 start = end + 1
                 guard let first = text.first, first != UInt8(ascii: "#") else { continue }
-                // What was trimmed is ASCII: its bytes are its characters.
+                // The trimmed characters are ASCII, so their number of bytes is their number of characters.
                 return try entry(text, at: Position(line: number, column: text.startIndex - line.startIndex + 1))
             }
             return nil

@@ -1,8 +1,8 @@
 import TaskModel
 
-/// A directory where files of tasks are dropped.
+/// A watched directory into which files of tasks are dropped.
 package struct Watch: Sendable, Equatable {
-    /// Absolute, without a slash at its end.
+    /// The absolute path, without a trailing slash.
     package var directory: String
     package var defaults: EntryDefaults
 
@@ -12,19 +12,22 @@ package struct Watch: Sendable, Equatable {
     }
 }
 
-/// What entries take that leave it open, said outside of their file with the keys of its `defaults`.
+/// Defaults for the options that a file's entries omit. They are given outside the file with the keys of its
+/// `defaults`.
 package struct EntryDefaults: Sendable, Equatable {
-    /// Without a URL.
+    /// The defaults for downloads, without a URL.
     private var download = TaskSpecification(url: "")
-    /// Without a URL and a file.
+    /// The defaults for uploads, without a URL and a file.
     private var upload = TaskSpecification(kind: .upload, url: "")
-    /// As it was written, since it may count from the moment of each file.
+    /// The text of `start-at` as written, because it may be relative to the time of each file.
     private var startAt: String?
 
-    /// None.
+    /// Creates empty defaults.
     package init() {}
 
-    /// - Parameter defaults: checked keys; what is wrong with the values is reported.
+    /// Parses defaults.
+    ///
+    /// - Parameter defaults: a mapping with validated keys; faults in the values are reported.
     init(_ defaults: YAMLMapping, baseDirectory: String, files: NamedFiles) {
         startAt = defaults["start-at"]?.text()
         for kind in [TaskKind.download, .upload] {
@@ -38,13 +41,13 @@ package struct EntryDefaults: Sendable, Equatable {
         }
     }
 
-    /// Fills the entries of a file.
+    /// Applies the defaults to the entries of a file.
     ///
     /// - Parameters:
-    ///   - name: the file's, to print in messages.
-    ///   - now: the moment that `start-at` counts from.
-    ///   - utcOffset: seconds that local clocks are ahead of UTC at a moment.
-    /// - Throws: ``FileError`` for the first entry that cannot be had with the defaults.
+    ///   - name: the file's name to print in messages.
+    ///   - now: the current time, to which `start-at` is relative.
+    ///   - utcOffset: returns the offset of local time from UTC in seconds at a given time.
+    /// - Throws: ``FileError`` for the first entry that is invalid with the defaults.
     package func fill(
         _ file: inout QueueFile, named name: String, now: Milliseconds, utcOffset: (Milliseconds) -> Int
     ) throws(FileError) {

@@ -1,10 +1,10 @@
 import TaskModel
 import Yams
 
-/// One YAML text while it is read: composes it, and keeps the first thing that is wrong with it.
+/// A YAML text being read. It composes the document and keeps the fault that comes first in the text.
 ///
-/// Readers report and read on; since they follow the schema's order and not the file's, only the end tells
-/// which fault stands first.
+/// Readers continue after reporting a fault. They follow the schema's order, not that of the file, so the first fault
+/// in the file is known only at the end.
 final class YAMLSource {
     let file: String
     private let text: String
@@ -14,25 +14,28 @@ final class YAMLSource {
     init(_ text: String, file: String) {
         self.file = file
         self.text = text.unicodeScalars.first == "\u{FEFF}" ? String(text.unicodeScalars.dropFirst()) : text
-        // Every value takes a byte or more, unless aliases repeat it.
+        // Each value takes at least one byte, unless aliases repeat it.
         visitsLeft = 4 * text.utf8.count + 1_000
     }
 
-    /// - Parameter position: as Yams counts it: columns in Unicode scalars.
+    /// Records a fault.
+    ///
+    /// - Parameter position: a position as counted by Yams, with columns in Unicode scalars.
     func report(_ message: @autoclosure () -> String, at position: Position, code: ErrorCode = .invalid) {
         if visitsLeft < 0 { return }
         if let fault, fault.position <= position { return }
         fault = (position, code, message())
     }
 
-    /// - Throws: the fault that stands first in the file, if any was reported.
+    /// Throws the fault that comes first in the file, if any was reported.
     func throwFirstFault() throws(FileError) {
         guard let fault else { return }
         throw FileError(file: file, at: inCharacters(fault.position), code: fault.code, fault.message)
     }
 
-    /// Whether one more value may be read. Aliases let a few bytes stand for more values than time allows; past
-    /// the bound nothing is read any more, and what else is wrong with the file is no longer known.
+    /// Returns whether one more value may be read. Aliases allow a few bytes to expand to more values than can be read
+    /// in reasonable time. Once the limit is exceeded, nothing more is read, and further faults in the file are not
+    /// detected.
     func mayVisit(at position: Position) -> Bool {
         if visitsLeft == 0 { fault = (position, .invalid, "the aliases above repeat too many values; write fewer") }
         visitsLeft -= 1
@@ -41,8 +44,10 @@ final class YAMLSource {
 
     // MARK: - Composing
 
-    /// - Returns: the document's root, or `nil` where the text holds nothing.
-    /// - Throws: ``FileError`` where the text is not one YAML document, or where a key is not a word.
+    /// Composes the document.
+    ///
+    /// - Returns: the document's root, or `nil` if the text is empty.
+    /// - Throws: ``FileError`` if the text is not one YAML document, or if a key is not a plain word.
     func compose() throws(FileError) -> YAMLValue? {
         if let position = FileText.positionOfControlCharacter(in: text) {
             throw FileError(file: file, at: position, "holds a control character; dld reads text files only")
@@ -60,12 +65,13 @@ final class YAMLSource {
     }
 
     private static func node(of text: String) throws -> Node? {
-        // Without rules the resolver runs no regular expressions: every value is read as the text it is.
+        // Without rules the resolver runs no regular expressions, and every value is read as a string.
         try Yams.compose(yaml: text, .basic, .default, .utf8)
     }
 
-    /// Yams hashes every key whole to find duplicates, and a key made of aliases of aliases never ends. So the
-    /// text is composed first with its aliases made inert, and only words may be keys.
+    /// Rejects keys made of aliases. Yams hashes each key completely to find duplicates, which does not terminate in
+    /// practice for a key made of aliases of aliases. The text is therefore composed first with its aliases made inert,
+    /// and keys must be plain words.
     private func checkAliases() throws(FileError) {
         var inert = String.UnicodeScalarView()
         var found = false
@@ -100,7 +106,8 @@ final class YAMLSource {
         try throwFirstFault()
     }
 
-    /// A character that no file has a use for, as wide in Yams' columns as the one that it replaces.
+    /// A private-use character that files have no use for. It takes one column in Yams, like the character that it
+    /// replaces.
     private static let placeholder: Unicode.Scalar = "\u{E000}"
 
     // MARK: - Faults of the text itself
@@ -114,7 +121,7 @@ final class YAMLSource {
                 return FileError(
                     file: file, at: inCharacters(position), "YAML takes no tab here; indent with spaces")
             }
-            // An anchor or an alias without its name.
+            // The problem is an anchor or an alias without a name.
             if problem.hasPrefix("did not find expected alphabetic") {
                 return FileError(
                     file: file, at: inCharacters(position), "what begins with * or & stands in quotes in YAML")
@@ -134,8 +141,9 @@ final class YAMLSource {
         }
     }
 
-    /// Yams tells where the first of several equal keys stands. With that one altered it finds either the next
-    /// pair, or the mapping where the altered key now stands beside its equal.
+    /// Returns the position of the second of two equal keys. Yams reports the position of the first. If the first is
+    /// altered, composing finds either the next pair of equal keys, or a mapping that contains both the altered key and
+    /// its original.
     private func positionOfSecondKey(first: Position, in text: String) -> Position? {
         var scalars = Array(text.unicodeScalars)
         guard var offset = Self.offset(of: first, in: scalars) else { return nil }
@@ -173,7 +181,7 @@ final class YAMLSource {
         return Self.offset(of: position, in: scalars).map { scalars[$0] }
     }
 
-    /// Where `position` lies, with the line breaks that YAML knows.
+    /// Returns the offset of `position` in Unicode scalars, counting all line breaks of YAML.
     private static func offset(of position: Position, in scalars: [Unicode.Scalar]) -> Int? {
         var line = 1
         var index = 0

@@ -1,15 +1,15 @@
 import TaskModel
 import Yams
 
-/// A value of a YAML document, under the key that it stands at.
+/// A value of a YAML document together with its key.
 ///
-/// Each reading method says what it expects. It returns `nil` after it has reported that the value is something
-/// else.
+/// Each reading method defines the form that it expects. If the value has another form, the method reports a fault and
+/// returns `nil`.
 struct YAMLValue {
     let name: String
     private let node: Node
     private let source: YAMLSource
-    /// Where the key stands, if there is one of its own.
+    /// The position of the key, if it is known separately.
     private let key: Position?
 
     init(_ node: Node, name: String, source: YAMLSource, key: Position? = nil) {
@@ -21,7 +21,7 @@ struct YAMLValue {
 
     var position: Position { Position(node.mark) }
 
-    /// The file, and the position in it, for a mistake that is found once the file has been read.
+    /// The file and the position in it, for faults that are found after parsing.
     var place: (file: String, position: Position) { (source.file, source.inCharacters(position)) }
 
     enum Shape {
@@ -40,17 +40,17 @@ struct YAMLValue {
         reportBare(name.isEmpty ? "the file \(message)" : "`\(name)` \(message)", code: code)
     }
 
-    /// Reports what is wrong with the key itself.
+    /// Reports a fault of the key itself.
     func reportKey(_ message: String) {
         source.report("`\(name)` \(message)", at: key ?? position)
     }
 
-    /// Reports without naming the key.
+    /// Reports a fault without naming the key.
     func reportBare(_ message: String, code: ErrorCode = .invalid) {
         source.report(message, at: position, code: code)
     }
 
-    /// A key without a value, or the word for none (YAML 1.2, section 10.2.1.1).
+    /// Whether the key has no value or an explicit null (YAML 1.2, section 10.2.1.1).
     var isNull: Bool {
         guard case .scalar(let scalar) = node, scalar.style == .plain else { return false }
         return ["", "~", "null", "Null", "NULL"].contains(scalar.string)
@@ -85,21 +85,21 @@ struct YAMLValue {
         parse(ConnectionCount.expectation) { ConnectionCount($0) }
     }
 
-    /// Bytes.
+    /// Returns a size in bytes.
     func size(from minimum: Int64 = 0) -> Int64? {
         parse("a size of \(minimum) bytes or more, such as 500K, 2M or 1.5G") { text in
             ByteSize.parse(text).flatMap { $0 >= minimum ? $0 : nil }
         }
     }
 
-    /// Bytes a second.
+    /// Returns a rate in bytes per second.
     func rate() -> Int64? {
         parse("a rate of 1 byte a second or more, such as 500K, 2M or 1.5G") { text in
             ByteSize.parse(text).flatMap { $0 >= 1 ? $0 : nil }
         }
     }
 
-    /// Milliseconds, from 1.
+    /// Returns a time span in milliseconds, at least 1.
     func span(atMost maximum: Milliseconds, _ written: String) -> Milliseconds? {
         parse("a time above 0 and up to \(written), such as 500ms, 30s or 10m") { text in
             TimeSpan.parse(text).flatMap { (1...maximum).contains($0) ? $0 : nil }
@@ -131,7 +131,7 @@ struct YAMLValue {
         }
     }
 
-    /// The text as `convert` understands it.
+    /// Returns the string converted by `convert`.
     func parse<Value>(_ expected: String, _ convert: (String) -> Value?) -> Value? {
         guard let text = text(expected) else { return nil }
         guard let value = convert(text) else {
@@ -143,7 +143,7 @@ struct YAMLValue {
 
     // MARK: - Collections
 
-    /// The values of a list; a key without a value is an empty one.
+    /// Returns the values of a list; a key without a value is an empty list.
     func list(_ expected: String) -> [YAMLValue]? {
         if isNull { return [] }
         guard source.mayVisit(at: position) else { return nil }
@@ -154,8 +154,8 @@ struct YAMLValue {
         return sequence.map { YAMLValue($0, name: name, source: source) }
     }
 
-    /// The values of a mapping whose keys are names of the person's own, in the file's order; a key without a value is
-    /// an empty one.
+    /// Returns the values of a mapping with user-defined keys, in the file's order; a key without a value is an empty
+    /// mapping.
     func entries(atMost limit: Int, _ expected: String) -> [YAMLValue] {
         if isNull { return [] }
         guard source.mayVisit(at: position) else { return [] }
@@ -176,7 +176,8 @@ struct YAMLValue {
         }
     }
 
-    /// The keys and values of a mapping, each key known; a key without a value is an empty one.
+    /// Returns the keys and values of a mapping in which every key must be known; a key without a value is an empty
+    /// mapping.
     func mapping(_ keys: KeyTable, _ expected: String = "a mapping of keys to values") -> YAMLMapping? {
         if isNull { return YAMLMapping(position: position) }
         guard source.mayVisit(at: position) else { return nil }
@@ -204,12 +205,12 @@ struct YAMLValue {
     }
 }
 
-/// A mapping whose keys were found known and single.
+/// A mapping whose keys are known and unique.
 struct YAMLMapping {
     let position: Position
-    /// In the file's order.
+    /// The values in the file's order.
     var values: [YAMLValue] = []
-    /// None of its keys was left out for a fault that was reported.
+    /// Whether no key of the mapping was rejected as unknown or invalid.
     var isWhole = true
 
     subscript(name: String) -> YAMLValue? { values.first { $0.name == name } }

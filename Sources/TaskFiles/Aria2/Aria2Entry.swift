@@ -1,6 +1,6 @@
 import TaskModel
 
-/// An entry of an input file of aria2: its sources, and the options that are carried out.
+/// An entry of an aria2 input file: its source URLs and those of its options that dld evaluates.
 struct Aria2Entry {
     struct Text {
         var text: String
@@ -8,11 +8,11 @@ struct Aria2Entry {
     }
 
     let file: String
-    /// Never empty; the first is the task's URL, the others are its mirrors.
+    /// The URLs of the entry, never empty; the first is the task's URL, the others are its mirrors.
     let sources: [Text]
     private var options: [String: Text] = [:]
     private var headers: [Text] = []
-    /// What was passed over after a look at the whole entry.
+    /// Notes about options that are ignored because of the rest of the entry.
     private(set) var notes: [(position: Position, message: String)] = []
     private var used: Set<String> = []
 
@@ -23,7 +23,9 @@ struct Aria2Entry {
 
     var position: Position { sources.first?.position ?? Position() }
 
-    /// - Returns: whether the option may stand here once more.
+    /// Stores an option.
+    ///
+    /// - Returns: whether the option is accepted; `false` if it was given before. `header` may be repeated.
     mutating func take(_ name: String, _ value: Text) -> Bool {
         if name == "header" {
             headers.append(value)
@@ -32,9 +34,9 @@ struct Aria2Entry {
         return options.updateValue(value, forKey: name) == nil
     }
 
-    /// The entry as a task.
+    /// Converts the entry into a task specification.
     ///
-    /// - Throws: ``FileError`` where the fault stands.
+    /// - Throws: ``FileError`` at the position of the first fault found.
     mutating func specification() throws(FileError) -> TaskSpecification {
         let addresses = try self.addresses()
         var task = TaskSpecification(url: sources.first?.text ?? "")
@@ -44,7 +46,7 @@ struct Aria2Entry {
         try readPace(into: &task, addresses)
         task.paused = try flag("pause") ?? false
         if let remoteTime = try flag("remote-time") { task.noMtime = !remoteTime }
-        // What is there in part is always gone on with.
+        // dld always resumes a partial download, so both values of `continue` are accepted.
         _ = try flag("continue")
         if let gid = value("gid") {
             guard gid.text.utf8.count == 16, gid.text.utf8.allSatisfy(\.isHexDigit) else {
@@ -105,7 +107,7 @@ struct Aria2Entry {
     private mutating func readPlace(into task: inout TaskSpecification) throws(FileError) {
         task.directory = value("dir")?.text
         if let out = value("out") {
-            // Always beneath `dir`, and it may name directories itself.
+            // The path is always relative to `dir` and may contain directories.
             guard !out.text.hasPrefix("/") else {
                 throw fault(
                     out.position, "`out` is an absolute path; it names a file beneath `dir`", .pathNotAllowed)
@@ -147,14 +149,14 @@ struct Aria2Entry {
         } else {
             for header in headers { notes.append((header.position, Self.doesNotApply("header"))) }
         }
-        // Both stay with the first URL's own server.
+        // dld sends user name and password only to the server of the first URL.
         let family = addresses.first?.isHTTP == false ? "ftp" : "http"
         task.user = value(family + "-user")?.text
         task.password = value(family + "-passwd")?.text
         task.proxy = try proxy(addresses)
     }
 
-    /// RFC 9110, section 10.1.3: no user and no fragment.
+    /// Returns the URL without user information and fragment, as the Referer field requires (RFC 9110, section 10.1.3).
     private static func withoutUser(_ url: String) -> String {
         let plain = url.prefix { $0 != "#" }
         guard let start = plain.firstRange(of: "://")?.upperBound else { return String(plain) }
@@ -175,7 +177,8 @@ struct Aria2Entry {
         return proxies.first ?? nil
     }
 
-    /// `[http://][USER:PASSWORD@]HOST[:PORT]`, with the options that name user and password apart.
+    /// Returns the proxy URL for an option of the form `[http://][USER:PASSWORD@]HOST[:PORT]`. The separate `-user` and
+    /// `-passwd` options take precedence.
     private mutating func proxy(named name: String) throws(FileError) -> String? {
         guard let option = value(name) else { return nil }
         guard !option.text.isEmpty else {
@@ -194,13 +197,13 @@ struct Aria2Entry {
         if let user = value(name + "-user")?.text {
             userInfo = Self.escaped(user) + ":" + Self.escaped(value(name + "-passwd")?.text ?? "")
         }
-        // Behind an IPv6 address, too, a port stands after the last colon.
+        // The port follows the last colon, also after an IPv6 address in brackets.
         let hasPort = rest.lastIndex(of: ":").map { !rest[$0...].contains("]") } ?? false
         if !hasPort { rest += scheme == "https" ? ":443" : ":80" }
         return scheme + "://" + (userInfo.map { $0 + "@" } ?? "") + rest
     }
 
-    /// RFC 3986, section 2.1.
+    /// Percent-encodes all bytes except unreserved characters (RFC 3986, sections 2.1 and 2.3).
     private static func escaped(_ text: String) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         var escaped: [UInt8] = []
@@ -219,7 +222,7 @@ struct Aria2Entry {
     private mutating func readPace(into task: inout TaskSpecification, _ addresses: [TaskAddress]) throws(FileError) {
         let (split, perServer) = (try count("split"), try count("max-connection-per-server"))
         if split != nil || perServer != nil {
-            // So many connections does aria2 make: five where it is told nothing, and one to each server.
+            // aria2 opens as many connections: five by default, and one to each server.
             let hosts = Set(addresses.map(\.host)).count
             let (product, overflows) = (perServer ?? 1).multipliedReportingOverflow(by: hosts)
             let wanted = min(split ?? 5, overflows ? .max : product)
@@ -238,7 +241,7 @@ struct Aria2Entry {
         }
     }
 
-    /// Digits, and K or M for powers of 1024.
+    /// Parses a rate: digits with an optional K or M for powers of 1024.
     private static func rate(_ text: String) -> Int64? {
         guard let last = text.utf8.last, last.isDigit || [0x4B, 0x4D].contains(last & 0xDF),
             text.utf8.dropLast().allSatisfy(\.isDigit)
@@ -275,7 +278,7 @@ struct Aria2Entry {
         FileError(file: file, at: position, code: code, message)
     }
 
-    /// Says a field's fault where what it was made of stands.
+    /// Maps a field's fault to the position of the option from which the field was made.
     private func placed(_ error: FieldError) -> FileError {
         let field = String(error.field.prefix { $0 != "[" })
         if field == "headers" {

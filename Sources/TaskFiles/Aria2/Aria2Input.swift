@@ -1,25 +1,28 @@
 import TaskModel
 
-/// An input file of aria2 (aria2c(1), "Input File"): an entry is a line of URLs with tabs between them, all of them
-/// sources of one file, and the lines behind it that begin with white space hold an option each, `name=value`.
+/// An aria2 input file (aria2c(1), "Input File"). An entry is a line of URLs separated by tabs, all of them sources of
+/// one file. The following lines that begin with white space contain one option each, `name=value`.
 ///
-/// There are no escapes. Lines that begin with `#` say nothing. What becomes of an option: ``Aria2Option``.
+/// The format has no escapes. Lines that begin with `#` are comments. See ``Aria2Option`` for the treatment of each
+/// option.
 package struct Aria2Input: Sendable, Equatable {
-    /// In the file's order; no two have the same key.
+    /// The entries in the file's order; no two have the same key.
     package var entries: [QueueEntry] = []
-    /// Options that were passed over, each where it stands first.
+    /// Notes about ignored options, at the first occurrence of each.
     package var notes: [FileNote] = []
 
     package enum Limit {
         package static let entries = 1_000_000
     }
 
+    /// Parses an input file.
+    ///
     /// - Parameters:
-    ///   - bytes: the file; a byte order mark and line ends of CR LF are tolerated.
+    ///   - bytes: the file; a byte order mark and CR LF line ends are accepted.
     ///   - file: the name to print in messages.
-    ///   - limit: as many entries are taken.
-    /// - Throws: ``FileError``, the first in the file: what is no URL or no option, an option that is refused, given
-    ///   twice, or has a value that it cannot have.
+    ///   - limit: the maximum number of entries.
+    /// - Throws: ``FileError`` for the first fault in the file: an invalid URL or option line, an option that is
+    ///   rejected or given twice, an invalid value, or more than `limit` entries.
     package init(parsing bytes: [UInt8], file: String, limit: Int = Limit.entries) throws(FileError) {
         var reader = Aria2Reader(file: file, limit: limit)
         var start = bytes.starts(with: FileText.byteOrderMark) ? FileText.byteOrderMark.count : 0
@@ -34,7 +37,7 @@ package struct Aria2Input: Sendable, Equatable {
     }
 }
 
-/// Reads an input file line by line.
+/// A reader that parses an input file line by line.
 private struct Aria2Reader {
     let file: String
     let limit: Int
@@ -50,7 +53,7 @@ private struct Aria2Reader {
         self.limit = limit
     }
 
-    /// One for each option and reason, however many lines there are.
+    /// The notes, one per option and reason, however many lines contain the option.
     var notes: [FileNote] {
         passedOver.map { item in
             var note = item.note
@@ -63,7 +66,7 @@ private struct Aria2Reader {
         number += 1
         let text = FileText.trimmed(line)
         guard let first = text.first, first != UInt8(ascii: "#") else { return }
-        // What was trimmed is ASCII: its bytes are its characters.
+        // The trimmed characters are ASCII, so their number of bytes is their number of characters.
         let position = Position(line: number, column: text.startIndex - line.startIndex + 1)
         guard let text = String(validating: text, as: UTF8.self) else {
             throw fault(position, "is not UTF-8 text; dld reads text files only")
@@ -133,7 +136,7 @@ private struct Aria2Reader {
         }
     }
 
-    /// Turns the entry that was being read into a task.
+    /// Converts the current entry into a task.
     mutating func finish() throws(FileError) {
         guard var entry else { return }
         self.entry = nil

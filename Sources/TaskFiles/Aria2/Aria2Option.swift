@@ -1,18 +1,19 @@
 import TaskModel
 
-/// The options that may stand in an input file of aria2 (aria2c(1), "Input File"), and what dld makes of each.
+/// The options of aria2 input files (aria2c(1), "Input File") and their treatment by dld.
 ///
-/// One rule: an option that says which bytes are fetched, where they go or as whom they are asked for is carried out
-/// or refused. One that only tunes aria2 is passed over with a note.
+/// An option that affects which bytes are fetched, where they are stored or which credentials are used is either
+/// carried out or rejected. An option that only tunes aria2 is ignored with a note.
 enum Aria2Option {
     enum Meaning: Equatable {
         case carriedOut
         case passedOver
-        /// Not carried out; with one of the `harmless` values it says what dld does anyway.
+        /// The option is not supported, but one of the `harmless` values is accepted because it describes what dld does
+        /// anyway.
         case refused(harmless: [String], reason: String)
     }
 
-    /// - Returns: `nil` for what is no option.
+    /// Returns the treatment of an option; `nil` for an unknown name.
     static func meaning(of name: String) -> Meaning? {
         if carriedOut.contains(name) { return .carriedOut }
         if let refusal = refused[name] { return .refused(harmless: refusal.harmless, reason: refusal.reason) }
@@ -25,7 +26,8 @@ enum Aria2Option {
         return "`\(name)` is no option of aria2's input files" + (hint ?? "")
     }
 
-    /// The options of a proxy for each protocol; beside them stand those with `-user` and `-passwd`.
+    /// Returns the name of the proxy option for a URL scheme; the options with the suffixes `-user` and `-passwd`
+    /// accompany it.
     static func proxy(ofScheme scheme: String) -> String {
         switch scheme {
         case "http": "http-proxy"
@@ -69,7 +71,7 @@ enum Aria2Option {
         "ssh-host-key-md": ([], "is not carried out: dld goes by its list of known hosts"),
     ]
 
-    /// How aria2 works, and when it gives up.
+    /// Options that control how aria2 works and when it gives up.
     private static let tuning: Set<String> = [
         "allow-piece-length-change", "always-resume", "async-dns", "check-integrity", "connect-timeout",
         "content-disposition-default-utf8", "disk-cache", "enable-http-keep-alive", "enable-http-pipelining",
@@ -81,7 +83,7 @@ enum Aria2Option {
         "rpc-save-upload-metadata", "save-not-found", "stream-piece-selector", "timeout", "uri-selector", "use-head",
     ]
 
-    /// What says nothing of a URL.
+    /// Options that have no meaning for a URL.
     private static let ofTorrents: Set<String> = [
         "bt-enable-hook-after-hash-check", "bt-enable-lpd", "bt-exclude-tracker", "bt-external-ip",
         "bt-force-encryption", "bt-hash-check-seed", "bt-load-saved-metadata", "bt-max-peers", "bt-metadata-only",

@@ -1,25 +1,25 @@
 import TaskModel
 
-/// What a Metalink asks for: files, each with the places where it lies and the digests that it must have.
+/// The contents of a Metalink: files with their URLs and digests.
 ///
-/// Reads Metalink 4 (RFC 5854) and Metalink 3 (metalinker.org). What neither knows, and what dld has no use for, says
-/// nothing: signatures, descriptions, BitTorrent and other protocols.
+/// Metalink 4 (RFC 5854) and Metalink 3 (metalinker.org) are supported. Unknown elements and those that dld has no use
+/// for are ignored: signatures, descriptions, BitTorrent and other protocols.
 package struct Metalink: Sendable, Equatable {
     package struct File: Sendable, Equatable {
-        /// The directories of the name, each made safe; `nil` for none.
+        /// The directory part of the name, each segment made safe; `nil` for none.
         package var directory: String?
         /// The last segment of the name, made safe.
         package var output: String
-        /// Bytes.
+        /// The size in bytes.
         package var size: Int64?
         /// The strongest of the file's digests.
         package var checksum: Checksum?
         package var pieceHashes: PieceHashes?
-        /// Best first; never empty, no URL twice.
+        /// The URLs, best first; never empty, without duplicates.
         package var urls: [String]
-        /// From 1.
+        /// The line number, from 1.
         package var line: Int
-        /// From 1, in characters.
+        /// The column in characters, from 1.
         package var column: Int
     }
 
@@ -27,14 +27,17 @@ package struct Metalink: Sendable, Equatable {
         package static let files = 100_000
     }
 
-    /// In the file's order; no two have the same place.
+    /// The files in the document's order; no two have the same directory and name.
     package var files: [File]
 
+    /// Parses a Metalink.
+    ///
     /// - Parameters:
     ///   - file: the name to print in messages.
-    ///   - limit: as many files are taken.
-    /// - Throws: ``FileError``, the first in the file: what is no well-formed XML or has a document type definition, a
-    ///   name that leads elsewhere, a digest, size or URL that is none, or a file without a URL.
+    ///   - limit: the maximum number of files.
+    /// - Throws: ``FileError`` for the first fault in the file: XML that is not well-formed or has a document type
+    ///   definition, a name that is not a safe relative path, an invalid digest, size or URL, a file without a URL, or
+    ///   more than `limit` files.
     package init(parsing bytes: [UInt8], file: String, limit: Int = Limit.files) throws(FileError) {
         var reader = try MetalinkReader(bytes, file: file, limit: limit)
         files = try reader.read()
@@ -42,10 +45,9 @@ package struct Metalink: Sendable, Equatable {
 }
 
 extension Metalink.File {
-    /// The file as a task. What does not fit into one is left out from the end: mirrors beyond the number that a task
-    /// may have.
+    /// The file as a task. Mirrors beyond the limits of a task are omitted, from the end of the list.
     package var specification: TaskSpecification {
-        // A file server can neither be joined by others nor join them.
+        // HTTP URLs come first: a source with another protocol cannot fetch one file together with other sources.
         var (urls, others): ([String], [String]) = ([], [])
         for url in self.urls {
             let isHTTP = (try? TaskAddress(parsing: url))?.isHTTP ?? false

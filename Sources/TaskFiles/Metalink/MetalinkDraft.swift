@@ -4,10 +4,10 @@ import TaskModel
 struct MetalinkDraft {
     let name: MetalinkName
     let position: Position
-    /// Where its tag stands, in bytes.
+    /// The byte offset of the element's tag.
     let offset: Int
     var size: Int64?
-    /// The pieces that are being read.
+    /// The `pieces` element that is being read.
     var pieces: Pieces?
     private var checksum: Checksum?
     private var strongestPieces: Pieces?
@@ -22,7 +22,7 @@ struct MetalinkDraft {
     struct Pieces {
         let algorithm: Checksum.Algorithm
         let length: Int64
-        /// Where its tag stands, in bytes.
+        /// The byte offset of the element's tag.
         let offset: Int
         private(set) var hashes: [UInt8] = []
         private(set) var count: Int64 = 0
@@ -33,10 +33,12 @@ struct MetalinkDraft {
             self.offset = offset
         }
 
-        /// There are more than a task can have.
+        /// Whether there are more digests than a task can have.
         var isTooLong: Bool { count > Int64(PieceHashes.maximumByteCount / algorithm.byteCount) }
 
-        /// - Returns: whether it is a digest of ``algorithm``.
+        /// Appends the digest of the next piece.
+        ///
+        /// - Returns: whether `hex` is a digest of ``algorithm``.
         mutating func append(hex: ArraySlice<UInt8>) -> Bool {
             guard hex.count == 2 * algorithm.byteCount, hex.allSatisfy(\.isHexDigit) else { return false }
             count += 1
@@ -67,14 +69,16 @@ struct MetalinkDraft {
         strongestPieces = ended
     }
 
-    /// - Throws: ``FileError`` where the file has no URL, or where its parts contradict each other.
+    /// Creates the finished file.
+    ///
+    /// - Throws: ``FileError`` if the file has no URL, or if its piece digests are inconsistent with its size.
     func file(in source: XMLSource) throws(FileError) -> Metalink.File {
         guard !sources.isEmpty else {
             throw source.fault(
                 at: offset, "this file has no `url` by \(TaskAddress.schemes.joined(separator: ", "))")
         }
         var seen: Set<String> = []
-        // Of equals the one that stands first goes first.
+        // URLs of equal rank keep the document's order.
         let urls = sources.enumerated().sorted { ($0.element.rank, $0.offset) < ($1.element.rank, $1.offset) }
             .map(\.element.url).filter { seen.insert($0).inserted }
         return Metalink.File(
@@ -85,7 +89,8 @@ struct MetalinkDraft {
     private func pieceHashes(in source: XMLSource) throws(FileError) -> PieceHashes? {
         guard let pieces = strongestPieces else { return nil }
         guard !pieces.isTooLong else {
-            // They save fetching a whole file again; what proves it right is the digest of the whole.
+            // Piece digests only avoid fetching the whole file again after an error; the digest of the whole file
+            // verifies it.
             if checksum != nil { return nil }
             throw source.fault(
                 at: pieces.offset, code: .tooLarge,

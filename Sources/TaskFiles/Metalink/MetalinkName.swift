@@ -1,11 +1,15 @@
 import TaskModel
 
-/// Where a file of a Metalink goes: a stranger wrote its name, and it may hold directories (RFC 5854, section 4.1.2.1).
+/// The name of a file in a Metalink, made safe. The name is untrusted and may contain directories (RFC 5854, section
+/// 4.1.2.1).
 struct MetalinkName: Hashable {
     var directory: String?
     var output: String
 
-    /// - Throws: ``FieldError`` for a name that is absolute, climbs, or of which nothing safe is left.
+    /// Validates a name.
+    ///
+    /// - Throws: ``FieldError`` for a name that is empty or absolute, contains `..`, or has a segment that cannot be
+    ///   made safe.
     init(_ name: String) throws(FieldError) {
         func refuse(_ message: String, code: ErrorCode = .pathNotAllowed) -> FieldError {
             FieldError(field: "name", code: code, message: message)

@@ -1,29 +1,29 @@
 import TaskModel
 
-/// Takes a Metalink tag by tag.
+/// A reader that parses a Metalink tag by tag.
 struct MetalinkReader {
     private var xml: XMLReader
     private var places: XMLPlaces
     private let limit: Int
-    /// Where the open elements stand, the outermost first.
+    /// The roles of the open elements, outermost first.
     private var open: [Place] = []
     private var draft: MetalinkDraft?
     private var files: [Metalink.File] = []
-    /// Lines of the files by where they go.
+    /// The line numbers of the files by name, to detect duplicates.
     private var taken: [MetalinkName: Int] = [:]
 
-    /// An element as far as it matters.
+    /// The role of an element.
     private enum Place {
         case version4, version3
         case files, file
         case resources, verification
         case pieces
         case text(Leaf, offset: Int)
-        /// With all that is in it.
+        /// An element that is ignored with all its contents.
         case ignored
     }
 
-    /// An element of text.
+    /// The kind of an element that contains text.
     private enum Leaf {
         case size
         case hash(Checksum.Algorithm)
@@ -141,7 +141,7 @@ struct MetalinkReader {
         return .pieces
     }
 
-    /// Version 3 numbers the pieces.
+    /// Validates the piece's number, which only version 3 has.
     private func beginPieceHash(_ element: XMLElement) throws(FileError) -> Place {
         if let piece = element.attribute("piece"), Int64(digits: piece.value.utf8) != draft?.pieces?.count {
             throw xml.source.fault(at: piece.offset, "`piece` must count from 0, one by one")
@@ -151,7 +151,7 @@ struct MetalinkReader {
 
     // MARK: - Attributes
 
-    /// - Returns: `nil` for an algorithm that dld does not know.
+    /// Returns the algorithm of the element's `type`; `nil` for one that dld does not support.
     private func algorithm(of element: XMLElement) throws(FileError) -> Checksum.Algorithm? {
         guard let type = element.attribute("type") else {
             throw xml.source.fault(at: element.offset, "this element lacks its `type`, such as sha-256")
@@ -227,7 +227,9 @@ struct MetalinkReader {
 }
 
 extension Int64 {
-    /// - Returns: `nil` for anything but digits, and for what is too large.
+    /// Parses decimal digits.
+    ///
+    /// - Returns: `nil` for anything but digits, and for a value that is too large.
     init?(digits: some Collection<UInt8>) {
         guard !digits.isEmpty, digits.count <= 19, digits.allSatisfy(\.isDigit) else { return nil }
         self.init(String(decoding: digits, as: UTF8.self))

@@ -1,30 +1,30 @@
-/// Reads XML 1.0 with namespaces as a row of tags, from bytes that are in memory.
+/// A pull parser for XML 1.0 with namespaces that returns one tag at a time from bytes in memory.
 ///
-/// Takes UTF-8 only and no document type definition, so that there are no entities but the five that XML itself has,
-/// and nothing outside the bytes is ever looked at. One pass, no recursion, every length limited; the time is linear in
-/// the text's length.
+/// Only UTF-8 without a document type definition is accepted. Therefore no entities exist other than the five
+/// predefined ones, and nothing outside the bytes is ever accessed. The parser makes one pass without recursion, and
+/// every length is limited; the time is linear in the length of the text.
 struct XMLReader {
     enum Limit {
         static let bytes = 32 << 20
-        /// Elements within each other.
+        /// The maximum nesting depth of elements.
         static let depth = 64
         static let attributes = 32
-        /// Bytes of a name with its prefix.
+        /// The maximum number of bytes in a name with its prefix.
         static let nameLength = 256
-        /// Bytes of an attribute's value, and of the text of an element that is kept.
+        /// The maximum number of bytes in an attribute's value, and in the text of an element that is kept.
         static let textLength = 65_536
     }
 
     enum Tag {
         case start(XMLElement)
-        /// The text of the element that ends here is in ``XMLReader/text``.
+        /// The end of an element, whose text is in ``XMLReader/text``.
         case end
     }
 
     let source: XMLSource
-    /// Whether text is kept; each start tag says no until the caller says otherwise.
+    /// Whether text is kept. Each tag resets this to `false`.
     var keepsText = false
-    /// The text of the innermost element since its start, where it was kept.
+    /// The text of the innermost element since its start tag, if it was kept.
     private(set) var text: [UInt8] = []
 
     private let bytes: [UInt8]
@@ -32,25 +32,30 @@ struct XMLReader {
     private var open: [OpenElement] = []
     private var namespaces = XMLNamespaces()
     private var hasRoot = false
-    /// An empty element whose end comes next.
+    /// Whether the last tag was an empty-element tag, so that ``next()`` returns its end next.
     private var endsAtOnce = false
 
     private struct OpenElement {
-        /// As it is written, with its prefix.
+        /// The name as written, with its prefix.
         var name: ArraySlice<UInt8>
         var start: Int
     }
 
+    /// Creates a parser and reads the XML declaration.
+    ///
     /// - Parameter file: the name to print in messages.
-    /// - Throws: ``FileError`` for what is longer than ``Limit/bytes``, not UTF-8, or not XML from the first byte on.
+    /// - Throws: ``FileError`` for a text that is longer than ``Limit/bytes`` or not UTF-8, or for an invalid XML
+    ///   declaration.
     init(_ bytes: [UInt8], file: String) throws(FileError) {
         source = try XMLSource(bytes, file: file)
         self.bytes = source.bytes
         try readDeclaration()
     }
 
+    /// Returns the next tag.
+    ///
     /// - Returns: `nil` at the end of the document.
-    /// - Throws: ``FileError`` at the first place that is not well-formed, is longer than a limit, or is a document type
+    /// - Throws: ``FileError`` at the first position that is not well-formed, exceeds a limit, or is a document type
     ///   definition.
     mutating func next() throws(FileError) -> Tag? {
         if endsAtOnce {
@@ -226,7 +231,7 @@ struct XMLReader {
         }
     }
 
-    /// Takes one byte; a line ends in one LF, however it is written (XML 1.0, section 2.11).
+    /// Consumes one byte. Each form of line end is normalised to one LF (XML 1.0, section 2.11).
     private mutating func keepByte() throws(FileError) {
         let byte = bytes[index]
         index += 1
@@ -246,10 +251,11 @@ struct XMLReader {
         text += more
     }
 
-    /// `&amp;`, `&#38;` and their like: those that need no definition (XML 1.0, sections 4.1 and 4.6).
+    /// Reads a character reference such as `&#38;`, or a reference to a predefined entity such as `&amp;` (XML 1.0,
+    /// sections 4.1 and 4.6).
     private mutating func readReference() throws(FileError) -> [UInt8] {
         let start = index
-        // The longest that there is, `&#x10FFFF;`, with room for zeros in front.
+        // The longest valid reference is `&#x10FFFF;`; the limit leaves room for leading zeros.
         let end = bytes[index..<min(index + 16, bytes.count)].firstIndex(of: UInt8(ascii: ";"))
         guard let end else { throw source.fault(at: start, "an & begins a reference, and here is none; write &amp;") }
         let name = bytes[(start + 1)..<end]
@@ -267,7 +273,7 @@ struct XMLReader {
         return Array(entity.1.utf8)
     }
 
-    /// A comment, or text that is taken as it is.
+    /// Reads a comment or a CDATA section.
     private mutating func readMarkup(at start: Int) throws(FileError) {
         if source.has("<!--", at: start) {
             guard let end = source.index(of: "--", from: start + 4) else {
@@ -334,7 +340,9 @@ struct XMLReader {
         return name
     }
 
-    /// - Returns: whether there were any.
+    /// Skips white space.
+    ///
+    /// - Returns: whether there was any.
     private mutating func skipBlanks() -> Bool {
         let start = index
         while index < bytes.count, XMLSource.isBlank(bytes[index]) { index += 1 }
@@ -356,7 +364,7 @@ struct XMLReader {
         index = end + 2
     }
 
-    /// `<?xml version="1.0" encoding="UTF-8"?>`: another encoding than the one that is read is refused.
+    /// Reads `<?xml version="1.0" encoding="UTF-8"?>`. Encodings other than UTF-8 and US-ASCII are rejected.
     private mutating func readDeclaration() throws(FileError) {
         guard source.has("<?xml", at: 0), bytes.count > 5, XMLSource.isBlank(bytes[5]) else { return }
         index = 5
@@ -387,17 +395,17 @@ struct XMLElement {
     struct Attribute {
         var name: String
         var value: String
-        /// Where it stands, in bytes from the beginning.
+        /// The byte offset of the attribute from the beginning.
         var offset: Int
     }
 
-    /// Empty for none.
+    /// The namespace; empty for none.
     var namespace: String
-    /// Without its prefix.
+    /// The name without its prefix.
     var name: String
-    /// Those without a prefix.
+    /// The attributes without a prefix.
     var attributes: [Attribute]
-    /// Where the tag stands, in bytes from the beginning.
+    /// The byte offset of the tag from the beginning.
     var offset: Int
 
     func attribute(_ name: String) -> Attribute? { attributes.first { $0.name == name } }

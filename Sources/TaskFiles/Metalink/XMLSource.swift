@@ -1,8 +1,8 @@
 import TaskModel
 
-/// The bytes of an XML text, and where in them something is wrong.
+/// The bytes of an XML text, which can create errors located within them.
 struct XMLSource {
-    /// Valid UTF-8 without a byte order mark, and without control characters.
+    /// Valid UTF-8 without a byte order mark and without control characters other than tab, LF and CR.
     let bytes: [UInt8]
     let file: String
 
@@ -20,13 +20,15 @@ struct XMLSource {
         self.bytes = Array(text.utf8)
     }
 
-    /// - Parameter offset: in bytes from the beginning.
+    /// Returns an error located at `offset`.
+    ///
+    /// - Parameter offset: a byte offset from the beginning.
     func fault(at offset: Int, code: ErrorCode = .invalid, _ message: String) -> FileError {
         FileError(
             file: file, at: FileText.position(after: bytes[..<min(offset, bytes.count)]), code: code, message)
     }
 
-    /// A name or a value as it may stand in a message.
+    /// Returns a name or a value in a form suitable for a message: at most 64 bytes.
     func shown(_ text: some Collection<UInt8>) -> String {
         let cut = String(decoding: text.prefix(64), as: UTF8.self)
         return text.count > 64 ? cut + "…" : cut
@@ -59,7 +61,8 @@ struct XMLSource {
 
     static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D }
 
-    /// Beyond ASCII every character is let into a name: which of them XML takes makes no difference to what is read.
+    /// Returns whether the byte can begin a name. All characters beyond ASCII are accepted; XML's exact set makes no
+    /// difference to the result.
     static func beginsName(_ byte: UInt8) -> Bool {
         byte >= 0x80 || (0x41...0x5A).contains(byte & 0xDF) || byte == UInt8(ascii: "_") || byte == UInt8(ascii: ":")
     }
@@ -68,8 +71,10 @@ struct XMLSource {
         beginsName(byte) || (0x30...0x39).contains(byte) || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
     }
 
-    /// - Parameter digits: `38` or `x26`.
-    /// - Returns: `nil` for what is no character of XML 1.0 (section 2.2), and for control characters.
+    /// Returns the character of a numeric reference.
+    ///
+    /// - Parameter digits: the digits, such as `38` or `x26`.
+    /// - Returns: `nil` for an invalid character of XML 1.0 (section 2.2), and for control characters.
     static func scalar(ofReference digits: ArraySlice<UInt8>) -> Unicode.Scalar? {
         let isHexadecimal = digits.first == UInt8(ascii: "x")
         let digits = isHexadecimal ? digits.dropFirst() : digits
@@ -82,8 +87,8 @@ struct XMLSource {
     }
 }
 
-/// Places that are asked for in the order of the text, each counted from the one before it: an XML file may be a single
-/// line.
+/// A converter from byte offsets to positions, for offsets in ascending order. Each position is counted from the
+/// previous one, because an XML file may consist of a single line.
 struct XMLPlaces {
     private let source: XMLSource
     private var offset = 0
@@ -93,7 +98,9 @@ struct XMLPlaces {
         self.source = source
     }
 
-    /// - Parameter offset: of a tag, in bytes from the beginning; not less than the last one.
+    /// Returns the position at `offset`.
+    ///
+    /// - Parameter offset: a byte offset from the beginning, not less than that of the previous call.
     mutating func position(at offset: Int) -> Position {
         let passed = source.bytes[self.offset..<max(offset, self.offset)]
         self.offset += passed.count
@@ -104,9 +111,9 @@ struct XMLPlaces {
     }
 }
 
-/// Which prefix stands for which namespace, element by element.
+/// The namespace bindings of prefixes, maintained per open element.
 struct XMLNamespaces {
-    /// The bindings of each prefix, the innermost last.
+    /// The bindings of each prefix, innermost last.
     private var bindings: [String: [String]] = [
         "": [""], "xml": ["http://www.w3.org/XML/1998/namespace"],
     ]
@@ -128,6 +135,8 @@ struct XMLNamespaces {
         }
     }
 
+    /// Returns the namespace bound to a prefix.
+    ///
     /// - Parameter prefix: empty for the default namespace.
     /// - Returns: `nil` for a prefix that is not bound.
     func namespace(of prefix: String) -> String? { bindings[prefix]?.last }
