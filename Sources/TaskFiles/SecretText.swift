@@ -6,10 +6,10 @@ package enum SecretText {
     package enum Limit {
         package static let headers = 1 << 20
         package static let password = 1 << 16
-        /// One more than a task accepts, so that a longer text fails with the task's own error.
+        /// The task's limit plus one, so that a longer text fails with the task's own error.
         package static let cookies = TaskSpecification.Limit.cookiesLength + 1
         package static let form = 1 << 20
-        /// One more than a task accepts, so that a longer text fails with the task's own error.
+        /// The task's limit plus one, so that a longer text fails with the task's own error.
         package static let certificates = TaskSpecification.Limit.certificatesLength + 1
     }
 

@@ -2,31 +2,31 @@ import GRDB
 import GRDBSQLite
 import TaskModel
 
-/// The limit on what one commit does before it ends, so that nobody waits for it for long, and so that it has room on a disk
-/// that is almost full.
+/// A limit on the rows and bytes of one commit, so that other callers do not wait long for it and it fits on an almost
+/// full disk.
 struct CommitLimit: Sendable, Equatable {
-    /// Bytes of the log, about: a commit ends with the row that goes beyond them.
+    /// The approximate number of log bytes: a commit ends with the row that exceeds it.
     static let bytesInCommit: Int64 = 4 << 20
-    /// Rows after a disk had no room for more of them.
+    /// The maximum number of rows per commit after the disk was full.
     private static let rowsAfterFull = 64
 
     private(set) var rows = TaskStore.rowsInCommit
     let bytes = Self.bytesInCommit
 
-    /// Half as much as before.
+    /// Halves the limit, at first to less than ``rowsAfterFull``.
     ///
-    /// - Returns: `false` where it cannot be less.
+    /// - Returns: `false` if the limit cannot be reduced further.
     mutating func halve() -> Bool {
         guard rows > 1 else { return false }
         rows = min(rows, Self.rowsAfterFull) / 2
         return true
     }
 
-    /// Twice as much as before, up to what is usual.
+    /// Doubles the limit, up to the usual maximum.
     mutating func grow() { rows = min(rows * 2, TaskStore.rowsInCommit) }
 }
 
-/// The rest of a commit's limit.
+/// The remaining part of a commit's limit.
 struct CommitBudget {
     private let limit: CommitLimit
     private let before: UInt32?
@@ -38,7 +38,9 @@ struct CommitBudget {
         before = database.pagesWritten
     }
 
-    /// - Parameter bytes: that were worked on besides what comes to the log.
+    /// Records work done.
+    ///
+    /// - Parameter bytes: the bytes processed in addition to those written to the log.
     mutating func spend(rows: Int = 1, bytes: Int64 = 0) {
         self.rows = self.rows.addingClamped(rows)
         self.bytes = self.bytes.addingClamped(bytes)
@@ -54,11 +56,11 @@ struct CommitBudget {
 }
 
 extension Database {
-    /// Bytes of a page, as SQLite makes them by default.
+    /// The page size in bytes; this is SQLite's default.
     static let pageSize: Int64 = 4_096
 
-    /// Pages that this connection has written so far; the count goes round. Within a transaction it grows as soon as the
-    /// changes fill the cache of 2 MB. `nil`: SQLite does not tell.
+    /// The number of pages that this connection has written so far, modulo 2³². Within a transaction the number grows
+    /// once the changes fill the cache of 2 MB. `nil` if SQLite does not report it.
     fileprivate var pagesWritten: UInt32? {
         var (current, highest): (Int32, Int32) = (0, 0)
         guard let sqliteConnection,
@@ -67,10 +69,11 @@ extension Database {
         return UInt32(bitPattern: current)
     }
 
-    /// Runs a statement again and again, for more rows each time as long as they are small.
+    /// Runs a statement repeatedly, with twice as many rows each time, until the budget is spent or no rows are left.
     ///
-    /// - Parameter body: runs it for so many rows at most, and gives back for how many it did.
-    /// - Returns: for how many in all, and whether these were all that there are.
+    /// - Parameter body: runs the statement for at most the given number of rows and returns the number of rows
+    ///   processed.
+    /// - Returns: the total number of rows, and whether no rows are left.
     func inSteps(within limit: CommitLimit, _ body: (_ rows: Int) throws -> Int) throws -> (rows: Int, isAll: Bool) {
         var budget = CommitBudget(limit, in: self)
         var (total, step) = (0, 2)
@@ -89,11 +92,12 @@ extension Database {
 }
 
 extension TaskStore {
-    /// Performs `step` for each of `items`, in as many commits as it takes. Where one fails, those before it stay.
+    /// Performs `step` for each of `items`, in as many commits as needed. If a commit fails, the previous ones remain
+    /// in effect.
     ///
     /// - Parameters:
     ///   - finish: performed at the end of each commit.
-    ///   - step: gives back the bytes that it worked on besides what it wrote.
+    ///   - step: returns the number of bytes processed in addition to those written.
     func inParts<Item: Sendable, Outcome: Sendable>(
         _ items: [Item], _ outcome: Outcome,
         finish: @escaping @Sendable (Database, inout Outcome) throws -> Void = { _, _ in },
@@ -119,9 +123,9 @@ extension TaskStore {
         return outcome
     }
 
-    /// Runs a statement for as many rows as one commit takes.
+    /// Runs a statement for as many rows as fit into one commit.
     ///
-    /// - Returns: for how many, and whether these were all that there are.
+    /// - Returns: the number of rows, and whether no rows are left.
     func inSteps(
         _ body: @escaping @Sendable (_ database: Database, _ rows: Int) throws -> Int
     ) async throws(StoreError) -> (rows: Int, isAll: Bool) {
@@ -130,7 +134,7 @@ extension TaskStore {
         }
     }
 
-    /// Performs `body`, which keeps within a limit, in a commit.
+    /// Performs `body` in one commit; `body` must observe the given limit.
     func inCommit<Value: Sendable>(
         _ body: @escaping @Sendable (CommitLimit, Database) throws -> Value
     ) async throws(StoreError) -> Value {
@@ -138,7 +142,8 @@ extension TaskStore {
         return try await withinRoom(&limit, body)
     }
 
-    /// Performs `body` in a commit. On a full disk it is tried with less each time, after the log gave its room back.
+    /// Performs `body` in one commit. If the disk is full, the log is shortened and `body` is retried with half the
+    /// limit.
     private func withinRoom<Value: Sendable>(
         _ limit: inout CommitLimit, _ body: @escaping @Sendable (CommitLimit, Database) throws -> Value
     ) async throws(StoreError) -> Value {

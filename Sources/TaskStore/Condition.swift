@@ -1,12 +1,13 @@
 import GRDB
 import TaskModel
 
-/// A filter as SQL on ``FlowSQL/tasks``, with the scheduler's knowledge of what runs laid over the stored states.
+/// A task filter as an SQL condition on ``FlowSQL/tasks``. It combines the stored states with the scheduler's set of
+/// running tasks.
 struct Condition {
     private var clauses: [String] = []
     private(set) var arguments: [(any DatabaseValueConvertible)?] = []
 
-    /// Never empty.
+    /// The condition; never empty.
     var sql: String { clauses.isEmpty ? "TRUE" : clauses.joined(separator: " AND ") }
 
     init(_ filter: TaskFilter, owner: UInt32?, running: Set<TaskID>) {
@@ -17,7 +18,7 @@ struct Condition {
         addTextAndTime(of: filter)
     }
 
-    /// What the texts of a task must hold and when it was, and nothing else of the filter.
+    /// Creates a condition from the search text and the times of the filter only.
     init(textAndTimeOf filter: TaskFilter) { addTextAndTime(of: filter) }
 
     private mutating func addTextAndTime(of filter: TaskFilter) {
@@ -31,8 +32,9 @@ struct Condition {
         arguments += values
     }
 
-    /// A running task is stored as `queued`. One that is stored as anything else has come to that already, though
-    /// the scheduler may not know yet that it is written down: whoever heard of its end finds it ended.
+    /// Adds a condition on states. A running task is stored as `queued`. A task stored with any other state has already
+    /// reached it, even if the scheduler has not yet learned that the state was stored. A client that was notified of a
+    /// task's end therefore finds the task ended.
     private mutating func add(states: Set<TaskState>, running: Set<TaskID>) {
         let running = running.isEmpty ? nil : TaskStore.list(running)
         var stored = states.subtracting([.active])
@@ -47,10 +49,10 @@ struct Condition {
                 arguments.append(running)
             }
         }
-        // Every text is one of our own words.
+        // Each word is a fixed state name and needs no escaping.
         let words = stored.map { "'\($0.rawValue)'" }.sorted()
         if !words.isEmpty {
-            // With one state an equation, which reads the index in the order of ids.
+            // For one state, an equality condition lets SQLite read the index in the order of ids.
             choices.append(words.count == 1 ? "state = \(words[0])" : "state IN (\(words.joined(separator: ", ")))")
         }
         clauses.append(choices.isEmpty ? "FALSE" : "(\(choices.joined(separator: " OR ")))")
@@ -66,7 +68,7 @@ struct Condition {
         if search.utf8.allSatisfy({ $0 < 0x80 }) {
             add(#"(url LIKE ? ESCAPE '\' OR path LIKE ? ESCAPE '\')"#, pattern, pattern)
         } else {
-            // SQLite folds the case of ASCII alone; this function of GRDB's folds what Swift does.
+            // SQLite folds the case of ASCII characters only; this GRDB function folds case like Swift.
             let folded = pattern.lowercased()
             add(
                 #"(swiftLowercaseString(url) LIKE ? ESCAPE '\' OR swiftLowercaseString(path) LIKE ? ESCAPE '\')"#,

@@ -2,7 +2,7 @@ import GRDB
 import TaskModel
 
 extension Database {
-    /// Writes down what happened to a task, in the transaction that makes it so.
+    /// Records a task's event in the transaction that makes the change.
     @discardableResult
     func journal(
         _ type: TaskEvent.Kind, of task: TaskHead, error: TaskFailure? = nil, at now: Milliseconds
@@ -21,7 +21,8 @@ extension Database {
             state: standing.state == .active ? .queued : standing.state, reason: standing.reason, error: error)
     }
 
-    /// As ``journal(_:of:error:at:)`` for tasks that were added: one row with as many numbers as there are tasks.
+    /// Records the addition of tasks like ``journal(_:of:error:at:)``, in one row that stands for one sequence number
+    /// per task.
     func journalAdded(_ tasks: TaskRange, owner: UInt32, at now: Milliseconds) throws {
         try run(
             """
@@ -37,12 +38,12 @@ extension Database {
 }
 
 extension TaskStore {
-    /// The number of the newest event ever written; 0 before the first.
+    /// Returns the sequence number of the newest event ever recorded; 0 if there is none.
     package func lastEvent() throws(StoreError) -> Int64 {
         try read { try $0.newestNumber(in: "event") }
     }
 
-    /// The number of the oldest event that is still in the journal.
+    /// Returns the sequence number of the oldest event that is still in the journal.
     package func oldestEvent() throws(StoreError) -> Int64? {
         try read { database in
             try database.firstRow("SELECT sequence - count + 1 FROM event ORDER BY sequence LIMIT 1") {
@@ -51,11 +52,11 @@ extension TaskStore {
         }
     }
 
-    /// The events with larger numbers than `sequence`, in order, `limit` at most.
+    /// Returns at most `limit` events with larger sequence numbers than `sequence`, in order.
     ///
     /// - Parameters:
-    ///   - types: only these; `nil`: all.
-    ///   - owner: only those of this user's tasks, removed ones included; `nil`: everyone's.
+    ///   - types: the types to return; `nil` for all.
+    ///   - owner: the user whose tasks' events are returned, including those of removed tasks; `nil` for all users.
     package func events(
         after sequence: Int64, limit: Int, types: Set<TaskEvent.Kind>? = nil, owner: UInt32? = nil
     ) throws(StoreError) -> [TaskEvent] {
@@ -86,7 +87,7 @@ extension TaskStore {
             var event = last
             guard count >= 1, count <= last.sequence else { throw .corrupt("an event has numbers that there are not") }
             let before = last.sequence - count
-            // The row may begin before what was asked for.
+            // The row's first sequence number may precede the requested ones.
             let wanted = max(before, sequence)
             for number in 1...min(last.sequence - wanted, Int64(limit - events.count)) {
                 event.sequence = wanted + number

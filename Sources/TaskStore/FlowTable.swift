@@ -1,10 +1,10 @@
 import GRDB
 import TaskModel
 
-/// A task's owner and batch: what the scheduler is fair between.
+/// A flow: the tasks of one owner and batch. The scheduler shares resources fairly between flows.
 package struct Flow: Sendable, Equatable {
     package var id: Int64
-    /// A uid.
+    /// The owner's uid.
     package var owner: UInt32
     package var batch: String?
 
@@ -15,24 +15,24 @@ package struct Flow: Sendable, Equatable {
     }
 }
 
-/// Ends of queries. A flow of a set that is not committed is hidden, with its tasks.
+/// SQL fragments for queries. A flow of an uncommitted set is hidden, together with its tasks.
 enum FlowSQL {
     static let visible = "flow.set_id IS NULL"
-    /// Every task that may be seen, with its flow; the task is looked for first.
+    /// The visible tasks, joined with their flow; the join order makes SQLite look up the task first.
     static let tasks = "task CROSS JOIN flow ON flow.id = task.flow AND \(visible)"
-    /// Tasks by state, in columns.
+    /// The numbers of tasks by state, one column per state.
     static let counts = TaskState.stored.map { "total(\($0.rawValue))" }.joined(separator: ", ")
 }
 
 extension TaskState {
-    /// Those that are ever stored, in the order of the columns of `flow`.
+    /// The states that are stored, in the order of the columns of `flow`.
     static let stored = allCases.filter { $0 != .active }
 }
 
 extension Database {
-    /// The flow of an owner's batch, made where there is none.
+    /// Returns the id of the flow of an owner's batch and creates the flow if needed.
     ///
-    /// - Parameter set: the flow is one of this set's, and hidden.
+    /// - Parameter set: the set that the flow belongs to, which makes it hidden.
     func flow(owner: UInt32, batch: String?, set: Int64? = nil) throws -> Int64 {
         let found = try firstRow(
             "SELECT id FROM flow WHERE owner = ? AND batch IS ? AND set_id IS ? ORDER BY id LIMIT 1",
@@ -43,16 +43,16 @@ extension Database {
         return lastInsertedRowID
     }
 
-    /// Counts tasks that were added to a flow. What becomes of them later, triggers count.
+    /// Adds new tasks to the flow's count. Later changes are counted by triggers.
     ///
-    /// - Parameter state: as it is stored.
+    /// - Parameter state: the state as stored.
     func count(_ count: Int, _ state: TaskState, into flow: Int64) throws {
         try run("UPDATE flow SET \(state.rawValue) = \(state.rawValue) + ? WHERE id = ?", [count, flow])
     }
 }
 
 extension RowReader {
-    /// ``FlowSQL/counts`` from the column `first` on; states without a task are absent.
+    /// Returns the values of ``FlowSQL/counts`` from the column `first` on; states without a task are absent.
     func counts(_ first: Int) throws(StoreError) -> [TaskState: Int] {
         var counts: [TaskState: Int] = [:]
         for (index, state) in TaskState.stored.enumerated() {
@@ -64,7 +64,8 @@ extension RowReader {
 }
 
 extension TaskStore {
-    /// Tasks by stored state; states without a task are absent. Costs the same however many there are.
+    /// Returns the number of tasks by stored state; states without a task are absent. The cost does not depend on the
+    /// number of tasks.
     package func counts(owner: UInt32?) throws(StoreError) -> [TaskState: Int] {
         try read { database in
             try database.firstRow(
@@ -73,7 +74,7 @@ extension TaskStore {
         }
     }
 
-    /// The batches that have tasks, by name. Goes through their tasks, for the bytes.
+    /// Returns the batches that have tasks, by name. The query reads all of their tasks to add up the bytes.
     package func batches(owner: UInt32?) throws(StoreError) -> [BatchTotals] {
         try read { database in
             let visible = "batch IS NOT NULL AND \(FlowSQL.visible) AND (?1 IS NULL OR flow.owner = ?1)"

@@ -1,13 +1,13 @@
 import GRDB
 import TaskModel
 
-/// A host that asked to be left alone.
+/// A host to which no requests are made until a given time, because it asked for a delay.
 package struct HostHold: Sendable, Equatable {
-    /// See ``TaskWork/hostMark``.
+    /// The host's mark; see ``TaskWork/hostMark``.
     package var mark: Int64
-    /// Scheme, name and port.
+    /// The scheme, name and port.
     package var host: String
-    /// Milliseconds since 1970.
+    /// The end of the hold in milliseconds since 1970.
     package var until: Milliseconds
 
     package init(mark: Int64, host: String, until: Milliseconds) {
@@ -16,12 +16,12 @@ package struct HostHold: Sendable, Equatable {
         self.until = until
     }
 
-    /// As many are kept, those that end last.
+    /// The maximum number of stored holds; those that end last are kept.
     static let maximumCount = 1_024
 }
 
 extension TaskStore {
-    /// The holds that have not ended.
+    /// Returns the holds that have not ended.
     package func holds(now: Milliseconds) throws(StoreError) -> [HostHold] {
         try read { database in
             try database.rows("SELECT mark, host, held_until FROM host_hold WHERE held_until > ?", [now]) { row in
@@ -30,7 +30,7 @@ extension TaskStore {
         }
     }
 
-    /// Forgets the holds of hosts.
+    /// Removes the holds of hosts.
     package func removeHolds(of marks: Set<Int64>) async throws(StoreError) {
         guard !marks.isEmpty else { return }
         try await writes.perform(weight: marks.count) { database in
@@ -38,7 +38,7 @@ extension TaskStore {
         }
     }
 
-    /// The hosts of tasks, by their marks.
+    /// Returns the marks of the tasks' hosts.
     package func hostMarks(of ids: [TaskID]) throws(StoreError) -> Set<Int64> {
         let marks = try read { database in
             try database.rows(
@@ -64,7 +64,7 @@ extension Database {
             """, [now, HostHold.maximumCount])
     }
 
-    /// The clock was set.
+    /// Shifts the ends of all holds after a change of the system clock.
     func shiftHolds(by milliseconds: Milliseconds) throws {
         guard milliseconds != 0 else { return }
         try run("UPDATE host_hold SET held_until = max(0, held_until + ?)", [milliseconds])

@@ -1,15 +1,15 @@
-/// Short numbers in place of long texts, for the indexes that are read all the time: FNV-1a over the texts' bytes.
+/// Short numbers that replace long texts in frequently read indexes: FNV-1a hashes of the texts' bytes.
 ///
-/// Two texts may share a mark. Whoever needs to be certain compares the texts.
+/// Two texts may have the same mark. A caller that needs certainty must compare the texts.
 package enum Mark {
-    /// Of a host: scheme, name and port.
+    /// Returns the mark of a host: scheme, name and port.
     package static func ofHost(_ host: String) -> Int64 {
         var hash = Hash()
         hash.add(host)
         return Int64(bitPattern: hash.value)
     }
 
-    /// Of what names an entry of a queue file that has no key.
+    /// Returns the mark of the fields that identify an entry of a queue file without a key.
     static func ofEntry(kind: String, url: String, urlMark: Int64?, output: String?) -> Int64 {
         var hash = Hash()
         hash.add(kind)
@@ -19,10 +19,10 @@ package enum Mark {
         return Int64(bitPattern: hash.value)
     }
 
-    /// Of a URL with its secrets, folded to 32 bits: enough to tell the entries of one file apart, too little to find a
-    /// secret by, since the mark outlives the secret that it was made from.
+    /// Returns the mark of a URL that contains secrets, folded to 32 bits. This is enough to distinguish the entries of
+    /// one file, but too little to recover a secret; the mark is kept longer than the secret itself.
     ///
-    /// - Parameter identity: the store's, which salts the mark.
+    /// - Parameter identity: the store's identity, which serves as a salt.
     static func ofSecretURL(_ url: String, identity: String) -> Int64 {
         var hash = Hash()
         hash.addBytes(identity)
@@ -39,7 +39,7 @@ package enum Mark {
             self.value = value
         }
 
-        /// With an end: `ab` and `c` are not `a` and `bc`.
+        /// Adds a text and a terminator, so that `ab`, `c` and `a`, `bc` have different hashes.
         mutating func add(_ text: String) {
             addBytes(text)
             value = (value ^ 0xFF) &* 0x100_0000_01B3

@@ -1,12 +1,14 @@
 import GRDB
 
-/// Numbers that belong to the whole store.
+/// Access to values that belong to the whole store.
 extension Database {
     func meta(_ name: String) throws -> Int64? {
         try firstRow("SELECT value FROM meta WHERE name = ?", [name]) { Int64(try $0.text(0)) } ?? nil
     }
 
-    /// - Parameter value: `nil` erases.
+    /// Stores a value.
+    ///
+    /// - Parameter value: `nil` removes the entry.
     func setMeta(_ name: String, to value: Int64?) throws {
         guard let value else { return try run("DELETE FROM meta WHERE name = ?", [name]) }
         try run(

@@ -1,16 +1,16 @@
 import TaskModel
 
-/// A task as it enters the queue.
+/// A task to be added to the queue.
 package struct NewTask: Sendable, Equatable {
-    /// What was asked for, its secrets taken out. The digests of pieces are kept apart from the rest.
+    /// The specification without its secrets. The digests of pieces are stored separately.
     package var specification: TaskSpecification
     package var secrets: TaskSecrets
-    /// The uid of whoever asks.
+    /// The uid of the owner.
     package var owner: UInt32
-    /// Scheme, name and port of the URL.
+    /// The scheme, name and port of the URL.
     package var host: String
     package var standing: TaskStanding
-    /// Absolute, where it is known already.
+    /// The absolute path, if it is already known.
     package var path: String?
 
     package init(
@@ -26,10 +26,10 @@ package struct NewTask: Sendable, Equatable {
     }
 }
 
-/// What became of one new task.
+/// The outcome of adding one task.
 package enum AddOutcome: Sendable, Equatable {
     case added(TaskID)
-    /// The owner has a task with this key.
+    /// The owner already has a task with this key.
     case existing(TaskID)
 
     package var id: TaskID {

@@ -1,7 +1,8 @@
 import GRDB
 import TaskModel
 
-/// The statements about what owners' downloads take up. Each goes by an index, however many tasks there are.
+/// The SQL statements for the disk usage of owners' downloads. Each uses an index, so that its cost does not grow with
+/// the number of tasks.
 enum OwnerBytesSQL {
     static let counted = "min(bytes_done, \(Schema.countedBytes))"
     static let kept = """
@@ -25,12 +26,12 @@ enum OwnerBytesSQL {
 }
 
 extension TaskStore {
-    /// Tasks that wait for bytes of their owner's and are made ready together at most.
+    /// The maximum number of tasks waiting for quota that are made ready at once.
     private static let readyTogether = 64
 
-    /// Bytes that an owner's downloads take up, as far as they are written down.
+    /// Returns the number of bytes that an owner's downloads take up, as recorded in the store.
     ///
-    /// - Parameter running: these are left out.
+    /// - Parameter running: tasks to exclude.
     package func keptBytes(of owner: UInt32, besides running: some Sequence<TaskID> = []) throws(StoreError) -> Int64 {
         let ids = Self.list(running)
         return try read { database in
@@ -41,12 +42,12 @@ extension TaskStore {
         }
     }
 
-    /// Bytes of an owner's downloads that are written down of one task.
+    /// Returns the number of bytes of one download that count towards its owner's total.
     package static func counted(_ bytes: Int64) -> Int64 { min(bytes, Schema.countedBytes) }
 
-    /// The owners whose downloads take up the most.
+    /// Returns the owners whose downloads take up the most bytes.
     ///
-    /// - Parameter owner: only this one; `nil`: all.
+    /// - Parameter owner: the only owner to return; `nil` for all.
     package func bytesByOwner(_ owner: UInt32?, limit: Int) throws(StoreError) -> [(owner: UInt32, bytes: Int64)] {
         if let owner { return [(owner, try keptBytes(of: owner))] }
         return try read { database in
@@ -54,7 +55,7 @@ extension TaskStore {
         }
     }
 
-    /// The owners who have tasks that wait until there are fewer bytes of theirs.
+    /// Returns the owners that have tasks waiting for quota.
     package func ownersOverQuota() throws(StoreError) -> [UInt32] {
         try read { database in
             var owners: [UInt32] = []
@@ -67,13 +68,14 @@ extension TaskStore {
         }
     }
 
-    /// Makes ready what waits for bytes of its owner's and fits, as far as that is known: what needs the least first.
+    /// Makes ready the tasks that wait for their owner's quota and fit into `room`, as far as their need is known; the
+    /// smallest need comes first.
     ///
     /// - Parameters:
-    ///   - room: bytes.
-    ///   - all: those too that were begun and of which nobody knows what they need. They would take up all that there is
-    ///     again and again, and so they go on only when somebody has made room.
-    /// - Returns: how many.
+    ///   - room: the available bytes.
+    ///   - all: whether to include tasks that were started and whose remaining size is unknown. They could exhaust the
+    ///     quota again and again, so they resume only after a user has freed space.
+    /// - Returns: the number of tasks made ready.
     package func releaseOverQuota(of owner: UInt32, room: Int64, all: Bool) async throws(StoreError) -> Int {
         guard room > 0 else { return 0 }
         let (unknown, limit) = (all ? -1 : 0, Self.readyTogether)

@@ -1,7 +1,7 @@
 import GRDB
 import TaskModel
 
-/// The statements about what the records of owners' tasks take up. Each goes by the owner's number alone.
+/// The SQL statements for the size of owners' task records. Each accesses a single row by the owner's uid.
 enum OwnerRecordsSQL {
     static let sum = "SELECT records FROM owner_total WHERE owner = ?"
     static let add = """
@@ -11,10 +11,10 @@ enum OwnerRecordsSQL {
 }
 
 extension FreshTask {
-    /// Bytes of the texts in the task's row.
+    /// The number of bytes of the texts in the task's row.
     var rowBytes: Int64 { entry.bytes.addingClamped(Int64(path?.utf8.count ?? 0)) }
 
-    /// Bytes of all of it, as it is staged.
+    /// The number of bytes of all the task's data as staged.
     var stagedBytes: Int64 {
         rowBytes.addingClamped(Int64(entry.batch?.utf8.count ?? 0)).addingClamped(Int64(secrets?.utf8.count ?? 0))
             .addingClamped(Int64(pieceHashes?.hashes.count ?? 0))
@@ -22,14 +22,14 @@ extension FreshTask {
 }
 
 extension StoredEntry {
-    /// Bytes of the texts in the columns.
+    /// The number of bytes of the texts in the columns.
     var bytes: Int64 {
         [url, output, directory, key, specification].reduce(0 as Int64) { $0.addingClamped(Int64($1?.utf8.count ?? 0)) }
     }
 }
 
 extension TaskStore {
-    /// Bytes that the records of an owner's tasks take up.
+    /// Returns the number of bytes that the records of an owner's tasks take up.
     package func recordBytes(of owner: UInt32) throws(StoreError) -> Int64 {
         try read { try $0.recordBytes(of: owner) }
     }
@@ -40,17 +40,17 @@ extension Database {
         try firstRow(OwnerRecordsSQL.sum, [owner]) { try $0.integer(0) } ?? 0
     }
 
-    /// Adds up what tasks bring that were inserted.
+    /// Adds the record bytes of inserted tasks to their owner's total.
     func addRecordBytes(_ bytes: Int64, of owner: UInt32) throws {
         try run(OwnerRecordsSQL.add, [owner, bytes])
     }
 
-    /// Performs `body`, and refuses it where it makes an owner's records larger than they may be.
+    /// Performs `body` and throws if it makes an owner's records larger than the quota allows.
     ///
-    /// What makes them no larger is taken even where they are too large already.
+    /// A change that does not enlarge the records is accepted even if they already exceed the quota.
     ///
-    /// - Parameter room: judges whether the disk has room for more; asked where some are larger than before.
-    /// - Throws: ``StoreError/quota(_:)``, and what `room` throws. The caller undoes what was written.
+    /// - Parameter room: checks whether the disk has room for more; called if some owner's records have grown.
+    /// - Throws: ``StoreError/quota(_:)``, and the errors of `room`. The caller must roll back the changes.
     func keepingRecords<Value>(
         of owners: Set<UInt32>, within quota: Quota, room: () throws -> Void, _ body: () throws -> Value
     ) throws -> Value {
@@ -67,6 +67,8 @@ extension Database {
 }
 
 extension Quota {
+    /// Checks the size of one owner's records.
+    ///
     /// - Throws: ``StoreError/quota(_:)``.
     func check(records bytes: Int64) throws(StoreError) {
         guard bytes > recordsPerOwner else { return }

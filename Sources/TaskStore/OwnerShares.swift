@@ -1,12 +1,14 @@
-/// How much of what is kept of the past each owner may have.
+/// The limits on the amount of history kept for each owner.
 enum OwnerShares {
-    /// All owners together may have so many times what one may: else the database would grow with every uid.
+    /// The limit for all owners together, as a multiple of the limit for one owner. Without it the database would grow
+    /// with every uid.
     static let together = 4
 
-    /// What each of the owners may have at most: `limit`, or less where all of them together have too much. Then whoever
-    /// has the least keeps all of it, and those who have the most have alike.
+    /// Returns the maximum count for each owner: `limit`, or less if all owners together exceed their limit. In that
+    /// case the owners with the smallest counts keep everything, and those with the largest counts are cut to the same
+    /// level.
     ///
-    /// - Parameter counts: what each of them has.
+    /// - Parameter counts: the current count of each owner.
     static func level(of counts: some Sequence<Int>, limit: Int) -> Int {
         let sorted = counts.map { min(max(0, $0), limit) }.sorted()
         let (product, isTooLarge) = limit.multipliedReportingOverflow(by: together)

@@ -1,13 +1,14 @@
 import GRDB
 import TaskModel
 
-/// A part file on its way from one directory to another.
+/// A part file that is being moved from one directory to another.
 ///
-/// It is noted before the part moves, and forgotten once the part lies where its task asks for it: a daemon that starts
-/// after a crash in between looks for the part in each of the directories.
+/// The move is recorded before the part file is moved, and forgotten once the part file is in its task's directory.
+/// After a crash in between, the daemon looks for the part file in each of the directories.
 package struct PartMove: Sendable, Equatable, Codable {
     package var id: TaskID
-    /// The places that the part may lie in, as tasks name them; `nil` is the one of tasks that name none.
+    /// The directories that may contain the part file, as named by tasks; `nil` is the directory of tasks that name
+    /// none.
     package var directories: [String?]
 
     package init(id: TaskID, directories: [String?]) {
@@ -17,10 +18,10 @@ package struct PartMove: Sendable, Equatable, Codable {
 }
 
 extension TaskStore {
-    /// The moves that nobody has seen to the end.
+    /// Returns the recorded moves that have not been completed.
     package func partMoves() throws(StoreError) -> [PartMove] { try read { try $0.partMoves() } }
 
-    /// Notes moves; durable when it returns.
+    /// Records moves; they are durable when the call returns.
     package func note(_ moves: [PartMove]) async throws(StoreError) {
         guard !moves.isEmpty else { return }
         try await writes.perform(weight: moves.count) { database in
@@ -28,7 +29,8 @@ extension TaskStore {
         }
     }
 
-    /// Forgets the moves of parts that have arrived. After a power cut some of them may be known again.
+    /// Forgets the moves of part files that have arrived. After a power failure some of these moves may be present
+    /// again.
     package func forgetPartMoves(of ids: Set<TaskID>) async throws(StoreError) {
         guard !ids.isEmpty else { return }
         try await writes.perform(weight: ids.count, isLasting: false) { database in

@@ -1,10 +1,10 @@
 import GRDB
 import TaskModel
 
-/// What a part file's task is, for whoever finds the part.
+/// The facts about a task that are needed when its part file is found.
 package struct PartTask: Sendable, Equatable {
     package var createdAt: Milliseconds
-    /// It never goes on again: a cancelled or failed task may, with the bytes that it has.
+    /// Whether the task is completed and thus never resumes. A cancelled or failed task may resume with its part file.
     package var isCompleted: Bool
 
     package init(createdAt: Milliseconds, isCompleted: Bool) {
@@ -13,10 +13,10 @@ package struct PartTask: Sendable, Equatable {
     }
 }
 
-/// A directory in which a task's part lies: as the task names it, and whose it is.
+/// The directory of a task's part file as the task names it, and the task's owner.
 package struct PartPlace: Sendable, Hashable, Codable {
     package var directory: String?
-    /// The task's owner; `~` in the directory is hers.
+    /// The task's owner; `~` in the directory stands for this user's home.
     package var owner: UInt32
 
     package init(directory: String?, owner: UInt32) {
@@ -29,15 +29,15 @@ package struct PartPlace: Sendable, Hashable, Codable {
     }
 }
 
-/// Where part files may lie, and whose they are.
+/// Queries for the directories and owners of part files.
 extension TaskStore {
-    /// Directories that removed tasks named, the newest of them.
+    /// The maximum number of remembered directories of removed tasks; the newest are kept.
     private static let placesLimit = 256
     private static let placesName = "places-of-removed"
 
-    /// The directories of the first `limit` tasks behind one, each of them once.
+    /// Returns the distinct directories of the first `limit` tasks after the given one.
     ///
-    /// - Returns: also the last of these tasks; `nil` where there was none.
+    /// - Returns: the directories and the last of these tasks; `nil` if there was none.
     package func placesOfTasks(
         after id: TaskID, limit: Int
     ) throws(StoreError) -> (places: [PartPlace], last: TaskID?) {
@@ -53,12 +53,12 @@ extension TaskStore {
         return (rows.map(\.place), rows.map(\.last).max())
     }
 
-    /// The directories of those that were removed not long ago.
+    /// Returns the directories of recently removed tasks.
     package func placesOfRemovedTasks() throws(StoreError) -> [PartPlace] {
         try read { try $0.list(of: PartPlace.self, Self.placesName) }
     }
 
-    /// Those of `ids` that there are, hidden ones among them, and the newest task that there ever was.
+    /// Returns the existing tasks among `ids`, including hidden ones, and the newest task id ever assigned.
     package func partTasks(_ ids: [TaskID]) throws(StoreError) -> (tasks: [TaskID: PartTask], newest: TaskID) {
         try read { database in
             let rows = try database.rows(
@@ -69,7 +69,7 @@ extension TaskStore {
         }
     }
 
-    /// Remembers where removed tasks' parts were to lie: the place may be away at this moment.
+    /// Remembers the directories of removed tasks' part files, because a directory may be unavailable at this time.
     static func note(_ places: Set<PartPlace>, in database: Database) throws {
         guard !places.isEmpty else { return }
         var known = try database.list(of: PartPlace.self, placesName)

@@ -1,19 +1,21 @@
 import GRDB
 import TaskModel
 
-/// Entries of queue files that were completed, and whose tasks are no longer kept.
+/// The completed entries of queue files whose tasks are no longer kept.
 package enum PastEntries {
-    /// As many are known of each owner at most, and four times as many of all together; the oldest go first.
+    /// The maximum number of entries per owner. All owners together may have four times as many; the oldest are removed
+    /// first.
     package static let maximumCount = 1_000_000
 
-    /// Bytes that are known of each owner's at most, where the records of her tasks may take up so many.
+    /// Returns the maximum number of bytes of one owner's past entries, given the limit on the owner's task records.
     static func maximumBytes(records: Int64) -> Int64 { records / 4 }
 }
 
 extension TaskStore {
-    /// Forgets what was completed of a batch and is no longer kept: applying its file fetches it again.
+    /// Forgets the completed entries of a batch that are no longer kept as tasks, so that applying its file downloads
+    /// them again.
     ///
-    /// - Parameter owner: only what is this user's; `nil`: everyone's.
+    /// - Parameter owner: the owner whose entries are forgotten; `nil` for all owners.
     package func forgetPastEntries(batch: String, owner: UInt32?) async throws(StoreError) {
         let chosen = "SELECT id FROM past_entry WHERE batch = ?1 AND (?2 IS NULL OR owner = ?2) LIMIT"
         while try read({ try $0.firstRow(chosen + " 1", [batch, owner]) { _ in true } }) != nil {
@@ -26,10 +28,10 @@ extension TaskStore {
 }
 
 extension Database {
-    /// Keeps what names the entry that a task came from, where there is such a one and the task is completed. Where its
-    /// owner's take up too much with it, the oldest go.
+    /// Records the identity of the entry that a task was created from, if the task is completed and belongs to a batch.
+    /// If the owner's past entries then exceed their limit, the oldest are removed.
     ///
-    /// - Parameter records: bytes that the records of one owner's tasks may take up.
+    /// - Parameter records: the limit on the bytes of one owner's task records.
     func keepEntry(ofCompleted id: TaskID, owner: UInt32, records: Int64) throws {
         try run(
             """
@@ -39,22 +41,22 @@ extension Database {
             """, [id.rawValue])
         let bytes = PastEntries.maximumBytes(records: records)
         guard changesCount > 0, bytes < PastEntries.maximumBytes(records: .max) else { return }
-        // Where there were too many before, they become fewer with each that comes.
+        // Removing up to two entries for each new one reduces an existing excess gradually.
         _ = try dropPastEntries(of: owner, limit: 2, count: .max, bytes: bytes)
     }
 
-    /// Bytes that what is known of an owner's past entries takes up.
+    /// Returns the number of bytes that an owner's past entries take up.
     func pastBytes(of owner: UInt32) throws -> Int64 {
         try firstRow("SELECT past_bytes FROM owner_total WHERE owner = ?", [owner]) { try $0.integer(0) } ?? 0
     }
 
-    /// Forgets the oldest of an owner's past entries.
+    /// Removes the oldest of an owner's past entries.
     ///
     /// - Parameters:
-    ///   - limit: to forget at most.
-    ///   - count: as many stay.
-    ///   - bytes: those that stay take up as much at most.
-    /// - Returns: how many were forgotten.
+    ///   - limit: the maximum number of entries to remove.
+    ///   - count: the maximum number of entries to keep.
+    ///   - bytes: the maximum number of bytes to keep.
+    /// - Returns: the number of entries removed.
     func dropPastEntries(of owner: UInt32, limit: Int, count: Int, bytes: Int64) throws -> Int {
         var dropped = 0
         while dropped < limit {
@@ -76,7 +78,7 @@ extension Database {
         try firstRow("SELECT 1 FROM past_entry WHERE owner = ? LIMIT 1", [owner]) { _ in true } ?? false
     }
 
-    /// Whether what an entry names was completed, and is no longer kept as a task.
+    /// Returns whether the entry was completed and is no longer kept as a task.
     func isPast(_ entry: StoredEntry, owner: UInt32, batch: String) throws -> Bool {
         let row =
             if let key = entry.key {

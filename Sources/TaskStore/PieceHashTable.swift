@@ -3,9 +3,10 @@ import GRDB
 import TaskModel
 
 extension TaskStore {
-    /// The digests of a task's pieces; no record and no work holds them. They are gone once the task is completed.
+    /// Returns the digests of a task's pieces, which are not part of ``TaskRecord`` or ``TaskWork``. They are removed
+    /// once the task is completed.
     ///
-    /// - Returns: `nil` where the task has none, or is not there.
+    /// - Returns: `nil` if the task has none or does not exist.
     package func pieceHashes(of id: TaskID) throws(StoreError) -> PieceHashes? {
         try read { database in
             try database.firstRow(
@@ -31,7 +32,9 @@ extension PieceHashes {
 }
 
 extension Database {
-    /// - Parameter hashes: `nil` erases.
+    /// Stores the digests of a task's pieces.
+    ///
+    /// - Parameter hashes: `nil` removes them.
     func setPieceHashes(of id: TaskID, to hashes: PieceHashes?) throws {
         try run("DELETE FROM task_piece_hashes WHERE task_id = ?", [id.rawValue])
         guard let hashes else { return }
@@ -46,7 +49,7 @@ extension Database {
             hashes.arguments + [entry])
     }
 
-    /// Gives a task what a staged entry has, without reading it.
+    /// Copies a staged entry's digests to a task within SQLite.
     func takePieceHashes(of id: TaskID, fromEntry entry: Int64) throws {
         try run("DELETE FROM task_piece_hashes WHERE task_id = ?", [id.rawValue])
         try run(
@@ -56,7 +59,7 @@ extension Database {
             """, [id.rawValue, entry])
     }
 
-    /// Whether a task, which has some, has the same as a staged entry.
+    /// Returns whether a task that has digests has the same ones as a staged entry.
     func hasPieceHashes(_ id: TaskID, ofEntry entry: Int64) throws -> Bool {
         try firstRow(
             """

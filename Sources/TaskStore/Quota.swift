@@ -1,18 +1,18 @@
 import GRDB
 import TaskModel
 
-/// Limits on tasks, those that ended included. They are judged in the commit that would make them more, so that no two at
-/// once go beyond it.
+/// The limits on tasks, including ended ones. They are checked in the commit that adds tasks, so that concurrent
+/// additions cannot exceed them.
 package struct Quota: Sendable, Equatable {
     package var tasksPerOwner: Int
-    /// `nil`: as many as the owner may have.
+    /// The limit per batch; `nil` for the owner's limit only.
     package var tasksPerBatch: Int?
 
-    /// Bytes that the records of one owner's tasks may take up.
+    /// The maximum number of bytes that the records of one owner's tasks may take up.
     package var recordsPerOwner: Int64
 
-    /// Bytes that the entries of one set may take up which are compared with tasks when it is committed: that is one
-    /// transaction, for which everyone waits.
+    /// The maximum number of bytes of the entries of a set that are compared with tasks at the commit. The comparison
+    /// is a single transaction that blocks all other writers.
     package var entriesPerSet: Int64
 
     package init(
@@ -27,7 +27,9 @@ package struct Quota: Sendable, Equatable {
 }
 
 extension Database {
-    /// - Parameter batches: those that tasks were added to.
+    /// Checks the number of an owner's tasks.
+    ///
+    /// - Parameter batches: the batches that tasks were added to.
     /// - Throws: ``StoreError/quota(_:)``.
     func check(_ quota: Quota, of owner: UInt32, batches: Set<String>) throws {
         if quota.tasksPerOwner < .max, try count(owner: owner, batch: nil) > quota.tasksPerOwner {
@@ -39,7 +41,9 @@ extension Database {
         }
     }
 
-    /// - Parameter bytes: of one set.
+    /// Checks the size of a set's entries.
+    ///
+    /// - Parameter bytes: the number of bytes in one set.
     func check(entries bytes: Int64, within quota: Quota) throws {
         guard bytes > quota.entriesPerSet else { return }
         throw StoreError.quota(
@@ -48,7 +52,7 @@ extension Database {
                 + "into several with a batch each")
     }
 
-    /// Judges what sets of one owner hold that are not committed yet: all of them together may be as much as her tasks.
+    /// Checks an owner's uncommitted sets: all of them together are limited like the owner's tasks.
     func checkStaged(_ quota: Quota, of owner: UInt32) throws {
         guard quota.tasksPerOwner < .max || quota.recordsPerOwner < .max else { return }
         let staged = try firstRow(
@@ -64,7 +68,9 @@ extension Database {
         try quota.check(records: staged.bytes)
     }
 
-    /// - Parameter batch: `nil`: all of them.
+    /// Returns the number of an owner's tasks.
+    ///
+    /// - Parameter batch: the batch to count; `nil` for all.
     private func count(owner: UInt32, batch: String?) throws -> Int {
         let states = TaskState.stored.map(\.rawValue).joined(separator: " + ")
         return try firstRow(

@@ -1,13 +1,13 @@
 import GRDB
 import TaskModel
 
-/// A task that may start, as far as one must know it to choose.
+/// A task that may start, with the properties needed to choose between tasks.
 package struct ReadyTask: Sendable, Equatable {
     package var id: TaskID
     package var priority: Int
-    /// Within the priority.
+    /// The position within the priority.
     package var position: Int64
-    /// See ``TaskWork/hostMark``.
+    /// The host's mark; see ``TaskWork/hostMark``.
     package var hostMark: Int64
 
     package init(id: TaskID, priority: Int, position: Int64, hostMark: Int64) {
@@ -18,8 +18,8 @@ package struct ReadyTask: Sendable, Equatable {
     }
 }
 
-/// The statements that choose what runs. Each names its index: SQLite, which knows nothing of how many tasks are in
-/// which state, would otherwise go through all that are queued.
+/// The SQL statements that choose the tasks to start. Each names its index. SQLite has no statistics about the number
+/// of tasks in each state and would otherwise scan all queued tasks.
 enum ReadySQL {
     static let owners = """
         SELECT owner FROM flow INDEXED BY flow_ready WHERE queued > 0 AND set_id IS NULL AND owner > ?
@@ -29,7 +29,7 @@ enum ReadySQL {
         SELECT id, owner, batch FROM flow INDEXED BY flow_ready
         WHERE queued > 0 AND set_id IS NULL AND owner = ? AND id > ? ORDER BY id LIMIT ?
         """
-    /// The inner limit bounds how many tasks of excluded hosts are passed over.
+    /// The inner limit bounds the number of skipped tasks of excluded hosts.
     static let inOrder = """
         SELECT id, priority, position, host_mark FROM (
             SELECT id, priority, position, host_mark FROM task INDEXED BY task_ready
@@ -50,12 +50,12 @@ enum ReadySQL {
 }
 
 extension TaskStore {
-    /// Tasks in a flow's order that are looked at for one reading, besides those that are excluded by name.
+    /// The maximum number of a flow's tasks that one query examines, in addition to the tasks excluded by id.
     private static let lookAhead = 4_096
-    /// Hosts that one reading finds behind those that are excluded.
+    /// The maximum number of hosts that one query examines after the excluded ones.
     fileprivate static let hostsBehind = 32
 
-    /// The owners that have tasks to start, larger uids than `owner`.
+    /// Returns the owners with larger uids than `owner` that have tasks to start.
     package func readyOwners(after owner: UInt32? = nil, limit: Int) throws(StoreError) -> [UInt32] {
         try read { database in
             var owners: [UInt32] = []
@@ -70,7 +70,7 @@ extension TaskStore {
         }
     }
 
-    /// An owner's flows that have tasks to start, in the order of their numbers from behind `flow` on.
+    /// Returns an owner's flows that have tasks to start, ordered by id, starting after `flow`.
     package func readyFlows(of owner: UInt32, after flow: Int64 = 0, limit: Int) throws(StoreError) -> [Flow] {
         try read { database in
             try database.rows(ReadySQL.flows, [owner, flow, limit]) { row in
@@ -79,13 +79,16 @@ extension TaskStore {
         }
     }
 
-    /// Tasks of a flow that may start: higher priority first, then by position, then the older. The cost does not grow
-    /// with the number of tasks that wait, nor with those of excluded hosts among them: where these stand before all
-    /// others in the thousands, the first tasks of the next hosts are found by host, and the order between those is lost.
+    /// Returns the tasks of a flow that may start, ordered by priority (highest first), position and age (oldest
+    /// first).
+    ///
+    /// The cost does not grow with the number of waiting tasks, or with the number of excluded hosts' tasks among them.
+    /// If thousands of tasks of excluded hosts precede all others, the first tasks of the next hosts are found by host,
+    /// and the order between hosts is lost.
     ///
     /// - Parameters:
-    ///   - excludingHosts: see ``TaskWork/hostMark``.
-    ///   - excluding: the tasks that run, since they are stored as ready.
+    ///   - excludingHosts: marks of hosts; see ``TaskWork/hostMark``.
+    ///   - excluding: the running tasks, which are stored as ready.
     package func readyTasks(
         of flow: Int64, limit: Int, excludingHosts: Set<Int64> = [], excluding: Set<TaskID> = []
     ) throws(StoreError) -> [ReadyTask] {
@@ -105,7 +108,7 @@ extension TaskStore {
 
     private static let isLonger = "SELECT queued > ?2 FROM flow WHERE id = ?1"
 
-    /// Tasks with all that it takes to carry them out; those that are ready no longer are left out.
+    /// Returns the tasks with all data needed to carry them out; tasks that are no longer ready are omitted.
     package func work(for ids: [TaskID]) throws(StoreError) -> [TaskWork] {
         try read { database in
             try database.rows(
@@ -147,7 +150,7 @@ extension ReadyTask: Comparable {
         hostMark = try row.integer(3)
     }
 
-    /// What starts first comes first.
+    /// Orders tasks by their order of start.
     package static func < (one: ReadyTask, other: ReadyTask) -> Bool {
         if one.priority != other.priority { return one.priority > other.priority }
         return (one.position, one.id.rawValue) < (other.position, other.id.rawValue)

@@ -1,38 +1,41 @@
 import GRDB
 import Glibc
 
-/// Copies of a database that lost its name while a daemon had it open: `dld.db.rescued-TIME` in the state directory.
+/// Copies of a database whose file was deleted or renamed while a daemon had it open: `dld.db.rescued-TIME` in the
+/// state directory.
 ///
-/// The next start goes on with such a copy where that can forget nothing. What is in the way is moved aside, never
-/// replaced or removed.
+/// The next start continues with such a copy if that loses no data. Files in the way are renamed, never replaced or
+/// removed.
 struct RescuedStore {
     private static let name = "dld.db"
     private static let prefix = "dld.db.rescued-"
     private static let draftPrefix = "dld.db.rescuing-"
     private static let asidePrefix = "dld.db.displaced-"
-    /// What SQLite keeps beside a database.
+    /// The suffixes of the files that SQLite keeps next to a database.
     private static let companions = ["-wal", "-shm", "-journal"]
-    /// Bytes of a log that holds nothing: SQLite's file format, section 4.1.
+    /// The size in bytes of a log without content, which is its header (SQLite's file format, section 4.1).
     private static let emptyLog: Int64 = 32
 
     // MARK: Making one
 
-    /// - Parameter database: outside of any transaction.
-    /// - Returns: the path of the copy, which is on the disk.
+    /// Creates a copy of the database.
+    ///
+    /// - Parameter database: a connection without an open transaction.
+    /// - Returns: the path of the copy, which has been synced to the disk.
     static func make(of database: Database, in directory: String) throws(StoreError) -> String {
-        _ = mkdir(directory, 0o700)  // where it is there already, and where it cannot be made, the next call tells
+        _ = mkdir(directory, 0o700)  // if the directory exists or cannot be created, the next call reports it
         let draft = "\(directory)/\(draftPrefix)\(getpid())"
-        _ = unlink(draft)  // where it cannot be removed, the next call fails
+        _ = unlink(draft)  // if the file cannot be removed, the next call fails
         let descriptor = open(draft, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw error(draft) }
         defer {
             _ = close(descriptor)  // synced below
-            _ = unlink(draft)  // its bytes have another name by then, or count for nothing
+            _ = unlink(draft)  // by then the copy has another name, or was not completed
         }
         try translated { try database.execute(sql: "VACUUM INTO ?", arguments: [draft]) }
         guard fsync(descriptor) == 0 else { throw error(draft) }
         let stamp = stamp()
-        // A link never replaces anything.
+        // link(2) never replaces an existing file.
         for number in 1...1_000 {
             let path = "\(directory)/\(prefix)\(stamp)" + (number == 1 ? "" : "-\(number)")
             if link(draft, path) == 0 {
@@ -46,15 +49,15 @@ struct RescuedStore {
 
     // MARK: Taking one up
 
-    /// Before the database is opened: makes sure that opening it forgets nothing that was acknowledged.
+    /// Ensures that opening the database will not lose acknowledged data; called before the database is opened.
     ///
-    /// - Returns: what a person should know.
-    /// - Throws: ``StoreError/missing(_:)`` where a person has to decide which database counts.
+    /// - Returns: messages for the administrator.
+    /// - Throws: ``StoreError/missing(_:)`` if the administrator has to decide which database to use.
     static func takeUp(in directory: String) throws(StoreError) -> [String] {
         var copies: [String] = []
         for entry in entries(of: directory) {
-            // A daemon that died while it made a copy.
-            if entry.hasPrefix(draftPrefix) { _ = unlink("\(directory)/\(entry)") }  // it is in nobody's way
+            // The file was left by a daemon that ended while it made a copy.
+            if entry.hasPrefix(draftPrefix) { _ = unlink("\(directory)/\(entry)") }  // an unused draft does no harm
             if entry.hasPrefix(prefix), !companions.contains(where: entry.hasSuffix) { copies.append(entry) }
         }
         copies.sort()
@@ -77,7 +80,8 @@ struct RescuedStore {
             return [try adopt(copy, in: directory)]
         }
         if copies.isEmpty { return [] }
-        // No daemon has opened what is there since the one that made the copy: the copy has all of that, and more.
+        // The same opening means that no daemon has opened this database since the one that made the copy. The copy
+        // therefore contains all of its data and possibly more.
         if let current = opening(of: path) {
             let same = copies.filter { opening(of: "\(directory)/\($0)") == current }
             if same.count == 1 { return [try adopt(same[0], in: directory)] }
@@ -89,7 +93,8 @@ struct RescuedStore {
         ]
     }
 
-    /// What the copy is in the place of is moved aside, its log first: a log beside another database destroys that.
+    /// Renames a copy to the database's name. An existing database is renamed first, its log before it: a log next to
+    /// another database would corrupt that database.
     private static func adopt(_ copy: String, in directory: String) throws(StoreError) -> String {
         let from = "\(directory)/\(copy)"
         try check(from)
@@ -108,7 +113,7 @@ struct RescuedStore {
             + (isAside ? "; what was in its place is now \(aside)" : "")
     }
 
-    /// Makes sure that the copy is whole.
+    /// Checks the integrity of a copy.
     private static func check(_ path: String) throws(StoreError) {
         do {
             let found = try reading(path) { try String.fetchOne($0, sql: "PRAGMA quick_check(1)") }
@@ -118,7 +123,7 @@ struct RescuedStore {
         }
     }
 
-    /// What tells one opening of a database from all others; `nil` where it cannot be read.
+    /// Returns the values that identify one opening of a database; `nil` if they cannot be read.
     private static func opening(of path: String) -> [String]? {
         let sql = "SELECT value FROM meta WHERE name IN ('identity', 'opening') ORDER BY name"
         let values = try? reading(path) { try String.fetchAll($0, sql: sql) }
@@ -136,7 +141,7 @@ struct RescuedStore {
 
     // MARK: Files
 
-    /// - Returns: `nil` where there is nothing of this name; `errno` says why.
+    /// Returns the size of a file; `nil` if it cannot be examined, with the reason in `errno`.
     private static func size(of path: String) -> Int64? {
         var status = stat()
         return lstat(path, &status) == 0 ? Int64(status.st_size) : nil
@@ -144,7 +149,7 @@ struct RescuedStore {
 
     private static func entries(of directory: String) -> [String] {
         guard let stream = opendir(directory) else { return [] }
-        defer { _ = closedir(stream) }  // it was read at most
+        defer { _ = closedir(stream) }  // the directory was only read
         var names: [String] = []
         while let entry = readdir(stream) {
             let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
@@ -158,11 +163,11 @@ struct RescuedStore {
     private static func synchronize(_ directory: String) throws(StoreError) {
         let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw error(directory) }
-        defer { _ = close(descriptor) }  // a directory that was read at most
+        defer { _ = close(descriptor) }  // the directory was only read
         guard fsync(descriptor) == 0 else { throw error(directory) }
     }
 
-    /// Now, in UTC: `20260131T235959Z`.
+    /// Returns the current time in UTC, such as `20260131T235959Z`.
     private static func stamp() -> String {
         var now = time(nil)
         var parts = tm()

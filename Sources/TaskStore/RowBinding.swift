@@ -2,7 +2,7 @@ import GRDB
 import GRDBSQLite
 import TaskModel
 
-/// The bytes of the texts that a statement is bound to, side by side: SQLite would copy them one by one.
+/// A contiguous buffer for the texts bound to a statement, which avoids one copy by SQLite per text.
 final class TextBuffer {
     private let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 1)
     private var used = 0
@@ -11,7 +11,9 @@ final class TextBuffer {
 
     func clear() { used = 0 }
 
-    /// - Returns: `nil` where there is no room left.
+    /// Appends a text.
+    ///
+    /// - Returns: the address of the copy, or `nil` if there is not enough room.
     func append(_ text: UnsafeBufferPointer<UInt8>) -> UnsafePointer<CChar>? {
         guard used + text.count <= bytes.count, let place = bytes.baseAddress?.advanced(by: used) else { return nil }
         UnsafeMutableRawBufferPointer(start: place, count: text.count).copyBytes(from: text)
@@ -20,20 +22,22 @@ final class TextBuffer {
     }
 }
 
-/// Binds values one after the other, without the arrays that a million rows would pay for one by one.
+/// A sequential binder of a statement's values. It avoids the arrays that GRDB would allocate for each row.
 struct RowBinding {
     private let handle: OpaquePointer
     private let texts: TextBuffer
     private var index: Int32 = 0
-    /// Of the values bound so far.
+    /// The first error code of the values bound so far.
     private var failure: Int32 = SQLITE_OK
 
-    /// - Parameter texts: of the statement before; it is used anew.
+    /// Resets the statement for new values.
+    ///
+    /// - Parameter texts: the buffer of the previous statement, which is cleared and reused.
     init(statement: Statement, texts: TextBuffer) {
         handle = statement.sqliteStatement
         self.texts = texts
         texts.clear()
-        _ = sqlite3_reset(handle)  // repeats what the last step returned
+        _ = sqlite3_reset(handle)  // returns the result of the last step again
     }
 
     mutating func bind(_ value: Int64?) {
@@ -55,7 +59,7 @@ struct RowBinding {
         note(code)
     }
 
-    /// Keeps the first failure: a value that was not bound would be stored as NULL.
+    /// Records the first failure: a value that was not bound would be stored as NULL.
     private mutating func note(_ code: Int32) {
         if code != SQLITE_OK, failure == SQLITE_OK { failure = code }
     }
@@ -73,7 +77,7 @@ struct RowBinding {
         bind(entry.entryMark)
     }
 
-    /// SQLite makes its own copy.
+    /// `SQLITE_TRANSIENT`: SQLite makes its own copy of the text.
     private static let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
 
     mutating func bind(_ standing: TaskStanding) {
@@ -82,10 +86,10 @@ struct RowBinding {
         bind(standing.notBefore)
     }
 
-    /// Afterwards the statement is bound to nothing.
+    /// Executes the statement and clears its bindings.
     func run() throws {
         defer {
-            _ = sqlite3_reset(handle)  // repeats what the step returned
+            _ = sqlite3_reset(handle)  // returns the result of the step again
             _ = sqlite3_clear_bindings(handle)  // never fails
         }
         guard failure == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: failure)) }
@@ -100,14 +104,14 @@ struct RowBinding {
 }
 
 extension Database {
-    /// Rows in one statement: what a statement costs by itself is shared by so many.
+    /// The number of rows per statement, over which the fixed cost of a statement is distributed.
     private static let rowsInStatement = 32
 
-    /// Inserts rows, many in a statement.
+    /// Inserts rows, several per statement.
     ///
     /// - Parameters:
-    ///   - head: `INSERT INTO table (column, …) VALUES`
-    ///   - columns: how many there are.
+    ///   - head: the beginning of the statement: `INSERT INTO table (column, …) VALUES`.
+    ///   - columns: the number of columns.
     ///   - bind: binds the values of a row, one for each column.
     func insert<Rows: RandomAccessCollection>(
         _ rows: Rows, _ head: String, columns: Int, bind: (Rows.Element, inout RowBinding) throws -> Void

@@ -1,7 +1,8 @@
 import GRDB
 import TaskModel
 
-/// Reads a row without ever trusting it: a value of another type is an error, where GRDB's own way ends the process.
+/// A reader that validates the types of a row's values. A value of the wrong type is an error, while GRDB's own
+/// conversion would end the process.
 struct RowReader {
     let row: Row
 
@@ -31,7 +32,7 @@ struct RowReader {
         return int
     }
 
-    /// A sum, which SQLite's `total` gives as a number with a fraction: none where there is nothing to add up.
+    /// Returns a sum by SQLite's `total`, which is a floating-point number and 0 if there are no rows.
     func whole(_ index: Int) throws(StoreError) -> Int {
         guard case .double(let double) = try value(index).storage, let whole = Int(exactly: double) else {
             throw damaged(index)
@@ -78,7 +79,7 @@ struct RowReader {
         TaskID(try integer(index))
     }
 
-    /// The standing in three columns from `first` on: state, reason, not_before.
+    /// Returns the standing in the three columns from `first` on: state, reason, not_before.
     func standing(_ first: Int) throws(StoreError) -> TaskStanding {
         let state: TaskState = try word(first)
         let standing = TaskStanding(
@@ -87,7 +88,7 @@ struct RowReader {
         return standing
     }
 
-    /// The failure in three columns from `first` on: code, message, status.
+    /// Returns the failure in the three columns from `first` on: code, message, status.
     func failure(_ first: Int) throws(StoreError) -> TaskFailure? {
         guard let code = try textOrNil(first) else { return nil }
         var status: Int?
@@ -98,7 +99,7 @@ struct RowReader {
 }
 
 extension Database {
-    /// Every row of a query; the statement stays prepared for the next time.
+    /// Returns all rows of a query; the prepared statement is cached.
     func rows<Value>(
         _ sql: String, _ arguments: StatementArguments = StatementArguments(), _ decode: (RowReader) throws -> Value
     ) throws -> [Value] {
@@ -108,9 +109,9 @@ extension Database {
         return values
     }
 
-    /// Reads as ``rows(_:_:_:)`` does, up to the row with which they take up as much.
+    /// Returns rows like ``rows(_:_:_:)``, up to and including the row with which their size reaches `limit`.
     ///
-    /// - Parameter bytes: of a row.
+    /// - Parameter bytes: returns the size of a row.
     func rows<Value>(
         _ sql: String, _ arguments: StatementArguments, within limit: Int64, _ bytes: (Value) -> Int64,
         _ decode: (RowReader) throws -> Value
@@ -135,13 +136,13 @@ extension Database {
 }
 
 extension TaskStanding {
-    /// The standing in three columns; a task that runs is stored as the ready one it is after the daemon's end.
+    /// The standing as three columns. A running task is stored as `queued`, which it is after the daemon's end.
     var arguments: [(any DatabaseValueConvertible)?] {
         [(state == .active ? .queued : state).rawValue, reason?.rawValue, notBefore]
     }
 }
 
 extension TaskFailure? {
-    /// The failure in three columns.
+    /// The failure as three columns.
     var arguments: [(any DatabaseValueConvertible)?] { [self?.code.rawValue, self?.message, self?.httpStatus] }
 }

@@ -1,10 +1,11 @@
 import GRDB
 
 extension Schema {
-    /// Tasks with their secrets and resume data apart, the journal, the store's identity and the staged sets.
+    /// Creates the tables of tasks (with secrets and resume data in separate tables), the journal, the store's identity
+    /// and the staged sets.
     ///
-    /// Times are milliseconds since 1970, priorities ranks, truth values 0 and 1. A task's `specification` holds,
-    /// as JSON, only what has no column of its own, and is NULL where that is nothing.
+    /// Times are milliseconds since 1970, priorities are ranks, and booleans are 0 and 1. A task's `specification`
+    /// contains, as JSON, only the fields that have no column of their own, and is NULL if there are none.
     @Sendable static func createFirstTables(_ database: Database) throws {
         let entryColumns = """
             kind TEXT NOT NULL,

@@ -1,26 +1,27 @@
 import GRDB
 
 extension Schema {
-    /// Columns of `task` that hold texts of any length.
+    /// The columns of `task` that contain texts of any length.
     private static let textColumns = ["url", "output", "directory", "key", "specification", "path", "error_message"]
 
     private static func length(_ value: String) -> String { "coalesce(length(CAST(\(value) AS BLOB)), 0)" }
 
-    /// Bytes of a task's record: its texts, and what stands of it in other tables.
+    /// Returns an SQL expression for the size of a task's record in bytes: its texts, and its data in other tables.
     private static func recordBytes(_ row: String = "") -> String {
         "(" + (textColumns.map { length(row + $0) } + ["\(row)side_bytes"]).joined(separator: " + ") + ")"
     }
 
-    /// `owner_total.records` with `terms` added, held within what SQLite has numbers for.
+    /// Returns an SQL expression for `owner_total.records` with `terms` added, clamped to SQLite's range of integers.
     static func changedRecords(_ terms: String) -> String {
         "CAST(min(max(records \(terms), 0), \(Int64.max)) AS INTEGER)"
     }
 
-    /// Bytes that the records of each owner's tasks take up, kept with every task.
+    /// Adds the size in bytes of each owner's task records, maintained with every change of a task.
     ///
-    /// `owner_total.records` is their sum. No trigger looks at tasks that are added: whoever inserts them adds up what they
-    /// bring. `task.side_bytes` is what a task's secrets, resume data and digests of pieces take up, since these go after
-    /// the row that says whose they are. `staged_set.bytes` is the sum of what is staged.
+    /// `owner_total.records` is the sum. Triggers do not cover added tasks: the code that inserts tasks must add their
+    /// size. `task.side_bytes` is the size of a task's secrets, resume data and piece digests. It is stored in the
+    /// task's row because those rows are deleted after the row that names their owner. `staged_set.bytes` is the total
+    /// size of the staged data.
     @Sendable static func createOwnerRecords(_ database: Database) throws {
         let sides = [("task_secret", "json"), ("task_resume", "data"), ("task_piece_hashes", "hashes")]
         let sideSums = sides.map { table, column in

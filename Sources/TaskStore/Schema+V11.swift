@@ -1,9 +1,9 @@
 import GRDB
 
 extension Schema {
-    /// Bytes that what is known of each owner's past entries takes up, kept with every one of them.
+    /// Adds the size in bytes of each owner's past entries, maintained with every entry.
     ///
-    /// `owner_total.past_bytes` is the sum of their texts.
+    /// `owner_total.past_bytes` is the sum of the lengths of their texts.
     @Sendable static func createPastBytes(_ database: Database) throws {
         let bytes = { (row: String) in
             "("

@@ -1,8 +1,8 @@
 import GRDB
 
 extension Schema {
-    /// The digests of tasks' pieces, of tasks and of staged entries: half a megabyte each at most, and so in tables
-    /// that are read for one task at a time.
+    /// Creates the tables of piece digests of tasks and of staged entries. A row takes at most half a megabyte, so the
+    /// digests are in separate tables that are read for one task at a time.
     @Sendable static func createPieceHashes(_ database: Database) throws {
         let columns = """
             algorithm TEXT NOT NULL,

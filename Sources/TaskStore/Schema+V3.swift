@@ -1,12 +1,12 @@
 import GRDB
 
 extension Schema {
-    /// Flows: what the scheduler is fair between, with the number of their tasks in each state.
+    /// Creates the flows between which the scheduler is fair, with the number of their tasks in each state.
     ///
-    /// A task's owner and batch make its flow. One that belongs to a set (`set_id`) is hidden, with its tasks, until the
-    /// set is committed: a million tasks appear in one short transaction. Hosts stand in the indexes as marks
-    /// (``Mark``), and a task's `position` leaves room between neighbours for others to be moved there. One row of the
-    /// journal may stand for many tasks that were added together.
+    /// A task's owner and batch determine its flow. A flow that belongs to a set (`set_id`) is hidden, with its tasks,
+    /// until the set is committed, so that a million tasks become visible in one short transaction. Indexes contain
+    /// hosts as marks (``Mark``). A task's `position` leaves room between neighbours for moving other tasks there. One
+    /// row of the journal may stand for many tasks that were added together.
     @Sendable static func createFlows(_ database: Database) throws {
         database.add(
             function: DatabaseFunction("host_mark", argumentCount: 1) { values in
@@ -114,11 +114,11 @@ extension Schema {
     }
 }
 
-/// Where a task stands in the order of its flow.
+/// The position of a task in the order of its flow.
 enum Position {
-    /// A new task's number times 2 to this: so much room there is between neighbours.
+    /// The exponent of the gap between neighbours: a new task's position is its id times 2 to this power.
     static let shift: Int64 = 20
 
-    /// Behind every task that is there.
+    /// Returns the position of a new task, behind all existing ones.
     static func ofNew(_ id: Int64) -> Int64 { id << shift }
 }

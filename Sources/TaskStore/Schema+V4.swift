@@ -1,10 +1,10 @@
 import GRDB
 
 extension Schema {
-    /// Tasks that follow others, and an index of what has ended by the time of its end.
+    /// Creates the dependencies between tasks, and an index of ended tasks by the time of their end.
     ///
-    /// What follows a task that has come to its end, or is gone, is settled in commits of its own, however much that is:
-    /// `settled_dependency` says whose followers are to be looked at.
+    /// The dependents of a task that has ended or was removed are settled in separate commits, because there may be
+    /// many of them. `settled_dependency` contains the tasks whose dependents must be processed.
     @Sendable static func createDependencies(_ database: Database) throws {
         let ended = "('completed', 'failed', 'cancelled')"
         let note = "INSERT OR IGNORE INTO settled_dependency (after_task) VALUES"

@@ -1,8 +1,8 @@
 import GRDB
 
 extension Schema {
-    /// What names the entries of queue files whose completed tasks history let go of, so that a file that is applied
-    /// again does not fetch them again.
+    /// Creates the table that identifies the entries of queue files whose completed tasks were removed from the
+    /// history, so that applying a file again does not download them again.
     @Sendable static func createPastEntries(_ database: Database) throws {
         try database.execute(
             sql: """

@@ -1,7 +1,7 @@
 import GRDB
 
 extension Schema {
-    /// Hosts that asked to be left alone, and a note that secrets were erased which the write-ahead log still holds.
+    /// Creates the holds of hosts, and the record that secrets were deleted that the write-ahead log still contains.
     @Sendable static func createHoldsAndErasures(_ database: Database) throws {
         let note = "INSERT INTO erasure (id) SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM erasure)"
         try database.execute(

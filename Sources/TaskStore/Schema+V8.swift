@@ -1,10 +1,10 @@
 import GRDB
 
 extension Schema {
-    /// What is kept of the past is counted for each owner, so that nobody's pushes out another's.
+    /// Adds counts of each owner's events and past entries, so that one owner's do not displace another's.
     ///
-    /// `owner_total` has a row for each uid that ever had an event. The row of the uid −1, which nobody has, says up to
-    /// which number events were let go of before they were counted so.
+    /// `owner_total` has a row for each uid that ever had an event. The row of the unused uid −1 contains the largest
+    /// sequence number of the events that were removed before this migration.
     @Sendable static func createOwnerTotals(_ database: Database) throws {
         try database.execute(
             sql: """

@@ -1,18 +1,21 @@
 import GRDB
 
 extension Schema {
-    /// The largest size that counts of one task: with a million tasks the sum still is a number of SQLite's. A file that a
-    /// user made herself, which a task found in its place, may be said to be of any size.
+    /// The maximum number of bytes counted for one task. With a million tasks, the sum still fits into an integer of
+    /// SQLite. The limit is needed because a file created by a user and found by a task in its place may have any
+    /// apparent size.
     static let countedBytes: Int64 = 1 << 43
 
-    /// Bytes that a task still needs: -1 where nobody knows and it was begun, 0 where it was not.
+    /// The SQL expression for the number of bytes that a task still needs: -1 if unknown and the task was started, 0 if
+    /// unknown and it was not started.
     static let quotaNeed =
         "iif(bytes_total IS NULL, iif(started_at IS NULL, 0, -1), max(bytes_total - bytes_done, 0))"
 
-    /// Bytes that each owner's downloads take up, kept with every task, and what waits until there are fewer of them.
+    /// Adds the bytes that each owner's downloads take up, maintained with every task, and an index of tasks that wait
+    /// for quota.
     ///
-    /// `owner_total.bytes` is the sum over the owner's downloads of what is there of each, part or whole file. A task comes
-    /// with nothing, so that no trigger looks at those that are added.
+    /// `owner_total.bytes` is the sum over the owner's downloads of the bytes on disk, as a part file or a complete
+    /// file. A new task has no bytes, so triggers do not cover added tasks.
     @Sendable static func createOwnerBytes(_ database: Database) throws {
         let counted = { (row: String) in "min(\(row)bytes_done, \(countedBytes))" }
         let changed = { (terms: String) in "CAST(min(max(bytes \(terms), 0), \(Int64.max)) AS INTEGER)" }
