@@ -65,7 +65,7 @@ extension Database {
                 (count: try row.int(0), bytes: try row.integer(1) as Int64)
             }
             guard let kept, kept.count > count || kept.bytes > bytes else { break }
-            // How much each takes up is not known before.
+            // The size of each entry is not known in advance.
             try run(
                 HistorySQL.dropPastEntries, [owner, max(1, min(limit - dropped, kept.count.subtractingClamped(count)))])
             if changesCount == 0 { break }

@@ -1,15 +1,15 @@
 import GRDB
 
-/// The database's layout through time.
+/// The versions of the database's schema.
 ///
-/// A migration that was released is never changed: what comes later is a new one, in a file of its own.
+/// A released migration is never changed: later changes are new migrations, each in its own file.
 enum Schema {
-    /// Marks the file as ours (`PRAGMA application_id`): `dldQ` in ASCII.
+    /// The value of `PRAGMA application_id` that marks the file as dld's: `dldQ` in ASCII.
     static let applicationID: Int64 = 0x646C_6451
 
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
-        // Checks at once, and so without the full check of every foreign key at the end.
+        // Foreign keys are checked immediately, which avoids a full check of all of them at the end of the migration.
         migrator.registerMigration("v1", foreignKeyChecks: .immediate, migrate: createFirstTables)
         migrator.registerMigration("v2", foreignKeyChecks: .immediate, migrate: createPieceHashes)
         migrator.registerMigration("v3", foreignKeyChecks: .immediate, migrate: createFlows)
@@ -24,7 +24,7 @@ enum Schema {
         return migrator
     }
 
-    /// Schemas in the database that this program does not know.
+    /// Returns the schema versions in the database that this program does not know.
     static func unknown(in database: Database) throws -> [String] {
         try migrator.appliedIdentifiers(database).subtracting(migrator.migrations).sorted()
     }

@@ -1,20 +1,20 @@
 import GRDB
 import TaskModel
 
-/// What applying a set did.
+/// The result of applying a set.
 package struct SetOutcome: Sendable, Equatable {
     package var added = 0
     package var updated = 0
     package var unchanged = 0
     package var pruned = 0
-    /// The added tasks, in the order of their entries.
+    /// The ids of the added tasks, in the order of their entries.
     package var idRanges: [ClosedRange<Int64>] = []
-    /// The pruned tasks: those among them that run have to be stopped.
+    /// The pruned tasks; the caller must stop those that are running.
     package var cancelled: [TaskID] = []
-    /// The updated tasks: those among them that run go by what was asked before.
+    /// The updated tasks; those that are running still use their previous specification.
     package var changed: [TaskID] = []
-    /// The updated tasks that belong in another directory now, with the kind and the directory that were asked for
-    /// before: what they have fetched lies there.
+    /// The updated tasks whose directory changed, with their previous kind and directory. Their part files are in the
+    /// previous directory.
     package var moved: [TaskID: TaskSpecification] = [:]
 
     mutating func add(_ ids: ClosedRange<Int64>) {
@@ -27,9 +27,10 @@ package struct SetOutcome: Sendable, Equatable {
     }
 }
 
-/// One set of staged entries as it meets the tasks that are there.
+/// The application of one set of staged entries to the existing tasks.
 struct SetApplication {
-    /// Entries read at once, and bytes of them about: what a commit holds in memory does not grow with the set.
+    /// The maximum number of entries read at once, and their approximate number of bytes, so that the memory use of a
+    /// commit does not grow with the set.
     private static let (chunk, chunkBytes) = (500, 1 << 20 as Int64)
 
     let set: Int64
@@ -44,13 +45,13 @@ struct SetApplication {
         var standing: TaskStanding
         var secrets: String?
         var hasPieceHashes: Bool
-        /// The task that it named when it was read.
+        /// The task that the entry named when the entry was read.
         var task: TaskID?
 
         var bytes: Int64 { stored.bytes.addingClamped(Int64(secrets?.utf8.count ?? 0)) }
 
-        /// The task that an entry names, of the owner ?1 and the batch ?2. One with a key belongs to the entry with that
-        /// key, and to no other with its URL.
+        /// The SQL expression for the task that an entry names, for the owner ?1 and the batch ?2. A task with a key
+        /// matches only the entry with that key, not other entries with the same URL.
         private static let named = """
             CASE WHEN staged.key IS NULL THEN (
                 SELECT task.id FROM \(FlowSQL.tasks)
@@ -60,9 +61,9 @@ struct SetApplication {
                 ORDER BY task.id LIMIT 1)
             ELSE (SELECT task.id FROM \(FlowSQL.tasks) WHERE task.owner = ?1 AND task.key = staged.key) END
             """
-        /// What the entry ?3 names.
+        /// The query for the task that the entry ?3 names.
         static let namedByOne = "SELECT \(named) FROM staged_entry AS staged WHERE id = ?3"
-        /// As many as ?5 of the set ?3, after the entry ?4.
+        /// The query for up to ?5 entries of the set ?3 after the entry ?4.
         static let query = """
             SELECT \(StoredEntry.columnsWithBatch), id, path, state, reason, not_before, secrets,
                 EXISTS (SELECT 1 FROM staged_piece_hashes WHERE entry_id = staged.id), \(named)
@@ -81,7 +82,7 @@ struct SetApplication {
         }
     }
 
-    /// A task that an entry names.
+    /// An existing task that an entry names.
     private struct Known {
         var stored: StoredEntry
         var head: TaskHead
@@ -112,7 +113,7 @@ struct SetApplication {
         var outcome = SetOutcome()
         try takeInPlace(in: database, to: &outcome)
         var additions: [Entry] = []
-        // Most have none, and then nothing is asked for each entry.
+        // Most owners have no past entries, which makes a query per entry unnecessary.
         let past = try database.hasPastEntries(owner: owner) ? batch : nil
         var last: Int64 = 0
         while true {
@@ -125,11 +126,11 @@ struct SetApplication {
             for entry in entries {
                 let known: Known?
                 if fresh.mayHold(entry.stored) {
-                    // It may be the same task as one that was not there when it was read.
+                    // The entry may name a task that was added after the entry was read.
                     try add(&additions, in: database, to: &outcome, notes: prune)
                     known = try self.known(entry, in: database)
                 } else if let id = entry.task {
-                    // What an entry before it has changed is read again.
+                    // A task that a previous entry of the chunk has changed is read again.
                     known = try tasks.removeValue(forKey: id) ?? self.known(entry, in: database)
                 } else {
                     known = nil
@@ -150,7 +151,7 @@ struct SetApplication {
         return outcome
     }
 
-    /// The tasks that are in their places already are seen from now on.
+    /// Makes the tasks visible that were already inserted, and records their events.
     private func takeInPlace(in database: Database, to outcome: inout SetOutcome) throws {
         let ranges = try database.rows(
             "SELECT first, last, state, reason FROM staged_range WHERE set_id = ? ORDER BY first", [set]
@@ -191,7 +192,7 @@ struct SetApplication {
 
     private func known(_ ids: [TaskID], in database: Database) throws -> [TaskID: Known] {
         if ids.isEmpty { return [:] }
-        // Those that are left out are read one by one.
+        // Tasks beyond the byte limit are read one by one later.
         let found = try database.rows(
             Known.query + " WHERE task.id IN (SELECT value FROM json_each(?))", [TaskStore.list(Set(ids))],
             within: Self.chunkBytes, \.bytes, Known.init)
@@ -204,12 +205,12 @@ struct SetApplication {
         return try known([id], in: database)[id]
     }
 
-    /// The names of a chunk's entries that become new tasks.
+    /// The keys and marks of a chunk's entries that become new tasks.
     private struct Names {
         private var marks: Set<Int64> = []
         private var keys: Set<String> = []
 
-        /// Whether an entry may name what one of these does.
+        /// Returns whether an entry may name the same task as one of the recorded entries.
         func mayHold(_ entry: StoredEntry) -> Bool {
             if let key = entry.key { return keys.contains(key) }
             return entry.entryMark.map(marks.contains) ?? false
@@ -221,7 +222,9 @@ struct SetApplication {
         }
     }
 
-    /// - Parameter notes: it is noted which task each entry became.
+    /// Inserts the new tasks.
+    ///
+    /// - Parameter notes: whether to record in each staged entry the task that was created from it.
     private func add(
         _ additions: inout [Entry], in database: Database, to outcome: inout SetOutcome, notes: Bool
     ) throws {
@@ -244,12 +247,14 @@ struct SetApplication {
         }
     }
 
-    /// - Returns: the kind and the directory asked for before, where what was fetched lies in another directory than from now on.
+    /// Updates a task to match an entry.
+    ///
+    /// - Returns: the previous kind and directory, if the directory for the task's part file has changed.
     private func update(
         _ known: Known, to entry: Entry, in database: Database
     ) throws -> TaskSpecification? {
         let id = known.head.id
-        // The path is where the task's bytes are: it changes only with the place that was asked for.
+        // The path is the location of the task's bytes and therefore changes only with the requested location.
         let before = try known.stored.decoded()
         let after = try entry.stored.decoded()
         let leavesDirectory = before.kind != after.kind || before.directory != after.directory
@@ -279,17 +284,17 @@ struct SetApplication {
         }
         try database.journal(.updated, of: head, at: now)
         guard leavesDirectory else { return nil }
-        // There may be a million of them.
+        // The result contains only the needed fields, because there may be a million results.
         var left = TaskSpecification(kind: before.kind, url: "")
         left.directory = before.directory
         return left
     }
 
-    /// Where an updated task stands from now on; `nil`: where it stood.
+    /// Returns the new standing of an updated task; `nil` to keep the current one.
     ///
-    /// What failed, or waits for a person, is tried with what the entry says now; what was cancelled stays so. A time
-    /// to start says nothing any more to what has started, and nothing takes back what a person paused but the
-    /// file's own `paused`.
+    /// A task that failed or waits for the user is retried with the new specification; a cancelled task stays
+    /// cancelled. A start time has no effect on a task that has already started. A pause by the user is ended only by a
+    /// change of the entry's own `paused`.
     private func standing(
         of known: Known, _ before: TaskSpecification, _ after: TaskSpecification, asNew: TaskStanding
     ) -> TaskStanding? {

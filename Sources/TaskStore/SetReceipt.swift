@@ -1,14 +1,14 @@
 import GRDB
 import TaskModel
 
-/// What a set came to, written in the commit that applied it, for whoever cannot know whether there was one: it is asked
-/// for by a name of theirs before the same set is applied once more.
+/// The result of applying a set, stored in the commit that applied it. A caller that does not know whether the commit
+/// took place looks up the receipt by a name of its choice before it applies the same set again.
 package struct SetReceipt: Codable, Sendable, Equatable {
     package var added = 0
     package var updated = 0
     package var unchanged = 0
-    /// First and last number of added tasks that follow one another, in the order of their entries; no more than
-    /// ``maximumRanges``.
+    /// The first and last ids of ranges of consecutive added tasks, in the order of their entries; at most
+    /// ``maximumRanges`` ranges.
     package var ids: [[Int64]] = []
 
     package static let maximumRanges = 1_000
@@ -24,7 +24,7 @@ package struct SetReceipt: Codable, Sendable, Equatable {
 }
 
 extension TaskStore {
-    /// - Returns: `nil` where no set was applied under that name.
+    /// Returns the receipt with the given name; `nil` if no set was applied under that name.
     package func receipt(_ name: String) throws(StoreError) -> SetReceipt? {
         let text = try read { database in
             try database.firstRow("SELECT value FROM meta WHERE name = ?", [Database.receiptPrefix + name]) {
@@ -34,7 +34,7 @@ extension TaskStore {
         return try text.map { text throws(StoreError) in try StoredJSON.decode(SetReceipt.self, from: text) }
     }
 
-    /// The names of receipts that begin so.
+    /// Returns the names of receipts that have the given prefix.
     package func receipts(beginningWith prefix: String) throws(StoreError) -> [String] {
         let names = try read { database in
             try database.rows(
@@ -47,7 +47,7 @@ extension TaskStore {
         return names.map { String($0.dropFirst(Database.receiptPrefix.count)) }
     }
 
-    /// Forgets receipts; one that is not there is no error.
+    /// Removes receipts; a receipt that does not exist is not an error.
     package func removeReceipts(_ names: [String]) async throws(StoreError) {
         guard !names.isEmpty else { return }
         try await writes.perform(weight: names.count) { database in

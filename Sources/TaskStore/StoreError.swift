@@ -1,31 +1,32 @@
 import GRDB
 
-/// Why the store could not do what was asked; the description says what to do next.
+/// An error of the store. Its description states what to do next.
 package enum StoreError: Error, Sendable, Equatable {
-    /// The file system of the state directory has no room left. Nothing of the call was kept.
+    /// The file system of the state directory is full. The changes of the call were rolled back.
     case full
-    /// The file system of the state directory has too little room left for more tasks, in bytes. What is there goes on.
+    /// The file system of the state directory has too little free space for more tasks, in bytes. Existing tasks
+    /// continue.
     case nearlyFull(free: Int64, reserved: Int64)
-    /// The database's content contradicts itself.
+    /// The database's content is inconsistent.
     case corrupt(String)
-    /// The database was written by a newer program; it was not touched.
+    /// The database was written by a newer program; it was not modified.
     case newer(path: String, schema: String)
-    /// The file is not a database of ours; it was not touched.
+    /// The file is not a database of dld; it was not modified.
     case notADatabase(path: String)
-    /// Another process holds the database.
+    /// The database is locked by another process.
     case busy
-    /// The system refused to open, read or write the file.
+    /// The system failed to open, read or write the file.
     case io(String)
     /// The set of staged entries does not exist, or belongs to another user.
     case unknownSet(Int64)
-    /// There would be more tasks than there may be; the text says whose.
+    /// A limit on the number or size of tasks would be exceeded; the text names the limit.
     case quota(String)
-    /// A task would wait for itself; the text says by which way.
+    /// A task would depend on itself; the text names the dependency that would close the cycle.
     case cycle(String)
-    /// The names of the database no longer lead to what is open: nothing that would be written would last. The text says
-    /// what happened and what to do.
+    /// The paths of the database no longer refer to the open files, so that changes would be lost. The text states the
+    /// cause and the remedy.
     case displaced(String)
-    /// The database is not there, and something else shows that there was one; nothing was touched.
+    /// The database does not exist, although other files show that there was one; nothing was modified.
     case missing(String)
     /// The store was closed.
     case closed
@@ -63,7 +64,9 @@ extension StoreError: CustomStringConvertible {
 }
 
 extension StoreError {
-    /// - Parameter path: the database's file, for errors that name it.
+    /// Converts an error of any type.
+    ///
+    /// - Parameter path: the path of the database file, for errors that name it.
     init(_ error: any Error, path: String = "dld.db") {
         switch error {
         case let error as StoreError: self = error
@@ -74,7 +77,7 @@ extension StoreError {
 
     private init(_ error: DatabaseError, path: String) {
         let message = error.message ?? error.resultCode.description
-        // The shared memory file fails to grow for want of room alone, though SQLite calls that an I/O error.
+        // The shared-memory file can fail to grow only for lack of space, although SQLite reports this as an I/O error.
         if error.extendedResultCode == .SQLITE_IOERR_SHMSIZE {
             self = .full
             return
@@ -91,7 +94,7 @@ extension StoreError {
     }
 }
 
-/// Gives every error of `body` the store's own type.
+/// Performs `body` and converts its errors to ``StoreError``.
 func translated<Value>(_ body: () throws -> Value) throws(StoreError) -> Value {
     do {
         return try body()

@@ -1,7 +1,7 @@
 import GRDB
 import Glibc
 
-/// The file `dld.db`: made for its owner alone, and looked at before anything may write to it.
+/// The file `dld.db`, which is accessible only to its owner and is validated before it is opened for writing.
 struct StoreFile {
     let path: String
 
@@ -9,14 +9,16 @@ struct StoreFile {
         path = directory + "/dld.db"
     }
 
-    /// Makes the file where there is none; otherwise judges it without changing it.
+    /// Creates the file if it does not exist; otherwise validates it without changing it.
     func prepare() throws(StoreError) {
         if try !make() { try judge() }
-        // SQLite gives its log and shared memory the permissions of this file.
+        // SQLite gives its log and its shared-memory file the permissions of this file.
         guard chmod(path, 0o600) == 0 else { throw .io(Self.reason(path)) }
     }
 
-    /// - Returns: whether the file was made; `false` where it exists.
+    /// Creates the file.
+    ///
+    /// - Returns: whether the file was created; `false` if it exists.
     private func make() throws(StoreError) -> Bool {
         let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else {
@@ -27,7 +29,8 @@ struct StoreFile {
         return true
     }
 
-    /// A read-only connection neither recovers into the file nor checkpoints: a refused file stays as it is.
+    /// Validates an existing file. A read-only connection neither recovers nor checkpoints, so that a rejected file is
+    /// not modified.
     private func judge() throws(StoreError) {
         var status = stat()
         guard lstat(path, &status) == 0 else { throw .io(Self.reason(path)) }
@@ -40,8 +43,8 @@ struct StoreFile {
             do {
                 try judgeContent(readonly: true)
             } catch let error as DatabaseError where error.resultCode == .SQLITE_READONLY {
-                // A transaction that was cut off is to be rolled back before anyone can read, which is no more than what
-                // the next program to open the file would do, whosever it is.
+                // An interrupted transaction must be rolled back before the file can be read. Any program that opens
+                // the file, regardless of its owner, would do the same.
                 try judgeContent(readonly: false)
             }
         } catch {
@@ -58,7 +61,8 @@ struct StoreFile {
         try queue.read { database in
             let application = try Int64.fetchOne(database, sql: "PRAGMA application_id")
             guard application == Schema.applicationID else {
-                // A crash before the first migration was committed leaves GRDB's own empty table at most.
+                // After a crash before the first migration was committed, the file contains at most GRDB's own empty
+                // table.
                 let sql = "SELECT count(*) FROM sqlite_schema WHERE tbl_name <> 'grdb_migrations'"
                 guard application == 0, try Int64.fetchOne(database, sql: sql) == 0 else {
                     throw StoreError.notADatabase(path: path)
@@ -72,21 +76,22 @@ struct StoreFile {
         }
     }
 
-    /// SQLite takes a file that is shorter than its header for an empty database, and overwrites it.
+    /// Returns whether the file begins with SQLite's header string. SQLite treats a file shorter than its header as an
+    /// empty database and overwrites it.
     private func hasMagic() throws(StoreError) -> Bool {
         try Self.beginning(of: path, count: 16)?.elementsEqual("SQLite format 3\0".utf8) ?? false
     }
 
-    /// Whether the very first transaction was cut off while it reached the disk, so that any part of the first page may be
-    /// missing. Its rollback journal says that the database had no pages before (SQLite's file format, section 3), and
-    /// whoever opens it empties it.
+    /// Returns whether the very first transaction was interrupted while it was written to the disk, so that any part of
+    /// the first page may be missing. In this case the rollback journal states that the database had no pages before
+    /// (SQLite's file format, section 3), and SQLite empties the database when opening it.
     private func isUnfinished() throws(StoreError) -> Bool {
         guard let header = try Self.beginning(of: path + "-journal", count: 20) else { return false }
         let magic: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
         return header.starts(with: magic) && header[16..<20].allSatisfy { $0 == 0 }
     }
 
-    /// - Returns: `nil` where there is no such file, or it is shorter.
+    /// Returns the first bytes of a file; `nil` if the file does not exist or is shorter.
     private static func beginning(of path: String, count: Int) throws(StoreError) -> [UInt8]? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else {

@@ -1,14 +1,15 @@
 import GRDB
 import TaskModel
 
-/// A life of the daemon on this database, as the numbers show it that tasks got in it.
+/// A run of the daemon on this database, described by the task ids assigned in it.
 ///
-/// An older copy of the database may be put back, and then gives numbers again that the newer one had given. What the
-/// newer one's tasks left bears such a number and an earlier time than the life that gave it here.
+/// If an older copy of the database is restored, it assigns ids again that the newer database had already assigned.
+/// Files left by the newer database's tasks have such an id and an earlier time than the run that assigned the id in
+/// this database.
 package struct StoreLife: Sendable, Equatable, Codable {
-    /// The newest task that there was when it began.
+    /// The newest task that existed when the run began.
     package var newest: TaskID
-    /// When it began.
+    /// The time at which the run began.
     package var since: Milliseconds
 
     package init(newest: TaskID, since: Milliseconds) {
@@ -18,11 +19,12 @@ package struct StoreLife: Sendable, Equatable, Codable {
 }
 
 extension TaskStore {
-    /// Lives that are remembered: of longer ago, no one restores a database.
+    /// The maximum number of remembered runs; a backup from an even earlier run is not expected to be restored.
     private static let livesLimit = 1_000
     private static let livesName = "lives"
 
-    /// Notes that a life began, before it gave a task its number. One that gave none leaves no trace.
+    /// Records the start of a run; called before the run assigns a task id. A run that assigned no id is replaced by
+    /// the next one.
     package func beginLife(at time: Milliseconds) async throws(StoreError) {
         let life = StoreLife(newest: newestTaskAtOpening, since: time)
         try await writes.perform(isLasting: false) { database in
@@ -32,13 +34,13 @@ extension TaskStore {
         }
     }
 
-    /// Oldest first.
+    /// Returns the recorded runs, oldest first.
     package func lives() throws(StoreError) -> [StoreLife] {
         try read { try $0.list(of: StoreLife.self, Self.livesName) }
     }
 }
 
-/// Short lists that belong to the whole store.
+/// Access to short lists that belong to the whole store.
 extension Database {
     func list<Element: Decodable>(of type: Element.Type, _ name: String) throws -> [Element] {
         let text = try firstRow("SELECT value FROM meta WHERE name = ?", [name]) { try $0.text(0) }

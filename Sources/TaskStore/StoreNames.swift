@@ -1,14 +1,14 @@
 import Glibc
 
-/// The files that the store has open, and whether their names still lead to them.
+/// The identities of the store's open files, used to check that their paths still refer to them.
 ///
-/// What is written into a file without a name is gone when the process ends, however well it was synced.
+/// Data written to an unlinked file is lost when the process ends, even if it was synced.
 struct StoreNames: Sendable {
-    /// What was found wrong.
+    /// A path that no longer refers to the open file.
     struct Fault: Equatable {
-        /// For a person.
+        /// A description for the administrator.
         var text: String
-        /// The database itself is in its place, and no other file has the log's name.
+        /// Whether only the log is missing: the database is in its place, and no other file has the log's path.
         var isLogGone = false
     }
 
@@ -21,7 +21,9 @@ struct StoreNames: Sendable {
     private let database: Name
     private let log: Name
 
-    /// - Parameter path: of the database, which is open and has a log.
+    /// Records the identities of the open files.
+    ///
+    /// - Parameter path: the path of the database, which must be open and have a log.
     init(path: String) throws(StoreError) {
         database = try Self.name(path)
         log = try Self.name(path + "-wal")
@@ -33,9 +35,9 @@ struct StoreNames: Sendable {
         return Name(path: path, device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
     }
 
-    /// Two calls of the system.
+    /// Checks both paths, with two system calls if nothing is wrong.
     ///
-    /// - Returns: `nil` where both names lead to what is open.
+    /// - Returns: `nil` if both paths refer to the open files.
     func fault() -> Fault? {
         if let text = Self.fault(of: database) { return Fault(text: text) }
         guard let text = Self.fault(of: log) else { return nil }

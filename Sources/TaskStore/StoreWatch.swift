@@ -2,24 +2,25 @@ import GRDB
 import Glibc
 import Synchronization
 
-/// Looks whether what the store has open is what its names lead to, and saves a copy of it where it is not.
+/// A monitor that checks whether the paths of the store's open files still refer to them, and saves a copy of the
+/// database if they do not.
 ///
-/// While it is not, the store takes nothing: whatever it acknowledged would be gone at the next start.
+/// In that case the store rejects all changes, because acknowledged changes would be lost at the next start.
 final class StoreWatch: Sendable {
     private enum Copy {
         case none
         case made(path: String)
-        /// Of the last attempt, in seconds of a clock that no one sets.
+        /// The reason and the time of the last failed attempt, in seconds of the monotonic clock.
         case failed(reason: String, at: Int)
     }
 
     private let directory: String
     private let names: StoreNames
     private let copy = Mutex(Copy.none)
-    /// Told once of what was found, and of a copy that could be made at last.
+    /// Receives a message once when a fault is found, and once more when a copy succeeds after a failed attempt.
     private let report: @Sendable (String) -> Void
 
-    /// Seconds between attempts to make a copy.
+    /// The interval between attempts to make a copy, in seconds.
     private static let pause = 60
 
     init(directory: String, names: StoreNames, report: @escaping @Sendable (String) -> Void) {
@@ -28,20 +29,22 @@ final class StoreWatch: Sendable {
         self.report = report
     }
 
-    /// Whether the store takes nothing now.
+    /// Whether the store currently rejects changes.
     var isDisplaced: Bool { names.fault() != nil }
 
-    /// Whether emptying the log into the database harms nobody.
+    /// Whether a checkpoint of the log into the database is safe.
     var mayCheckpoint: Bool { names.fault().map(\.isLogGone) ?? true }
 
-    /// What is wrong and what helps; `nil` where nothing is.
+    /// A description of the fault and its remedy; `nil` if there is no fault.
     var problem: String? {
         guard let fault = names.fault() else { return nil }
         return text(fault)
     }
 
+    /// Checks the paths and tries to save a copy if they are displaced.
+    ///
     /// - Parameter database: the writer connection, outside of any transaction.
-    /// - Returns: why the store takes nothing; by then there is a copy, if there can be one.
+    /// - Returns: the error with which the store rejects changes; `nil` if there is no fault.
     func refusal(_ database: Database) -> StoreError? {
         guard let fault = names.fault() else { return nil }
         rescue(database, fault)
@@ -83,7 +86,7 @@ final class StoreWatch: Sendable {
 
     private static func now() -> Int {
         var time = timespec()
-        _ = clock_gettime(CLOCK_MONOTONIC, &time)  // fails for an unknown clock alone
+        _ = clock_gettime(CLOCK_MONOTONIC, &time)  // fails only for an unknown clock
         return time.tv_sec
     }
 }

@@ -1,23 +1,23 @@
 import GRDB
 import TaskModel
 
-/// What a person asked for, in the form of the columns that `task` and `staged_entry` share.
+/// A task's specification in the form of the columns shared by `task` and `staged_entry`.
 struct StoredEntry: Equatable {
     var kind: String
     var url: String
-    /// Tells apart URLs that look the same without their secrets.
+    /// The mark that distinguishes URLs that differ only in their secrets.
     var urlMark: Int64?
     var output: String?
     var directory: String?
     var priority: Int
     var key: String?
-    /// The rest as JSON; `nil` where everything else is as it is by default.
+    /// The remaining fields as JSON; `nil` if they all have their default values.
     var specification: String?
-    /// ``Mark/ofHost(_:)``
+    /// The value of ``Mark/ofHost(_:)``.
     var hostMark: Int64
-    /// ``Mark/ofEntry(kind:url:urlMark:output:)`` of an entry that belongs to a batch and has no key.
+    /// The value of ``Mark/ofEntry(kind:url:urlMark:output:)`` for an entry that belongs to a batch and has no key.
     var entryMark: Int64?
-    /// A task has it from its flow.
+    /// The batch; for a task it is stored in the flow.
     var batch: String?
 
     /// The columns, in the order of ``arguments``.
@@ -26,16 +26,20 @@ struct StoredEntry: Equatable {
     /// The columns and the batch, in the order of ``init(_:at:)``.
     static let columnsWithBatch = columns + ", batch"
     static let columnCount = 11
-    /// What sets the columns.
+    /// The assignments of the columns in an UPDATE statement.
     static let assignments = columns.split(separator: ", ").map { "\($0) = ?" }.joined(separator: ", ")
 
-    /// - Parameter identity: the store's, which salts the mark.
+    /// Creates the columns of a new task.
+    ///
+    /// - Parameter identity: the store's identity, which serves as a salt for the mark.
     init(_ task: borrowing NewTask, identity: String) throws(StoreError) {
         var rests = Rests()
         try self.init(task, identity: identity, rests: &rests)
     }
 
-    /// - Parameter rests: of the tasks before.
+    /// Creates the columns of a new task.
+    ///
+    /// - Parameter rests: the cache of encoded fields, shared with previous tasks.
     init(_ task: borrowing NewTask, identity: String, rests: inout Rests) throws(StoreError) {
         let asked = task.specification
         kind = asked.kind.rawValue
@@ -46,7 +50,7 @@ struct StoredEntry: Equatable {
         priority = asked.priority.rank
         batch = asked.batch
         key = asked.key
-        // Most tasks ask for nothing else, and their rows are then read without decoding any JSON.
+        // Most tasks have no other fields, and their rows are then read without decoding JSON.
         specification = try rests.text(of: asked)
         hostMark = Mark.ofHost(task.host)
         if let batch { setBatch(batch) }
@@ -57,7 +61,8 @@ struct StoredEntry: Equatable {
         entryMark = key == nil ? Mark.ofEntry(kind: kind, url: url, urlMark: urlMark, output: output) : nil
     }
 
-    /// Does not start later than what is known, where both say it with the same words that count from now.
+    /// Keeps the start time of the known entry if both entries give the same text relative to the current time, so that
+    /// applying a file again does not postpone the start.
     mutating func keepStart(of known: StoredEntry) throws(StoreError) {
         guard let known = known.specification, let specification, specification != known,
             specification.contains("\"startAtText\"")
@@ -69,9 +74,9 @@ struct StoredEntry: Equatable {
         self.specification = try StoredJSON.encode(asked)
     }
 
-    /// Writes what of tasks has no column, and is not kept in a table of its own as the digests of pieces are.
+    /// An encoder of the fields that have neither a column nor, like the digests of pieces, a table of their own.
     struct Rests {
-        /// Neighbours mostly ask for the same.
+        /// The last encoded value; consecutive tasks mostly have the same fields.
         private var last: (rest: TaskSpecification, text: String)?
 
         mutating func text(of asked: TaskSpecification) throws(StoreError) -> String? {
@@ -93,7 +98,7 @@ struct StoredEntry: Equatable {
         }
     }
 
-    /// Reads the columns that begin with the `first` of `row`.
+    /// Reads the columns that start at index `first` of `row`.
     init(_ row: RowReader, at first: Int) throws(StoreError) {
         kind = try row.text(first)
         url = try row.text(first + 1)
@@ -108,12 +113,12 @@ struct StoredEntry: Equatable {
         batch = try row.textOrNil(first + 10)
     }
 
-    /// All but the batch.
+    /// The values of all columns except the batch.
     var arguments: [(any DatabaseValueConvertible)?] {
         [kind, url, urlMark, output, directory, priority, key, specification, hostMark, entryMark]
     }
 
-    /// The specification put together again, without the digests of pieces.
+    /// Returns the complete specification, without the digests of pieces.
     func decoded() throws(StoreError) -> TaskSpecification {
         var whole =
             if let specification {

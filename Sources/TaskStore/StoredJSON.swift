@@ -1,7 +1,7 @@
 import FoundationEssentials
 import TaskModel
 
-/// The JSON in the database: keys in order, so that equal values are equal texts.
+/// The JSON encoding used in the database. Keys are sorted, so that equal values have equal texts.
 enum StoredJSON {
     private static let encoder: JSONEncoder = {
         let encoder = JSONEncoder()
@@ -26,7 +26,9 @@ enum StoredJSON {
         }
     }
 
-    /// - Returns: `nil` where there is no secret.
+    /// Encodes secrets.
+    ///
+    /// - Returns: `nil` if there are none.
     static func encode(secrets: TaskSecrets) throws(StoreError) -> String? {
         secrets.isEmpty ? nil : try encode(secrets)
     }

@@ -1,18 +1,20 @@
 import GRDB
 import TaskModel
 
-/// A task on its way into the table.
+/// A task that is about to be inserted.
 struct FreshTask {
     var entry: StoredEntry
     var path: String?
     var standing: TaskStanding
-    /// JSON.
+    /// The secrets as JSON.
     var secrets: String?
     var pieceHashes: PieceHashes?
-    /// The task that it follows.
+    /// The task that this task depends on.
     var afterTask: TaskID?
 
-    /// - Parameter identity: the store's.
+    /// Creates the row of a new task.
+    ///
+    /// - Parameter identity: the store's identity.
     init(_ task: borrowing NewTask, identity: String, rests: inout StoredEntry.Rests) throws(StoreError) {
         entry = try StoredEntry(task, identity: identity, rests: &rests)
         path = task.path
@@ -27,17 +29,17 @@ struct FreshTask {
         self.path = path
         self.standing = standing
         self.secrets = secrets
-        // Few tasks follow another.
+        // The specification is decoded only if it contains a dependency, because few tasks have one.
         if entry.specification?.contains("\"afterTask\"") == true { afterTask = try entry.decoded().afterTask }
     }
 }
 
-/// Tasks in the form in which they are written.
+/// Tasks encoded for insertion.
 package struct PreparedTasks: Sendable {
     var tasks: [FreshTask] = []
 }
 
-/// Consecutive tasks that stand alike.
+/// A range of consecutive tasks with the same state and reason.
 struct TaskRange {
     var ids: ClosedRange<Int64>
     var state: TaskState
@@ -50,10 +52,10 @@ extension Database {
             \(StoredEntry.columns)) VALUES
         """
 
-    /// Adds tasks whose keys, where they have some, are free; without an event. Their numbers are consecutive.
+    /// Inserts tasks with consecutive ids, without events. The tasks' keys, if any, must not be in use.
     ///
-    /// - Parameter set: they belong to this set and are hidden.
-    /// - Returns: what was added, in order; empty where `tasks` is.
+    /// - Parameter set: the set that the tasks belong to, which makes them hidden.
+    /// - Returns: the inserted ranges, in order; empty if `tasks` is empty.
     func insert(
         _ tasks: ArraySlice<FreshTask>, owner: UInt32, set: Int64? = nil, now: Milliseconds
     ) throws -> [TaskRange] {
@@ -61,13 +63,13 @@ extension Database {
         let first = try newestNumber(in: "task") + 1
         var flows: [String?: Int64] = [:]
         var flow: Int64 = 0
-        // Tasks that are not counted yet.
+        // Tasks that have not yet been added to their flow's count.
         var tally: (flow: Int64, state: TaskState, count: Int)?
         var ranges: [TaskRange] = []
         var bytes: Int64 = 0
         try insert(tasks.indices, Self.insertion, columns: 19) { index, row in
             let id = first + Int64(index - tasks.startIndex)
-            // Neighbours are mostly of one batch.
+            // Consecutive tasks mostly belong to the same batch.
             if index == tasks.startIndex || tasks[index].entry.batch != tasks[index - 1].entry.batch {
                 let batch = tasks[index].entry.batch
                 flow = try flows[batch] ?? self.flow(owner: owner, batch: batch, set: set)
@@ -105,12 +107,12 @@ extension Database {
         return ranges
     }
 
-    /// Adds tasks, each unless its owner has one with its key, with an event each.
+    /// Adds tasks with an event each, except those whose owner already has a task with the same key.
     func add(_ tasks: [NewTask], identity: String, now: Milliseconds) throws -> [AddOutcome] {
         var outcomes: [AddOutcome] = []
         outcomes.reserveCapacity(tasks.count)
         var rests = StoredEntry.Rests()
-        // Those without a key, or of another owner than the one before, are added together.
+        // Consecutive tasks of one owner without a key are inserted together.
         var fresh: [FreshTask] = []
         var owner: UInt32 = 0
         func flush() throws {

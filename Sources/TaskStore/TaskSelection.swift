@@ -1,12 +1,13 @@
 import GRDB
 import TaskModel
 
-/// Finds the tasks that a query asks for at a cost that does not grow with those that it does not.
+/// A query for matching tasks whose cost does not grow with the number of tasks that do not match.
 ///
-/// The tasks of one flow in one state are a lane, and an index has each lane in the order of ids. Where the lanes that
-/// are asked for are few, they are read side by side; where they are many, tasks are held against the filter one by one.
+/// The tasks of one flow in one state form a lane, and an index contains each lane in the order of ids. If a query
+/// covers few lanes, they are read separately and merged. If it covers many, all tasks are scanned and compared with
+/// the filter.
 struct TaskSelection {
-    /// Lanes that are read side by side.
+    /// The maximum number of lanes that are read separately.
     private static let maximumLanes = 64
 
     private struct Lane {
@@ -14,7 +15,7 @@ struct TaskSelection {
         var state: TaskState
     }
 
-    /// Which of the tasks that are stored as `queued` are asked for.
+    /// The subset of the tasks stored as `queued` that matches.
     private enum Ready {
         case all, running, notRunning
     }
@@ -27,7 +28,7 @@ struct TaskSelection {
         self.database = database
     }
 
-    /// Smallest first, ``PageQuery/limit`` at most.
+    /// Returns the matching ids in ascending order, at most ``PageQuery/limit``.
     func ids() throws -> [TaskID] {
         guard let (lanes, count) = try lanes() else { return try scanned() }
         var first: Int64 = 0
@@ -42,7 +43,8 @@ struct TaskSelection {
 
     // MARK: Lanes
 
-    /// - Returns: the lanes that have tasks, and how many tasks they have at most; `nil` where the lanes are too many.
+    /// Returns the non-empty lanes and an upper bound of the number of matching tasks; `nil` if there are too many
+    /// lanes.
     private func lanes() throws -> (lanes: [Lane], tasks: Int)? {
         let states = storedStates
         let flows = try database.rows(
@@ -77,7 +79,7 @@ struct TaskSelection {
 
     private var storedStates: [TaskState] {
         guard let asked = askedStates else { return TaskState.stored }
-        // What runs is stored as ready.
+        // Running tasks are stored as `queued`.
         return TaskState.stored.filter { asked.contains($0) || ($0 == .queued && asked.contains(.active)) }
     }
 
@@ -113,7 +115,8 @@ struct TaskSelection {
     private func scanned() throws -> [TaskID] {
         var condition = Condition(query.filter, owner: query.owner, running: query.running)
         if let newest = query.newest {
-            // The whole set decides where it begins, wherever the page does.
+            // The start of the newest tasks is determined from all matching tasks, independently of where the page
+            // starts.
             let first = try database.firstRow(
                 """
                 SELECT min(id) FROM (

@@ -1,20 +1,21 @@
 import GRDB
 import TaskModel
 
-/// How far a task has come.
+/// The progress of a task.
 package struct TaskProgress: Sendable, Equatable {
-    /// Bytes that are on disk and known to be, or sent by an upload that ended.
+    /// The number of bytes known to be on disk, or sent by an upload that ended.
     package var bytesDone: Int64
     package var bytesTotal: Int64?
-    /// Body bytes received or sent over all attempts.
+    /// The number of body bytes received or sent in all attempts.
     package var bytesFetched: Int64
-    /// Absolute; `nil` leaves what is stored.
+    /// The absolute path; `nil` keeps the stored value.
     package var path: String?
-    /// Milliseconds since 1970; `nil` leaves what is stored.
+    /// The start time in milliseconds since 1970; `nil` keeps the stored value.
     package var startedAt: Milliseconds?
-    /// What the engine needs to go on; of an upload, what tells whether its source is still the file that it was. `nil` leaves what is stored at a checkpoint, and erases it at a conclusion.
+    /// The data that the engine needs to resume. For an upload it identifies the source file, so that a change of the
+    /// source is detected. `nil` keeps the stored value at a checkpoint and removes it at a conclusion.
     package var resumeData: [UInt8]?
-    /// What a list of digests says of the file; `nil` leaves what is stored.
+    /// The checksum found in a list of digests; `nil` keeps the stored value.
     package var foundChecksum: String?
 
     package init(
@@ -31,11 +32,11 @@ package struct TaskProgress: Sendable, Equatable {
     }
 }
 
-/// What a run of a task came to.
+/// The result of a run of a task.
 package struct TaskConclusion: Sendable, Equatable {
     package var standing: TaskStanding
     package var attempts: Int
-    /// Attempts in a row without progress.
+    /// The number of consecutive attempts without progress.
     package var failures: Int
     package var error: TaskFailure?
     package var verified: Bool
@@ -54,20 +55,21 @@ package struct TaskConclusion: Sendable, Equatable {
     }
 }
 
-/// What the scheduler writes about a task that runs. A task that was removed meanwhile is passed over.
+/// A change that the scheduler writes for a running task. A change for a task that was removed meanwhile is ignored.
 package enum TaskChange: Sendable, Equatable {
-    /// No event.
+    /// The progress of a running task; no event is recorded.
     case checkpoint(TaskID, TaskProgress)
-    /// An event after the standing's state; none for `queued`, to which a task returns when the daemon ends.
-    /// `completed` erases the secrets, the piece hashes and the resume data.
+    /// The end of a run. The event has the type of the standing's state; there is none for `queued`, to which a task
+    /// returns when the daemon ends. `completed` removes the secrets, the piece digests and the resume data.
     case concluded(TaskID, TaskProgress, TaskConclusion)
 }
 
 extension TaskStore {
-    /// Adds tasks: all of them or none.
+    /// Adds either all tasks or none.
     ///
-    /// - Returns: what became of each, in order; of two with one owner and key the second is `existing`.
-    /// - Throws: also ``StoreError/quota(_:)``, ``StoreError/nearlyFull(free:reserved:)``.
+    /// - Returns: the outcome of each task, in order; if two tasks have the same owner and key, the second outcome is
+    ///   `existing`.
+    /// - Throws: among others ``StoreError/quota(_:)`` and ``StoreError/nearlyFull(free:reserved:)``.
     package func add(
         _ tasks: [NewTask], quota: Quota = Quota(), now: Milliseconds
     ) async throws(StoreError) -> [AddOutcome] {
@@ -88,8 +90,8 @@ extension TaskStore {
 
     /// Writes changes in one transaction.
     ///
-    /// - Parameter holds: what became known of hosts with them.
-    /// - Returns: the events that this made, with their numbers.
+    /// - Parameter holds: holds of hosts to store with the changes.
+    /// - Returns: the resulting events with their sequence numbers.
     package func write(
         _ changes: [TaskChange], holds: [HostHold] = [], now: Milliseconds
     ) async throws(StoreError) -> [TaskEvent] {

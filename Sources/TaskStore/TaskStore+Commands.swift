@@ -1,26 +1,27 @@
 import GRDB
 import TaskModel
 
-/// What a command did to the tasks it named; those that were so already are in none of the lists.
+/// The result of a command for the tasks it named; tasks that already were in the requested state are in none of the
+/// lists.
 package struct CommandOutcome: Sendable {
     package var changed: [TaskID] = []
     package var refused: [(TaskID, IllegalTransition)] = []
-    /// No task has the id, or none that the caller may see.
+    /// The ids without a task that the caller may see.
     package var unknown: [TaskID] = []
 }
 
 extension TaskStore {
-    /// Applies a person's command (`pause`, `resume`, `cancel` or `retry`) to each of `ids`, with an event for
-    /// each that changed. A running task counts as the ready one it is stored as.
+    /// Applies a user's command (`pause`, `resume`, `cancel` or `retry`) to each of `ids` and records an event for each
+    /// changed task. A running task is treated as ready, which is its stored state.
     ///
-    /// A `retry` of an upload, and the `resume` of one whose source changed, take the source as it is then.
+    /// A `retry` of an upload, and the `resume` of an upload whose source changed, use the source in its current state.
     ///
-    /// `cancel` sets the time of the end; `retry` clears that, the error and the count of failures, and keeps the
+    /// `cancel` sets the end time. `retry` clears the end time, the error and the count of failures, and keeps the
     /// bytes.
     ///
     /// - Parameters:
-    ///   - ids: of as many tasks as there are; where a commit fails, those before it stay.
-    ///   - owner: only this user's tasks are known; `nil`: everyone's.
+    ///   - ids: any number of tasks; if a commit fails, the changes of previous commits remain.
+    ///   - owner: the user whose tasks can be changed; `nil` for all users.
     package func apply(
         _ event: TaskStanding.Event, to ids: [TaskID], owner: UInt32?, now: Milliseconds
     ) async throws(StoreError) -> CommandOutcome {
@@ -42,12 +43,13 @@ extension TaskStore {
         }
     }
 
-    /// Deletes the tasks with their secrets, piece hashes and resume data, with an event each.
+    /// Removes the tasks with their secrets, piece digests and resume data, and records an event for each.
     ///
     /// - Parameters:
-    ///   - ids: of as many tasks as there are; where a commit fails, those before it are gone.
-    ///   - keepsEntries: a queue file that is applied again finds what it names of them completed.
-    /// - Returns: what is to be known of those that are gone; an id without a task that the caller may see is passed over.
+    ///   - ids: any number of tasks; if a commit fails, the removals of previous commits remain.
+    ///   - keepsEntries: whether to remember completed tasks, so that applying their queue file again treats their
+    ///     entries as completed.
+    /// - Returns: facts about the removed tasks; ids without a task that the caller may see are ignored.
     package func remove(
         _ ids: [TaskID], owner: UInt32?, keepsEntries: Bool = false, quota: Quota = Quota(), now: Milliseconds
     ) async throws(StoreError) -> RemovedTasks {
@@ -72,16 +74,18 @@ extension TaskStore {
     }
 }
 
-/// The facts that are kept of tasks that were removed.
+/// The facts about removed tasks.
 package struct RemovedTasks: Sendable, Equatable {
     package var ids: [TaskID] = []
-    /// The places where the downloads among them had their parts.
+    /// The directories of the part files of the removed downloads.
     package var places: Set<PartPlace> = []
-    /// The owners of those that had fetched something.
+    /// The owners of removed tasks that had received bytes.
     package var ownersOfBytes: Set<UInt32> = []
 }
 
 extension Database {
+    /// Applies a command to one task.
+    ///
     /// - Throws: also ``IllegalTransition``.
     func apply(_ event: TaskStanding.Event, to head: TaskHead, now: Milliseconds) throws {
         var head = head
@@ -110,14 +114,14 @@ extension Database {
         try journal(type, of: head, at: now)
     }
 
-    /// The source of an upload may be another file from now on than the one that was first sent.
+    /// Removes the record of an upload's source, because the source may be a different file from now on.
     func forgetSource(of id: TaskID) throws {
         try run(
             "DELETE FROM task_resume WHERE task_id = ? AND (SELECT kind FROM task WHERE id = task_id) = 'upload'",
             [id.rawValue])
     }
 
-    /// - Returns: the task without its texts, of which there may be much.
+    /// Returns a task's head, part directory and whether it has bytes, without reading its long texts.
     fileprivate func removable(
         _ id: TaskID, owner: UInt32?
     ) throws -> (head: TaskHead, place: PartPlace?, hasBytes: Bool)? {

@@ -2,9 +2,10 @@ import GRDB
 import TaskModel
 
 extension TaskStore {
-    /// Makes ready what follows tasks that have completed, and fails what follows those that ended otherwise or are gone.
+    /// Makes tasks ready whose dependency has completed, and fails tasks whose dependency ended otherwise or was
+    /// removed. Dependents of tasks that fail here are settled too.
     ///
-    /// - Returns: how many tasks changed. What follows those that failed is settled too.
+    /// - Returns: the number of changed tasks.
     package func settleDependencies(now: Milliseconds) async throws(StoreError) -> Int {
         var total = 0
         while try read({ try $0.firstSettled() }) != nil {
@@ -19,11 +20,13 @@ extension Database {
         try firstRow("SELECT after_task FROM settled_dependency ORDER BY after_task LIMIT 1") { try $0.integer(0) }
     }
 
-    /// - Returns: how many tasks changed.
+    /// Settles the dependents of the first recorded task.
+    ///
+    /// - Returns: the number of changed tasks.
     fileprivate func settleFirst(within limit: CommitLimit, now: Milliseconds) throws -> Int {
         guard let first = try firstSettled() else { return 0 }
         let state = try firstRow("SELECT state FROM task WHERE id = ?", [first]) { try $0.word(0) as TaskState }
-        // It may have been taken back into the queue.
+        // The task may have been returned to the queue by a retry.
         let isOpen = state.map { !$0.isEnded } ?? false
         let waiting: [TaskHead] =
             isOpen
@@ -46,7 +49,7 @@ extension Database {
         }
         if done == waiting.count, done < limit.rows {
             try run("DELETE FROM settled_dependency WHERE after_task = ?", [first])
-            // What is paused has nothing to wait for any more either.
+            // Paused dependents no longer need to wait either.
             if state == .completed { try run("DELETE FROM task_dependency WHERE after_task = ?", [first]) }
         }
         return done
@@ -71,7 +74,9 @@ extension Database {
         try journal(.failed, of: head, error: failure, at: now)
     }
 
-    /// - Parameter after: `nil`: it follows none.
+    /// Sets or removes a task's dependency.
+    ///
+    /// - Parameter after: the task to depend on; `nil` for none.
     /// - Throws: ``StoreError/cycle(_:)``.
     func setDependency(of id: TaskID, after: TaskID?) throws {
         try run("DELETE FROM task_dependency WHERE task_id = ?", [id.rawValue])
@@ -88,15 +93,17 @@ extension Database {
         try setFirstDependency(of: id, after: after)
     }
 
-    /// As ``setDependency(of:after:)`` for a task that is new: it is followed by none, and cannot come to follow itself.
+    /// Sets the dependency of a new task. Unlike ``setDependency(of:after:)`` this needs no check for cycles, because
+    /// no task depends on a new one.
     func setFirstDependency(of id: TaskID, after: TaskID) throws {
         try run("INSERT INTO task_dependency (task_id, after_task) VALUES (?, ?)", [id.rawValue, after.rawValue])
     }
 
-    /// A person takes a task back into the queue.
+    /// Restores the dependency of a task that the user resumes or retries.
     ///
-    /// - Parameter before: where it stood.
-    /// - Returns: where it stands: one that was paused, or failed with what it follows, waits for that again.
+    /// - Parameter before: the task's previous standing.
+    /// - Returns: the waiting standing of a task that waits for its dependency again, because it was paused or is
+    ///   retried; `nil` otherwise.
     func follow(_ id: TaskID, _ event: TaskStanding.Event, from before: TaskStanding) throws -> TaskStanding? {
         guard event == .resume || event == .retry else { return nil }
         let after = try firstRow("SELECT after_task FROM task_dependency WHERE task_id = ?", [id.rawValue]) {
@@ -104,7 +111,8 @@ extension Database {
         }
         guard let after else { return nil }
         let exists = try firstRow("SELECT 1 FROM task WHERE id = ?", [after.rawValue]) { _ in true } ?? false
-        // Who resumes one that waits wants it to start whatever becomes of the other; and what is gone ends no more.
+        // Resuming a task that waits for its dependency means that it starts regardless of the dependency. A removed
+        // task can no longer end, so waiting for it is pointless.
         let waits = exists && (event == .retry || before.state == .paused)
         try setDependency(of: id, after: waits ? after : nil)
         return waits ? TaskStanding(follows: true) : nil

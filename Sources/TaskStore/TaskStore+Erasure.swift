@@ -1,32 +1,32 @@
 import GRDB
 
 extension TaskStore {
-    /// Whether the write-ahead log may still hold secrets that were erased.
+    /// Returns whether the write-ahead log may still contain deleted secrets.
     package func holdsErasedSecrets() throws(StoreError) -> Bool {
         try read { database in try database.firstRow("SELECT 1 FROM erasure") { _ in true } } ?? false
     }
 
-    /// Empties the write-ahead log; what was erased is then nowhere in the store's files.
+    /// Truncates the write-ahead log, after which deleted secrets are in none of the store's files.
     ///
-    /// - Returns: whether it could be: not while somebody reads.
+    /// - Returns: whether the log was truncated; `false` while there are readers.
     package func emptyLog() async throws(StoreError) -> Bool {
         try await writes.performAlone { database in
             guard try Self.shortenLog(database) else { return false }
-            // The next log begins with this, and holds no secret.
+            // This deletion is written to the new log, which contains no secret.
             try database.run("DELETE FROM erasure")
             return true
         }
     }
 
-    /// Gives the room back that the write-ahead log takes up.
+    /// Truncates the write-ahead log to free disk space.
     ///
-    /// - Returns: whether it could be: not while somebody reads.
+    /// - Returns: whether the log was truncated; `false` while there are readers.
     func shortenLog() async throws(StoreError) -> Bool {
         try await writes.performAlone { try Self.shortenLog($0) }
     }
 
     private static func shortenLog(_ database: Database) throws -> Bool {
-        // Nobody's writes wait for a reader.
+        // A busy time-out of 0 keeps other writers from waiting for a reader.
         try database.execute(sql: "PRAGMA busy_timeout = 0")
         defer { try? database.execute(sql: "PRAGMA busy_timeout = \(Int(Self.busyTimeout * 1_000))") }
         return (try? database.checkpoint(.truncate)) != nil

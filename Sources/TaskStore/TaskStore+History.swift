@@ -1,12 +1,12 @@
 import GRDB
 import TaskModel
 
-/// What is kept of the past.
+/// The limits of the history to keep.
 package struct KeptHistory: Sendable, Equatable {
-    /// Older than this moment, it goes.
+    /// The time before which records are removed.
     package var since: Milliseconds
-    /// As much is kept of each owner at most, and four times as much of all together; the oldest goes first, and of all
-    /// together that of those who have the most.
+    /// The maximum number of records per owner. All owners together may have four times as many. The oldest are removed
+    /// first; if the common limit is exceeded, they are those of the owners that have the most.
     package var count: Int
 
     package init(since: Milliseconds, count: Int) {
@@ -15,7 +15,7 @@ package struct KeptHistory: Sendable, Equatable {
     }
 }
 
-/// The statements that look for what is to go. Each names its index.
+/// The SQL statements that find records to remove. Each names its index.
 enum HistorySQL {
     static let endedByOwner = """
         SELECT owner, sum(\(TaskState.stored.filter(\.isEnded).map(\.rawValue).joined(separator: " + "))) AS ended
@@ -39,10 +39,11 @@ enum HistorySQL {
 }
 
 extension TaskStore {
-    /// The tasks that ended too long ago, or that are too many of one owner, of each the oldest end first. Of several
-    /// owners there are as many each, so that what cannot be removed of one does not stand in the way of the others'.
+    /// Returns tasks that ended too long ago or exceed their owner's limit, with the oldest end first for each owner.
+    /// The result is divided evenly between owners, so that tasks of one owner that cannot be removed do not block
+    /// those of others.
     ///
-    /// - Parameter limit: at most so many, but one of each owner.
+    /// - Parameter limit: the maximum number of tasks, except that at least one per owner is returned.
     package func expired(_ kept: KeptHistory, limit: Int) throws(StoreError) -> [TaskID] {
         try read { database in
             let owners = try database.endedByOwner()
@@ -67,24 +68,24 @@ extension TaskStore {
         }
     }
 
-    /// When the first of the tasks that have ended did so.
+    /// Returns the earliest end time of all ended tasks.
     package func firstEnd() throws(StoreError) -> Milliseconds? {
         try read { database in
             try database.endedByOwner().compactMap { try database.firstEnd(of: $0.owner) }.min()
         }
     }
 
-    /// When the oldest event of the journal was.
+    /// Returns the time of the oldest event in the journal.
     package func firstEventTime() throws(StoreError) -> Milliseconds? {
         try read { database in
             try database.firstRow("SELECT at FROM event ORDER BY sequence LIMIT 1") { try $0.integer(0) }
         }
     }
 
-    /// Deletes events that happened too long ago, or are too many of one owner's; what is told of many tasks at once goes
-    /// as a whole.
+    /// Removes events that are too old or exceed their owner's limit. A journal row that stands for several tasks is
+    /// removed as a whole.
     ///
-    /// - Returns: whether there may be more to delete.
+    /// - Returns: whether there may be more to remove.
     package func trimEvents(_ kept: KeptHistory) async throws(StoreError) -> Bool {
         if let time = try firstEventTime(), time < kept.since, let last = try lastOld(kept.since) {
             return try await writes.perform(weight: Self.rowsInCommit) { database in
@@ -99,10 +100,11 @@ extension TaskStore {
         }
     }
 
-    /// The last of the events at the journal's beginning that are too old; as many as fit into a commit.
+    /// Returns the last of the events at the journal's beginning that are too old, limited to the number that fits into
+    /// one commit.
     private func lastOld(_ since: Milliseconds) throws(StoreError) -> Int64? {
         try read { database in
-            // In the order of their numbers, which is that of their times but for a clock that was set.
+            // Sequence numbers have the order of times, unless the system clock was set.
             let rows = try database.rows(
                 "SELECT sequence, at FROM event ORDER BY sequence LIMIT ?", [Self.rowsInCommit]
             ) { row in (sequence: try row.integer(0) as Int64, at: try row.integer(1) as Milliseconds) }
@@ -110,7 +112,7 @@ extension TaskStore {
         }
     }
 
-    /// An owner with too many events, and the last of those that go in one commit.
+    /// Returns an owner with too many events, and the last event to remove in one commit.
     private func surplusEvents(_ limit: Int) throws(StoreError) -> (owner: UInt32, last: Int64)? {
         try read { database in
             let totals = try database.rows("SELECT owner, events FROM owner_total WHERE events > 0") { row in
@@ -133,9 +135,9 @@ extension TaskStore {
         }
     }
 
-    /// The largest number of an event that was let go of; 0 where none was.
+    /// Returns the largest sequence number of a removed event; 0 if none was removed.
     ///
-    /// - Parameter owner: only of this user's; `nil`: anyone's.
+    /// - Parameter owner: the user whose events are considered; `nil` for all users.
     package func lastTrimmedEvent(owner: UInt32?) throws(StoreError) -> Int64 {
         try read { database in
             let sql = "SELECT max(events_gone) FROM owner_total WHERE ?1 IS NULL OR owner IN (?1, -1)"
@@ -143,11 +145,11 @@ extension TaskStore {
         }
     }
 
-    /// Forgets the oldest of the entries of queue files that were completed, where one owner has too many of them or they
-    /// take up too much.
+    /// Removes the oldest completed entries of queue files if an owner has too many of them or they take up too many
+    /// bytes.
     ///
-    /// - Parameter limit: as many are kept of each owner.
-    /// - Returns: whether there may be more to forget.
+    /// - Parameter limit: the maximum number of entries to keep per owner.
+    /// - Returns: whether there may be more to remove.
     package func trimPastEntries(
         limit: Int = PastEntries.maximumCount, quota: Quota = Quota()
     ) async throws(StoreError) -> Bool {

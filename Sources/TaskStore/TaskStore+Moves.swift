@@ -1,20 +1,20 @@
 import GRDB
 import TaskModel
 
-/// What became of a move.
+/// The outcome of a move.
 package enum MoveOutcome: Sendable, Equatable {
     case moved
-    /// No task has this id, or none that the caller may see.
+    /// The id without a task that the caller may see.
     case unknown(TaskID)
-    /// This task, of those that were named, has ended.
+    /// The named task that has ended.
     case ended(TaskID, TaskState)
     case wrong(FieldError)
 }
 
 extension TaskStore {
-    /// Moves a task among those of its owner with its priority, with an event.
+    /// Moves a task among the tasks of the same owner and priority, and records an event.
     ///
-    /// - Parameter owner: only this user's tasks are known; `nil`: everyone's.
+    /// - Parameter owner: the user whose tasks can be moved; `nil` for all users.
     package func move(
         _ id: TaskID, _ placement: TaskPlacement, owner: UInt32?, now: Milliseconds
     ) async throws(StoreError) -> MoveOutcome {
@@ -42,7 +42,7 @@ extension TaskStore {
     }
 }
 
-/// A task's place in the order.
+/// The position of a task in the order.
 private struct Place {
     var head: TaskHead
     var flow: Int64
@@ -63,7 +63,7 @@ extension Database {
         return owner == nil || place?.head.owner == owner ? place : nil
     }
 
-    /// Before everything that is or was in any flow.
+    /// Returns a position before all tasks that are or were in any flow.
     fileprivate func firstPosition() throws -> Int64 {
         let last = try meta("first-position") ?? 0
         let position = last.subtractingClamped(1 << Position.shift)
@@ -71,12 +71,12 @@ extension Database {
         return position
     }
 
-    /// Behind everything that is in any flow, and before what is added later.
+    /// Returns a position behind all tasks in any flow, and before tasks that are added later.
     fileprivate func lastPosition() throws -> Int64 {
         let newest = try newestNumber(in: "task")
         let position = max(Position.ofNew(newest), try meta("last-position") ?? 0).addingClamped(1)
         if position >= Position.ofNew(newest + 1) - 1 {
-            // A million moves since the last task was added: a number is left out.
+            // About a million moves took place since the last task was added: one task id is skipped.
             try run("UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'task'")
         }
         try setMeta("last-position", to: position)
@@ -101,7 +101,7 @@ extension Database {
         return wrong("there is no room before task \(other); move that one first")
     }
 
-    /// A position between `next` and what comes before it in its flow; `nil` where there is none left.
+    /// Returns a position between `next` and its predecessor in the flow; `nil` if there is no gap.
     private func room(before next: Place, leavingOut id: TaskID) throws -> Int64? {
         guard let previous = try positions(before: next, leavingOut: id, limit: 1).first else {
             return next.position.subtractingClamped(1 << Position.shift)
@@ -110,7 +110,7 @@ extension Database {
         return middle > previous.position && middle < next.position ? middle : nil
     }
 
-    /// The nearest first.
+    /// Returns the positions of up to `limit` tasks before `next`, nearest first.
     private func positions(
         before next: Place, leavingOut id: TaskID, limit: Int
     ) throws -> [(id: Int64, position: Int64)] {
@@ -123,7 +123,7 @@ extension Database {
         ) { (try $0.integer(0), try $0.integer(1)) }
     }
 
-    /// Spreads out those that stand close together before `next`.
+    /// Spreads out tasks that are close together before `next`.
     private func respace(before next: Place, leavingOut id: TaskID, limit: Int) throws {
         let crowd = try positions(before: next, leavingOut: id, limit: limit)
         guard let farthest = crowd.last, crowd.count > 1 else { return }
@@ -139,6 +139,6 @@ extension Database {
         }
     }
 
-    /// Tasks that are spread out at a time: more, where those few have no room.
+    /// The numbers of tasks to spread out: the larger number is used if the smaller one yields no gap.
     private static let respaced = [64, 4_096]
 }

@@ -1,17 +1,17 @@
 import GRDB
 import TaskModel
 
-/// Which tasks to read, oldest first.
+/// A query for a page of tasks, oldest first.
 package struct PageQuery: Sendable {
     package var filter: TaskFilter
-    /// Only this user's tasks; `nil`: everyone's. The filter's owner holds besides.
+    /// The user whose tasks are returned; `nil` for all users. The owner in the filter applies in addition.
     package var owner: UInt32?
-    /// Only larger ids.
+    /// The id after which the page starts.
     package var after: TaskID?
     package var limit: Int
-    /// Begin at the first of the newest so many that match.
+    /// The number of newest matching tasks with whose oldest the result starts.
     package var newest: Int?
-    /// The tasks that run: `active`, whatever is stored of them.
+    /// The running tasks; they count as `active`, regardless of their stored state.
     package var running: Set<TaskID>
 
     package init(
@@ -27,15 +27,17 @@ package struct PageQuery: Sendable {
     }
 }
 
-/// A batch with its tasks by stored state; states without a task are absent.
+/// Queries for records of tasks, and counts of matching tasks.
 
 extension TaskStore {
-    /// - Parameter owner: `nil` finds a task of anyone.
+    /// Returns the record of a task.
+    ///
+    /// - Parameter owner: the user whose task is returned; `nil` for all users.
     package func record(_ id: TaskID, owner: UInt32?) throws(StoreError) -> TaskRecord? {
         try read { try $0.record(id, owner: owner) }
     }
 
-    /// A page of records as they are stored: the running ones are `queued` among them.
+    /// Returns a page of records as stored; running tasks have the state `queued` in them.
     package func page(_ query: PageQuery) throws(StoreError) -> [TaskRecord] {
         try read { database in
             let ids = try TaskSelection(query, in: database).ids()
@@ -47,7 +49,7 @@ extension TaskStore {
         }
     }
 
-    /// Those of `ids` whose tasks may still run: they have neither completed nor been cancelled.
+    /// Returns those of `ids` whose tasks may still run, which are neither completed nor cancelled.
     package func unfinished(_ ids: [TaskID]) throws(StoreError) -> Set<TaskID> {
         try read { database in
             Set(
@@ -60,9 +62,9 @@ extension TaskStore {
         }
     }
 
-    /// The number of tasks that match, by owner; owners without one are left out.
+    /// Returns the number of matching tasks by owner; owners without one are omitted.
     ///
-    /// - Parameter owner: as of ``PageQuery``.
+    /// - Parameter owner: as in ``PageQuery``.
     package func owners(
         matching filter: TaskFilter, owner: UInt32?, running: Set<TaskID>
     ) throws(StoreError) -> [UInt32: Int] {
@@ -76,7 +78,7 @@ extension TaskStore {
         return Dictionary(counts.map { (UInt32(truncatingIfNeeded: $0.owner), $0.tasks) }) { $0 + $1 }
     }
 
-    /// The ids that match, smallest first, for a command on many tasks to go through in parts.
+    /// Returns matching ids in ascending order, for processing in parts by a command on many tasks.
     package func ids(
         matching filter: TaskFilter, owner: UInt32?, running: Set<TaskID>, after: TaskID?, limit: Int
     ) throws(StoreError) -> [TaskID] {

@@ -2,28 +2,30 @@ import GRDB
 import Glibc
 import TaskModel
 
-/// Room on the disk that the database lies on, in bytes.
+/// The free space on the disk that contains the database, in bytes.
 struct DiskRoom: Equatable {
-    /// Bytes to leave free when something is added, but no more than an eighth of the disk: with none at all nothing can
-    /// be paused, cancelled or removed any more, and no progress written down.
+    /// The number of bytes to leave free when something is added, but at most an eighth of the disk. Without free space
+    /// tasks cannot be paused, cancelled or removed, and progress cannot be stored.
     static let reserve: Int64 = 64 << 20
-    /// So large a part of the reserve lies outside of the database, for its log.
+    /// The divisor for the part of the reserve that must be outside of the database, for its log.
     private static let logShare: Int64 = 4
 
     var free: Int64
-    /// All that the disk has.
+    /// The total size of the disk.
     var whole: Int64
-    /// The bytes that the log takes up: it begins anew within itself.
+    /// The size of the log, which SQLite overwrites from its beginning.
     var log: Int64 = 0
-    /// Pages of the database that nothing stands in.
+    /// The size of the unused pages of the database.
     var inDatabase: Int64 = 0
 
     private var reserved: Int64 { min(Self.reserve, whole / 8) }
 
-    /// Whether `bytes` can be added, though nothing within the database should be free.
+    /// Returns whether `bytes` can be added even if the database contains no unused pages.
     func isAmple(for bytes: Int64) -> Bool { free.subtractingClamped(bytes) >= reserved }
 
-    /// - Throws: ``StoreError/nearlyFull(free:reserved:)`` where `bytes` would leave no room for what must be written later.
+    /// Checks whether `bytes` can be added.
+    ///
+    /// - Throws: ``StoreError/nearlyFull(free:reserved:)`` if `bytes` would leave no room for later necessary writes.
     func check(for bytes: Int64) throws(StoreError) {
         let all = free.addingClamped(inDatabase)
         guard all.subtractingClamped(bytes) >= reserved, free.addingClamped(log) >= reserved / Self.logShare else {
@@ -33,11 +35,11 @@ struct DiskRoom: Equatable {
 }
 
 extension TaskStore {
-    /// Judges whether something can be added.
+    /// Checks whether something can be added.
     ///
     /// - Parameters:
-    ///   - bytes: that are to be written.
-    ///   - database: the connection that writes, for whoever is at its work.
+    ///   - bytes: the number of bytes to be written.
+    ///   - database: the writer connection, if called during a write.
     /// - Throws: ``StoreError/nearlyFull(free:reserved:)``.
     func checkRoom(for bytes: Int64 = 0, in database: Database? = nil) throws(StoreError) {
         var information = statvfs()
@@ -46,7 +48,7 @@ extension TaskStore {
         var room = DiskRoom(
             free: Int64(clamping: information.f_bavail).multipliedClamped(by: unit),
             whole: Int64(clamping: information.f_blocks).multipliedClamped(by: unit))
-        // Most disks have plenty, and then nothing more is asked.
+        // Most disks have ample space, which makes further queries unnecessary.
         if room.isAmple(for: bytes) { return }
         var status = stat()
         if stat(directory + "/dld.db-wal", &status) == 0 { room.log = Int64(status.st_size) }
@@ -55,7 +57,7 @@ extension TaskStore {
         try room.check(for: bytes)
     }
 
-    /// Bytes of the pages of the database that nothing stands in.
+    /// Returns the size of the unused pages of the database in bytes.
     func freeBytes() throws(StoreError) -> Int64 { try read { try $0.freeBytes() } }
 }
 

@@ -1,16 +1,17 @@
 import GRDB
 import TaskModel
 
-/// Everything that the scheduler needs to start a task.
+/// The data that the scheduler needs to start a task.
 ///
-/// An object, for it is wide and handed on many times, and never changes.
+/// This is a class because the data is large, is passed on many times, and never changes.
 package final class TaskWork: Sendable {
     package let record: TaskRecord
-    /// The host's, in ``ReadyTask``.
+    /// The mark of the host, as in ``ReadyTask``.
     package let hostMark: Int64
     package let secrets: TaskSecrets
     package let resumeData: [UInt8]?
-    /// ``TaskStore/pieceHashes(of:)`` has some: too many to be kept for all that wait.
+    /// Whether ``TaskStore/pieceHashes(of:)`` returns digests, which are too large to keep in memory for all waiting
+    /// tasks.
     package let hasPieceHashes: Bool
 
     static let query = """
@@ -29,12 +30,12 @@ package final class TaskWork: Sendable {
         hostMark = try row.integer(TaskRecord.columnCount + 3)
     }
 
-    /// Scheme, name and port of the URL.
+    /// The scheme, name and port of the URL.
     package var host: String { (try? TaskAddress(parsing: record.specification.url))?.hostKey ?? "" }
 }
 
-/// The statements that go by the time. Each names its index: SQLite, which knows nothing of how many tasks are in which
-/// state, would otherwise go through all that wait.
+/// The SQL statements that depend on the time. Each names its index. SQLite has no statistics about the number of tasks
+/// in each state and would otherwise scan all waiting tasks.
 enum SchedulingSQL {
     static let nextWake = """
         SELECT min(not_before) FROM task INDEXED BY task_waiting WHERE state = 'waiting' AND not_before IS NOT NULL
@@ -48,16 +49,16 @@ enum SchedulingSQL {
 }
 
 extension TaskStore {
-    /// The moment at which the first waiting task becomes ready.
+    /// Returns the time at which the first waiting task becomes ready.
     package func nextWake() throws(StoreError) -> Milliseconds? {
         try read { database in
             try database.firstRow(SchedulingSQL.nextWake) { try $0.integerOrNil(0) } ?? nil
         }
     }
 
-    /// Makes ready the waiting tasks whose time has come.
+    /// Makes the waiting tasks ready whose time has come.
     ///
-    /// - Returns: how many.
+    /// - Returns: the number of tasks made ready.
     package func releaseDue(now: Milliseconds) async throws(StoreError) -> Int {
         var total = 0
         while true {
@@ -70,9 +71,9 @@ extension TaskStore {
         }
     }
 
-    /// Makes ready what waits for something that has happened now.
+    /// Makes the tasks ready that wait for the given reason.
     ///
-    /// - Returns: how many.
+    /// - Returns: the number of tasks made ready.
     package func release(waitingFor reason: TaskReason) async throws(StoreError) -> Int {
         try await changeWaiting(reasons: [reason]) { database, id in
             try database.run(
@@ -83,12 +84,13 @@ extension TaskStore {
         }
     }
 
-    /// The clock was set: spans of waiting stay as long as they were. Hours that a person named stay those hours.
+    /// Shifts the end of waits after a change of the system clock, so that their duration stays the same. Start times
+    /// set by the user are not changed.
     ///
     /// - Parameters:
-    ///   - milliseconds: by so much.
-    ///   - latest: none of these waits lasts longer than to this moment of the new time.
-    ///   - latestAsked: none of those does that a server may have asked for (`Retry-After` beside 429 and 503).
+    ///   - milliseconds: the change of the clock.
+    ///   - latest: the latest end of these waits, in the new time.
+    ///   - latestAsked: the latest end of waits that a server may have asked for (`Retry-After` with 429 and 503).
     package func shiftWaits(
         by milliseconds: Milliseconds, latest: Milliseconds, latestAsked: Milliseconds
     ) async throws(StoreError) {
@@ -103,7 +105,9 @@ extension TaskStore {
         }
     }
 
-    /// - Returns: how many were changed.
+    /// Changes the tasks that wait for one of `reasons`.
+    ///
+    /// - Returns: the number of tasks changed.
     private func changeWaiting(
         reasons: Set<TaskReason>, _ change: @escaping @Sendable (Database, TaskID) throws -> Void
     ) async throws(StoreError) -> Int {
@@ -126,7 +130,7 @@ extension TaskStore {
         }
     }
 
-    /// A task with all that it takes to carry it out.
+    /// Returns a task with all data needed to carry it out.
     package func work(for id: TaskID) throws(StoreError) -> TaskWork? {
         try read { database in
             try database.firstRow(
@@ -134,7 +138,7 @@ extension TaskStore {
         }
     }
 
-    /// Ids as a JSON array: one bound value, however many there are.
+    /// Returns ids as a JSON array, so that any number of ids is a single bound value.
     static func list(_ ids: some Sequence<TaskID>) -> String { list(ids.lazy.map(\.rawValue)) }
 
     static func list(_ numbers: some Sequence<Int64>) -> String {

@@ -2,18 +2,18 @@ import GRDB
 import TaskModel
 
 extension TaskStore {
-    /// Begins a set of entries that ``commitSet(_:owner:prune:dryRun:quota:now:receipt:leaving:)`` applies whole. It is kept in the
-    /// database, and is gone when the store is opened again, or when its owner has begun
-    /// ``TaskStore/setsPerOwner`` others.
+    /// Begins a set of entries that ``commitSet(_:owner:prune:dryRun:quota:now:receipt:leaving:)`` applies as a whole.
+    /// The set is stored in the database. It is dropped when the store is opened again, or when its owner has begun
+    /// ``TaskStore/setsPerOwner`` other sets.
     ///
-    /// - Parameter batch: the batch to bring in line with the entries; `nil`: every entry becomes a new task.
-    /// - Returns: the set's number.
+    /// - Parameter batch: the batch to synchronise with the entries; if `nil`, each entry becomes a new task.
+    /// - Returns: the set's id.
     package func beginSet(owner: UInt32, batch: String?) async throws(StoreError) -> Int64 {
         try checkRoom()
         return try await writes.perform { database in
             try database.run("INSERT INTO staged_set (owner, batch) VALUES (?, ?)", [owner, batch])
             let number = database.lastInsertedRowID
-            // What clients that went away have left.
+            // Clients that disconnected may have left uncommitted sets.
             try database.run(
                 """
                 UPDATE staged_set SET is_dropped = 1 WHERE owner = ?1 AND is_dropped = 0 AND id NOT IN (
@@ -23,7 +23,7 @@ extension TaskStore {
         }
     }
 
-    /// Brings tasks into the form in which they are written: not on the writer's thread, which others wait for.
+    /// Encodes tasks for storage. This is not done on the writer's thread, for which other callers wait.
     package func prepare(_ tasks: [NewTask]) throws(StoreError) -> PreparedTasks {
         var prepared = PreparedTasks()
         prepared.tasks.reserveCapacity(tasks.count)
@@ -34,12 +34,12 @@ extension TaskStore {
         return prepared
     }
 
-    /// Adds entries to a set. They take the set's batch, where it has one.
+    /// Adds entries to a set. The entries get the set's batch, if it has one.
     ///
-    /// What can only become new tasks, having neither a batch to be compared with nor a key, is put in its place among
-    /// the tasks at once, hidden: a commit then takes no longer for a million than for one.
+    /// Entries that can only become new tasks, because they have neither a batch to compare with nor a key, are
+    /// inserted as hidden tasks immediately. Their commit then takes as long for a million entries as for one.
     ///
-    /// - Parameter owner: whose set it must be; `nil`: anyone's.
+    /// - Parameter owner: the required owner of the set; `nil` for any.
     /// - Returns: the number of entries in the set so far.
     /// - Throws: ``StoreError/unknownSet(_:)``, ``StoreError/quota(_:)``, ``StoreError/nearlyFull(free:reserved:)``.
     package func put(
@@ -47,10 +47,10 @@ extension TaskStore {
     ) async throws(StoreError) -> Int {
         try checkRoom()
         let fresh = entries.tasks
-        // What it becomes is promised by the commit of the set, which brings it to the disk.
+        // The entries need not be durable yet: the commit of the set, which promises durability, syncs them as well.
         return try await writes.perform(weight: fresh.count, isLasting: false) { database in
             let staged = try database.stagedSet(set, owner: owner)
-            // Entries keep their order: behind one that is staged all are.
+            // Entries keep their order: after a staged entry, all further entries are staged.
             var rest = fresh[...]
             if staged.batch == nil, try !database.hasStagedEntries(set) {
                 let free = fresh.prefix { $0.entry.key == nil }
@@ -71,7 +71,7 @@ extension TaskStore {
         }
     }
 
-    /// - Returns: the batch that a set is to be brought in line with; `nil`: none, or no such set.
+    /// Returns the batch that a set is synchronised with; `nil` if there is none or the set does not exist.
     package func batch(ofSet set: Int64, owner: UInt32) throws(StoreError) -> String? {
         try read { database in
             try database.firstRow(
@@ -82,19 +82,19 @@ extension TaskStore {
         }
     }
 
-    /// Applies a set in one transaction, all or nothing, and forgets it; a dry run tells what would happen,
-    /// changes nothing and keeps the set.
+    /// Applies a set in one transaction and removes it. A dry run reports the changes without making them and keeps the
+    /// set.
     ///
-    /// In a batch, an entry is known by its key, otherwise by kind, URL and output. A known task that is completed
-    /// stays; another takes over what differs, and what had failed or waits for a person is ready again.
+    /// In a batch, an entry is identified by its key, or else by kind, URL and output. An existing completed task stays
+    /// unchanged. Any other existing task is updated, and is made ready again if it failed or waits for the user.
     ///
     /// - Parameters:
-    ///   - prune: cancel the batch's tasks that no entry names and that have not ended.
-    ///   - receipt: a name to write a ``SetReceipt`` under, in the same commit. Where there is one of that name already,
-    ///     the set is forgotten and nothing else happens.
-    ///   - leaving: given ``SetOutcome/moved`` before the commit, where that is something: afterwards nothing would be
-    ///     left that knows of what lies in the old directories. It may be called for a commit that then fails, and
-    ///     once more for the next.
+    ///   - prune: whether to cancel the batch's tasks that no entry names and that have not ended.
+    ///   - receipt: the name for a ``SetReceipt`` stored in the same commit. If a receipt of that name exists already,
+    ///     the set is removed without any other effect.
+    ///   - leaving: called with ``SetOutcome/moved`` before the commit, if it is not empty, because afterwards the
+    ///     previous directories are no longer recorded anywhere. It may be called for a commit that fails, and again
+    ///     for the next one.
     /// - Throws: ``StoreError/unknownSet(_:)``, ``StoreError/quota(_:)``, ``StoreError/nearlyFull(free:reserved:)``.
     package func commitSet(
         _ set: Int64, owner: UInt32, prune: Bool, dryRun: Bool, quota: Quota = Quota(), now: Milliseconds,
@@ -105,7 +105,7 @@ extension TaskStore {
             let staged = try database.stagedSet(set, owner: owner)
             let application = SetApplication(set: set, owner: owner, batch: staged.batch, now: now)
             let batches = try quota.tasksPerBatch == nil ? [] : database.batches(ofSet: set)
-            // What is staged comes to the log and to the tables once more.
+            // The staged data is written both to the log and to the tables.
             try self.checkRoom(for: staged.bytes.multipliedClamped(by: 2), in: database)
             let run = {
                 let outcome = try database.keepingRecords(of: [owner], within: quota, room: {}) {
@@ -116,7 +116,7 @@ extension TaskStore {
             }
             guard !dryRun else {
                 var outcome = try database.undoing(run)
-                // Numbers that were never given.
+                // A dry run assigns no ids.
                 outcome.idRanges = []
                 return outcome
             }
@@ -133,7 +133,7 @@ extension TaskStore {
         }
     }
 
-    /// What these tasks had fetched counts no longer; what they are and where they stand stays.
+    /// Resets the byte counts and resume data of tasks; their other data and standing stay unchanged.
     package func forgetBytes(of ids: [TaskID]) async throws(StoreError) {
         try await inParts(ids, ()) { database, id, _ in
             try database.forgetBytes(of: id)
@@ -141,9 +141,9 @@ extension TaskStore {
         }
     }
 
-    /// Forgets a set.
+    /// Drops a set.
     ///
-    /// - Parameter owner: whose set it must be; `nil`: anyone's.
+    /// - Parameter owner: the required owner of the set; `nil` for any.
     /// - Throws: ``StoreError/unknownSet(_:)``.
     package func abortSet(_ set: Int64, owner: UInt32? = nil) async throws(StoreError) {
         try await writes.perform { database in
@@ -152,9 +152,9 @@ extension TaskStore {
         }
     }
 
-    /// Deletes a part of what sets have left that were committed or dropped.
+    /// Deletes a part of the remaining data of committed and dropped sets.
     ///
-    /// - Returns: whether there may be more.
+    /// - Returns: whether there may be more to delete.
     package func sweep() async throws(StoreError) -> Bool {
         let hasSome = try read { database in
             try database.firstRow("SELECT EXISTS (SELECT 1 FROM staged_set WHERE is_dropped)") {
@@ -182,7 +182,7 @@ extension Database {
         return found
     }
 
-    /// Those that the tasks and entries of a set are to belong to.
+    /// Returns the batches of a set's tasks and entries.
     fileprivate func batches(ofSet set: Int64) throws -> Set<String> {
         Set(
             try rows(
@@ -204,9 +204,9 @@ extension Database {
         VALUES
         """
 
-    /// Keeps entries until their set is committed.
+    /// Stores entries until their set is committed.
     ///
-    /// - Parameter batch: the set's, which is that of each entry.
+    /// - Parameter batch: the set's batch, which applies to each entry.
     fileprivate func stage(_ tasks: ArraySlice<FreshTask>, set: Int64, batch: String?) throws {
         let newest = try firstRow("SELECT max(id) FROM staged_entry") { try $0.integerOrNil(0) } ?? nil
         let first = (newest ?? 0).addingClamped(1)
@@ -227,7 +227,7 @@ extension Database {
         }
     }
 
-    /// Notes that tasks of a set are in their places.
+    /// Records the range of a set's tasks that are already inserted.
     fileprivate func stage(_ range: TaskRange, set: Int64) throws {
         let (state, reason) = (range.state.rawValue, range.reason?.rawValue)
         try run(
@@ -241,13 +241,15 @@ extension Database {
             [set, range.ids.lowerBound, range.ids.upperBound, state, reason])
     }
 
-    /// What a set has left is swept up later, a part at a time.
+    /// Marks a set as dropped; its remaining data is deleted later in parts.
     fileprivate func drop(_ set: Int64) throws {
         try run("UPDATE staged_set SET is_dropped = 1 WHERE id = ?", [set])
     }
 
-    /// - Parameter limit: rows to delete at most.
-    /// - Returns: how many were deleted: `limit` where there may be more.
+    /// Deletes remaining data of one dropped set.
+    ///
+    /// - Parameter limit: the maximum number of rows to delete.
+    /// - Returns: `limit` or the number of rows deleted; 0 if there is no dropped set.
     fileprivate func sweep(limit: Int) throws -> Int {
         let set = try firstRow("SELECT id FROM staged_set WHERE is_dropped ORDER BY id LIMIT 1") { try $0.integer(0) }
         guard let set else { return 0 }

@@ -1,32 +1,34 @@
 import GRDB
 import TaskModel
 
-/// What became of a change to what a task asks for.
+/// The outcome of a change to a task's specification.
 package enum UpdateOutcome: Sendable, Equatable {
     case updated
-    /// It asked for that already, and stands where that leads.
+    /// The task already has the requested specification and standing.
     case unchanged
-    /// No task has the id, or none that the caller may see.
+    /// The id has no task that the caller may see.
     case unknown
-    /// It is completed or cancelled.
+    /// The task is completed or cancelled.
     case refused(IllegalTransition)
     case wrong(FieldError)
 }
 
 extension TaskStore {
-    /// Judges what is asked for as a whole, its secrets with it, and takes them out; its path is what the task's
-    /// becomes, `nil` leaving that as it is. It is also given what was asked for before.
+    /// A function that validates the complete new specification, including secrets, and separates the secrets from it.
+    /// It also receives the previous specification. The path of the result becomes the task's path; `nil` keeps the
+    /// current path.
     package typealias Judge =
         @Sendable (
             _ asked: TaskSpecification, _ before: TaskSpecification, _ owner: UInt32
         ) throws(FieldError) -> NewTask
 
-    /// Changes what a task asks for, with an event, and takes it to where that leads (see
-    /// ``TaskStanding/updated(by:now:)``). Bytes and resume data stay. A running task counts as the ready one it is
-    /// stored as.
+    /// Changes a task's specification, records an event, and changes the task's standing accordingly (see
+    /// ``TaskStanding/updated(by:now:)``). Bytes and resume data are kept. A running task is treated as ready, which is
+    /// its stored state.
     ///
-    /// - Parameter owner: only this user's tasks are known; `nil`: everyone's.
-    /// - Throws: also ``StoreError/quota(_:)``, ``StoreError/nearlyFull(free:reserved:)`` where records become larger.
+    /// - Parameter owner: the user whose tasks can be changed; `nil` for all users.
+    /// - Throws: among others ``StoreError/quota(_:)`` and ``StoreError/nearlyFull(free:reserved:)``, if records become
+    ///   larger.
     package func update(
         _ id: TaskID, by changes: TaskChanges, owner: UInt32?, quota: Quota = Quota(), now: Milliseconds,
         judge: @escaping Judge
@@ -34,9 +36,9 @@ extension TaskStore {
         try await update([id], by: changes, owner: owner, quota: quota, now: now, judge: judge)[id] ?? .unknown
     }
 
-    /// As ``update(_:by:owner:quota:now:judge:)`` for each of `ids`.
+    /// Changes each of `ids` like ``update(_:by:owner:quota:now:judge:)``.
     ///
-    /// - Parameter ids: of as many tasks as there are; where a commit fails, those before it stay.
+    /// - Parameter ids: any number of tasks; if a commit fails, the changes of previous commits remain.
     package func update(
         _ ids: [TaskID], by changes: TaskChanges, owner: UInt32?, quota: Quota = Quota(), now: Milliseconds,
         judge: @escaping Judge
@@ -61,14 +63,14 @@ extension TaskStore {
         }
     }
 
-    /// What ``update(_:by:owner:quota:now:judge:)`` would say at this moment; changes nothing.
+    /// Returns the current outcome of ``update(_:by:owner:quota:now:judge:)`` without making the change.
     package func judgeUpdate(
         _ id: TaskID, by changes: TaskChanges, owner: UInt32?, now: Milliseconds, judge: Judge
     ) throws(StoreError) -> UpdateOutcome {
         try judgeUpdate([id], by: changes, owner: owner, now: now, judge: judge)[id] ?? .unknown
     }
 
-    /// As ``judgeUpdate(_:by:owner:now:judge:)`` for each of `ids`.
+    /// Validates a change of each of `ids` like ``judgeUpdate(_:by:owner:now:judge:)``.
     package func judgeUpdate(
         _ ids: [TaskID], by changes: TaskChanges, owner: UInt32?, now: Milliseconds, judge: Judge
     ) throws(StoreError) -> [TaskID: UpdateOutcome] {
@@ -85,7 +87,7 @@ extension TaskStore {
     }
 }
 
-/// A task before and after a change.
+/// The states of a task before and after a change.
 private struct UpdatePlan {
     var head: TaskHead
     var standing: TaskStanding
@@ -93,10 +95,10 @@ private struct UpdatePlan {
     var after: StoredEntry
     var secretsBefore: String?
     var secretsAfter: String?
-    /// `nil`: as it is.
+    /// The new path; `nil` to keep the current one.
     var path: String?
 
-    /// What was read and judged, which takes longer than writing it.
+    /// The number of bytes read and validated, which takes longer than writing them.
     var bytes: Int64 {
         [secretsBefore, secretsAfter].reduce(before.bytes.addingClamped(after.bytes)) {
             $0.addingClamped(Int64($1?.utf8.count ?? 0))
@@ -106,7 +108,7 @@ private struct UpdatePlan {
     var isEmpty: Bool { before == after && secretsBefore == secretsAfter && head.standing == standing }
 }
 
-/// Why there is no plan.
+/// An outcome without a change to carry out.
 private struct NoPlan: Error {
     var outcome: UpdateOutcome
 }
@@ -147,7 +149,7 @@ extension Database {
             return .failure(NoPlan(outcome: .wrong(error)))
         }
         if !changes.isOfName, let path = task.path, let before = found.path {
-            // The name that the server gave the file stays in another directory.
+            // The file name given by the server is kept when the directory changes.
             task.path = FileName.directory(of: path) + FileName.last(of: before)
         }
         return .success(
@@ -172,7 +174,7 @@ extension Database {
             if head.standing.state == .failed {
                 try apply(.retry, to: head, now: now)
             } else {
-                // What went wrong with what was asked before says nothing of what is asked now.
+                // Failures with the previous specification do not count for the new one.
                 try run(
                     """
                     UPDATE task SET failures = 0, error_code = NULL, error_message = NULL, http_status = NULL

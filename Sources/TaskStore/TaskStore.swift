@@ -4,37 +4,38 @@ import TaskModel
 
 /// The tasks, their secrets and the journal of events, in the SQLite database `dld.db`.
 ///
-/// One connection writes and checkpoints; readers see snapshots and never wait for it. What an asynchronous
-/// method returned is on disk: the log is synced at every commit, which many callers share.
+/// One connection writes and checkpoints; readers see snapshots and never wait for it. When an asynchronous method
+/// returns, its changes are on disk: the log is synced at every commit, and one commit serves many callers.
 package final class TaskStore: Sendable {
-    /// Rows in one commit, save where a single call needs more: a commit must not keep checkpoints waiting.
-    /// ``CommitLimit`` bounds it by its bytes as well.
+    /// The maximum number of rows in one commit, unless a single call needs more, so that a commit does not delay
+    /// checkpoints. ``CommitLimit`` also limits the bytes.
     package static let rowsInCommit = 5_000
-    /// Seconds to wait for another process, such as one that makes a backup.
+    /// The time to wait for a lock of another process, such as a backup, in seconds.
     static let busyTimeout = 5.0
-    /// Bytes that the write-ahead log keeps once a checkpoint has emptied it.
+    /// The maximum size in bytes to which the write-ahead log is truncated after a checkpoint.
     static let logLimit = 64 << 20
 
-    /// Sets that one owner may be putting together at a time; beginning another forgets the oldest.
+    /// The maximum number of uncommitted sets per owner; beginning another drops the oldest.
     package static let setsPerOwner = 8
 
     let directory: String
-    /// 8 hexadecimal digits made with the database; they stand in the names of part files.
+    /// The database's identity, created with it: 8 hexadecimal digits, which are part of the names of part files.
     package let identity: String
-    /// The newest task that there was when the store was opened: later ones have known no other life of the daemon.
+    /// The newest task id when the store was opened; tasks with larger ids were added by this run of the daemon.
     package let newestTaskAtOpening: TaskID
-    /// What a person should know of how it was opened.
+    /// Messages for the administrator about the opening of the store.
     package let notes: [String]
 
     private let watch: StoreWatch
     let pool: DatabasePool
     let writes: WriteQueue
 
-    /// Opens the database in `directory`, or makes it there (0600), and brings its schema up to date.
+    /// Opens the database in `directory`, creates it there if needed (mode 0600), and migrates its schema.
     ///
-    /// - Parameter report: told why nothing is taken any more, once the database has lost its name.
-    /// - Throws: ``StoreError/newer(path:schema:)`` and ``StoreError/notADatabase(path:)`` for a file that is left
-    ///   as it was.
+    /// - Parameter report: called with a message when the paths of the database no longer refer to the open files and
+    ///   the store rejects changes.
+    /// - Throws: among others ``StoreError/newer(path:schema:)`` and ``StoreError/notADatabase(path:)``, in which case
+    ///   the file is not modified.
     package init(
         directory: String, report: @escaping @Sendable (String) -> Void = { _ in }
     ) throws(StoreError) {
@@ -45,19 +46,20 @@ package final class TaskStore: Sendable {
         do {
             pool = try DatabasePool(path: file.path, configuration: Self.configuration)
             try pool.writeWithoutTransaction { database in
-                // Not in `prepareDatabase`: GRDB sets NORMAL after that, and NORMAL loses acknowledged commits.
+                // This is not done in `prepareDatabase`, because GRDB sets NORMAL after that, which loses acknowledged
+                // commits.
                 try database.execute(sql: "PRAGMA synchronous = FULL")
                 guard try Int64.fetchOne(database, sql: "PRAGMA synchronous") == 2,
                     try String.fetchOne(database, sql: "PRAGMA journal_mode") == "wal"
                 else { throw StoreError.other("SQLite does not sync its log") }
                 try database.execute(sql: "PRAGMA secure_delete = ON; PRAGMA journal_size_limit = \(Self.logLimit)")
-                // A statement of many rows keeps what it may have to take back; ``rowsInCommit`` bounds how much. In
-                // files, each of them would be made and deleted hundreds of times a second.
+                // A statement with many rows keeps a statement journal for its rollback; ``rowsInCommit`` limits its
+                // size. If kept in files, such journals would be created and deleted hundreds of times per second.
                 try database.execute(sql: "PRAGMA temp_store = MEMORY")
             }
             try Schema.migrator.migrate(pool)
             (identity, newestTaskAtOpening) = try pool.writeWithoutTransaction { database in
-                // Nobody can commit a set that was begun before the daemon's last end.
+                // A set that was begun before the last end of the daemon can no longer be committed.
                 try database.execute(sql: "UPDATE staged_set SET is_dropped = 1")
                 let sql = "SELECT value FROM meta WHERE name = 'identity'"
                 guard let identity = try String.fetchOne(database, sql: sql), identity.utf8.count == 8 else {
@@ -73,10 +75,10 @@ package final class TaskStore: Sendable {
         writes = WriteQueue(pool: pool, watch: watch)
     }
 
-    /// Notes, in the database itself and not in its log alone, that it was opened once more: a copy that was saved of what
-    /// a daemon held is known to be newer where nobody opened the database after that one.
+    /// Records the opening in the database file itself, not only in its log. A rescued copy of a database is known to
+    /// be newer if the database has not been opened since the opening that the copy was made from.
     ///
-    /// A disk without room does not keep the store from being opened.
+    /// A full disk does not prevent the store from being opened.
     private static func markOpening(of pool: DatabasePool) throws {
         do {
             try pool.writeWithoutTransaction { database in
@@ -88,20 +90,20 @@ package final class TaskStore: Sendable {
         }
     }
 
-    /// KiB of pages that each of the connections that read may keep.
+    /// The page cache of each reader connection in KiB.
     private static let readersCache = 256
 
     private static var configuration: Configuration {
         var configuration = Configuration()
         configuration.label = "dld.store"
         configuration.busyMode = .timeout(busyTimeout)
-        // A rollback that fails on a dying disk must not end the process; `WriteQueue` tries it again.
+        // A failed rollback on a failing disk must not end the process; `WriteQueue` retries it.
         configuration.allowsUnsafeTransactions = true
         configuration.prepareDatabase { database in
-            // Neither what a schema calls nor what a page claims is trusted.
+            // The schema's functions and the cells of pages are not trusted.
             try database.execute(sql: "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON")
-            // Pages stay in a connection's own memory for as long as it is open, and in the system's cache besides. What a
-            // reader needs again and again is little.
+            // A connection keeps its cached pages in its own memory while it is open, in addition to the system's
+            // cache. Readers need few pages repeatedly, so a small cache is sufficient.
             if database.configuration.readonly {
                 try database.execute(sql: "PRAGMA cache_size = -\(Self.readersCache)")
             }
@@ -109,19 +111,20 @@ package final class TaskStore: Sendable {
         return configuration
     }
 
-    /// Finishes the writes already asked for, empties the log into the database and lets go of it.
+    /// Completes the enqueued writes, checkpoints the log into the database and closes it.
     ///
-    /// A second call does nothing.
+    /// Further calls have no effect.
     package func close() throws(StoreError) {
         guard writes.close() else { return }
-        // Whoever looked last may have done so before the names were lost.
+        // The files may have been displaced after the last check.
         _ = pool.writeWithoutTransaction { watch.refusal($0) }
-        // Somebody else's log has that name: SQLite would remove it. The end of the process closes the files too.
+        // Another file has the log's path, and SQLite would remove it on closing. The files are closed when the process
+        // ends.
         guard watch.mayCheckpoint else { return _ = Unmanaged.passRetained(pool) }
-        // Readers first: the writer, as the last one, then removes the log.
+        // Readers are closed first; the writer, as the last connection, then removes the log.
         pool.releaseMemory()
         do {
-            // A checkpoint that fails loses nothing: the log is there at the next opening.
+            // A failed checkpoint loses nothing: the log is used at the next opening.
             defer { try? pool.close() }
             _ = try pool.writeWithoutTransaction { try $0.checkpoint(.truncate) }
         } catch {
@@ -129,12 +132,12 @@ package final class TaskStore: Sendable {
         }
     }
 
-    /// What keeps the store from taking anything, and what helps; `nil` where nothing does.
+    /// The fault for which the store rejects changes, with its remedy; `nil` if there is none.
     package var problem: String? { watch.problem }
 
-    /// For whoever stops or removes something before the store is told of it.
+    /// Checks that the store accepts changes, before the caller stops or removes something that is stored afterwards.
     ///
-    /// - Throws: ``StoreError/displaced(_:)`` where the store takes nothing now.
+    /// - Throws: ``StoreError/displaced(_:)`` if the store currently rejects changes.
     package func checkTakes() throws(StoreError) {
         guard watch.isDisplaced else { return }
         if let refusal = pool.writeWithoutTransaction({ watch.refusal($0) }) { throw refusal }
@@ -142,10 +145,10 @@ package final class TaskStore: Sendable {
 
     func read<Value>(_ body: (Database) throws -> Value) throws(StoreError) -> Value {
         guard watch.isDisplaced else { return try translated { try pool.read(body) } }
-        // A reader that was opened now would find another database, or none.
+        // A new reader connection would open another database, or none.
         return try translated {
             try pool.writeWithoutTransaction { database in
-                _ = watch.refusal(database)  // what it makes sure of is that there is a copy
+                _ = watch.refusal(database)  // the call ensures that a copy exists
                 return try body(database)
             }
         }

@@ -30,13 +30,13 @@ extension TaskRecord {
     }
 }
 
-/// What a command needs to know of a task before it changes it.
+/// The properties of a task that a command needs before it changes the task.
 struct TaskHead {
     var id: TaskID
     var owner: UInt32
     var standing: TaskStanding
 
-    /// Of ``FlowSQL/tasks``.
+    /// The columns of ``FlowSQL/tasks``.
     static let columns = "task.id, task.owner, state, reason, not_before"
 
     init(id: TaskID, owner: UInt32, standing: TaskStanding) {
@@ -53,18 +53,20 @@ struct TaskHead {
 }
 
 extension Database {
-    /// The newest number that was ever given in `table`; 0 before the first.
+    /// Returns the largest number ever assigned in `table`; 0 if there is none.
     func newestNumber(in table: String) throws -> Int64 {
         let newest =
             try firstRow("SELECT seq FROM sqlite_sequence WHERE name = ?", [table]) { try $0.integer(0) } ?? 0
-        // Numbers are reckoned with from here on; 2^43 of them have positions.
+        // The number is used in calculations from here on; positions exist for numbers below 2^43.
         guard newest >= 0, newest < 1 << 43 else {
             throw StoreError.corrupt("it has no numbers left for a new \(table)")
         }
         return newest
     }
 
-    /// - Parameter owner: `nil` finds a task of anyone.
+    /// Returns the head of a task.
+    ///
+    /// - Parameter owner: the user whose task is returned; `nil` for all users.
     func head(of id: TaskID, owner: UInt32?) throws -> TaskHead? {
         let head = try firstRow(
             "SELECT \(TaskHead.columns) FROM \(FlowSQL.tasks) WHERE task.id = ?", [id.rawValue], TaskHead.init)
@@ -77,13 +79,15 @@ extension Database {
             StatementArguments(standing.arguments + [id.rawValue]))
     }
 
-    /// What a task had fetched counts no longer.
+    /// Resets a task's byte counts and removes its resume data.
     func forgetBytes(of id: TaskID) throws {
         try run("UPDATE task SET bytes_done = 0, bytes_total = NULL WHERE id = ?", [id.rawValue])
         try setResumeData(of: id, to: nil)
     }
 
-    /// - Parameter json: `nil` erases.
+    /// Stores a task's secrets.
+    ///
+    /// - Parameter json: `nil` removes them.
     func setSecrets(of id: TaskID, to json: String?) throws {
         if let json {
             try run(
@@ -96,7 +100,9 @@ extension Database {
         }
     }
 
-    /// - Parameter bytes: `nil` erases.
+    /// Stores a task's resume data.
+    ///
+    /// - Parameter bytes: `nil` removes it.
     func setResumeData(of id: TaskID, to bytes: [UInt8]?) throws {
         if let bytes {
             try run(

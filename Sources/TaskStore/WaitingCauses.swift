@@ -2,9 +2,10 @@ import GRDB
 import TaskModel
 
 extension WaitingCauses {
-    /// Tasks that are looked at: half of them those that are tried first, half of them the oldest of each batch.
+    /// The maximum number of tasks to examine: half of them are the next to be retried, the other half are the oldest
+    /// of each batch.
     static let limit = 5_000
-    /// Causes that are told.
+    /// The maximum number of causes to return.
     static let maximumCauses = 5
 
     static let query = """
@@ -28,7 +29,8 @@ extension WaitingCauses {
 }
 
 extension TaskStore {
-    /// Why tasks wait. Costs the same however many wait: at most ``WaitingCauses/limit`` of them are looked at.
+    /// Returns the causes for which tasks wait. The cost is bounded: at most ``WaitingCauses/limit`` tasks are
+    /// examined.
     package func waitingCauses(owner: UInt32?) throws(StoreError) -> WaitingCauses {
         try read { database in
             let causes = try database.rows(WaitingCauses.query, [owner, WaitingCauses.limit / 2]) { row in

@@ -1,18 +1,18 @@
 import GRDB
 import Synchronization
 
-/// Group commit: whoever wants to write while a commit is being made durable shares the next one, as far as ``CommitLimit``
-/// has room for them.
+/// A queue for group commits: callers that want to write while a commit is being made durable share the next one, as
+/// far as ``CommitLimit`` permits.
 ///
-/// All writing is done by the pool's one writer connection, on its own dispatch queue, so that no thread of
-/// Swift's concurrency waits for the disk. Each caller's part stands in a savepoint of its own. Nothing is acknowledged
-/// while the names of the database do not lead to what is open.
+/// All writes are performed by the pool's single writer connection on its own dispatch queue, so that no thread of
+/// Swift's concurrency runtime waits for the disk. Each caller's work is enclosed in its own savepoint. Writes are not
+/// acknowledged while the database's paths do not refer to the open files.
 final class WriteQueue: Sendable {
-    /// One caller's part. `run` may be called twice, of which one call at most is committed.
+    /// The work of one caller. `run` may be called twice; at most one of the calls is committed.
     private struct Job: Sendable {
         let weight: Int
         let isLasting: Bool
-        /// Does the work and gives back what answers the caller, to be called once the work is durable.
+        /// Performs the work and returns a closure that resumes the caller, to be called once the work is durable.
         let run: @Sendable (Database) throws -> @Sendable () -> Void
         let refuse: @Sendable (StoreError) -> Void
     }
@@ -26,7 +26,7 @@ final class WriteQueue: Sendable {
     private let pool: DatabasePool
     private let watch: StoreWatch
     private let state = Mutex(State())
-    /// Whether the writer connection syncs each commit. Only its own queue looks.
+    /// Whether the writer connection syncs each commit. Accessed only on the connection's queue.
     private let syncs = Mutex(true)
 
     init(pool: DatabasePool, watch: StoreWatch) {
@@ -34,15 +34,15 @@ final class WriteQueue: Sendable {
         self.watch = watch
     }
 
-    /// Callers whose part has not been taken up yet.
+    /// The number of callers whose work has not been dequeued yet.
     var waitingCount: Int { state.withLock { $0.jobs.count } }
 
-    /// Runs `body` within a transaction; returns when it is on disk.
+    /// Runs `body` within a transaction and returns once the transaction is on disk.
     ///
     /// - Parameters:
-    ///   - weight: about how many rows `body` writes.
-    ///   - isLasting: `false` where nobody is promised anything yet: a power cut may take it, until something that lasts
-    ///     is written after it (SQLite syncs its log as a whole).
+    ///   - weight: the approximate number of rows that `body` writes.
+    ///   - isLasting: whether the change must be durable. If `false`, a power failure may undo it until a later durable
+    ///     change is written (SQLite syncs its log as a whole).
     func perform<Value: Sendable>(
         weight: Int = 1, isLasting: Bool = true, _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws(StoreError) -> Value {
@@ -60,12 +60,12 @@ final class WriteQueue: Sendable {
         return try result.get()
     }
 
-    /// Runs `body` on the writer connection outside of any transaction, between the commits.
+    /// Runs `body` on the writer connection outside of any transaction, between commits.
     func performAlone<Value: Sendable>(
         _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws(StoreError) -> Value {
         let result: Result<Value, StoreError> = await withCheckedContinuation { continuation in
-            // Under the lock: once the queue is closed, nothing comes after the last write.
+            // The lock ensures that nothing is enqueued after the last write once the queue is closed.
             state.withLock { state in
                 guard !state.isClosed else { return continuation.resume(returning: .failure(.closed)) }
                 pool.asyncWriteWithoutTransaction { [watch] database in
@@ -79,9 +79,9 @@ final class WriteQueue: Sendable {
         return try result.get()
     }
 
-    /// Takes no more work; what was taken before is still done.
+    /// Closes the queue to new work; work that was already enqueued is still performed.
     ///
-    /// - Returns: whether it was open until now.
+    /// - Returns: whether the queue was open before.
     func close() -> Bool {
         state.withLock { state in
             defer { state.isClosed = true }
@@ -130,13 +130,13 @@ final class WriteQueue: Sendable {
         }
     }
 
-    /// Where the transaction as a whole fails (a full disk ends it, whoever caused that), each caller's part is
-    /// tried by itself, so that nobody pays for another.
+    /// Commits the callers' work in one transaction. If the transaction as a whole fails, for example on a full disk,
+    /// each caller's work is retried separately, so that one caller's failure does not affect the others.
     ///
-    /// - Returns: how many of them were answered; what they wrote left no room for the others.
+    /// - Returns: the number of callers resumed; the others did not fit into the commit.
     private func commit(_ batch: ArraySlice<Job>, in database: Database) -> Int {
         do {
-            // A transaction that a failing disk left open.
+            // A failing disk may have left a transaction open.
             if database.isInsideTransaction { try database.rollback() }
             if let refusal = watch.refusal(database) { return refuse(batch, refusal) }
             let budget = CommitBudget(in: database)
@@ -149,7 +149,7 @@ final class WriteQueue: Sendable {
                 if budget.isSpent(in: database) { break }
             }
             try database.commit()
-            // Only now is it certain that what was committed has a name.
+            // Only this check after the commit ensures that the committed data is in a file that still has its path.
             if let refusal = watch.refusal(database) { return refuse(batch.prefix(answers.count), refusal) }
             for answer in answers { answer() }
             return answers.count
@@ -165,7 +165,7 @@ final class WriteQueue: Sendable {
         return batch.count
     }
 
-    /// In WAL mode NORMAL leaves out the sync of each commit and no other: the database stays whole.
+    /// In WAL mode, NORMAL omits only the sync of each commit; the database stays consistent.
     private func setSync(_ isWanted: Bool, in database: Database) throws {
         try syncs.withLock { syncs in
             guard syncs != isWanted else { return }
@@ -191,15 +191,15 @@ final class WriteQueue: Sendable {
 }
 
 extension Database {
-    /// Executes one statement, which stays prepared for the next time.
+    /// Executes one statement; the prepared statement is cached.
     func run(_ sql: String, _ arguments: StatementArguments = StatementArguments()) throws {
         try cachedStatement(sql: sql).execute(arguments: arguments)
     }
 
-    /// Undoes what `body` wrote.
+    /// Performs `body` and rolls back its changes.
     func undoing<Value>(_ body: () throws -> Value) throws -> Value {
         try run("SAVEPOINT undone")
-        // Where `body` fails, the caller's own savepoint undoes it.
+        // If `body` fails, the caller's own savepoint rolls back the changes.
         let value = try body()
         try run("ROLLBACK TO undone")
         try run("RELEASE undone")
