@@ -106,7 +106,7 @@ extension ControlClient {
         return result.queue
     }
 
-    /// Calls `queue.put` for each part in turn. Up to three calls are sent before the first is responded to.
+    /// Calls `queue.put` for each part in turn. Up to three calls are sent before the first response is read.
     ///
     /// - Parameters:
     ///   - parts: lists of at most 1,000 entries each; each call must fit into one line.

@@ -7,13 +7,13 @@ import TaskModel
 struct CommitLimit: Sendable, Equatable {
     /// The approximate number of log bytes: a commit ends with the row that exceeds it.
     static let bytesInCommit: Int64 = 4 << 20
-    /// The maximum number of rows per commit after the disk was full.
+    /// The number of rows from which the limit is halved once the disk is full.
     private static let rowsAfterFull = 64
 
     private(set) var rows = TaskStore.rowsInCommit
     let bytes = Self.bytesInCommit
 
-    /// Halves the limit, at first to less than ``rowsAfterFull``.
+    /// Halves the limit, the first time to half of ``rowsAfterFull``.
     ///
     /// - Returns: `false` if the limit cannot be reduced further.
     mutating func halve() -> Bool {
@@ -69,7 +69,8 @@ extension Database {
         return UInt32(bitPattern: current)
     }
 
-    /// Runs a statement repeatedly, with twice as many rows each time, until the budget is spent or no rows are left.
+    /// Runs a statement repeatedly, with twice as many rows each time up to ``largestStep``, until the
+    /// budget is spent or no rows are left.
     ///
     /// - Parameter body: runs the statement for at most the given number of rows and returns the number of rows
     ///   processed.

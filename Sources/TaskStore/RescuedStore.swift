@@ -23,7 +23,7 @@ struct RescuedStore {
     /// - Parameter database: a connection without an open transaction.
     /// - Returns: the path of the copy, which has been synced to the disk.
     static func make(of database: Database, in directory: String) throws(StoreError) -> String {
-        _ = mkdir(directory, 0o700)  // if the directory exists or cannot be created, the next call reports it
+        _ = mkdir(directory, 0o700)  // it may exist; if it cannot be created, open(2) below fails
         let draft = "\(directory)/\(draftPrefix)\(getpid())"
         _ = unlink(draft)  // if the file cannot be removed, the next call fails
         let descriptor = open(draft, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)

@@ -28,7 +28,6 @@ package struct PageQuery: Sendable {
 }
 
 /// Queries for records of tasks, and counts of matching tasks.
-
 extension TaskStore {
     /// Returns the record of a task.
     ///

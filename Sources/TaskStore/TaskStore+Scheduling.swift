@@ -6,7 +6,7 @@ import TaskModel
 /// This is a class because the data is large, is passed on many times, and never changes.
 package final class TaskWork: Sendable {
     package let record: TaskRecord
-    /// The mark of the host, as in ``ReadyTask``.
+    /// The mark of ``host`` (``Mark``), as in ``ReadyTask``.
     package let hostMark: Int64
     package let secrets: TaskSecrets
     package let resumeData: [UInt8]?

@@ -249,7 +249,7 @@ extension Database {
     /// Deletes remaining data of one dropped set.
     ///
     /// - Parameter limit: the maximum number of rows to delete.
-    /// - Returns: `limit` or the number of rows deleted; 0 if there is no dropped set.
+    /// - Returns: `limit` if there may be more to delete; 0 if there is no dropped set.
     fileprivate func sweep(limit: Int) throws -> Int {
         let set = try firstRow("SELECT id FROM staged_set WHERE is_dropped ORDER BY id LIMIT 1") { try $0.integer(0) }
         guard let set else { return 0 }

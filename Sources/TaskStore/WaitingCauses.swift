@@ -2,8 +2,8 @@ import GRDB
 import TaskModel
 
 extension WaitingCauses {
-    /// The maximum number of tasks to examine: half of them are the next to be retried, the other half are the oldest
-    /// of each batch.
+    /// The maximum number of tasks to examine: half of them are the next to be retried, the other half are taken
+    /// flow by flow, oldest first.
     static let limit = 5_000
     /// The maximum number of causes to return.
     static let maximumCauses = 5
