@@ -170,9 +170,9 @@ int linux_openat_beneath(int dirfd, const char *path, int flags, uint32_t mode) 
 int linux_locked(int dirfd, const char *path) {
     struct statx information;
     int flags = AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH | AT_NO_AUTOMOUNT;
-    if (statx(dirfd, path, flags, STATX_MODE, &information) != 0) return 0;
-    if (information.stx_attributes & STATX_ATTR_IMMUTABLE) return 1;
-    return information.stx_attributes & STATX_ATTR_APPEND ? 2 : 0;
+    if (statx(dirfd, path, flags, STATX_MODE, &information) != 0) return LINUX_LOCK_NONE;
+    if (information.stx_attributes & STATX_ATTR_IMMUTABLE) return LINUX_LOCK_IMMUTABLE;
+    return information.stx_attributes & STATX_ATTR_APPEND ? LINUX_LOCK_APPEND_ONLY : LINUX_LOCK_NONE;
 }
 
 int linux_rename_noreplace(int olddir, const char *oldpath, int newdir, const char *newpath) {

@@ -41,13 +41,13 @@ package enum CurlLibrary {
 
 /// A result code of libcurl other than `CURLE_OK`, with a message.
 package struct CurlError: Error, Sendable, Equatable, CustomStringConvertible {
-    package let code: UInt32
+    package let code: Code
     package let message: String
     /// Whether the connection was ended because its peer kept the loop busy with data without content.
     package private(set) var isFlood = false
 
     package init(_ code: CURLcode, message: String? = nil) {
-        self.code = code.rawValue
+        self.code = Code(code)
         self.message = message ?? String(cString: curl_easy_strerror(code))
     }
 
@@ -68,7 +68,7 @@ package struct CurlError: Error, Sendable, Equatable, CustomStringConvertible {
     /// Creates the error of a failed multi handle. The numbers of its codes have other meanings among those of
     /// transfers, so one code stands for all of them.
     package init(_ code: CURLMcode) {
-        self.code = CURLE_UNRECOVERABLE_POLL.rawValue
+        self.code = Code(CURLE_UNRECOVERABLE_POLL)
         message = String(cString: curl_multi_strerror(code))
     }
 

@@ -38,7 +38,7 @@ package struct CurlURL: Sendable, Equatable {
             defer { curl_free(text) }
             return String(cString: text)
         }
-        let defaultPort: UInt32 = 1  // CURLU_DEFAULT_PORT
+        let defaultPort = UInt32(CURLU_DEFAULT_PORT)
         guard let whole = part(CURLUPART_URL), let scheme = part(CURLUPART_SCHEME), let host = part(CURLUPART_HOST),
             let port = part(CURLUPART_PORT, defaultPort).flatMap({ Int($0) })
         else { throw CurlError(CURLE_URL_MALFORMAT) }

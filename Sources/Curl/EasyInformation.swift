@@ -40,7 +40,7 @@ extension EasyHandle {
             connect: offset(CURLINFO_CONNECT_TIME_T), secure: offset(CURLINFO_APPCONNECT_TIME_T),
             requestSent: offset(CURLINFO_PRETRANSFER_TIME_T), firstByte: offset(CURLINFO_STARTTRANSFER_TIME_T),
             total: offset(CURLINFO_TOTAL_TIME_T), connections: number(CURLINFO_NUM_CONNECTS),
-            httpVersion: number(CURLINFO_HTTP_VERSION), remoteAddress: text(CURLINFO_PRIMARY_IP),
+            httpVersion: NegotiatedHTTP(number(CURLINFO_HTTP_VERSION)), remoteAddress: text(CURLINFO_PRIMARY_IP),
             remotePort: number(CURLINFO_PRIMARY_PORT))
     }
 
@@ -110,7 +110,7 @@ package struct ExchangeTiming: Sendable {
     /// The number of connections made for the exchange; 0 if it reused one.
     package var connections: Int
     /// libcurl's number of the HTTP version: 2 is HTTP/1.1, 3 is HTTP/2, 30 is HTTP/3.
-    package var httpVersion: Int
+    package var httpVersion: NegotiatedHTTP?
     package var remoteAddress: String?
     package var remotePort: Int
 }

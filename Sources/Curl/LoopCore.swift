@@ -61,7 +61,7 @@ package final class LoopCore {
         poll = try EventPoll()
         Watchman.shared?.watch(mark)
         guard poll.add(wakeUp.descriptor, mask: LINUX_EPOLLIN, tag: Self.wakeUpTag) else {
-            throw Errno(rawValue: 12)
+            throw Errno.noMemory
         }
         try attach(multi)
     }

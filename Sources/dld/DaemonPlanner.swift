@@ -87,7 +87,7 @@ struct DaemonPlanner: Sendable {
     /// The limit on file descriptors; `nil` if it is unknown.
     private static var descriptors: Int? {
         var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(7), &limit) == 0 else { return nil }  // RLIMIT_NOFILE
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return nil }
         return Int(clamping: limit.rlim_cur)
     }
 }

@@ -220,9 +220,9 @@ struct Dld: AsyncParsableCommand {
 
     private static func raiseDescriptorLimit() {
         var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(7), &limit) == 0 else { return }  // RLIMIT_NOFILE
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
         limit.rlim_cur = limit.rlim_max
-        _ = setrlimit(__rlimit_resource_t(7), &limit)  // at worst the limit stays as it was
+        _ = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)  // at worst the limit stays as it was
     }
 
     // MARK: Errors

@@ -52,7 +52,7 @@ struct LoopFaultTests {
     @Test("a multi handle's code is not taken for the transfer's with the same number")
     func codes() {
         // CURLM_OUT_OF_MEMORY has the number of CURLE_URL_MALFORMAT.
-        #expect(CurlError(CURLM_OUT_OF_MEMORY).code == CURLE_UNRECOVERABLE_POLL.rawValue)
+        #expect(CurlError(CURLM_OUT_OF_MEMORY).code.rawValue == CURLE_UNRECOVERABLE_POLL.rawValue)
         #expect(CurlError(CURLM_OUT_OF_MEMORY).message == String(cString: curl_multi_strerror(CURLM_OUT_OF_MEMORY)))
     }
 

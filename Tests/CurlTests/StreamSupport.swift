@@ -24,7 +24,7 @@ final class StreamLog: Sendable {
     var ending: StreamEnding? { state.withLock { $0.ending } }
     /// Whoever waits for the end may hear of it later, on a machine that has much to do.
     var endedAt: MonotonicTime? { state.withLock { $0.endedAt } }
-    var errorCode: UInt32? { if case .failed(let error, _) = ending { error.code } else { nil } }
+    var errorCode: UInt32? { if case .failed(let error, _) = ending { error.code.rawValue } else { nil } }
     var errorText: String { if case .failed(let error, _) = ending { error.message } else { "" } }
     var systemError: Int32? { if case .failed(_, let number) = ending { number } else { nil } }
 

@@ -69,9 +69,11 @@ int linux_openat_beneath(int dirfd, const char *path, int flags, uint32_t mode);
 // Does the same without openat2. linux_openat_beneath falls back to it.
 int linux_openat_stepwise(int dirfd, const char *path, int flags, uint32_t mode);
 
+// The attributes that keep even root from changing a directory or an entry: `chattr +i` and `chattr +a`.
+enum { LINUX_LOCK_NONE = 0, LINUX_LOCK_IMMUTABLE = 1, LINUX_LOCK_APPEND_ONLY = 2 };
+
 // Returns the attribute that keeps even root from changing the entry `path` of a directory, or the directory itself if
-// `path` is empty: 1 if it is immutable (chattr +i), 2 if it is append-only (chattr +a), otherwise 0. 0 also if the
-// attributes cannot be determined.
+// `path` is empty. LINUX_LOCK_NONE also if the attributes cannot be determined.
 int linux_locked(int dirfd, const char *path);
 
 // Calls renameat2 with RENAME_NOREPLACE.

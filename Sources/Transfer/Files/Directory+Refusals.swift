@@ -21,8 +21,8 @@ extension Directory {
         for name in names + [""] {
             let place = name.isEmpty ? path : path(of: name)
             switch linux_locked(descriptor.raw, name) {
-            case 1: return "\(place) is immutable until `chattr -i` makes it changeable"
-            case 2: return "\(place) is append-only until `chattr -a` makes it changeable"
+            case Int32(LINUX_LOCK_IMMUTABLE): return "\(place) is immutable until `chattr -i` makes it changeable"
+            case Int32(LINUX_LOCK_APPEND_ONLY): return "\(place) is append-only until `chattr -a` makes it changeable"
             default: continue
             }
         }

@@ -38,7 +38,7 @@ extension Directory {
         }
         var limit = rlimit()
         // If the limit cannot be read, a write beyond it fails later.
-        guard getrlimit(__rlimit_resource_t(1), &limit) == 0 else { return }  // RLIMIT_FSIZE
+        guard getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0 else { return }
         if UInt64(clamping: size) > UInt64(limit.rlim_cur) {
             throw TransferError(
                 .tooLarge,

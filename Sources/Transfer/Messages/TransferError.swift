@@ -194,21 +194,24 @@ public struct TransferError: Error, Sendable, Equatable, CustomStringConvertible
         case _ where error.isFlood:
             TransferError(bodyBegun ? .truncated : .cannotConnect, "\(host): \(error.message)")
         // Unsupported schemes are rejected earlier. The cause here is a response in an unknown HTTP version.
-        case 1, 8: TransferError(.truncated, "what \(host) sent is no HTTP answer: \(error.message)")
-        case 3: TransferError(.invalidRequest, "libcurl cannot read the URL")
-        case 5: TransferError(.unknownHost, "the proxy's name does not resolve")
-        case 6: TransferError(.unknownHost, "the name \(host) does not resolve")
-        case 7: TransferError(.cannotConnect, "cannot connect to \(host): is the server up?")
-        case 28: TransferError(.timedOut, "no connection to \(host) within the connect timeout")
-        case 35, 51, 53, 54, 58, 59, 60, 66, 77, 80, 82, 83, 90, 91, 98:
+        case .unsupportedProtocol, .weirdServerReply:
+            TransferError(.truncated, "what \(host) sent is no HTTP answer: \(error.message)")
+        case .urlMalformat: TransferError(.invalidRequest, "libcurl cannot read the URL")
+        case .couldntResolveProxy: TransferError(.unknownHost, "the proxy's name does not resolve")
+        case .couldntResolveHost: TransferError(.unknownHost, "the name \(host) does not resolve")
+        case .couldntConnect: TransferError(.cannotConnect, "cannot connect to \(host): is the server up?")
+        case .operationTimedout: TransferError(.timedOut, "no connection to \(host) within the connect timeout")
+        case .sslConnectError, .sslEngineNotfound, .sslEngineSetfailed, .sslCertproblem, .sslCipher,
+            .peerFailedVerification, .sslEngineInitfailed, .sslCACertBadfile, .sslShutdownFailed, .sslCRLBadfile,
+            .sslIssuerError, .sslPinnedpubkeynotmatch, .sslInvalidcertstatus, .sslClientcert:
             TransferError(.tls, "TLS with \(host) failed: \(error.message)")
-        case 18: TransferError(.truncated, "the connection was closed before the end of the body")
-        case 52, 55, 56, 92, 95, 16:
+        case .partialFile: TransferError(.truncated, "the connection was closed before the end of the body")
+        case .gotNothing, .sendError, .recvError, .http2Stream, .http3, .http2:
             bodyBegun
                 ? TransferError(.truncated, "the connection to \(host) broke: \(error.message)")
                 : TransferError(.cannotConnect, "the connection to \(host) broke before an answer: \(error.message)")
         // CURLE_OUT_OF_MEMORY also reports a header line beyond libcurl's limit.
-        case 27: TransferError(.tooLarge, "a header line of \(host) is too long")
+        case .outOfMemory: TransferError(.tooLarge, "a header line of \(host) is too long")
         default: TransferError(bodyBegun ? .truncated : .cannotConnect, "\(host): \(error.message)")
         }
     }

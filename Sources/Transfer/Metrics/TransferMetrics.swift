@@ -71,11 +71,11 @@ public struct ExchangeMetrics: Sendable {
         status = timing.firstByte > 0 ? response?.status : nil
         protocolName =
             switch timing.httpVersion {
-            case 1: "http/1.0"
-            case 2: "http/1.1"
-            case 3: "h2"
-            case 30: "h3"
-            default: nil
+            case .http10: "http/1.0"
+            case .http11: "http/1.1"
+            case .http2: "h2"
+            case .http3: "h3"
+            case nil: nil
             }
         remoteAddress = timing.remoteAddress
         remotePort = timing.remoteAddress == nil ? nil : timing.remotePort

@@ -20,68 +20,72 @@ extension TransferError {
         case _ where error.isFlood:
             return TransferError(bodyBegun ? .truncated : .cannotConnect, "\(host): \(error.message)")
         // libcurl reports a time-out for a 421 reply, because servers also send it when they time out.
-        case 67 where isTransient, 11 where isTransient, 28 where reply?.code == 421 && !bodyBegun:
+        case .loginDenied where isTransient, .ftpWeirdPassReply where isTransient,
+            .operationTimedout where reply?.code == 421 && !bodyBegun:
             return TransferError(.cannotConnect, "\(host) takes nobody in for now\(words)")
-        case 67, 11:
+        case .loginDenied, .ftpWeirdPassReply:
             return TransferError(
                 .loginRefused,
                 "\(host) refuses the login\(words): it does not know the user, or not by this password or key"
             )
-        case 9: return TransferError(.permissionDenied, "\(host) refuses access to \(path)\(words)")
-        case 78:
+        case .remoteAccessDenied: return TransferError(.permissionDenied, "\(host) refuses access to \(path)\(words)")
+        case .remoteFileNotFound:
             return TransferError(.notFound, "\(host) has no file \(path), or lets this user not see it\(words)")
-        case 19, 25, 21, 31, 17:
-            let what = error.code == 25 ? "take" : "give"
+        case .ftpCouldntRetrFile, .uploadFailed, .quoteError, .ftpCouldntUseRest, .ftpCouldntSetType:
+            let what = error.code == .uploadFailed ? "take" : "give"
             return isTransient
                 ? TransferError(bodyBegun ? .truncated : .cannotConnect, "\(host) failed at \(path)\(words)")
                 : TransferError(.permissionDenied, "\(host) does not \(what) \(path)\(words)")
         // The reply concerns the whole transfer. A 5yz reply is a permanent failure (RFC 959, section 4.2.1).
-        case 18 where isStoring && reply?.code == 552:
+        case .partialFile where isStoring && reply?.code == 552:
             return TransferError(.remoteFull, "\(host) has no room for \(path)\(words)")
-        case 18 where isStoring && reply.map { (500...599).contains($0.code) } ?? false:
+        case .partialFile where isStoring && reply.map { (500...599).contains($0.code) } ?? false:
             return TransferError(.permissionDenied, "\(host) does not keep \(path)\(words)")
-        case 18 where reply.map { $0.code >= 400 } ?? false:
+        case .partialFile where reply.map { $0.code >= 400 } ?? false:
             return TransferError(.truncated, "\(host) did not end the transfer of \(path) well\(words)")
-        case 30, 10, 13, 14, 15:
+        case .ftpPortFailed, .ftpAcceptFailed, .ftpWeirdPasvReply, .ftpWeird227Format, .ftpCantGetHost:
             return TransferError(
                 .cannotConnect, "no data connection to \(host) in passive mode\(words): does a firewall stand between?")
-        case 36: return TransferError(.remoteChanged, "the file on the server is shorter than what is here of it")
-        case 63: return TransferError(.tooLarge, "the file is larger than allowed")
+        case .badDownloadResume:
+            return TransferError(.remoteChanged, "the file on the server is shorter than what is here of it")
+        case .filesizeExceeded: return TransferError(.tooLarge, "the file is larger than allowed")
         // A server without free capacity replies in clear text before TLS begins, which OpenSSL reports as an invalid
         // TLS record.
-        case 35 where file.scheme == .ftps && error.message.firstRange(of: "wrong version number") != nil:
+        case .sslConnectError where file.scheme == .ftps && error.message.firstRange(of: "wrong version number") != nil:
             return TransferError(
                 .cannotConnect,
                 "\(host) answers in clear text where TLS should begin: it takes nobody in for now, or expects ftp:// there"
             )
-        case 64:
+        case .useSSLFailed:
             return TransferError(.tls, "\(host) offers no TLS\(words): without it nothing is sent, as was asked for")
-        case 70: return TransferError(.remoteFull, "\(host) has no room for \(path)\(words)")
-        case 73: return TransferError(.nameConflict, "\(host) has a file \(path) already and keeps it\(words)")
-        case 8, 84, 88:
+        case .remoteDiskFull: return TransferError(.remoteFull, "\(host) has no room for \(path)\(words)")
+        case .remoteFileExists:
+            return TransferError(.nameConflict, "\(host) has a file \(path) already and keeps it\(words)")
+        case .weirdServerReply, .ftpPretFailed, .chunkFailed:
             return TransferError(
                 bodyBegun ? .truncated : .cannotConnect, "\(host) does not speak \(file.scheme.rawValue)\(words)")
-        case 2 where file.scheme == .sftp:
+        case .failedInit where file.scheme == .sftp:
             return TransferError(
                 .cannotConnect,
                 "\(host) and this machine's libssh2 agree on no SSH session: the server is too busy, or offers only "
                     + "algorithms that libssh2 lacks, such as RSA host keys alone")
-        case 79 where bodyBegun:
+        case .ssh where bodyBegun:
             return TransferError(.truncated, "the SSH connection to \(host) broke, or it failed at \(path)")
-        case 79 where isOpened:
+        case .ssh where isOpened:
             return TransferError(
                 .truncated, "the SSH connection to \(host) broke as \(path) was to come, or it failed to read it")
-        case 79 where isStoring && error.message.firstRange(of: "Upload failed: Operation failed") != nil:
+        case .ssh where isStoring && error.message.firstRange(of: "Upload failed: Operation failed") != nil:
             return TransferError(
                 .permissionDenied, "\(host) does not take \(path): is it a directory, or is its directory read-only?")
-        case 79 where error.message.firstRange(of: "Could not open") != nil:
+        case .ssh where error.message.firstRange(of: "Could not open") != nil:
             return TransferError(.permissionDenied, "\(host) does not give \(path): is it a directory?")
-        case 79:
+        case .ssh:
             return TransferError(
                 .cannotConnect, "\(host) failed at \(path): no such directory, no right, or no SFTP")
-        case 28 where bodyBegun: return TransferError(.stalled, "\(host) did not answer in time\(words)")
-        case 28: return TransferError(.timedOut, "\(host) did not answer in time\(words)")
-        case 1, 4:
+        case .operationTimedout where bodyBegun:
+            return TransferError(.stalled, "\(host) did not answer in time\(words)")
+        case .operationTimedout: return TransferError(.timedOut, "\(host) did not answer in time\(words)")
+        case .unsupportedProtocol, .notBuiltIn:
             return TransferError(.protocolNotAllowed, "this machine's libcurl does not speak \(file.scheme.rawValue)")
         default: return .exchange(error, bodyBegun: bodyBegun, host: host)
         }

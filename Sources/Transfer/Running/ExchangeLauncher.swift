@@ -184,7 +184,7 @@ final class ExchangeLauncher {
             let host = url?.host ?? "the server"
             let peer = route?.peer
             // CURLE_COULDNT_CONNECT and CURLE_PROXY: nothing answered at the addresses.
-            if error.code == 7 || error.code == 97 { route?.forget(in: session.resolver) }
+            if error.code == .couldntConnect || error.code == .proxy { route?.forget(in: session.resolver) }
             if let refusal = judge.error(peer?.host ?? host) { return refusal }
             let words = exchange.failureText.map { CurlError(error, message: $0) } ?? error
             if let peer, let url {

@@ -382,10 +382,11 @@ final class RemoteExchange: ExchangeHandler {
         case .stalled: result.error = stalled
         case .failed(let error):
             // CURLE_QUOTE_ERROR; CURLE_REMOTE_ACCESS_DENIED, CURLE_UPLOAD_FAILED
-            result.isCommandRefused = error.code == 21 && !isTransient
-            result.isNameRefused = !bodyBegun && [9, 25].contains(error.code) && !isTransient
+            result.isCommandRefused = error.code == .quoteError && !isTransient
+            result.isNameRefused =
+                !bodyBegun && [.remoteAccessDenied, .uploadFailed].contains(error.code) && !isTransient
             // CURLE_SSH
-            result.isOfDirectory = error.code == 79 && !bodyBegun && result.facts.size != nil
+            result.isOfDirectory = error.code == .ssh && !bodyBegun && result.facts.size != nil
             result.error = self.error(error, exchange)
         }
         end(result)
@@ -396,12 +397,13 @@ final class RemoteExchange: ExchangeHandler {
     /// The key was not the one, or the two agreed on none (CURLE_PEER_FAILED_VERIFICATION, CURLE_FAILED_INIT): the
     /// server may have another.
     private func asksForAnotherKey(_ error: CurlError) -> Bool {
-        [60, 2].contains(error.code) && check?.hasNext ?? false
+        [.peerFailedVerification, .failedInit].contains(error.code) && check?.hasNext ?? false
     }
 
     /// The server takes nobody in without TLS (CURLE_LOGIN_DENIED, CURLE_FTP_WEIRD_PASS_REPLY).
     private func asksForTLS(_ error: CurlError) -> Bool {
-        guard file.scheme == .ftp, request.transportSecurity == .none, !needsTLS, [67, 11].contains(error.code),
+        guard file.scheme == .ftp, request.transportSecurity == .none, !needsTLS,
+            [.loginDenied, .ftpWeirdPassReply].contains(error.code),
             let reply = lastReply, reply.demandsTLS
         else { return false }
         needsTLS = true
@@ -410,18 +412,18 @@ final class RemoteExchange: ExchangeHandler {
 
     private func error(_ error: CurlError, _ exchange: Exchange) -> TransferError {
         // CURLE_ABORTED_BY_CALLBACK
-        if error.code == 42 {
+        if error.code == .abortedByCallback {
             guard exchange.hasExpired else { return .cancelled }
             return TransferError(.stalled, "\(file.host) did not say in time whether all went well")
         }
         // CURLE_QUOTE_ERROR, and of what is said before a file comes REST alone may not fail.
-        if error.code == 21, !isTransient, case .fetch = step?.work {
+        if error.code == .quoteError, !isTransient, case .fetch = step?.work {
             return TransferError(.remoteChanged, "\(file.host) sends files from their first byte on alone")
         }
-        if [60, 2].contains(error.code), let refusal = check?.refusal { return refusal }
+        if [.peerFailedVerification, .failedInit].contains(error.code), let refusal = check?.refusal { return refusal }
         let peer = route?.peer
         // CURLE_COULDNT_CONNECT and CURLE_PROXY: nothing answered at the addresses.
-        if error.code == 7 || error.code == 97 { route?.forget(in: session.resolver) }
+        if error.code == .couldntConnect || error.code == .proxy { route?.forget(in: session.resolver) }
         if let refusal = judge.error(peer?.host ?? file.host) { return refusal }
         let words = exchange.failureText.map { CurlError(error, message: $0) } ?? error
         if !bodyBegun, let peer,
@@ -430,7 +432,9 @@ final class RemoteExchange: ExchangeHandler {
             return error
         }
         // LIBSSH2_ERROR_KEX_FAILURE
-        if error.code == 2, words.message.firstRange(of: " -5,") != nil, let refusal = check?.unmet { return refusal }
+        if error.code == .failedInit, words.message.firstRange(of: " -5,") != nil, let refusal = check?.unmet {
+            return refusal
+        }
         var (isStoring, isOpened) = (false, false)
         if case .store = step?.work { isStoring = true }
         if case .fetch = step?.work { isOpened = file.scheme == .sftp && facts(exchange).size != nil }

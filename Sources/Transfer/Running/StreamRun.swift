@@ -329,7 +329,7 @@ final class StreamRun: LoopRun, StreamHandler {
 
     private func error(_ error: CurlError, _ systemError: Int32, of peer: StreamPeer) -> TransferError {
         // CURLE_COULDNT_CONNECT: the next attempt looks the names up anew.
-        if !isConnected, error.code == 7 || error.code == 97 { lookup?.forget(in: session.resolver) }
+        if !isConnected, error.code == .couldntConnect || error.code == .proxy { lookup?.forget(in: session.resolver) }
         if let refusal = judge.error(lookup?.peer.host ?? peer.host) { return refusal }
         var told = TransferError.exchange(error, bodyBegun: isConnected, host: peer.host)
         if !isConnected, systemError == ENETUNREACH || systemError == EHOSTUNREACH {

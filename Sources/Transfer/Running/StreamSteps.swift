@@ -44,7 +44,7 @@ struct StreamSteps {
         timing.total = elapsed - waited
         // Nothing is asked on a raw connection, neither in HTTP nor over a kept one.
         timing.requestSent = 0
-        timing.httpVersion = 0
+        timing.httpVersion = nil
         timing.connections = 1
         return ExchangeMetrics(timing, request: request, response: nil, begunAt: begunAt, lookup: lookup)
     }

@@ -54,7 +54,9 @@ extension Transaction {
     /// The handshake failed for its certificate, and a delegate or a closure might see that differently.
     func isRefusedByDefault(_ ending: ExchangeEnding) -> Bool {
         // CURLE_PEER_FAILED_VERIFICATION, which stands for chain and name alike
-        guard trust.mayForgive, !trust.isLenient, case .failed(let error) = ending, error.code == 60 else {
+        guard trust.mayForgive, !trust.isLenient, case .failed(let error) = ending,
+            error.code == .peerFailedVerification
+        else {
             return false
         }
         return true

@@ -463,15 +463,15 @@ final class Transaction: ExchangeHandler {
         if case .stalled = ending, case .asking = phase, let url { return !usesHTTP1(at: url) }
         guard case .failed(let error) = ending else { return false }
         if error.isFlood, let url { return !usesHTTP1(at: url) }
-        // CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR before an answer: perhaps one that does not know HTTP/2,
-        // and was not asked whether it does.
-        if [52, 55, 56].contains(error.code), case .asking = phase, let url, !usesHTTP1(at: url) {
+        // Before a response: perhaps the server does not know HTTP/2, and was not asked whether it does.
+        if [.gotNothing, .sendError, .recvError].contains(error.code), case .asking = phase, let url,
+            !usesHTTP1(at: url)
+        {
             return session.configuration.httpVersion(of: request, at: url) == .http2PriorKnowledge
         }
-        // CURLE_PARTIAL_FILE: a stream that was ended before its body was, or a connection that went away.
-        if error.code == 18, isHTTP1 == false { return true }
-        // CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_HTTP3
-        return [16, 92, 95].contains(error.code)
+        // A stream that was ended before its body was, or a connection that went away.
+        if error.code == .partialFile, isHTTP1 == false { return true }
+        return [.http2, .http2Stream, .http3].contains(error.code)
     }
 
     func rewind(to offset: Int64) -> Bool { client.rewind(to: offset) }

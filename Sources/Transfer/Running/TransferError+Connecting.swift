@@ -18,28 +18,29 @@ extension TransferError {
         let port = isProxy ? name : "port \(peer.port) of \(peer.host)"
         // The numbers are those of libcurl's public interface (libcurl-errors).
         return switch error.code {
-        case 7 where systemError == ENETUNREACH || systemError == EHOSTUNREACH:
+        case .couldntConnect where systemError == ENETUNREACH || systemError == EHOSTUNREACH:
             TransferError(.unreachable, "no way to \(name) from this machine")
-        case 7 where systemError == ECONNREFUSED:
+        case .couldntConnect where systemError == ECONNREFUSED:
             TransferError(
                 .cannotConnect, "\(port) refuses the connection: is \(isProxy ? "it" : "the server") up?",
                 systemError: systemError)
-        case 7 where isProxy: TransferError(.cannotConnect, "cannot connect to \(name): is it up?")
-        case 7: TransferError(.cannotConnect, "cannot connect to \(peer.host):\(peer.port): is the server up?")
-        case 28 where isProxy:
+        case .couldntConnect where isProxy: TransferError(.cannotConnect, "cannot connect to \(name): is it up?")
+        case .couldntConnect:
+            TransferError(.cannotConnect, "cannot connect to \(peer.host):\(peer.port): is the server up?")
+        case .operationTimedout where isProxy:
             TransferError(.timedOut, "no connection to \(server.host) by \(name) within the connect timeout")
-        case 35 where systemError != 0 || tellsOfCut(error.message):
+        case .sslConnectError where systemError != 0 || tellsOfCut(error.message):
             TransferError(.cannotConnect, "the connection to \(name) broke while TLS began")
         // CURLE_RECV_ERROR, which also stands for a proxy that makes no tunnel
-        case 56 where proxyStatus == 407:
+        case .recvError where proxyStatus == 407:
             TransferError(.httpStatus, AnswerJudgement.words(for: proxyStatus), httpStatus: proxyStatus)
-        case 56 where proxyStatus >= 300:
+        case .recvError where proxyStatus >= 300:
             TransferError(
                 .httpStatus, "\(name) answers \(proxyStatus) to whoever asks for a way to \(server.host)",
                 httpStatus: proxyStatus)
-        case 97 where exchange.easy.isRefusedByProxy():
+        case .proxy where exchange.easy.isRefusedByProxy():
             TransferError(.loginRefused, "\(name) wants a user and password: its URL can hold them")
-        case 97: TransferError(.cannotConnect, "\(name) makes no connection to \(server.host): \(error.message)")
+        case .proxy: TransferError(.cannotConnect, "\(name) makes no connection to \(server.host): \(error.message)")
         default: nil
         }
     }
@@ -58,7 +59,7 @@ extension TransferError {
         let tellsOfBytes = ["wrong version number", "packet length too long"].contains {
             error.message.firstRange(of: $0) != nil
         }
-        guard error.code == 35, tellsOfBytes else { return nil }
+        guard error.code == .sslConnectError, tellsOfBytes else { return nil }
         // Behind a tunnel it is the server that answers.
         let isProxy = peer != server && exchange.easy.proxyStatus() == 0
         let place = isProxy ? "\(peer.host):\(peer.port)" : "\(server.host):\(server.port)"
