@@ -1,11 +1,11 @@
-/// Judges the addresses of one request's connections by ``SessionConfiguration/deniedNetworks``, and remembers what it
-/// refused.
+/// Checks the addresses of one request's connections against ``SessionConfiguration/deniedNetworks`` and records the
+/// first denied address.
 struct AddressJudge {
     private let denied: [IPNetwork]
-    /// By whom the request goes; `nil`: straight to the server.
+    /// The URL of the request's proxy; `nil` for a direct connection to the server.
     private let proxy: String?
     private let isProxyExempt: Bool
-    /// Who was refused first, as ``TransferError`` says it.
+    /// The first denied address and the network that contains it, as text for ``TransferError``.
     private var refusal: (address: String, network: String)?
     private var hasAllowed = false
 
@@ -18,32 +18,33 @@ struct AddressJudge {
 
     var isJudging: Bool { !denied.isEmpty }
 
-    /// Whether addresses are to be judged when sockets are opened: those of the session's own proxy are not, which whoever
-    /// made the session has chosen.
+    /// Whether addresses are checked when sockets are opened. A proxy set in the session's configuration is exempt,
+    /// because the session's creator chose it.
     var judgesSockets: Bool { !denied.isEmpty && !isProxyExempt }
 
-    /// Judges a server behind a proxy by the address that its URL holds. What a name leads to, the proxy alone knows, or
-    /// ``allowed(_:of:)`` judges it, where the proxy is told an address.
+    /// Checks a server behind a proxy by the address literal in its URL. A host name is resolved by the proxy alone, or
+    /// is checked by ``allowed(_:of:)`` if the proxy is given an address.
     ///
-    /// - Parameter host: of the URL.
+    /// - Parameter host: the URL's host.
     func checkBehindProxy(_ host: String) throws(TransferError) {
         guard !denied.isEmpty, proxy != nil, let address = IPAddress(host: host), let network = network(of: address)
         else { return }
         throw .denied("\(address)", "\(network)", of: host)
     }
 
-    /// Leaves denied addresses out: libcurl 7.88 would let up to half of the connect timeout pass at one that is refused.
+    /// Returns the addresses outside the denied networks. libcurl 7.88 would spend up to half of the connect timeout on
+    /// an address that is refused.
     ///
-    /// - Returns: all of them where none is allowed, so that ``allows(_:)`` finds out which.
+    /// - Returns: all addresses if every one is denied, so that ``allows(_:)`` records the refusal.
     func candidates(_ addresses: [String]) -> [String] {
         guard judgesSockets else { return addresses }
         let allowed = addresses.filter { IPAddress(host: $0).flatMap(network(of:)) == nil }
         return allowed.isEmpty ? addresses : allowed
     }
 
-    /// The addresses of a server that a proxy may be told: no socket is opened for them here.
+    /// Returns the server addresses that may be sent to a proxy. No local socket is opened for them.
     ///
-    /// - Throws: where each of them is denied.
+    /// - Throws: `addressNotAllowed` if every address is denied.
     func allowed(_ addresses: [String], of host: String) throws(TransferError) -> [String] {
         guard isJudging else { return addresses }
         var allowed: [String] = []
@@ -60,10 +61,12 @@ struct AddressJudge {
         return allowed
     }
 
-    /// - Parameter bytes: 4 or 16, in the network's order.
-    /// - Returns: whether a connection may be made.
+    /// Records whether a socket address is denied.
+    ///
+    /// - Parameter bytes: 4 or 16 bytes in network byte order.
+    /// - Returns: whether the connection may be made.
     mutating func allows(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        // One that cannot be judged is none that anybody allowed.
+        // An address that cannot be parsed is refused.
         guard let address = IPAddress(bytes: bytes) else { return false }
         guard let network = network(of: address) else {
             hasAllowed = true
@@ -73,9 +76,10 @@ struct AddressJudge {
         return false
     }
 
-    /// Why no connection came about, where every address was refused: another one that was allowed may answer later.
+    /// Returns the error for a connection that failed because every address was denied. Returns `nil` if any address
+    /// was allowed, because an allowed address may respond later.
     ///
-    /// - Parameter peer: whom libcurl was to connect to: the server, or the proxy before it.
+    /// - Parameter peer: the host that libcurl was to connect to: the server, or the proxy in front of it.
     func error(_ peer: String) -> TransferError? {
         guard let refusal, !hasAllowed else { return nil }
         return .denied(refusal.address, refusal.network, of: proxy == nil ? peer : "the proxy \(peer)")

@@ -1,24 +1,24 @@
-/// A network of IPv4 or IPv6 addresses (CIDR, RFC 4632): all that begin with the same bits.
+/// An IPv4 or IPv6 network (CIDR, RFC 4632): all addresses that share a prefix.
 public struct IPNetwork: Sendable, Hashable, CustomStringConvertible {
     private let family: IPAddress.Family
     private let number: UInt128
-    /// How many of an address's bits are the network's.
+    /// The number of leading bits that identify the network.
     public let prefixLength: Int
 
-    /// A network of IPv4, such as `IPNetwork(ipv4: 0x7F00_0000, prefixLength: 8)`.
+    /// Creates an IPv4 network, such as `IPNetwork(ipv4: 0x7F00_0000, prefixLength: 8)`.
     ///
     /// - Parameters:
-    ///   - address: one of its addresses.
-    ///   - prefixLength: 0 to 32; a number beyond these counts as the nearest of them.
+    ///   - address: any address in the network.
+    ///   - prefixLength: 0 to 32; values outside the range are clamped to it.
     public init(ipv4 address: UInt32, prefixLength: Int) {
         self.init(IPAddress(ipv4: address), prefixLength)
     }
 
-    /// A network of IPv6, such as `IPNetwork(ipv6: 1, prefixLength: 128)`.
+    /// Creates an IPv6 network, such as `IPNetwork(ipv6: 1, prefixLength: 128)`.
     ///
     /// - Parameters:
-    ///   - address: one of its addresses.
-    ///   - prefixLength: 0 to 128; a number beyond these counts as the nearest of them.
+    ///   - address: any address in the network.
+    ///   - prefixLength: 0 to 128; values outside the range are clamped to it.
     public init(ipv6 address: UInt128, prefixLength: Int) {
         self.init(IPAddress(ipv6: address), prefixLength)
     }
@@ -27,11 +27,12 @@ public struct IPNetwork: Sendable, Hashable, CustomStringConvertible {
         family = address.family
         self.prefixLength = max(0, min(prefixLength, address.family.width))
         let rest = UInt128(address.family.width - self.prefixLength)
-        // A shift by all of the bits makes 0.
+        // Swift's smart shift yields 0 if all bits are shifted out.
         number = (address.number >> rest) << rest
     }
 
-    /// Whether a connection to `address` may reach this network, as the address itself or one that it stands for.
+    /// Whether a connection to `address` may reach this network, through the address itself or through one of its
+    /// ``IPAddress/targets``.
     func isReached(by address: IPAddress) -> Bool { address.targets.contains { contains($0) } }
 
     private func contains(_ address: IPAddress) -> Bool {

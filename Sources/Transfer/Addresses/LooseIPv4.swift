@@ -1,7 +1,11 @@
-/// IPv4 addresses as `inet_aton` reads them, and with it those whom libcurl hands the text of a URL: proxies, `getaddrinfo`.
+/// A parser for IPv4 addresses in the notations of `inet_aton`. libcurl passes the text of a URL to proxies and
+/// `getaddrinfo`, which accept these notations.
 enum LooseIPv4 {
-    /// - Parameter text: one to four numbers with dots between them, decimal, octal (`0177`) or hexadecimal (`0x7f`), the
-    ///   last of which fills all the bytes that are left.
+    /// Parses an IPv4 address.
+    ///
+    /// - Parameter text: one to four numbers separated by dots, each decimal, octal (`0177`) or hexadecimal (`0x7f`).
+    ///   The last number fills all remaining bytes.
+    /// - Returns: the address in host byte order, or `nil` if the text is not an IPv4 address.
     static func number(of text: String) -> UInt32? {
         let parts = folded(text).split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard (1...4).contains(parts.count) else { return nil }
@@ -17,18 +21,18 @@ enum LooseIPv4 {
     private static func value(of part: ArraySlice<UInt8>) -> UInt64? {
         guard part.first == UInt8(ascii: "0"), part.count > 1 else { return value(of: part, radix: 10) }
         let rest = part.dropFirst()
-        // `inet_aton` of some systems takes `0x` for a zero.
+        // On some systems `inet_aton` accepts `0x` as zero.
         if rest.first == UInt8(ascii: "x") { return rest.count == 1 ? 0 : value(of: rest.dropFirst(), radix: 16) }
         return value(of: rest, radix: 8)
     }
 
     private static func value(of digits: ArraySlice<UInt8>, radix: Int) -> UInt64? {
-        // No sign, which an integer may have otherwise.
+        // Reject a sign, which `UInt64.init(_:radix:)` would accept.
         guard digits.first.map({ $0 != UInt8(ascii: "+") && $0 != UInt8(ascii: "-") }) ?? false else { return nil }
         return UInt64(String(decoding: digits, as: UTF8.self), radix: radix)
     }
 
-    /// In lower case and ASCII, as a name with such digits and dots would become on its way (IDNA, UTS #46).
+    /// Returns the text in lower-case ASCII, as IDNA processing (UTS #46) maps a name with such digits and dots.
     private static func folded(_ text: String) -> [UInt8] {
         if text.utf8.allSatisfy({ $0 < 0x80 }) { return text.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 } }
         return Array(

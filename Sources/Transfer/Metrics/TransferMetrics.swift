@@ -1,57 +1,58 @@
 import Curl
 
-/// What the exchanges of a task, or of a request over all its tasks, took.
+/// Measurements of the exchanges of a task, or of a request over all its tasks.
 public struct TransferMetrics: Sendable {
-    /// One for each request that went out, redirects and challenges included, and for each that a stored answer was
-    /// given to, in their order.
+    /// The exchanges in order: one for each request sent, including redirects and challenges, and one for each request
+    /// that was served from the cache.
     public var exchanges: [ExchangeMetrics] = []
 
-    /// Of no exchange.
+    /// Creates metrics without exchanges.
     public init() {}
 
-    /// Of the exchange that brought the final answer.
+    /// The exchange that delivered the final response.
     public var last: ExchangeMetrics? { exchanges.last }
-    /// Exchanges whose answer was a redirect.
+    /// The number of exchanges whose response was a redirect.
     public var redirectCount: Int { exchanges.count { $0.status.map(RedirectRule.isRedirect) ?? false } }
 }
 
-/// What one request with its answer took.
+/// Measurements of one request and its response.
 public struct ExchangeMetrics: Sendable {
     private let asked: String
-    /// Of the answer; `nil` where none came.
+    /// The status code of the response; `nil` if none was received.
     public let status: Int?
-    /// How its attempts' steps follow one another, in microseconds since ``began``; `nil` for one that was not taken.
+    /// The times of the exchange's steps, in microseconds since ``began``; a step that did not occur is `nil`.
     public let timeline: Timeline
-    /// Nanoseconds of the clock that counts from the machine's start (CLOCK_MONOTONIC).
+    /// The start time in nanoseconds of the monotonic clock (CLOCK_MONOTONIC).
     public let began: UInt64
-    /// `http/1.1`, `h2`, `h3`: as in ALPN; `nil` for other protocols and without an answer.
+    /// The ALPN identifier of the protocol: `http/1.0`, `http/1.1`, `h2` or `h3`; `nil` for other protocols and without
+    /// a response.
     public let protocolName: String?
-    /// The server's address, or the proxy's.
+    /// The address of the server, or of the proxy.
     public let remoteAddress: String?
-    /// The server's port, or the proxy's.
+    /// The port of the server, or of the proxy.
     public let remotePort: Int?
-    /// Whether it went over a connection that was there before: no connecting, no TLS.
+    /// Whether an existing connection was reused, so that no connection was set up and no TLS handshake took place.
     public let isReusedConnection: Bool
-    /// The answer was a stored one, and nobody was asked: no step but the end was taken. Where a server was asked first
-    /// whether it is still right, that is an exchange of its own.
+    /// Whether the response came from the cache without a request to the server. ``Timeline/ended`` is then the only
+    /// step. If the server was asked to revalidate the stored response, that request is a separate exchange.
     public let isFromCache: Bool
 
-    /// Without user, password and what its query says.
+    /// The request's URL without user, password and query values.
     public var url: String { URLRedaction.redact(asked) }
 
-    /// The moments of an exchange, in microseconds.
+    /// The times of an exchange's steps, in microseconds since ``ExchangeMetrics/began``.
     public struct Timeline: Sendable, Equatable {
-        /// The name had an address.
+        /// The time at which the host name was resolved.
         public var nameLookedUp: Int64?
-        /// TCP was up.
+        /// The time at which the TCP connection was established.
         public var connected: Int64?
-        /// TLS was in force.
+        /// The time at which the TLS handshake completed.
         public var secured: Int64?
-        /// The request was about to be sent.
+        /// The time just before the request was sent.
         public var requestBegan: Int64?
-        /// The answer's first byte was there.
+        /// The time at which the first byte of the response was received.
         public var firstByte: Int64?
-        /// The exchange was over, for better or worse.
+        /// The time at which the exchange ended, successfully or not.
         public var ended: Int64
     }
 
@@ -83,7 +84,7 @@ public struct ExchangeMetrics: Sendable {
         isFromCache = false
     }
 
-    /// Of a stored answer, which has been given by now.
+    /// Creates the metrics of a request that has just been served from the cache.
     init(stored response: ResponseHead, to request: TransferRequest, begunAt: MonotonicTime) {
         asked = request.url
         began = begunAt.nanoseconds

@@ -1,51 +1,51 @@
 import FoundationEssentials
 
-/// How a data or upload request ended.
+/// The result of a data or upload request.
 public struct DataResponse<Value: Sendable>: Sendable {
-    /// As it was sent last.
+    /// The last request that was sent.
     public var request: TransferRequest?
-    /// Of the last attempt's answer; `nil` where none came.
+    /// The head of the last attempt's response; `nil` if none was received.
     public var head: ResponseHead?
-    /// The body; `nil` where it went elsewhere.
+    /// The body; `nil` if it was not collected in memory.
     public var data: Data?
-    /// The value, or why there is none.
+    /// The value, or the error.
     public var result: Result<Value, TransferError>
-    /// Of all attempts.
+    /// The metrics of all attempts.
     public var metrics: TransferMetrics
 
-    /// Of a success.
+    /// The value of a successful request; otherwise `nil`.
     public var value: Value? { try? result.get() }
-    /// Of a failure.
+    /// The error of a failed request; otherwise `nil`.
     public var error: TransferError? {
         if case .failure(let error) = result { error } else { nil }
     }
-    /// Of the exchange that brought the answer.
+    /// The timeline of the exchange that delivered the response.
     public var timeline: ExchangeMetrics.Timeline? { metrics.last?.timeline }
-    /// The answer is a stored one, whether or not the server was asked if it is still right.
+    /// Whether the response came from the cache, with or without revalidation by the server.
     public var isFromCache: Bool { metrics.last?.isFromCache ?? false }
 }
 
-/// How a download request ended.
+/// The result of a download request.
 public struct DownloadResponse<Value: Sendable>: Sendable {
-    /// As it was sent last.
+    /// The last request that was sent.
     public var request: TransferRequest?
-    /// Of the last attempt's answer; `nil` where none came, or none was needed.
+    /// The head of the last attempt's response; `nil` if none was received or needed.
     public var head: ResponseHead?
-    /// The finished file.
+    /// The completed file.
     public var file: PublishedFile?
-    /// The finished file, or why there is none.
+    /// The value, or the error.
     public var result: Result<Value, TransferError>
-    /// Where it failed: what another request can go on with.
+    /// The data with which another request can resume a failed download.
     public var resumeData: ResumeData?
-    /// Of all attempts.
+    /// The metrics of all attempts.
     public var metrics: TransferMetrics
 
-    /// Of a success.
+    /// The value of a successful request; otherwise `nil`.
     public var value: Value? { try? result.get() }
-    /// Of a failure.
+    /// The error of a failed request; otherwise `nil`.
     public var error: TransferError? {
         if case .failure(let error) = result { error } else { nil }
     }
-    /// Of the exchange that brought the answer.
+    /// The timeline of the exchange that delivered the response.
     public var timeline: ExchangeMetrics.Timeline? { metrics.last?.timeline }
 }

@@ -1,14 +1,17 @@
 import FoundationEssentials
 
-/// Makes of an answer what the caller wants of it.
+/// A converter from a response to a value of the caller's type.
 public protocol ResponseSerializer<Value>: Sendable {
-    /// What it makes.
+    /// The type of the value.
     associatedtype Value: Sendable
 
+    /// Converts a response to a value.
+    ///
     /// - Parameters:
-    ///   - data: the body, empty where there is none.
-    ///   - head: the answer's; `nil` where there was no answer.
-    /// - Throws: why it cannot; the response's error then has it as ``TransferError/underlying``.
+    ///   - data: the body, empty if the response has none.
+    ///   - head: the head of the response; `nil` if there was no response.
+    /// - Throws: an error if the body cannot be converted. ``TransferError/underlying`` of the response's error then
+    ///   holds it, unless it is a ``TransferError`` itself.
     func serialize(_ data: Data, of head: ResponseHead?) throws -> Value
 }
 
@@ -26,15 +29,15 @@ extension ResponseSerializer {
 }
 
 extension ResponseHead {
-    /// Success without a body (RFC 9110, sections 15.3.5 and 15.3.6).
+    /// Whether the status permits a successful response without a body (RFC 9110, sections 15.3.5 and 15.3.6).
     var isEmptySuccess: Bool { status == 204 || status == 205 }
 }
 
 private let empty = TransferError(.serializationFailed, "the body is empty")
 
-/// The body as it is; an empty one only with 204 and 205.
+/// A serializer that returns the body unchanged. An empty body is accepted only with status 204 or 205.
 public struct DataSerializer: ResponseSerializer {
-    /// The only one there is.
+    /// Creates a serializer.
     public init() {}
 
     public func serialize(_ data: Data, of head: ResponseHead?) throws -> Data {
@@ -43,9 +46,9 @@ public struct DataSerializer: ResponseSerializer {
     }
 }
 
-/// The body as text, in the encoding that the answer names, otherwise UTF-8.
+/// A serializer that decodes the body as text in the response's charset, by default UTF-8.
 public struct StringSerializer: ResponseSerializer {
-    /// The only one there is.
+    /// Creates a serializer.
     public init() {}
 
     public func serialize(_ data: Data, of head: ResponseHead?) throws -> String {
@@ -58,7 +61,7 @@ public struct StringSerializer: ResponseSerializer {
             return String(String.UnicodeScalarView(data.map { Unicode.Scalar($0) }))
         case "windows-1252", "cp1252":
             return String(String.UnicodeScalarView(data.map { Self.windows1252[$0] ?? Unicode.Scalar($0) }))
-        // As UTF-8 it would be text as well, with a NUL beside each letter.
+        // UTF-16 data would also be valid UTF-8, with a NUL next to each letter.
         case "utf-16": return try Self.text(data, .utf16)
         case "utf-16le": return try Self.text(data, .utf16LittleEndian)
         case "utf-16be": return try Self.text(data, .utf16BigEndian)
@@ -79,26 +82,26 @@ extension StringSerializer {
         return text
     }
 
-    /// Where the code page is not ISO 8859-1 (WHATWG Encoding Standard, index windows-1252).
+    /// The characters in which windows-1252 differs from ISO 8859-1 (WHATWG Encoding Standard, index windows-1252).
     private static let windows1252: [UInt8: Unicode.Scalar] = {
         let scalars = "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8D}Ž\u{8F}\u{90}‘’“”•–—˜™š›œ\u{9D}žŸ".unicodeScalars
         return Dictionary(uniqueKeysWithValues: zip(UInt8(0x80)...0x9F, scalars))
     }()
 }
 
-/// A value of any JSON text (RFC 8259).
+/// A JSON value of any type (RFC 8259).
 public enum JSONValue: Sendable, Equatable, Decodable {
-    /// `null`.
+    /// The literal `null`.
     case null
-    /// `true` or `false`.
+    /// The literal `true` or `false`.
     case bool(Bool)
-    /// Any number, as precisely as a `Double` has it (RFC 8259, section 6).
+    /// A number with the precision of `Double` (RFC 8259, section 6).
     case number(Double)
-    /// Text, without its escapes.
+    /// A string with its escapes resolved.
     case string(String)
-    /// Elements in their order.
+    /// The elements in order.
     case array([JSONValue])
-    /// Members by name; of a name that comes twice, one of them.
+    /// The members by name; of duplicate names, one member is kept.
     case object([String: JSONValue])
 
     public init(from decoder: any Decoder) throws {
@@ -118,20 +121,21 @@ public enum JSONValue: Sendable, Equatable, Decodable {
         }
     }
 
-    /// The member of an object; `nil` where there is none, or this is no object.
+    /// The member with the given name; `nil` if it does not exist or the value is not an object.
     public subscript(key: String) -> JSONValue? {
         if case .object(let members) = self { members[key] } else { nil }
     }
 
-    /// The element of an array; `nil` where there is none, or this is no array.
+    /// The element at the given index; `nil` if it does not exist or the value is not an array.
     public subscript(index: Int) -> JSONValue? {
         if case .array(let elements) = self, elements.indices.contains(index) { elements[index] } else { nil }
     }
 }
 
-/// The body as JSON of any shape; with 204 and 205 ``JSONValue/null``.
+/// A serializer that decodes the body as JSON of any shape. An empty body with status 204 or 205 yields
+/// ``JSONValue/null``.
 public struct JSONSerializer: ResponseSerializer {
-    /// The only one there is.
+    /// Creates a serializer.
     public init() {}
 
     public func serialize(_ data: Data, of head: ResponseHead?) throws -> JSONValue {
@@ -140,11 +144,13 @@ public struct JSONSerializer: ResponseSerializer {
     }
 }
 
-/// The body as a value of a type of the caller's, from JSON.
+/// A serializer that decodes the body from JSON to a value of the caller's type.
 public struct DecodableSerializer<Value: Decodable & Sendable>: ResponseSerializer {
     private let decoder: @Sendable () -> JSONDecoder
 
-    /// - Parameter decoder: makes one for each body.
+    /// Creates a serializer.
+    ///
+    /// - Parameter decoder: creates a decoder for each body.
     public init(decoder: @escaping @Sendable () -> JSONDecoder = { JSONDecoder() }) {
         self.decoder = decoder
     }

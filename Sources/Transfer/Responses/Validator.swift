@@ -1,13 +1,13 @@
 import Glibc
 import HTTPTypes
 
-/// Judges whether an answer is one that the request can use.
+/// A check whether a response is acceptable for its request.
 struct Validator: Sendable {
     struct Answer: Sendable {
         var request: TransferRequest
         var head: ResponseHead
         var isEmpty: Bool
-        /// Of data requests; a download's body is judged by its head alone.
+        /// The body of a data request; `nil` for a download, which is validated by its head alone.
         var data: [UInt8]?
     }
 
@@ -20,10 +20,12 @@ struct Validator: Sendable {
         }
     }
 
-    /// - Parameter accepted: media types, also `text/*` and `*/*`; with none, everything is accepted.
+    /// Creates a check of the `Content-Type` field.
+    ///
+    /// - Parameter accepted: the accepted media types, including `text/*` and `*/*`. An empty list accepts everything.
     static func contentType(in accepted: @escaping @Sendable (TransferRequest) -> [String]) -> Validator {
         Validator { answer in
-            // What is empty is of any type (204 and 205 among it).
+            // An empty body is acceptable as any type; this includes 204 and 205.
             if answer.isEmpty { return nil }
             let accepted = accepted(answer.request).compactMap(MediaType.init)
             if accepted.isEmpty { return nil }
@@ -39,14 +41,14 @@ struct Validator: Sendable {
         }
     }
 
-    /// The types that a request says it accepts (RFC 9110, section 12.5.1); without a word of its own, any.
+    /// Returns the types in the request's `Accept` field (RFC 9110, section 12.5.1), or `*/*` without the field.
     static func accepted(by request: TransferRequest) -> [String] {
         guard let field = request.headerFields[.accept] else { return ["*/*"] }
         return field.split(separator: ",").map { String($0.prefix { $0 != ";" }) }
     }
 }
 
-/// `type/subtype`, either of them possibly `*`.
+/// A media type `type/subtype`; either part may be `*`.
 struct MediaType: Sendable, Equatable {
     let type: String
     let subtype: String

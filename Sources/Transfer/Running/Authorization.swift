@@ -1,42 +1,43 @@
 import Curl
 import HTTPTypes
 
-/// How one transaction answers those who want to know who asks: servers, and proxies before them.
+/// The authentication state of one transaction towards servers and proxies.
 struct Authorization {
-    /// What was asked for, and how it can be answered.
+    /// An authentication challenge and the schemes that can satisfy it.
     struct Demand {
         var space: ProtectionSpace
         var offers: [AuthenticationOffer]
         var digest: DigestAuthorization?
-        /// The last answer was right but for its nonce, which had expired (RFC 7616, section 3.3).
+        /// Whether the last credentials were correct but their nonce had expired (RFC 7616, section 3.3).
         var isStale: Bool { digest?.isStale ?? false }
     }
 
-    /// An answer that goes along from now on.
+    /// Credentials that are sent with all further requests.
     private struct Answer {
         var origin: String
         var credential: Credential
         var scheme: ProtectionSpace.Method
         var digest: DigestAuthorization?
-        /// Requests that used the digest's nonce.
+        /// The number of requests that used the digest's nonce.
         var count: UInt32 = 0
-        /// Goes with the digest's nonce: the key of a session is made of both (RFC 7616, section 3.4.2).
+        /// The client nonce (cnonce). It stays the same as long as the digest's nonce, because the session key is
+        /// derived from both (RFC 7616, section 3.4.2).
         let clientNonce = String(UInt64.random(in: 0 ... .max), radix: 16)
     }
 
     private var server: Answer?
     private var proxy: Answer?
-    /// Answers that were refused, by whom.
+    /// The number of refused credentials per protection space.
     private var failures: [ProtectionSpace: Int] = [:]
-    /// Nonces that were replaced without a word.
+    /// The number of expired nonces that were renewed without a new challenge to the caller.
     private var renewals = 0
 
-    /// A server that finds every nonce too old is one that refuses.
+    /// The limit of nonce renewals. A server that rejects every nonce as stale is treated as a refusal.
     private static let maximumRenewals = 8
 
-    // MARK: What goes along
+    // MARK: Request fields
 
-    /// Field lines for a request.
+    /// Returns the `Authorization` and `Proxy-Authorization` field lines for a request.
     mutating func fields(for request: TransferRequest, at url: CurlURL) -> [String] {
         var lines: [String] = []
         if server?.origin == url.origin {
@@ -50,7 +51,7 @@ struct Authorization {
         return lines
     }
 
-    /// Whether the request's own credential, or field, gives way to an answer.
+    /// Whether credentials for this origin replace the request's own credential or field.
     func answers(_ url: CurlURL) -> Bool { server?.origin == url.origin }
 
     private static func value(of answer: inout Answer?, _ method: HTTPRequest.Method, target: String) -> String? {
@@ -69,9 +70,11 @@ struct Authorization {
         }
     }
 
-    // MARK: What is asked for
+    // MARK: Challenges
 
-    /// - Returns: `nil` where the answer asks for nothing that can be given.
+    /// Returns the challenge of a 401 or 407 response.
+    ///
+    /// - Returns: `nil` if the response has no challenge of a supported scheme.
     func demand(of head: ResponseHead, at url: CurlURL, proxy: String?) -> Demand? {
         let isProxy = head.status == 407
         guard head.status == 401 || isProxy else { return nil }
@@ -98,13 +101,15 @@ struct Authorization {
 
     func failureCount(_ demand: Demand) -> Int { failures[demand.space] ?? 0 }
 
-    /// A credential that went along was refused.
+    /// Counts a refusal if the request had been sent with credentials.
     mutating func noteRefusal(_ demand: Demand, at url: CurlURL, sentOwn: Bool) {
         let answered = demand.space.isProxy ? proxy != nil : server?.origin == url.origin
         if answered || (sentOwn && demand.space.method == .basic) { failures[demand.space, default: 0] += 1 }
     }
 
-    /// - Returns: whether the credential fits what is asked for.
+    /// Adopts a credential for all further requests.
+    ///
+    /// - Returns: whether the credential fits the challenge.
     mutating func use(_ credential: Credential, for demand: Demand, at url: CurlURL) -> Bool {
         var answer = Answer(origin: url.origin, credential: credential, scheme: .basic)
         switch credential.kind {
@@ -116,14 +121,14 @@ struct Authorization {
             } else if !demand.offers.contains(where: { $0.scheme == "basic" }) {
                 return false
             }
-        // A key is for file servers.
+        // Private keys apply to file servers only.
         case .privateKey: return false
         }
         if demand.space.isProxy { proxy = answer } else { server = answer }
         return true
     }
 
-    /// A nonce that had expired is replaced without a word.
+    /// Replaces an expired nonce and keeps the credential. Returns whether the request can be sent again.
     mutating func renew(_ demand: Demand, at url: CurlURL) -> Bool {
         let known = demand.space.isProxy ? proxy : server?.origin == url.origin ? server : nil
         guard demand.isStale, let known, known.scheme == .digest, renewals < Self.maximumRenewals else { return false }

@@ -1,27 +1,28 @@
 import Curl
 import Glibc
 
-/// Puts one body's bytes where they belong in the part file: gathered into large writes, compared with what is
-/// there already where they overlap it.
+/// A writer of one response body to the part file. It gathers bytes into large writes and compares bytes that overlap
+/// existing contents.
 ///
-/// Lives on its loop's thread. A body that comes quickly and ends within the largest buffer is written only when it is
-/// whole: most small files touch the disk once.
+/// Used on the loop's thread only. A body that arrives quickly and fits into the largest buffer is written once it is
+/// complete, so most small files need one write.
 final class BodyWriter {
     let file: DownloadFile
     private let core: LoopCore
 
-    /// What the answer under way says of its version: that of the part's bytes once they are seen to be the same.
+    /// The version stated by the current response. It becomes the version of the part file once the overlapping bytes
+    /// have been compared.
     private var claimed: ResourceVersion?
-    /// Where the next byte of the body belongs.
+    /// The file offset of the next body byte.
     private(set) var position: Int64 = 0
-    /// Up to here the body's bytes are there already, and are compared.
+    /// The end offset of the existing bytes; body bytes before it are compared instead of written.
     private var overlapEnd: Int64 = 0
 
-    /// Exchanges on a loop above which bodies arrive slowly until they are seen to be fast.
+    /// The number of exchanges on a loop above which a body is assumed to arrive slowly until it proves fast.
     private static let crowd = 128
 
     private var buffer: BodyBuffer
-    /// Bytes that have been gathered and not written.
+    /// The number of buffered bytes that are not yet written.
     var pending: Int { buffer.count }
     private var run: PartFile.WriteRun?
 
@@ -31,10 +32,10 @@ final class BodyWriter {
         buffer = BodyBuffer(pool: core.buffers)
     }
 
-    /// A body begins whose first byte is that of `offset`.
+    /// Starts a body whose first byte has the file offset `offset`.
     ///
-    /// - Parameter claimed: what its head says. Where the body overlaps what is there, that counts only when the
-    ///   overlap has been compared: until then nothing tells that both are of one version.
+    /// - Parameter claimed: the version in the response's head. If the body overlaps existing bytes, it is adopted only
+    ///   after the overlap has been compared, because until then the two versions may differ.
     func begin(at offset: Int64, of claimed: ResourceVersion) {
         endRun()
         position = offset
@@ -50,7 +51,9 @@ final class BodyWriter {
         file.adopt(claimed)
     }
 
-    /// - Throws: where the disk refuses, or the bytes are not those that are there (`remoteChanged`).
+    /// Compares or buffers body bytes, and writes full buffers.
+    ///
+    /// - Throws: an error if a write fails, or `remoteChanged` if the bytes differ from the existing ones.
     func append(_ bytes: UnsafeRawBufferPointer) throws(TransferError) {
         var rest = bytes
         if position < overlapEnd {
@@ -65,7 +68,9 @@ final class BodyWriter {
         }
     }
 
-    /// - Returns: what lies behind the bytes that are there.
+    /// Compares bytes with the existing part.
+    ///
+    /// - Returns: the bytes behind the overlap.
     private func compare(_ bytes: UnsafeRawBufferPointer) throws(TransferError) -> UnsafeRawBufferPointer {
         let count = Int(min(Int64(bytes.count), overlapEnd - position))
         guard let part = file.part, let theirs = bytes.baseAddress else {
@@ -81,14 +86,15 @@ final class BodyWriter {
         return UnsafeRawBufferPointer(rebasing: bytes[count...])
     }
 
-    /// A body that ended before it came to new bytes tells nothing about them.
+    /// Checks that the body reached new bytes. A body that ends within the overlap does not confirm the version, so the
+    /// check throws `remoteChanged`.
     func endOfBody() throws(TransferError) {
         if position < overlapEnd {
             throw TransferError(.remoteChanged, "the file on the server is shorter than what is here of it")
         }
     }
 
-    /// Hands what has been gathered to the kernel.
+    /// Writes the buffered bytes, or hands them to the slow-disk writer.
     func flush() throws(TransferError) {
         let count = buffer.count
         guard count > 0 else { return }
@@ -103,7 +109,7 @@ final class BodyWriter {
         }
     }
 
-    /// The run that a block at `offset` belongs to.
+    /// Returns the current write run, or begins one at `offset`.
     private func currentRun(at offset: Int64) throws(TransferError) -> PartFile.WriteRun {
         if let run { return run }
         do throws(TransferError) {
@@ -116,18 +122,18 @@ final class BodyWriter {
         }
     }
 
-    /// Whether no more is to be taken before the disk has what it was handed: there is too much of it, or it is to be
-    /// compared.
+    /// Whether the receiver must pause until pending writes complete: too many blocks are queued, or the written bytes
+    /// are needed for a comparison.
     var isBlocked: Bool { file.isBehind || (position < overlapEnd && !file.isAtRest) }
 
-    /// Forgets what has been gathered and not written.
+    /// Discards the buffered bytes.
     func drop() {
         buffer.release()
         endRun()
     }
 
     private func endRun() {
-        // What is still on its way to the disk goes on moving it.
+        // Blocks that are still queued continue to move the end of the run.
         if let run, file.isAtRest { file.part?.end(run) }
         run = nil
     }

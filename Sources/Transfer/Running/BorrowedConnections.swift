@@ -1,24 +1,26 @@
-/// The connections of one download beyond the one that every task has: each is lent by the limit of its origin, and
-/// given back.
+/// The additional connections of one download, beyond the one that every task has. Each is borrowed from the connection
+/// limit of its origin and returned to it.
 struct BorrowedConnections {
     private let task: DownloadTask
     private var session: Session { task.session }
-    /// Origins, by the numbers of the connections.
+    /// The origins by connection number.
     private var origins: [Int: String] = [:]
 
     init(of task: DownloadTask) {
         self.task = task
     }
 
-    /// - Returns: whether the origin's limit allows one more.
+    /// Borrows a connection.
+    ///
+    /// - Returns: whether the origin's limit permits another connection.
     mutating func borrow(_ number: Int, at origin: String) -> Bool {
         guard session.borrowConnection(at: origin, for: task) else { return false }
         origins[number] = origin
         return true
     }
 
-    /// Gives back what was lent for `number`. The task's own stays its own: another one at its `origin` goes by that
-    /// then.
+    /// Returns the connection borrowed for `number`. If `number` is the task's own connection, another connection at
+    /// its `origin` is returned instead and then counts as the task's own.
     mutating func giveBack(_ number: Int, at origin: String?) {
         guard let lent = origins[number] != nil ? number : origins.first(where: { $1 == origin })?.key,
             let origin = origins.removeValue(forKey: lent)
@@ -31,6 +33,6 @@ struct BorrowedConnections {
         origins = [:]
     }
 
-    /// Those for whose origins other tasks wait.
+    /// The numbers of the connections at whose origins other tasks wait for a connection.
     var wanted: Set<Int> { Set(origins.filter { session.wantsConnection(at: $1) }.keys) }
 }

@@ -1,23 +1,24 @@
 import Curl
 
-/// The limit of a request's own that its bytes count against, in both directions together.
+/// The rate limit of one request, in both directions together.
 ///
-/// All connections of one request share it. Lives on its loop's thread.
+/// All connections of the request share it. Used on the loop's thread only.
 final class ByteLimits {
-    /// Says what the rate is, which may be changed at any time.
+    /// The source of the rate, which may change at any time.
     var core: TaskCore
     private var bucket: TokenBucket?
-    /// The request's place at the limits that it shares with others.
+    /// The request's place at the rate limits that it shares with other requests.
     let line = SharedLine()
 
-    /// Milliseconds between two looks at a limit that holds bytes back, at most: it may be raised.
+    /// The maximum interval in milliseconds between two checks of a limit that delays bytes. The limit may be raised in
+    /// the meantime.
     static let longestRest: Int64 = 500
 
     init(_ core: TaskCore) {
         self.core = core
     }
 
-    /// Bytes a second; `nil`: any number.
+    /// The limit in bytes per second; `nil` if unlimited.
     var rate: Int64? { core.maximumRate }
 
     func take(_ bytes: Int, now: MonotonicTime) -> (wait: Int64, ticket: TokenBucket.Ticket?) {
@@ -31,7 +32,7 @@ final class ByteLimits {
         return bucket?.wait(for: ticket, now: now) ?? 0
     }
 
-    /// See ``TokenBucket/isExhausted(now:)``.
+    /// Whether the bucket is exhausted; see ``TokenBucket/isExhausted(now:)``.
     func isExhausted(now: MonotonicTime) -> Bool {
         follow(now)
         return bucket?.isExhausted(now: now) ?? false

@@ -2,46 +2,50 @@ import Curl
 import Glibc
 import HTTPTypes
 
-/// What a session's cache has to do with one exchange of a data task: what it answers, asks about, keeps and drops.
+/// The session cache's part in one exchange of a data task: lookup, revalidation, storage and invalidation.
 struct CachedExchange {
     private let cache: ResponseCache
     private let url: String
     private let judgement: CacheJudgement
-    /// The body is taken out of its content coding, as it is for requests that say nothing of codings.
+    /// Whether libcurl decodes the content coding, which it does for requests that set no `Accept-Encoding` field.
     private let decodes: Bool
-    /// Neither answered from the cache nor stored in it; what it says may still mean that something is to go.
+    /// Whether the response is neither served from the cache nor stored in it. It can still invalidate a stored
+    /// response.
     private let isBypassed: Bool
     private let stored: CachedResponse?
-    /// Seconds since 1970.
+    /// The time of the request, in seconds since 1970.
     private let requestedAt: Int64
     private var answeredAt: Int64
 
     enum Answer {
-        /// Is there.
+        /// A stored response that can be used.
         case stored(CachedResponse)
-        /// Is the server's, who is to be asked with these fields too.
+        /// A request to the server, with these additional fields.
         case server(HTTPFields)
-        /// The request forbids what would bring one.
+        /// The absence of a response: the cache has none, and the request forbids contact with the server.
         case none
     }
 
-    /// What to do.
+    /// The source of the response.
     let answer: Answer
 
     enum Finding {
-        /// The answer is the server's.
+        /// A new response from the server.
         case new
-        /// The server says that what is stored is right.
+        /// A stored response that the server confirmed.
         case renewed(CachedResponse)
-        /// It says so of something else than what is stored: it is to be asked without conditions.
+        /// A confirmation (304) that does not match the stored response. The request must be repeated without
+        /// conditions.
         case mistaken
     }
 
+    /// Creates the cache state of an exchange and looks the URL up.
+    ///
     /// - Parameters:
-    ///   - lines: those that go out; see ``SentFields/lines(of:_:engineFields:isAuthorized:)``.
-    ///   - sendsBody: the request has one.
-    ///   - reloads: whatever the policy says, the server alone can answer.
-    /// - Returns: `nil` where the session has no cache.
+    ///   - lines: the field lines that are sent; see ``SentFields/lines(of:_:engineFields:isAuthorized:)``.
+    ///   - sendsBody: whether the request has a body.
+    ///   - reloads: whether a stored response must not be used, whatever the policy is.
+    /// - Returns: `nil` if the session has no cache.
     init?(
         of request: TransferRequest, at url: CurlURL, lines: [String], sendsBody: Bool, reloads: Bool,
         _ configuration: SessionConfiguration
@@ -51,14 +55,14 @@ struct CachedExchange {
         self.url = url.text
         requestedAt = Int64(time(nil))
         answeredAt = requestedAt
-        // An answer to a body belongs to that body. Whom a client shows its identity to, and whom it trusts, is no part
-        // of what answers are stored by.
+        // A response to a request body depends on that body. The cache key contains neither the client's identity nor
+        // the trusted certificates.
         isBypassed = request.method == .get && sendsBody || request.identity != nil || request.caCertificates != nil
         let decodes = Self.decodes(request)
         self.decodes = decodes
 
         var fields = SentFields.fields(lines)
-        // Only ever compared with itself: it stands for all that libcurl can decode.
+        // The value stands for all codings that libcurl can decode. It is only compared with itself.
         if decodes { fields[.acceptEncoding] = "*" }
         if let cookies = ExchangeCookies.field(for: request, at: url, configuration, now: requestedAt) {
             fields[.cookie] = cookies
@@ -67,7 +71,7 @@ struct CachedExchange {
         judgement = CacheJudgement(method: request.method, fields: fields, policy: policy)
 
         let found = isBypassed ? nil : cache.response(for: url.text)
-        // One that is wanted as it was sent is no other's who wants it decoded, nor the other way round.
+        // A response stored with its coding does not serve a request that expects a decoded body, nor the reverse.
         stored = found.flatMap { $0.head.contentCoding == nil || decodes ? $0 : nil }
         answer =
             switch (judgement.verdict(stored: stored, now: requestedAt), stored) {
@@ -82,19 +86,19 @@ struct CachedExchange {
         request.cachePolicy ?? configuration.requestCachePolicy
     }
 
-    /// Whether libcurl takes the body out of its coding: not for those who ask for a coding, or a part, themselves.
+    /// Whether libcurl decodes the body. It does not if the request sets `Accept-Encoding` or `Range` itself.
     static func decodes(_ request: TransferRequest) -> Bool {
         request.headerFields[.acceptEncoding] == nil && request.headerFields[.range] == nil
     }
 
     // MARK: Heads
 
-    /// Any head of a server's: it may mean that what is stored is right no longer (RFC 9111, section 4.4).
+    /// Examines each head from the server, which may invalidate the stored response (RFC 9111, section 4.4).
     func hear(_ head: ResponseHead) {
         if judgement.invalidates(status: head.status) { cache.remove(for: url) }
     }
 
-    /// The head of the final answer.
+    /// Examines the head of the final response.
     mutating func take(_ head: ResponseHead) -> Finding {
         answeredAt = Int64(time(nil))
         guard head.status == 304, let stored, case .server(let conditions) = answer, !conditions.isEmpty else {
@@ -108,20 +112,21 @@ struct CachedExchange {
         return .renewed(renewed)
     }
 
-    // MARK: Whole answers
+    // MARK: Complete responses
 
-    /// - Parameter body: as it was handed on.
-    /// - Returns: what may be stored.
+    /// Returns the cache entry for a complete response, if it may be stored.
+    ///
+    /// - Parameter body: the body as delivered to the caller.
     func proposal(for head: ResponseHead, body: [UInt8]) -> CachedResponse? {
         guard !isBypassed, decodes || head.contentCoding == nil, !Self.meansMore(head.status),
             Self.isWhole(head, count: body.count)
         else { return nil }
-        // An array that grew byte by byte may hold twice the memory that it says it has.
+        // An array that grew in small steps may occupy twice the memory of its contents.
         let body = body.capacity > body.count + body.count / 8 ? body.withUnsafeBufferPointer { Array($0) } : body
         return judgement.stored(head, body: body, requestedAt: requestedAt, now: answeredAt)
     }
 
-    /// Stores what there is to store of a whole answer; what was stored before goes, since there is something newer.
+    /// Stores the entry for a complete response. Without an entry, a newer response removes the stored one.
     func keep(_ response: CachedResponse?, of head: ResponseHead) {
         if let response {
             cache.store(response, for: url)
@@ -132,13 +137,15 @@ struct CachedExchange {
         }
     }
 
-    /// Redirects and challenges are met before the cache is: from there they would be no more than answers.
+    /// Whether the status is a redirect or a challenge. These are handled before the cache; a stored one would be
+    /// delivered as an ordinary response.
     private static func meansMore(_ status: Int) -> Bool {
         RedirectRule.isRedirect(status) || status == 401 || status == 407
     }
 
-    /// Whether the server said where the body ends, so that libcurl could tell a broken one. The end of a connection
-    /// does not, nor does that of a stream of HTTP/2, which libcurl 7.88 may take for whole when it was broken off.
+    /// Whether the response stated where its body ends, so that libcurl detects truncation. The end of a connection
+    /// does not state it. Nor does the end of an HTTP/2 stream, which libcurl 7.88 may take for complete although it
+    /// was reset.
     private static func isWhole(_ head: ResponseHead, count: Int) -> Bool {
         if head.isEmptySuccess { return count == 0 }
         if let length = head.contentLength { return head.contentCoding != nil || length == Int64(count) }
