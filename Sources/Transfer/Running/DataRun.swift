@@ -1,10 +1,10 @@
 import Curl
 import HTTPTypes
 
-/// A data or upload task at work on its loop.
+/// The execution of a data or upload task on its loop.
 ///
-/// A request either has the whole of its body, or it is broken off: a body that ends early is no request for a server
-/// to act on (RFC 9112, section 8).
+/// A request is either sent with its complete body or aborted. A server must not act on a request whose body ends early
+/// (RFC 9112, section 8).
 final class DataRun: SingleTransactionRun, TransactionClient {
     private(set) lazy var transaction = Transaction(task, client: self, core: core)
     private let task: DataTask
@@ -15,27 +15,27 @@ final class DataRun: SingleTransactionRun, TransactionClient {
     private var head: ResponseHead?
     private var collected: [UInt8] = []
     private var received: Int64 = 0
-    /// Times that the body began to be sent.
+    /// The number of times that sending of the body was started.
     private var sendings = 0
-    /// The exchange under way has a body to send.
+    /// Whether the current exchange has a body to send.
     private var sendsBody = false
-    /// A delegate has yet to say which stream to send.
+    /// Whether a delegate has yet to supply the body stream.
     private var awaitsStream = false
 
-    /// The exchange under way as the session's cache sees it.
+    /// The cache state of the current exchange.
     private var caching: CachedExchange?
     private var finding = CachedExchange.Finding.new
-    /// A delegate has yet to say what is to be stored of the answer, which is whole.
+    /// Whether a delegate has yet to decide about storing the complete response.
     private var awaitsStoring = false
 
     private var overlooked: OverlookedBody?
-    /// Ends an answer that is passed over in good time.
+    /// The timer that ends a response whose body is discarded.
     private var patience: Int?
 
-    /// Bytes that are reserved for a body of stated length, before any of them is there.
+    /// The largest capacity, in bytes, reserved in advance for a body of known length.
     private static let largestReserve: Int64 = 16 << 10
 
-    /// Bytes of one read, where what it brings may have to be decoded.
+    /// The largest size, in bytes, of one read whose data may have to be decoded.
     private static let largestDecodingBuffer = 16 * 1024
 
     init(task: DataTask, core: LoopCore) {
@@ -78,7 +78,7 @@ final class DataRun: SingleTransactionRun, TransactionClient {
         }
         let length = sendsBody ? sender.length : 0
         let decodes = CachedExchange.decodes(request)
-        // What is read at its reader's pace, or as it comes, may take its time.
+        // No minimum throughput applies to a body that is delivered to a reader, who sets its pace.
         let least = task is UploadTask || isCollected ? LeastPace(session.configuration).bytes : 0
         let receiveBuffer = min(session.receiveBuffer(on: core), Self.largestDecodingBuffer)
         contribution.configure = { (exchange: Exchange) throws(CurlError) in
@@ -94,10 +94,10 @@ final class DataRun: SingleTransactionRun, TransactionClient {
                 try exchange.easy.set(.method, to: method)
             }
             guard decodes else { return }
-            // All that this libcurl can decode.
+            // Request all codings that this libcurl can decode.
             try exchange.easy.set(.acceptEncoding, to: "")
-            // It decodes all that one read brought though we paused meanwhile, and fails where more than 64 MiB have to
-            // wait then. What gzip packs grows a thousandfold at most.
+            // libcurl decodes all data of one read even if the transfer was paused in the meantime, and fails if more
+            // than 64 MiB must then be buffered. gzip expands data at most about a thousandfold.
             try exchange.easy.set(.bufferSize, to: receiveBuffer)
         }
         return contribution
@@ -123,7 +123,7 @@ final class DataRun: SingleTransactionRun, TransactionClient {
             of: request, at: url, lines: lines, sendsBody: sendsBody, reloads: reloads, configuration)
         switch caching?.answer {
         case .stored(let response):
-            // It is not to be stored once more.
+            // The response must not be stored again.
             caching = nil
             return response
         case .server(let conditions):
@@ -136,7 +136,9 @@ final class DataRun: SingleTransactionRun, TransactionClient {
 
     func hear(_ head: ResponseHead) { caching?.hear(head) }
 
-    /// - Returns: whether the server had nothing to say but that what is stored is right, or wrong.
+    /// Handles a response that confirms the stored response or does not match it.
+    ///
+    /// - Returns: whether the task continues, with the stored response or with another request.
     private func goesOn(after error: TransferError?) -> Bool {
         guard error == nil else { return false }
         switch finding {
@@ -154,7 +156,7 @@ final class DataRun: SingleTransactionRun, TransactionClient {
         if case .collect = task.sink { !session.delegate.responds(to: .dataTaskDidReceiveData) } else { false }
     }
 
-    /// The answer is whole: stores what may be stored of it, and completes.
+    /// Stores a complete response if permitted, and completes the task.
     private func keep(_ head: ResponseHead, _ caching: CachedExchange) {
         let proposal = isCollected ? caching.proposal(for: head, body: collected) : nil
         let (delegate, task) = (session.delegate, task)
@@ -176,7 +178,8 @@ final class DataRun: SingleTransactionRun, TransactionClient {
         if awaitsStoring { complete(.cancelled) } else { transaction.cancel() }
     }
 
-    /// A redirect that turned into GET left the body behind (RFC 9110, section 15.4).
+    /// Returns whether the request has a body. A redirect that changed the method to GET dropped it (RFC 9110, section
+    /// 15.4).
     private func carriesBody(_ request: TransferRequest) -> Bool {
         guard request.method == task.originalRequest.method, request.method != .head else { return false }
         if case .none = task.body { return [.post, .put, .patch].contains(request.method) }
@@ -236,7 +239,7 @@ final class DataRun: SingleTransactionRun, TransactionClient {
         return sender.rewind(to: offset)
     }
 
-    // MARK: The answer
+    // MARK: The response
 
     func take(_ head: ResponseHead, at url: CurlURL, of transaction: Transaction) -> Transaction.HeadVerdict {
         finding = caching?.take(head) ?? .new
@@ -272,7 +275,7 @@ final class DataRun: SingleTransactionRun, TransactionClient {
             transaction.failure = .cancelled
             return false
         }
-        // Nobody else holds this run from here on.
+        // The loop is about to release this run, and no other reference to it remains.
         defer { withExtendedLifetime(self) {} }
         let run = DownloadRun(task: download, core: core, takingOver: transaction)
         core.adopt(run, as: download.identifier)
@@ -370,7 +373,7 @@ final class DataRun: SingleTransactionRun, TransactionClient {
         complete(judge(error))
     }
 
-    /// Whether the answer that is passed over has said all that counts.
+    /// Whether the failure can be ignored because the response whose body is discarded has delivered its head.
     private func isSettled(in failure: TransferError?) -> Bool {
         guard let overlooked, let failure, head != nil, !awaitsReader else { return false }
         return overlooked.isOver || failure.code.isBrokenConnection
@@ -388,26 +391,28 @@ final class DataRun: SingleTransactionRun, TransactionClient {
             return error ?? TransferError(.truncated, "the connection ended without an answer")
         }
         let hasSentAll = !sendsBody || sender.isComplete
-        // What a server says of an upload ends where it ends: its status has come.
+        // The response's status has been received; an upload needs nothing after it, so an incomplete close is no
+        // error.
         if let error, error.isIncompleteClose, task is UploadTask, hasSentAll { return nil }
         guard let error else { return hasSentAll || needsNoBody(head) ? nil : answeredEarly(head) }
-        // A server that refuses need not read the body first: its answer counts even if the sending broke.
+        // A server that rejects a request need not read its body first. The response is valid even if sending failed.
         return !hasSentAll && needsNoBody(head) && error.code.isBrokenConnection ? nil : error
     }
 
-    // MARK: Answers that come before the request is whole
+    // MARK: Responses received before the request was complete
 
-    /// Whether an answer counts though the server has not had the whole body: it refuses the request, or has it sent
-    /// elsewhere. After a redirect that is followed by GET it says that it has acted on the request, which it cannot
-    /// have without its body.
+    /// Whether a response is valid although the server has not received the whole body: it rejects the request, or
+    /// redirects it with the same method. A redirect to be followed by GET states that the server has processed the
+    /// request, which is impossible without its body.
     private func needsNoBody(_ head: ResponseHead) -> Bool {
         guard head.status >= 300 else { return false }
         let method = transaction.request.method
         return !RedirectRule.isRedirect(head.status) || RedirectRule.method(after: head.status, of: method) == method
     }
 
-    /// Whether an HTTP/2 server has ended its answer before it had the whole body, by which it says that it does not
-    /// need the rest (RFC 9113, section 8.1). libcurl 7.88 would go on trying to send that, and use all of a processor.
+    /// Whether an HTTP/2 server completed its response before it received the whole body, which means that it does not
+    /// need the rest (RFC 9113, section 8.1). libcurl 7.88 would keep trying to send the rest and use 100 % of a
+    /// processor.
     private func hasEndedEarly(_ head: ResponseHead) -> Bool {
         guard sendsBody, !sender.isComplete, !transaction.speaksHTTP1, !needsNoBody(head) else { return false }
         return received >= (head.status == 204 ? 0 : head.contentLength ?? .max)

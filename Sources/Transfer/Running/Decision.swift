@@ -1,25 +1,25 @@
 import Synchronization
 
-/// What a delegate says to what it was asked.
+/// A delegate's reply to a question.
 enum Decision: Sendable {
-    /// What to ask next; `nil`: the redirecting answer itself is the final one.
+    /// The next request; `nil` makes the redirect response the final one.
     case redirect(TransferRequest?)
     case challenge(ChallengeDisposition, Credential?)
     case response(ResponseDisposition)
     case body(BodyStream?)
     case trust(Bool)
-    /// What to store of an answer.
+    /// The response to store; `nil` stores nothing.
     case cache(CachedResponse?)
 }
 
-/// Takes one answer, from whichever thread and whenever it is given.
+/// A holder of one reply, which may be given at any time and from any thread.
 ///
-/// Whoever lets go of it without an answer gives the default: nothing waits for ever.
+/// If the last reference is released without a reply, the default is sent, so no caller waits for ever.
 final class Reply: Sendable {
     private enum State {
         case open
         case given(Decision)
-        /// The one who asked has gone on: the answer is sent after it.
+        /// The caller has continued without a reply; the reply is sent to it later.
         case away
         case done
     }
@@ -37,7 +37,7 @@ final class Reply: Sendable {
         if state.withLock({ if case .away = $0 { true } else { false } }) { send(otherwise) }
     }
 
-    /// The first answer counts.
+    /// Records the reply or sends it; only the first reply counts.
     func give(_ decision: Decision) {
         let isAway = state.withLock { state in
             switch state {
@@ -53,7 +53,9 @@ final class Reply: Sendable {
         if isAway { send(decision) }
     }
 
-    /// - Returns: the answer where it is there; otherwise it will be sent.
+    /// Takes the reply if it was given already.
+    ///
+    /// - Returns: the reply; `nil` if it has not been given, in which case it will be sent.
     func takeAtOnce() -> Decision? {
         state.withLock { state in
             if case .given(let decision) = state {

@@ -1,17 +1,18 @@
-/// Where a download's file goes, once the head of its answer is judged.
+/// The placement of a download's file after the head of its response was validated.
 extension DownloadFile {
-    /// Finds the file's place, and makes sure that there is room for it.
+    /// Determines the file's destination and checks that it has enough space.
     ///
     /// - Parameters:
-    ///   - total: bytes of the whole file, where known.
-    ///   - ofMirror: another server answers than the one that was asked for the file.
-    /// - Throws: why it cannot lie there, also where there is such a file and that is enough, or `remoteChanged` where what is there of it cannot go along.
+    ///   - total: the size of the whole file in bytes, if known.
+    ///   - ofMirror: whether the response is from another server than the one in the request's URL.
+    /// - Throws: an error if the file cannot be placed there. This includes an existing file if the conflict policy is
+    ///   to skip it, and `remoteChanged` if the existing part cannot be moved to the destination.
     func place(_ metadata: ResourceMetadata, total: Int64?, ofMirror: Bool = false) throws(TransferError)
         -> FileDestination
     {
         let known = target
         let target = if let known { known } else { try decide(metadata, total: total) }
-        // Told first: a file that can never fit would wait for room for ever.
+        // Check the size first: a file that can never fit would wait for space for ever.
         if let total { try target.directory.check(canHold: total) }
         try takeShare(of: target, total: total)
         try checkSpace(in: target, for: total.map { $0 - count })
@@ -43,14 +44,15 @@ extension DownloadFile {
         return destination
     }
 
-    /// Whether the destination itself knows a digest of the file, or of its pieces.
+    /// Whether the destination itself provides a digest of the file or of its pieces.
     func isDigestKnown() throws(TransferError) -> Bool {
         guard let target else { return false }
         let destination = try target.destination(ResourceMetadata(nil, version))
         return destination.digest != nil || destination.pieces != nil
     }
 
-    /// What is stated of the version that answers. What was stated before holds on for it, though it is not said again.
+    /// Returns the digest stated for the version of the response. A digest stated earlier for the same version remains
+    /// valid if the response does not repeat it.
     private func stated(_ metadata: ResourceMetadata) -> FileDigest? {
         let tag = (metadata.head?.validator ?? version.validator).strongEntityTag
         if let digest = metadata.head?.representationDigest ?? version.digest {
@@ -69,20 +71,22 @@ extension DownloadFile {
             try share.take(max(total, count))
             allowed = share.held
         } catch {
-            // Whoever tries again knows then whether it fits.
+            // A retry uses the total to determine whether the file fits.
             task.progress.setTotal(total)
             throw error
         }
     }
 
-    /// - Parameter missing: bytes that are yet to come, where known.
+    /// Checks that the file system has enough free space.
+    ///
+    /// - Parameter missing: the number of bytes still to be received, if known.
     private func checkSpace(in target: DownloadTarget, for missing: Int64?) throws(TransferError) {
         let needed = missing ?? 1
         guard needed > 0, let free = target.directory.freeSpace() else { return }
         let others = noteNeed(of: missing, on: target.directory.device)
         let room = free - target.reservedSpace - others
         if needed <= room { return }
-        // A part of no use any more makes way.
+        // A part file that is no longer usable is replaced, so its space becomes free.
         if part == nil, needed <= room + target.directory.allocatedSpace(of: target.partName) { return }
         forgetNeed()
         let wanted = missing.map { "\($0) bytes more" } ?? "more"
@@ -90,8 +94,10 @@ extension DownloadFile {
         throw TransferError(.diskFull, "\(target.directory.path) has no room for \(wanted)\(reason)")
     }
 
-    /// - Returns: bytes that are promised to others. Whoever is under way already does not wait for them, lest all wait
-    ///   for each other.
+    /// Records the space that this download still needs.
+    ///
+    /// - Returns: the number of bytes needed by other downloads. It is 0 if this download was recorded before: running
+    ///   downloads must not wait for each other.
     private func noteNeed(of missing: Int64?, on device: UInt64) -> Int64 {
         guard let missing else { return 0 }
         let others = task.session.spaceNeeds.note(missing, of: task.identifier, on: device)
@@ -99,19 +105,19 @@ extension DownloadFile {
         return needsOn == nil ? others : 0
     }
 
-    /// What it has yet to write is not to come.
+    /// Removes the recorded space requirement of this download.
     func forgetNeed() {
         if let needsOn { task.session.spaceNeeds.forget(task.identifier, on: needsOn) }
         needsOn = nil
     }
 
-    /// Makes sure that others have not used up the room meanwhile.
+    /// Checks that other writers have not used up the space in the meantime.
     func checkSpace() throws(TransferError) {
         if let target { try checkSpace(in: target, for: version.total.map { $0 - count }) }
     }
 
-    /// Asks the destination, once in a task's life: for what goes on with a part of an earlier one's, the part goes
-    /// along and keeps its owner.
+    /// Asks the destination for its decision, once in the lifetime of a task. If the task resumes the part of an
+    /// earlier task, the part is moved to the destination and keeps its owner.
     private func decide(_ metadata: ResourceMetadata, total: Int64?) throws(TransferError) -> DownloadTarget {
         guard case .decided(let destination) = task.placement else {
             throw TransferError(.internal, "a download without a place")
@@ -128,7 +134,7 @@ extension DownloadFile {
             if isHere ?? (earlier.directory == decision.directory) {
                 decision.partName = earlier.partName
             } else if isHere == nil {
-                // Its bytes count no longer, and nobody would find it again.
+                // The old part is unusable, and no record refers to it any more.
                 _ = try? task.resumeData?.discard()
             }
         }

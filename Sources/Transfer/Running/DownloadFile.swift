@@ -1,30 +1,30 @@
 import Curl
 import Glibc
 
-/// A download's part file while it grows: which bytes of which version are there, what of them a checkpoint covers, and
-/// where the file will lie.
+/// A download's part file while it grows: the byte ranges present and their version, the checkpointed byte count, and
+/// the destination.
 ///
-/// Lives on its loop's thread. ``BodyWriter``s bring the bytes, one for each connection.
+/// Used on the loop's thread only. One ``BodyWriter`` per connection supplies the bytes.
 final class DownloadFile {
     let task: DownloadTask
     unowned let core: LoopCore
     private let checkpointInterval: Int64
     private let checkpointLimit: Int64
 
-    /// Where the part lies; `nil` while a destination is yet to be decided.
+    /// The location of the part file; `nil` while the destination is not decided.
     private(set) var target: DownloadTarget?
     private(set) var part: PartFile? {
         didSet { disk = part.map { session.disk(of: $0) } }
     }
-    /// The bytes that the part holds, and their version.
+    /// The byte ranges that the part holds, and their version.
     private(set) var contents = PartContents()
     var version: ResourceVersion { contents.version }
-    /// Whether the bytes were decoded on their way. Read for every chunk, so that it copies nothing.
+    /// Whether the bytes were decoded on arrival. Read for each chunk, so the access copies nothing.
     var isDecoded: Bool { contents.version.isDecoded }
     var written: ByteRangeSet { contents.written }
     var count: Int64 { contents.count }
 
-    /// The digest that the whole file must have.
+    /// The expected digest of the whole file.
     private var digest: FileDigest? {
         didSet { contents.hasDigest = digest != nil }
     }
@@ -34,14 +34,14 @@ final class DownloadFile {
         get { contents.hasPieceDigests }
         set { contents.hasPieceDigests = newValue }
     }
-    /// The front that the verifier knows of.
+    /// The front that was last passed to the verifier, in bytes.
     private var told: Int64 = 0
 
-    /// The file system that knows what it has yet to write there.
+    /// The device on which the space requirement of this download is recorded.
     var needsOn: UInt64?
 
     private var sinceCheckpoint: Int64 = 0
-    /// Bytes that a confirmed checkpoint covers.
+    /// The number of bytes covered by a confirmed checkpoint.
     private var confirmed: Int64 = 0
 
     init(task: DownloadTask, core: LoopCore) {
@@ -54,22 +54,22 @@ final class DownloadFile {
 
     deinit { forgetNeed() }
 
-    /// Bytes at the front that are there.
+    /// The number of contiguous bytes present from the start of the file.
     var front: Int64 { contents.front }
 
     private var session: Session { task.session }
 
-    // MARK: Its life
+    // MARK: Life cycle
 
-    /// Takes up what an earlier attempt left, if there was one and it is still what the resume data say.
+    /// Opens the part file of an earlier attempt if it exists and still matches the resume data.
     ///
-    /// - Throws: where that cannot be told now.
+    /// - Throws: an error if this cannot be determined now.
     func reopen() throws(TransferError) {
         guard let resumeData = task.resumeData else {
             if let target, target.directory.isDirectory(target.partName) {
                 throw .file(EISDIR, doing: "make the part file \(target.directory.path(of: target.partName))")
             }
-            // Before a server is asked for what could not be kept.
+            // Check before a server is asked for bytes that could not be stored.
             if let target { try PartLock.checkFree(target.partName, in: target.directory) }
             if target != nil, task.originalRequest.provesPlace { _ = try partForWriting() }
             return
@@ -90,9 +90,9 @@ final class DownloadFile {
         task.setPart(found, version)
     }
 
-    /// A destination has been decided: what is there of the part goes along.
+    /// Sets a newly decided destination and moves the existing part there.
     ///
-    /// - Returns: `false` where it cannot, and has been removed.
+    /// - Returns: `false` if the part could not be moved and was removed.
     func settle(in target: DownloadTarget) throws(TransferError) -> Bool {
         let before = part
         if let before {
@@ -106,7 +106,7 @@ final class DownloadFile {
         return false
     }
 
-    /// Forgets all that is there: the next body begins a new generation.
+    /// Discards all bytes; the next body starts a new version.
     func startOver() {
         stopVerifying()
         digest = nil
@@ -118,7 +118,7 @@ final class DownloadFile {
         task.progress.setCompleted(0)
     }
 
-    /// Forgets what lies behind the bytes at the front: nothing ties it to them.
+    /// Discards the bytes behind the front, because nothing proves that they belong to the same version.
     func keepFront() {
         guard contents.keepFront() else { return }
         if told > front { stopVerifying() }
@@ -127,7 +127,8 @@ final class DownloadFile {
         task.progress.setCompleted(count)
     }
 
-    /// Where to begin for `overlap` to end with the bytes at the front; 0 where none would tell anything.
+    /// Returns the offset at which to start so that `overlap` ends within the front; 0 if no overlap would distinguish
+    /// versions.
     func start(of overlap: Overlap) throws(TransferError) -> Int64 {
         guard let part else { return 0 }
         return try overlap.start(before: front) { (space, offset) throws(TransferError) in
@@ -135,19 +136,19 @@ final class DownloadFile {
         }
     }
 
-    /// What comes is of the version that is there, and says `claimed` of it.
+    /// Merges the version stated by a response, after its bytes were found to match the part's version.
     func adopt(_ claimed: ResourceVersion) {
         contents.adopt(claimed)
         task.setPart(part, version)
     }
 
-    /// Another source brings bytes too.
+    /// Records that another source contributes bytes.
     func join() {
         guard contents.join() else { return }
         task.setPart(part, version)
     }
 
-    // MARK: Its digest
+    // MARK: The digest
 
     /// Whether bytes of several sources may be combined.
     var isJoinable: Bool { contents.isJoinable }
@@ -155,16 +156,18 @@ final class DownloadFile {
     /// Whether another source may fetch the missing bytes.
     var mayBeJoined: Bool { contents.mayBeJoined(hasMismatch: !task.mismatches.isEmpty) }
 
-    /// Whether another source is tried after `error` of the source that the bytes are from.
+    /// Whether another source is tried after the source of the present bytes failed with `error`.
     func isLeft(after error: TransferError) -> Bool {
         contents.mayLeaveSource(
             after: error, hasMismatch: !task.mismatches.isEmpty,
             leavesFailingSource: task.originalRequest.leavesFailingSource)
     }
 
+    /// Sets the expected digest.
+    ///
     /// - Parameters:
-    ///   - known: what a person says that the file hashes to; outranks what the server says.
-    ///   - stated: what the server says.
+    ///   - known: the digest stated by the user; it takes precedence over the server's.
+    ///   - stated: the digest stated by the server.
     func expect(_ known: FileDigest?, stated: FileDigest?) {
         if let known, let stated, known.contradicts(stated) {
             session.delegate.downloadTask(task, didDoubt: "the server states another digest than the one expected")
@@ -181,7 +184,7 @@ final class DownloadFile {
         told = 0
     }
 
-    /// Begins to read what is there.
+    /// Starts to hash the bytes present.
     private func verify() {
         guard let digest, let part, verifier == nil else { return }
         verifier = Verification(of: part, against: digest, on: session.digestThreads)
@@ -194,7 +197,7 @@ final class DownloadFile {
         verifier.advance(to: front)
     }
 
-    /// Who says whether the whole file is right; `nil` where nothing is known of it.
+    /// Returns the verification of the whole file; `nil` if no digest is known.
     func verification() -> Verification? {
         verify()
         return verifier
@@ -202,41 +205,43 @@ final class DownloadFile {
 
     // MARK: Checkpoints
 
-    /// Whether no more is to be taken before a checkpoint has been confirmed.
+    /// Whether receiving must pause until a checkpoint has been confirmed.
     var isAhead: Bool { !isDecoded && count - confirmed >= checkpointLimit }
 
-    /// A checkpoint that covers `count` bytes has been written down.
+    /// Records that a checkpoint covering `count` bytes has been written.
     func confirm(_ count: Int64) { confirmed = min(count, self.count) }
 
     // MARK: A slow disk
 
-    /// Where the part lies.
+    /// The disk that holds the part file.
     private var disk: Disk?
-    /// Once writing has been slow: what writes in the loop's place.
+    /// The writer that replaces writes on the loop's thread while the disk is slow.
     private var slowWriter: SlowWriter?
-    /// Blocks that it has not written yet; they count as written here, and not in the part.
+    /// The number of blocks queued for the slow writer. They are recorded as written here, but are not in the part file
+    /// yet.
     private var inFlight = 0
     private var quickWrites = 0
-    /// Called when every block is written.
+    /// The closure called when all queued blocks are written.
     private var drained: (() -> Void)?
 
-    /// Milliseconds that a quick write takes at most.
+    /// The maximum duration of a quick write, in milliseconds.
     private static let quickWrite: Int64 = 10
-    /// So many quick writes in a row, and the loop writes by itself again.
+    /// The number of consecutive quick writes after which the loop writes directly again.
     private static let recovery = 256
-    /// Blocks that may wait for a slow disk.
+    /// The maximum number of blocks queued for a slow disk.
     private static let queueLimit = 16
 
-    /// Whether no more is to be taken before the disk has written what it has.
+    /// Whether receiving must pause until the disk has written queued blocks.
     var isBehind: Bool { inFlight >= Self.queueLimit }
 
-    /// Whether the file is complete but for blocks that a slow disk had yet to write when that was seen.
+    /// Whether the file is complete except for blocks that are queued for a slow disk.
     var isCompleting: Bool { drained != nil }
 
-    /// Whether no block is on its way to the disk.
+    /// Whether no blocks are queued for the disk.
     var isAtRest: Bool { inFlight == 0 }
 
-    /// Whether blocks are handed over: this download's disk is slow, as a write of this or of another one showed.
+    /// Returns whether blocks are handed to the slow writer. The disk is slow if a write of this or of another download
+    /// showed it.
     func handsOver() -> Bool {
         if slowWriter == nil, disk?.isSlow == true { becomeSlow() }
         return slowWriter != nil
@@ -257,7 +262,7 @@ final class DownloadFile {
         }
     }
 
-    /// Hands over a block, and its buffer with it.
+    /// Queues a block for the slow writer and passes ownership of its buffer.
     func hand(_ buffer: UnsafeMutableRawBufferPointer, _ count: Int, to run: PartFile.WriteRun, at offset: Int64) {
         guard let part, let slowWriter else { return core.buffers.give(buffer) }
         inFlight += 1
@@ -281,24 +286,26 @@ final class DownloadFile {
 
     // MARK: Bytes
 
-    /// Bytes that the part may have before its share is asked for more.
+    /// The size in bytes up to which the part may grow before its share must be enlarged.
     var allowed: Int64 = 0
-    /// Bytes that a file of unknown size takes of its share at a time.
+    /// The step in bytes by which a file of unknown size enlarges its share.
     private static let growth: Int64 = 4 << 20
 
-    /// Makes sure that so many bytes more may be written.
+    /// Ensures that `more` further bytes may be written.
     func allow(_ more: Int) throws(TransferError) {
         let wanted = count + Int64(more)
         if wanted <= allowed { return }
         allowed = try target?.share?.grow(to: wanted, ahead: Self.growth) ?? .max
     }
 
-    /// Where blocks that begin at `offset` are to be written.
+    /// Begins a run of blocks at `offset`.
     func beginRun(at offset: Int64) throws(TransferError) -> PartFile.WriteRun {
         try partForWriting().beginRun(at: offset)
     }
 
-    /// - Throws: where the disk refuses, or someone cut the part short (`remoteChanged`).
+    /// Writes bytes at the end of a run.
+    ///
+    /// - Throws: an error if the write fails, or `remoteChanged` if another process truncated the part.
     func write(_ bytes: UnsafeRawBufferPointer, to run: PartFile.WriteRun) throws(TransferError) {
         guard let part else { throw TransferError(.internal, "bytes without a part") }
         if inFlight == 0, count > 0 { _ = try check(part, holds: written.end) }
@@ -311,13 +318,16 @@ final class DownloadFile {
         if sinceCheckpoint == 0 { try checkSpace() }
     }
 
-    /// - Returns: how long the part is.
-    /// - Throws: `remoteChanged` where someone cut it short, or wrote to it and no digest would tell.
+    /// Checks the part for changes by other processes.
+    ///
+    /// - Returns: the size of the part file.
+    /// - Throws: `remoteChanged` if another process truncated the part, or wrote to it and no digest is known to detect
+    ///   that.
     private func check(_ part: PartFile, holds count: Int64) throws(TransferError) -> Int64 {
         let (size, isMeddledWith) = try part.check(holds: count)
         guard isMeddledWith else { return size }
         guard digest != nil else { throw TransferError(.remoteChanged, "someone changed the part file") }
-        // What has been hashed may not be what is there.
+        // The bytes already hashed may differ from those in the file.
         part.noteChange()
         stopVerifying()
         verify()
@@ -343,7 +353,7 @@ final class DownloadFile {
         do throws(TransferError) {
             if let total = version.total { try made.check(canHold: total) }
         } catch {
-            // It is empty; one that stays goes with its task.
+            // The part is empty. If the removal fails, it is removed with its task.
             try? target.directory.remove(target.partName)
             throw error
         }
@@ -353,10 +363,12 @@ final class DownloadFile {
         return made
     }
 
-    /// All `size` bytes are there, the last of them in `writer`: the part is cut to them.
+    /// Completes the part after all `size` bytes were received: writes the last of them from `writer` and truncates the
+    /// part to `size`.
     ///
-    /// - Returns: `nil` where a slow disk has yet to write some of them: `again` is called once it has.
-    /// - Throws: `remoteChanged` where someone took the part away or cut it short: it is to be fetched anew.
+    /// - Returns: `nil` if a slow disk has yet to write blocks; `again` is called afterwards.
+    /// - Throws: `remoteChanged` if another process removed or truncated the part. The file must then be downloaded
+    ///   again.
     func complete(
         size: Int64, flushing writer: BodyWriter, again: @escaping () -> Void
     ) throws(TransferError) -> PartFile? {
@@ -368,7 +380,7 @@ final class DownloadFile {
         }
         let part = try partForWriting()
         try before?.checkName()
-        // An earlier attempt may have gone further with a longer version.
+        // An earlier attempt may have written more bytes of a longer version.
         if try check(part, holds: size) > size { try part.truncate(to: size) }
         task.progress.setCompleted(size)
         return part

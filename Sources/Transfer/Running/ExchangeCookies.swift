@@ -2,31 +2,33 @@ import Curl
 import Glibc
 import HTTPTypes
 
-/// The cookies of one exchange: a copy for libcurl of what the host may see of the storage, and what the answer makes
-/// of it.
+/// The cookies of one exchange. They are copied from the cookie storage to libcurl, and changes made by the response
+/// are copied back.
 ///
-/// Lives on its loop's thread.
+/// Used on the loop's thread only.
 final class ExchangeCookies {
     private let storage: CookieStorage
-    /// As libcurl reckons for which host cookies are.
+    /// The host to which libcurl assigns the cookies.
     let host: String
-    /// What is stored goes along; otherwise the request says for itself what does.
+    /// Whether stored cookies are sent. Otherwise the request sets its own `Cookie` field or the session sends none.
     private let sendsStored: Bool
     private var isFed = false
-    /// What libcurl took of what it was fed.
+    /// The cookies that libcurl accepted from the storage, as Netscape lines.
     private var fed: [String] = []
     private var setsCookies = false
 
-    /// - Returns: `nil` where neither request nor session keeps cookies.
+    /// Creates the cookies of an exchange.
+    ///
+    /// - Returns: `nil` if neither the request nor the session has a cookie storage.
     init?(of request: TransferRequest, at url: CurlURL, _ configuration: SessionConfiguration) {
         guard let storage = request.cookies ?? configuration.cookieStorage else { return nil }
         self.storage = storage
         host = Self.host(of: request, at: url)
-        // libcurl would send two fields; RFC 6265 (section 5.4) allows one.
+        // libcurl would send a second `Cookie` field; RFC 6265 (section 5.4) permits one.
         sendsStored = configuration.httpShouldSetCookies && !SentFields.names(.cookie, request, configuration)
     }
 
-    /// The value of the `Cookie` field that libcurl makes, where it makes one.
+    /// Returns the value of the `Cookie` field that libcurl generates, if any.
     static func field(
         for request: TransferRequest, at url: CurlURL, _ configuration: SessionConfiguration, now: Int64
     ) -> String? {
@@ -34,7 +36,7 @@ final class ExchangeCookies {
             return nil
         }
         let host = cookies.host
-        // As libcurl has it: what goes to this machine itself needs no encryption.
+        // libcurl also treats plain connections to the local host as secure.
         let isSecure = url.scheme == "https" || host == "localhost" || host == "127.0.0.1" || host == "::1"
         let sent = cookies.storage.cookies(for: host, path: url.path, isSecure: isSecure, now: now)
         return sent.isEmpty ? nil : sent.map { "\($0.name)=\($0.value)" }.joined(separator: "; ")
@@ -43,7 +45,7 @@ final class ExchangeCookies {
     // MARK: The exchange
 
     func begin(on exchange: Exchange) throws(CurlError) {
-        // No file: switches libcurl's engine on.
+        // An empty file name enables libcurl's cookie engine.
         try exchange.easy.set(.cookieFile, to: "")
         if sendsStored { try feed(exchange) }
     }
@@ -53,14 +55,15 @@ final class ExchangeCookies {
         let candidates = storage.candidates(for: host, now: Int64(time(nil)))
         guard !candidates.isEmpty else { return }
         for cookie in candidates { try exchange.easy.set(.cookieLine, to: cookie.netscapeLine) }
-        // What it refuses, or holds for another's double, must not look as though the server had deleted it.
+        // Record only what libcurl accepted. A cookie that it rejected, or took for a duplicate, must not look as if
+        // the server had deleted it.
         fed = exchange.easy.cookieLines()
     }
 
-    /// A line of a head has come.
+    /// Processes a line of a response head.
     func hear(_ line: UnsafeRawBufferPointer, on exchange: Exchange) {
-        // The request is out, and the status line comes before any `Set-Cookie`: what was not to be sent is there now
-        // to be deleted by the answer, or to be kept from being shadowed by it.
+        // The request has been sent, and the status line precedes any `Set-Cookie`. Stored cookies that were not to be
+        // sent are loaded now, so that the response can delete them and cannot shadow protected ones.
         if !isFed { try? feed(exchange) }
         if !setsCookies { setsCookies = Self.isSetCookie(line) }
     }
@@ -68,7 +71,7 @@ final class ExchangeCookies {
     func end(_ exchange: Exchange) {
         guard setsCookies else { return }
         let now = Int64(time(nil))
-        // What a server deletes, libcurl keeps for a moment as one whose time is over.
+        // libcurl keeps a cookie that the server deleted for a moment, as an expired cookie.
         let got = exchange.easy.cookieLines().compactMap(Cookie.init(netscape:)).filter { !$0.isExpired(now: now) }
         storage.replace(fed: fed.compactMap(Cookie.init(netscape:)), got: got)
     }
@@ -82,7 +85,8 @@ final class ExchangeCookies {
 
     private static let hostField = HTTPField.Name("Host")
 
-    /// Without port and brackets; a `Host` of the request's own counts before the URL's, as it does for the server.
+    /// Returns the host without port and brackets. A `Host` field in the request takes precedence over the URL, as it
+    /// does for the server.
     private static func host(of request: TransferRequest, at url: CurlURL) -> String {
         var host = (hostField.flatMap { request.headerFields[$0] } ?? url.host).utf8[...]
         if host.first == UInt8(ascii: "[") {

@@ -1,11 +1,12 @@
 import Curl
 import Glibc
 
-/// Gets one exchange after another going for a run: looks the name up, sets the options, hands it to libcurl.
+/// A starter of a run's exchanges, one at a time: it resolves the names, sets the options and hands the exchange to
+/// libcurl.
 ///
-/// Lives on its loop's thread.
+/// Used on the loop's thread only.
 final class ExchangeLauncher {
-    /// One exchange to be.
+    /// The parameters of one exchange.
     struct Plan {
         var request: TransferRequest
         var url: CurlURL
@@ -14,7 +15,7 @@ final class ExchangeLauncher {
         var usesHTTP1 = false
         /// See ``RequestOptions/hasOwnConnection``.
         var hasOwnConnection = false
-        /// Bytes to receive at a time at most.
+        /// The maximum size of one read, in bytes.
         var receiveBuffer = Int.max
         /// See ``RequestOptions/isAuthorized``.
         var isAuthorized = false
@@ -26,24 +27,26 @@ final class ExchangeLauncher {
     private let session: Session
     var task: any LoopTask
     private let number: Int
-    /// Counts launches, so that an answer of the resolver that comes late finds nothing to do.
+    /// The number of launches and cancellations, by which late replies of the resolver are recognised and ignored.
     private var attempt = 0
     private var timer: Int?
     private var proceed: ((Resolver.Answer?) -> Void)?
-    /// Put to the resolver.
+    /// The pending query to the resolver.
     private var question: Resolver.Question?
     private var exchangeID: Int?
-    /// Of the newest exchange.
+    /// The URL of the latest exchange.
     private var url: CurlURL?
-    /// Of the newest exchange.
+    /// The route of the latest exchange.
     private var route: RouteLookup?
-    /// Of the newest exchange.
+    /// The address check of the latest exchange.
     private var judge: AddressJudge
     private var launchedAt = MonotonicTime.now()
-    /// Microseconds that looking up the newest exchange's names took; `nil` where they were known.
+    /// The duration of the latest exchange's name resolution in microseconds; `nil` if the addresses were known.
     private(set) var lookup: Int64?
 
-    /// - Parameter number: of its transaction.
+    /// Creates a launcher.
+    ///
+    /// - Parameter number: the number of its transaction.
     init(core: LoopCore, task: any LoopTask, number: Int) {
         self.core = core
         self.number = number
@@ -52,7 +55,9 @@ final class ExchangeLauncher {
         judge = AddressJudge(session.configuration, task.originalRequest)
     }
 
-    /// - Parameter failed: called where there will be no exchange.
+    /// Resolves the names and starts an exchange.
+    ///
+    /// - Parameter failed: called if the exchange cannot be started.
     func launch(_ plan: Plan, handler: any ExchangeHandler, failed: @escaping (TransferError) -> Void) {
         attempt += 1
         url = plan.url
@@ -69,7 +74,7 @@ final class ExchangeLauncher {
         }
     }
 
-    /// Looks up the next name that has no addresses yet, or connects.
+    /// Resolves the next name without addresses, or connects if there is none.
     private func lookUp(
         _ route: RouteLookup, _ plan: Plan, _ handler: any ExchangeHandler, _ failed: @escaping (TransferError) -> Void
     ) throws(TransferError) {
@@ -87,7 +92,8 @@ final class ExchangeLauncher {
         for host: String, on route: RouteLookup, _ plan: Plan, _ handler: any ExchangeHandler,
         _ failed: @escaping (TransferError) -> Void
     ) {
-        // Held by the run, which holds this: let go of when the answer is there or the run ends.
+        // The run holds this launcher, and the launcher holds the closure. It is released when the reply arrives or the
+        // run ends.
         proceed = { [unowned self] answer in
             do throws(TransferError) {
                 switch answer {
@@ -114,7 +120,9 @@ final class ExchangeLauncher {
         }
     }
 
-    /// - Parameter answer: `nil` where the time is up.
+    /// Continues after the resolver's reply.
+    ///
+    /// - Parameter answer: the reply; `nil` after the time-out.
     private func resolved(_ answer: Resolver.Answer?, attempt: Int) {
         guard attempt == self.attempt, let proceed else { return }
         lookup = Int64((MonotonicTime.now().nanoseconds - launchedAt.nanoseconds) / 1000)
@@ -147,12 +155,12 @@ final class ExchangeLauncher {
         }
     }
 
-    /// - Returns: whether the exchange may connect to an address.
+    /// Checks whether the exchange may connect to an address.
     func allows(_ address: UnsafeRawBufferPointer) -> Bool { judge.allows(address) }
 
-    /// Ends what is under way.
+    /// Cancels the current lookup or exchange.
     ///
-    /// - Returns: whether an exchange ended: its handler has heard of it.
+    /// - Returns: whether an exchange was cancelled; its handler has then been notified.
     func cancel() -> Bool {
         attempt += 1
         proceed = nil
@@ -164,15 +172,15 @@ final class ExchangeLauncher {
         return true
     }
 
-    /// What is under way goes on after a pause.
+    /// Resumes the current exchange after a pause.
     func unpause() {
         guard let id = exchangeID else { return }
         core.exchange(id)?.unpause()
     }
 
-    /// Why an exchange ended as it did; `nil` where libcurl is content.
+    /// Returns the error of an exchange that ended; `nil` if libcurl reports success.
     ///
-    /// - Parameter bodyBegun: whether bytes of a body had come or gone.
+    /// - Parameter bodyBegun: whether bytes of a body were received or sent.
     func error(for ending: ExchangeEnding, of exchange: Exchange, bodyBegun: Bool) -> TransferError? {
         switch ending {
         case .finished: return nil
@@ -183,7 +191,7 @@ final class ExchangeLauncher {
         case .failed(let error):
             let host = url?.host ?? "the server"
             let peer = route?.peer
-            // CURLE_COULDNT_CONNECT and CURLE_PROXY: nothing answered at the addresses.
+            // CURLE_COULDNT_CONNECT and CURLE_PROXY: no address responded.
             if error.code == .couldntConnect || error.code == .proxy { route?.forget(in: session.resolver) }
             if let refusal = judge.error(peer?.host ?? host) { return refusal }
             let words = exchange.failureText.map { CurlError(error, message: $0) } ?? error
@@ -198,9 +206,11 @@ final class ExchangeLauncher {
         }
     }
 
+    /// Returns the error for a failed name resolution.
+    ///
     /// - Parameters:
-    ///   - host: whose address was looked for.
-    ///   - server: the one that is meant: where it is not `host`, that is its proxy.
+    ///   - host: the name that was resolved.
+    ///   - server: the host of the request's URL. If it differs from `host`, `host` is its proxy.
     static func error(_ failure: Resolver.Failure, host: String, for server: String) -> TransferError {
         let host = (host == server ? "" : "of the proxy ") + host
         return switch failure {

@@ -1,6 +1,6 @@
 import Curl
 
-/// A task that cannot begin.
+/// A run of a task that cannot start.
 final class FailedRun: LoopRun {
     private let task: any LoopTask
     private let error: TransferError
@@ -28,16 +28,16 @@ final class FailedRun: LoopRun {
 }
 
 extension RemoteScheme {
-    /// What works for a task whose URL is of a file server.
+    /// Creates the run of a task whose URL names a file server.
     ///
-    /// - Returns: `nil` for a URL of HTTP's, or of nobody's.
+    /// - Returns: `nil` if the URL's scheme is not that of a file server.
     static func makeRun(for task: DownloadTask, on core: LoopCore) -> (any LoopRun)? {
         run(for: task, on: core) { RemoteDownloadRun(task: task, file: $0, core: core) }
     }
 
-    /// What works for a task whose URL is of a file server: an upload task sends the file, any other reads it.
+    /// Creates the run of a task whose URL names a file server. An upload task sends the file; any other task reads it.
     ///
-    /// - Returns: `nil` for a URL of HTTP's, or of nobody's.
+    /// - Returns: `nil` if the URL's scheme is not that of a file server.
     static func makeRun(for task: DataTask, on core: LoopCore) -> (any LoopRun)? {
         run(for: task, on: core) { (file: RemoteFile) throws(TransferError) in
             if task is UploadTask { return RemoteUploadRun(task: task, file: file, core: core) }

@@ -1,9 +1,9 @@
-/// A connection under TLS that ended without close_notify, by which anyone on the network can end it: a body that its
-/// end alone delimits may lack bytes (RFC 9112, section 9.8).
+/// The end of a TLS connection without a close_notify alert. Anyone on the network can cause it, so a body that is
+/// delimited by the end of the connection may be truncated (RFC 9112, section 9.8).
 struct IncompleteClose: Error {}
 
 extension TransferError {
-    /// The connection to `host` ended within TLS, and the answer with it.
+    /// Returns the error for a response from `host` that ended with an incomplete close.
     static func incompleteClose(host: String) -> TransferError {
         TransferError(
             .truncated,
@@ -11,6 +11,6 @@ extension TransferError {
                 + "with a checksum that would show", underlying: IncompleteClose())
     }
 
-    /// Whether nothing but the end of a body without a length is in doubt.
+    /// Whether the error is the incomplete close of a response without a stated length.
     var isIncompleteClose: Bool { underlying is IncompleteClose }
 }

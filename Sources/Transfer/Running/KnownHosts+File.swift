@@ -1,9 +1,9 @@
 import Glibc
 
 extension KnownHosts {
-    /// What a file of OpenSSH's form holds. Blocks; on the loops of file servers alone.
+    /// Reads a file in OpenSSH's known_hosts format. The call blocks; it is made only on the loops of file servers.
     ///
-    /// - Returns: nothing where there is no such file: then no host is known.
+    /// - Returns: the contents, empty if the file does not exist: no host is known then.
     static func read(_ path: String) throws(TransferError) -> [UInt8] {
         let raw = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard raw >= 0 else {

@@ -1,24 +1,25 @@
 import Curl
 
-/// What a server has to bring at least: whoever sends a byte now and then is not silent, and holds a place all the same.
+/// The minimum throughput of a server. A server that sends a byte now and then never stalls, but occupies a connection.
 struct LeastPace {
-    /// Bytes a second of a body.
+    /// The minimum throughput of a body, in bytes per second.
     private static let rate: Int64 = 16
-    /// Stall timeouts that the head of an answer may take from its first line on, informational ones before it included.
+    /// The time for the head of a response, as a multiple of the stall timeout. It counts from the first line and
+    /// includes preceding informational responses.
     private static let headTimeouts: Int64 = 4
 
-    /// Milliseconds.
+    /// The stall timeout in milliseconds.
     let stallTimeout: Int64
 
     init(_ configuration: SessionConfiguration) { stallTimeout = max(0, configuration.stallTimeout) }
 
-    /// Bytes of a body that have to come within the stall timeout.
+    /// The minimum number of body bytes per stall timeout.
     var bytes: Int64 {
         let (product, isTooMany) = (stallTimeout / 1000).multipliedReportingOverflow(by: Self.rate)
         return isTooMany ? .max : max(1, product)
     }
 
-    /// Milliseconds.
+    /// The maximum time for the head of a response, in milliseconds.
     var headTimeout: Int64 {
         let (product, isTooLong) = stallTimeout.multipliedReportingOverflow(by: Self.headTimeouts)
         return isTooLong ? .max : product

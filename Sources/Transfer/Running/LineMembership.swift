@@ -1,10 +1,10 @@
-/// A download's place among those from the same host.
+/// The registration of a download among the downloads from the same host.
 struct LineMembership {
     private let lines: HostLines
     private let task: Int
     private let host: String
 
-    /// Takes the place; ``leave()`` gives it up.
+    /// Registers the download; ``leave()`` removes the registration.
     init(_ task: DownloadTask, at host: String, now: Int64) {
         lines = task.session.lines
         self.task = task.identifier
@@ -14,6 +14,8 @@ struct LineMembership {
 
     func leave() { lines.leave(task, at: host) }
 
+    /// Returns the current state of the host's downloads.
+    ///
     /// - Parameter isTrying: as in ``HostLines/look(_:at:connections:isTrying:now:)``.
     func look(connections: Int, isTrying: Bool, now: Int64) -> HostLines.View? {
         lines.look(task, at: host, connections: connections, isTrying: isTrying, now: now)

@@ -1,36 +1,36 @@
-/// Who works for a task on a loop, and is found there by its identifier. Called on the loop's thread.
+/// The execution of a task on a loop, found there by the task's identifier. Called on the loop's thread.
 protocol LoopRun: AnyObject {
     func start()
-    /// A person or the session wants it to end.
+    /// Cancels the run on behalf of the user or the session.
     func cancel()
-    /// It is to stand still; possibly before it starts.
+    /// Suspends the run, possibly before it has started.
     func suspend()
-    /// It is to go on after ``suspend()``.
+    /// Resumes the run after ``suspend()``.
     func goOn()
 }
 
-/// One whose checkpoints are confirmed.
+/// A run whose checkpoints are confirmed.
 protocol ConfirmableRun: LoopRun {
-    /// A checkpoint that covers `count` bytes has been written down.
+    /// Records that a checkpoint covering `count` bytes has been written.
     func confirm(_ count: Int64)
 }
 
-/// One that brings a file.
+/// A run that downloads a file.
 protocol FileRun: LoopRun {
     var file: DownloadFile { get }
-    /// Hands the bytes that its connections have gathered to the disk.
+    /// Writes the bytes that its connections have buffered.
     func flushGathered()
-    /// The disk has taken what it was handed, or has failed.
+    /// Notifies the run that the disk has written queued blocks, or that a write failed.
     func diskDidMove(_ error: TransferError?)
 }
 
-/// One that asks and is answered.
+/// A run that sends requests and receives responses.
 protocol TransactionRun: LoopRun {
-    /// The one of this number, while it is at work.
+    /// Returns the transaction with the given number while it is active.
     func transaction(_ number: Int) -> Transaction?
 }
 
-/// One that asks one question at a time.
+/// A run with one transaction at a time.
 protocol SingleTransactionRun: TransactionRun {
     var transaction: Transaction { get }
 }

@@ -1,28 +1,31 @@
-/// The body of an answer whose status is all that counts: read as far as its connection is worth, and not as far as its
-/// server likes.
+/// The byte accounting of a response body that is discarded because only the status matters. The body is read as long
+/// as that is cheaper than another connection.
 struct OverlookedBody {
     enum Verdict: Equatable {
         case goesOn
         /// The rest would cost more than another connection.
         case isEnough
-        /// A server that takes little and says much.
+        /// The server reads little of the request but sends much.
         case isTooMuch
     }
 
-    /// Bytes.
+    /// The maximum number of bytes read after the request was sent, and the allowance before that.
     static let limit: Int64 = 64 << 10
-    /// Bytes of an answer for each that was sent, while there are more to send: some servers show what they are sent.
+    /// The maximum number of response bytes per request byte while the request is being sent. Some servers echo the
+    /// request.
     private static let largestEcho: Int64 = 4
-    /// Milliseconds that the body may take where nothing else says.
+    /// The time limit for the body in milliseconds if the session has no stall timeout.
     static let patience: Int64 = 60_000
 
-    /// Bytes before all was sent, and after that.
+    /// The number of bytes received before the request was completely sent, and after that.
     private var early: Int64 = 0
     private var late: Int64 = 0
-    /// It was ended by us.
+    /// Whether this client ended the response.
     private(set) var isOver = false
 
-    /// - Parameter sent: bytes of the request so far, where there are more to send.
+    /// Counts received bytes.
+    ///
+    /// - Parameter sent: the number of request bytes sent so far; `nil` once all are sent.
     mutating func pass(_ count: Int, sent: Int64?) -> Verdict {
         guard let sent else {
             late += Int64(count)

@@ -1,11 +1,11 @@
 import Curl
 
-/// By whom an exchange or a stream goes, and whom to trust there.
+/// The proxy of an exchange or a stream, and the certificates trusted for it.
 struct ProxyOptions {
     let configuration: SessionConfiguration
     let request: TransferRequest
 
-    /// Whether the proxy speaks HTTP, and so reads requests that need no tunnel.
+    /// Whether the proxy is an HTTP proxy, which reads requests that use no tunnel.
     var readsRequests: Bool {
         guard let proxy = request.proxy ?? configuration.proxy, !proxy.isEmpty else { return false }
         guard let colon = proxy.firstRange(of: "://") else { return true }
@@ -14,7 +14,7 @@ struct ProxyOptions {
 
     func apply(to easy: borrowing EasyHandle) throws(CurlError) {
         let proxy = request.proxy ?? configuration.proxy ?? ""
-        // Empty ones also keep libcurl from reading the environment.
+        // Empty values also prevent libcurl from reading the environment.
         try easy.set(.proxy, to: proxy)
         try easy.set(.noProxy, to: "")
         guard proxy.lowercased().hasPrefix("https:") else { return }
@@ -26,7 +26,7 @@ struct ProxyOptions {
         } else {
             return
         }
-        // The system's directory would be trusted beside them.
+        // Otherwise the system's certificate directory would be trusted in addition.
         try easy.clear(.proxyCAPath)
     }
 }

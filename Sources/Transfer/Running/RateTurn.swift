@@ -1,28 +1,30 @@
 import Curl
 
-/// One connection's turn at the limits that its bytes count against: the request's own, its host's and the session's.
+/// One connection's access to the rate limits that apply to it: those of the request, its host and the session.
 ///
-/// Bytes are counted before they pass, in the order in which connections ask: a hundred that share a small rate get one
-/// piece each in turn, and nobody looks more often than a limit could be raised. A turn is worth the same to all who
-/// share a high rate, however large the pieces are in which their bytes arrive. Lives on its loop's thread.
+/// Bytes are deducted before they pass, in the order in which connections request them. If a hundred connections share
+/// a low rate, each passes one piece in turn, and none checks a limit more often than the limit could be raised. At a
+/// high rate, all connections that share it get the same number of bytes per turn, whatever the size of the pieces in
+/// which their bytes arrive. Used on the loop's thread only.
 struct RateTurn {
     enum Direction { case download, upload }
 
     private let limits: ByteLimits
     private let session: Session
     private let direction: Direction
-    /// Who is spoken to.
+    /// The origin of the peer.
     private let origin: (scheme: String, host: String, port: Int)
     private var hostLimiters: HostRates.Limiters?
     private var hostEdition = 0
 
-    /// Bytes that were counted and have not passed.
+    /// The number of bytes deducted from the limits that have not passed yet.
     private var counted = 0
-    /// Counted bytes that are yet to be taken from the shared limits, since another connection waits there.
+    /// The part of `counted` not yet deducted from the shared limits, because another connection of the request waits
+    /// there.
     private var deferred = 0
-    /// In the request's ``SharedLine``.
+    /// The connection's identifier in the request's ``SharedLine``.
     private let id: Int
-    /// Called when the connection may take its turn at the shared limits.
+    /// The closure called when the connection may use the shared limits.
     private let wake: () -> Void
     private var ownTicket: TokenBucket.Ticket?
     private var hostTicket: TokenBucket.Ticket?
@@ -54,10 +56,11 @@ struct RateTurn {
         }
     }
 
-    /// Milliseconds until so many bytes may pass, which are counted with this where they were not before; 0: now.
+    /// Deducts bytes from the limits, unless they were deducted before, and returns the milliseconds until they may
+    /// pass; 0 means now.
     mutating func wait(toPass bytes: Int, now: MonotonicTime) -> Int64 {
         guard bytes > counted else { return 0 }
-        // Follows the host too.
+        // The call also updates the host's limiters.
         let quantum = quantum()
         let more = max(bytes - counted, quantum)
         counted += more
@@ -66,7 +69,7 @@ struct RateTurn {
         return max(own.wait, takeShared(more, now: now))
     }
 
-    /// Takes bytes from the limits that others share, unless another connection of the request waits there.
+    /// Deducts bytes from the shared limits, unless another connection of the request waits there.
     private mutating func takeShared(_ bytes: Int, now: MonotonicTime) -> Int64 {
         (sessionTicket, hostTicket) = (nil, nil)
         deferred = 0
@@ -86,7 +89,7 @@ struct RateTurn {
         return wait
     }
 
-    /// Milliseconds that are left to wait; 0: what was counted may pass.
+    /// Returns the remaining wait in milliseconds; 0 if the deducted bytes may pass.
     mutating func wait(now: MonotonicTime) -> Int64 {
         let own = ownTicket.map { limits.wait(for: $0, now: now) } ?? 0
         if deferred > 0 { return max(own, takeShared(deferred, now: now)) }
@@ -97,26 +100,27 @@ struct RateTurn {
         return max(own, shared)
     }
 
-    /// So many have passed.
+    /// Records that bytes have passed.
     mutating func pass(_ bytes: Int) {
         counted = max(0, counted - bytes)
         limits.line.passed &+= Int64(bytes)
     }
 
-    /// Bytes to count in one turn at least (the quantum of deficit round robin; Shreedhar and Varghese, 1995): what the
-    /// rate brings in `quantumTime`, and no more than what the request has passed, so that a small file hardly waits for
-    /// bytes that it does not need.
+    /// Returns the minimum number of bytes to deduct in one turn (the quantum of deficit round robin; Shreedhar and
+    /// Varghese, 1995). It is the number of bytes that the rate permits in `quantumTime`, but at most what the request
+    /// has passed so far, so that a small file hardly waits for bytes that it does not need.
     private mutating func quantum() -> Int {
         guard let rate = rate() else { return 0 }
         return Int(clamping: min(limits.line.passed, min(rate, Self.largestRate) * Self.quantumTime / 1_000))
     }
 
-    /// Milliseconds: longer than ``TokenBucket/slack`` and than a connection needs to come back for its next turn.
+    /// The duration of a turn in milliseconds. It exceeds ``TokenBucket/slack`` and the time that a connection needs to
+    /// return for its next turn.
     private static let quantumTime: Int64 = 25
-    /// Bytes a second above which a turn grows no more.
+    /// The rate in bytes per second above which a turn no longer grows.
     private static let largestRate: Int64 = 1 << 30
 
-    /// What was counted does not pass any more.
+    /// Returns the deducted bytes to the limits, because they will not pass.
     mutating func giveBack() {
         guard counted > 0 else { return }
         limits.give(back: counted)
@@ -126,27 +130,28 @@ struct RateTurn {
         limits.line.leave(id)
     }
 
-    /// Bytes a second of the smallest limit; `nil` where there is none.
+    /// Returns the lowest limit in bytes per second; `nil` if there is none.
     mutating func rate() -> Int64? {
         followHost()
         let rate = min(limits.rate ?? .max, limiter.rate ?? .max, host?.rate ?? .max)
         return rate == .max ? nil : rate
     }
 
-    /// Whether more bytes would pass if one of the limits were higher.
+    /// Returns whether more bytes would pass if one of the limits were higher.
     mutating func isAtLimit(now: MonotonicTime) -> Bool {
         followHost()
         return limits.isExhausted(now: now) || limiter.isExhausted(now: now) || host?.isExhausted(now: now) ?? false
     }
 
-    /// Bytes to receive at a time, so that a small rate passes several pieces a second: what a pause or a kill cuts off
-    /// of a piece is lost.
+    /// Returns the number of bytes to receive at once. At a low rate, several pieces pass per second, because a pause
+    /// or a kill loses the incomplete piece.
     mutating func receiveBuffer(upTo room: Int) -> Int {
         guard let rate = rate() else { return room }
         return max(Self.leastPiece, min(room, Int(clamping: rate / 4)))
     }
 
-    /// Bytes to send at a time, so that they come evenly at a small rate too: what a twentieth of a second takes.
+    /// Returns the number of bytes to send at once: those of a twentieth of a second, so that a low rate is evenly
+    /// distributed.
     mutating func piece(upTo room: Int) -> Int {
         let rate = rate() ?? .max
         return max(min(room, Self.leastPiece), min(room, Int(clamping: rate / 20)))
