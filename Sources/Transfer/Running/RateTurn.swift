@@ -1,6 +1,6 @@
 import Curl
 
-/// One connection's access to the rate limits that apply to it: those of the request, its host and the session.
+/// The access of one connection to the rate limits of the request, its host and the session.
 ///
 /// Bytes are deducted before they pass, in the order in which connections request them. If a hundred connections share
 /// a low rate, each passes one piece in turn, and none checks a limit more often than the limit could be raised. At a

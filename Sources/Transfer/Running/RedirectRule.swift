@@ -1,7 +1,7 @@
 import Curl
 import HTTPTypes
 
-/// Where a redirect leads (RFC 9110, section 15.4), and what may go along.
+/// The rules for redirects (RFC 9110, section 15.4) and for the fields that are sent to the target.
 enum RedirectRule {
     static func isRedirect(_ status: Int) -> Bool {
         switch status {
@@ -10,16 +10,19 @@ enum RedirectRule {
         }
     }
 
-    /// Fields that say nothing about who asks, but what is asked for and what the body is: all that crosses an origin.
+    /// The fields that describe the requested resource or the body but do not identify the client. Only these are sent
+    /// to another origin.
     private static let harmless: Set<String> = [
         "accept", "accept-encoding", "accept-language", "cache-control", "content-encoding", "content-language",
         "content-type", "if-range", "pragma", "range", "user-agent",
     ]
 
-    /// - Parameter name: of a field, in lower case.
+    /// Returns whether a field may be sent to another origin.
+    ///
+    /// - Parameter name: the field's name in lower case.
     static func isHarmless(_ name: String) -> Bool { harmless.contains(name) }
 
-    /// The method to go on with: 303 asks to look elsewhere, and after 301 and 302 everyone makes GET of POST.
+    /// Returns the method of the next request. 303 requires GET, and all clients change POST to GET after 301 and 302.
     static func method(after status: Int, of method: HTTPRequest.Method) -> HTTPRequest.Method {
         switch status {
         case 303 where method != .head: .get
@@ -28,19 +31,22 @@ enum RedirectRule {
         }
     }
 
-    /// What speaks of a body, which a request that turned into GET has not.
+    /// The fields that describe a body, which a request changed to GET does not have.
     private static let aboutBody: Set<String> = [
         "content-type", "content-length", "content-encoding", "content-language", "content-location", "digest",
         "content-digest", "repr-digest", "last-modified", "transfer-encoding", "expect",
     ]
 
-    /// Whether another server is reached, or one that may be: the way up from http to https leads to the same one.
+    /// Returns whether the target may be on another server. A change from http to https on the same host reaches the
+    /// same server.
     private static func leadsAway(from url: CurlURL, to target: CurlURL) -> Bool {
         if target.origin == url.origin { return false }
         return !(url.scheme == "http" && target.scheme == "https" && target.host == url.host)
     }
 
-    /// - Returns: the request to make next.
+    /// Creates the request that follows a redirect.
+    ///
+    /// - Returns: the next request and its parsed URL.
     static func follow(
         _ head: ResponseHead, from request: TransferRequest, at url: CurlURL, protocols: String
     ) throws(TransferError) -> (request: TransferRequest, url: CurlURL) {
@@ -82,6 +88,6 @@ enum RedirectRule {
 }
 
 extension HTTPRequest.Method {
-    /// Asking twice comes to the same as asking once (RFC 9110, section 9.2.2).
+    /// Whether several identical requests have the same effect as one (RFC 9110, section 9.2.2).
     var isIdempotent: Bool { [.get, .head, .put, .delete, .options, .trace].contains(self) }
 }

@@ -1,8 +1,8 @@
 import Curl
 
-/// A data task that reads a file of a file server into memory, or hands it over as it comes.
+/// The execution of a data task that reads a file from a file server, into memory or to the caller as it arrives.
 ///
-/// Lives on its loop's thread.
+/// Used on the loop's thread only.
 final class RemoteDataRun: RemoteRun, RemoteExchangeClient {
     private(set) lazy var exchange = RemoteExchange(file, task: task, client: self, core: core)
     private let task: DataTask
@@ -14,7 +14,7 @@ final class RemoteDataRun: RemoteRun, RemoteExchangeClient {
     private var received: Int64 = 0
     private var size: Int64?
 
-    /// Bytes that are reserved for a file of stated size, before any of them is there.
+    /// The largest capacity, in bytes, reserved in advance for a file of known size.
     private static let largestReserve: Int64 = 1 << 20
 
     init(task: DataTask, file: RemoteFile, core: LoopCore) {
@@ -64,7 +64,9 @@ final class RemoteDataRun: RemoteRun, RemoteExchangeClient {
         }
     }
 
-    /// - Returns: whether there was room.
+    /// Delivers bytes to the task's destination.
+    ///
+    /// - Returns: whether there was room for them.
     private func take(_ bytes: UnsafeRawBufferPointer) throws(TransferError) -> Bool {
         if session.delegate.responds(to: .dataTaskDidReceiveData) {
             session.delegate.dataTask(task, didReceive: Array(bytes))

@@ -1,19 +1,19 @@
 import Curl
 
-/// A download task at work with a file server: one step after another until the file is whole or nothing more can be
-/// done.
+/// The execution of a download task with a file server: a sequence of steps until the file is complete or the download
+/// fails.
 ///
-/// Lives on its loop's thread. What the server says of the file is judged by ``RemoteFacts``; where bytes go is
-/// ``BodyWriter``'s to say.
+/// Used on the loop's thread only. ``RemoteFacts`` validates the server's statements about the file. ``BodyWriter``
+/// determines where bytes are written.
 final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, FileRun {
     private enum Phase {
-        /// Before the first byte.
+        /// The state before the first byte.
         case asking
-        /// The bytes are the file's.
+        /// The state while the file's bytes are received.
         case receiving(RemoteFacts)
-        /// All bytes are here; whether they are all of one version is asked.
+        /// The state in which all bytes are received and a check whether they belong to one version is under way.
         case confirming(RemoteFacts)
-        /// A look whether the path names a directory, since no byte came.
+        /// The state in which a check whether the path names a directory is under way, because no byte was received.
         case suspecting(TransferError)
         case ended
     }
@@ -28,13 +28,13 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
 
     private var phase = Phase.asking
     private var restarts = 0
-    /// Of the step under way.
+    /// The start offset of the current step.
     private var offset: Int64 = 0
     private var destination: FileDestination?
 
     private static let restartLimit = 2
-    /// Milliseconds that a step may take for which one look at the file's time, at its beginning, is enough: servers
-    /// tell times in seconds.
+    /// The duration in milliseconds up to which a step needs no second check of the file's modification time at its
+    /// end. Servers report times in seconds.
     private static let confirmationThreshold: Int64 = 1000
 
     init(task: DownloadTask, file: RemoteFile, core: LoopCore) {
@@ -58,7 +58,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
         } catch {
             return broke(error)
         }
-        // Every byte came in an earlier life.
+        // All bytes were received in an earlier attempt.
         if let total = file.version.total, file.front == total, total > 0 {
             return isOfMirror ? finish() : confirm(known)
         }
@@ -67,16 +67,17 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
 
     private var resource: String { ResumeData.resource(of: task.originalRequest.url) }
 
-    /// Has mirrors bring the file, where this server alone has brought another one.
+    /// Continues with mirrors if this server alone has delivered a wrong file.
     ///
-    /// - Returns: whether they do.
+    /// - Returns: whether mirrors take over.
     private func passesWrongServer() throws(TransferError) -> Bool {
         guard task.mismatches.wrong.contains(resource) else { return false }
         let words = "what \(remote.host) has at \(remote.path.text) is another file than the checksum is of"
         return try standIn(after: TransferError(.checksumMismatch, words))
     }
 
-    /// Finds out whether a digest of the whole is known, by which mirrors and this server may go on with each other's bytes.
+    /// Determines whether a digest of the whole file is known. With it, mirrors and this server may continue each
+    /// other's bytes.
     private func prepareJoining() throws(TransferError) {
         let mayHaveOthers =
             DownloadSources.hasMirrors(task.originalRequest) || file.version.isJoined || file.version.origin != resource
@@ -87,10 +88,12 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
         destination = try file.place(ResourceMetadata(nil, file.version), total: file.version.total)
     }
 
-    /// Whether another server began what is here, and a digest of the whole will tell whether it is this server's file.
+    /// Whether another server started the present file and a digest of the whole can tell whether it is this server's
+    /// file.
     private var isOfMirror: Bool { file.count > 0 && file.isJoinable && file.version.origin != resource }
 
-    /// The facts of what is here. The time that a mirror told is left out: it is not this server's.
+    /// The facts about the present bytes. A modification time reported by a mirror is omitted, because it is not this
+    /// server's.
     private var known: RemoteFacts {
         isOfMirror ? RemoteFacts(size: file.version.total) : RemoteFacts(file.version)
     }
@@ -128,14 +131,14 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
 
     func diskDidMove(_ error: TransferError?) {
         if case .ended = phase { return }
-        // What is under way is broken off first: its end leads on.
+        // Abort the current step first; its end calls `broke(_:)`.
         if let error { return exchange.isUnderWay ? exchange.cancel(error) : broke(error) }
         if !writer.isBlocked { exchange.resume(.disk) }
     }
 
     // MARK: The file
 
-    /// The server has said what it knows of the file, and no byte has been taken.
+    /// Validates the server's facts about the file before the first byte is accepted.
     private func begin(_ facts: RemoteFacts) throws(TransferError) {
         if file.count > 0 {
             if isOfMirror { file.join() }
@@ -196,16 +199,17 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
         case .asking, .receiving:
             if case .asking = phase, ending.isOfDirectory, let error = ending.error {
                 phase = .suspecting(error)
-                // To be found is not enough: some servers tidy the path up, and find a file there.
+                // Fetch the path as a directory, which lists it. Its existence would prove nothing, because some
+                // servers normalise the path and find a file.
                 return exchange.begin(RemoteStep(work: .fetch(from: 0), path: remote.path.asDirectory))
             }
             do throws(TransferError) {
                 if let error = ending.error, !isWhole(in: error) {
-                    // What this machine refuses it would refuse a mirror too.
+                    // A local failure would also occur with a mirror.
                     if exchange.failure == nil, try standIn(after: error) { return }
                     throw error
                 }
-                // No byte came: the file may be empty.
+                // No byte was received: the file may be empty.
                 if case .asking = phase { try begin(ending.facts) }
                 guard case .receiving(let facts) = phase else { return }
                 try bodyEnded(facts)
@@ -215,16 +219,16 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
         }
     }
 
-    /// Whether a step that failed after its last byte brought all the same what was to come: our count says so, and not the
-    /// server's last words.
+    /// Whether a step that failed after its last byte is complete nevertheless. The byte count decides this, not the
+    /// server's last reply.
     private func isWhole(in error: TransferError) -> Bool {
         guard case .receiving(let facts) = phase, [.truncated, .stalled].contains(error.code) else { return false }
         return facts.size == writer.position
     }
 
-    /// Has mirrors go on, where the file server fails the download and it names some.
+    /// Continues with mirrors if the request names some and the file server failed.
     ///
-    /// - Returns: whether they do.
+    /// - Returns: whether mirrors take over.
     private func standIn(after error: TransferError) throws(TransferError) -> Bool {
         guard error.code != .cancelled, error.code != .remoteChanged,
             DownloadSources.hasMirrors(task.originalRequest), file.isLeft(after: error)
@@ -234,7 +238,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
         writer.release()
         let run = DownloadRun(task: task, core: core, file: file)
         let isSuspended = exchange.isSuspended
-        // Nobody else holds this run from here on.
+        // The loop is about to release this run, and no other reference to it remains.
         withExtendedLifetime(self) {
             core.adopt(run, as: task.identifier)
             run.standIn(after: error, isSuspended: isSuspended)
@@ -242,13 +246,13 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
         return true
     }
 
-    /// libcurl saw a complete body; whether it is, our own count says.
+    /// Checks a body that libcurl considers complete against the stated size.
     private func bodyEnded(_ facts: RemoteFacts) throws(TransferError) {
         try writer.endOfBody()
         if let size = facts.size, writer.position < size {
             throw TransferError(.truncated, "the file ended at \(writer.position) of \(size) bytes")
         }
-        // Nothing ties the bytes of a file that someone writes meanwhile to one another but its time.
+        // If the file is modified during the download, only its modification time reveals it.
         guard facts.time != nil, exchange.hasPaused || exchange.duration >= Self.confirmationThreshold else {
             return finish()
         }
@@ -265,7 +269,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
         switch ending.error {
         case nil:
             var theirs = ending.facts
-            // SFTP servers need not say that a file is empty.
+            // SFTP servers need not report the size of an empty file.
             if facts.size == nil || facts.size == 0 { theirs.size = facts.size }
             if let size = facts.size,
                 let reason = RemoteFacts(size: size, time: facts.time).difference(to: theirs, isCompared: true)
@@ -273,7 +277,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
                 return broke(TransferError(.remoteChanged, reason))
             }
             finish()
-        // Gone since: what came is what there was.
+        // The file has been removed since; the received bytes are all that it had.
         case let error? where error.code == .notFound: finish()
         case let error?: broke(error)
         }
@@ -284,7 +288,9 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
         return TransferError(.permissionDenied, "\(remote.path.text) on \(remote.host) \(words)")
     }
 
-    /// - Parameter error: what asking for the file had ended in.
+    /// Evaluates the check whether the path names a directory.
+    ///
+    /// - Parameter error: the error of the preceding request for the file.
     private func suspected(_ ending: RemoteEnding, _ error: TransferError) {
         let isListed = ending.error == nil || ending.error?.message == isDirectory.message
         if !isListed, let error = exchange.failure { return broke(error) }
@@ -336,7 +342,7 @@ final class RemoteDownloadRun: RemoteRun, RemoteExchangeClient, ConfirmableRun, 
 
     private func fail(_ error: TransferError) {
         if case .ended = phase { return }
-        // Bytes that are in memory still may spare fetching them again; if the disk does not want them, so be it.
+        // Writing buffered bytes may avoid fetching them again; a failure to write is ignored.
         if error.code != .remoteChanged { try? writer.flush() }
         let part = error.code == .remoteChanged ? nil : file.part
         let (version, isAtRest) = (file.version, file.isAtRest)

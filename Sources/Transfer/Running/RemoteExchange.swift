@@ -1,9 +1,9 @@
 import Curl
 import Glibc
 
-/// One step after the other with a file server, each over a connection of its own.
+/// A sequence of steps with a file server, each over its own connection.
 ///
-/// Lives on its loop's thread.
+/// Used on the loop's thread only.
 final class RemoteExchange: ExchangeHandler {
     private unowned var client: any RemoteExchangeClient
     private let task: any LoopTask
@@ -12,7 +12,7 @@ final class RemoteExchange: ExchangeHandler {
     let file: RemoteFile
 
     private var step: RemoteStep?
-    /// Counts steps, so that what was set for one does nothing to the next.
+    /// The number of steps so far, by which timers of earlier steps are recognised and ignored.
     private var number = 0
     private var incoming: RateTurn
     private var outgoing: RateTurn
@@ -23,29 +23,29 @@ final class RemoteExchange: ExchangeHandler {
     private var pauses: Transaction.Pauses = []
     private var begunAt = MonotonicTime.now()
     private var lastReply: FTPReply?
-    /// What an FTP server says that the file has, in bytes.
+    /// The file size that an FTP server reported, in bytes.
     private var toldSize: Int64?
-    /// An FTP server has said that it takes nobody in without TLS.
+    /// Whether an FTP server has refused logins without TLS.
     private var needsTLS = false
-    /// Bytes of the file came or went in this step.
+    /// Whether bytes of the file were received or sent in this step.
     private(set) var bodyBegun = false
-    /// It stood still at some time during this step.
+    /// Whether this step was paused at any time.
     private(set) var hasPaused = false
-    /// Set before we break a step off ourselves: the reason outranks libcurl's.
+    /// The reason for aborting a step locally, set before the abort. It takes precedence over libcurl's error.
     var failure: TransferError?
-    /// The task is over, and what is done still is nobody's to cancel.
+    /// Whether this is a clean-up after the end of the task, which cannot be cancelled.
     var isTidyingUp = false
 
-    /// Counts launches, so that an answer of the resolver that comes late finds nothing to do.
+    /// The number of launches and cancellations, by which late replies of the resolver are recognised and ignored.
     private var attempt = 0
     private var timer: Int?
     private var proceed: ((Resolver.Answer?) -> Void)?
-    /// Put to the resolver.
+    /// The pending query to the resolver.
     private var question: Resolver.Question?
     private var lookup: Int64?
     private var route: RouteLookup?
     private var judge: AddressJudge
-    /// Since when a data connection is being made.
+    /// The time at which opening of a data connection began.
     private var dataConnectionSince: MonotonicTime?
 
     init(_ file: RemoteFile, task: any LoopTask, client: any RemoteExchangeClient, core: LoopCore) {
@@ -61,7 +61,7 @@ final class RemoteExchange: ExchangeHandler {
         outgoing = RateTurn(.upload, at: origin, limits: limits, session: session)
     }
 
-    /// Milliseconds since the step began.
+    /// The time since the step began, in milliseconds.
     var duration: Int64 { MonotonicTime.now().milliseconds(since: begunAt) }
 
     private var request: TransferRequest { task.originalRequest }
@@ -115,14 +115,15 @@ final class RemoteExchange: ExchangeHandler {
         try lookUp(route)
     }
 
-    /// Behind a proxy that gets addresses, libcurl looks the server's name up once more for each data connection.
+    /// Refuses FTP behind a proxy that is given addresses: libcurl resolves the server's name again for each data
+    /// connection, and that address would not be checked.
     private func checkDataConnections(_ route: RouteLookup) throws(TransferError) {
         guard route.tellsJudgedAddress, !Resolver.isAddress(file.host) else { return }
         let words = "what \(file.host) leads to cannot be judged for FTP through such a proxy; one of socks5h:// judges"
         throw TransferError(.addressNotAllowed, "\(words) it itself")
     }
 
-    /// Looks up the next name that has no addresses yet, or connects.
+    /// Resolves the next name without addresses, or connects if there is none.
     private func lookUp(_ route: RouteLookup) throws(TransferError) {
         var route = route
         while let host = route.next {
@@ -133,7 +134,8 @@ final class RemoteExchange: ExchangeHandler {
     }
 
     private func ask(for host: String, on route: RouteLookup) {
-        // Held by the run, which holds this: let go of when the answer is there or the run ends.
+        // The run holds this exchange, and the exchange holds the closure. It is released when the reply arrives or the
+        // run ends.
         proceed = { [unowned self] answer in
             do throws(TransferError) {
                 switch answer {
@@ -158,7 +160,9 @@ final class RemoteExchange: ExchangeHandler {
         }
     }
 
-    /// - Parameter answer: `nil` where the time is up.
+    /// Continues after the resolver's reply.
+    ///
+    /// - Parameter answer: the reply; `nil` after the time-out.
     private func resolved(_ answer: Resolver.Answer?, attempt: Int) {
         guard attempt == self.attempt, let proceed else { return }
         lookup = Int64((MonotonicTime.now().nanoseconds - begunAt.nanoseconds) / 1000)
@@ -195,15 +199,15 @@ final class RemoteExchange: ExchangeHandler {
         }
     }
 
-    /// Milliseconds that removing what is left of a failed upload may take to connect, and to be answered.
+    /// The connect and stall timeout, in milliseconds, for the removal of a failed upload's remains.
     private static let tidyingTimeout: Int64 = 10_000
 
-    // MARK: From outside
+    // MARK: Calls from outside
 
-    /// Whether a step has begun, and its end has not been told.
+    /// Whether a step has begun and its end has not been reported.
     var isUnderWay: Bool { step != nil }
 
-    /// Ends what is under way with `reason`; the client is told.
+    /// Aborts the current step with `reason` and notifies the client.
     func cancel(_ reason: TransferError = .cancelled) {
         guard !isTidyingUp, step != nil || !hasBegun else { return }
         failure = reason
@@ -225,15 +229,15 @@ final class RemoteExchange: ExchangeHandler {
         hasPaused = true
     }
 
-    /// To be called from outside libcurl's callbacks.
+    /// Removes a pause reason. Must not be called within libcurl's callbacks.
     func resume(_ reason: Transaction.Pauses) {
         guard pauses.contains(reason) else { return }
         pauses.remove(reason)
-        // libcurl hands over what it kept back within this call.
+        // libcurl delivers buffered data within this call.
         if pauses.isEmpty, let id = exchangeID { core.exchange(id)?.unpause() }
     }
 
-    // MARK: From the exchange
+    // MARK: Calls from the exchange
 
     private func facts(_ exchange: Exchange) -> RemoteFacts {
         guard let step else { return RemoteFacts() }
@@ -243,7 +247,7 @@ final class RemoteExchange: ExchangeHandler {
         return facts
     }
 
-    /// The server may say any number of what is left.
+    /// Returns the sum, or `nil` on overflow: a server may report any number of remaining bytes.
     private static func sum(_ rest: Int64, _ offset: Int64) -> Int64? {
         let (size, isNone) = rest.addingReportingOverflow(offset)
         return isNone ? nil : size
@@ -252,14 +256,14 @@ final class RemoteExchange: ExchangeHandler {
     private var isBody: Bool {
         switch step?.work {
         case .fetch, .store: true
-        // libcurl writes size and time of an FTP file as if they were a body.
+        // libcurl delivers the size and time of an FTP file like a body.
         case .look, .command, nil: false
         }
     }
 
     func receiveHeader(_ line: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool {
         guard let reply = FTPReply(line) else { return true }
-        // The answer to QUIT says nothing of why it was said.
+        // The reply to QUIT does not explain a failure.
         if reply.code != 221 { lastReply = reply }
         if case .fetch(let offset) = step?.work { noteSize(reply, offset) }
         followDataConnection(reply)
@@ -267,14 +271,15 @@ final class RemoteExchange: ExchangeHandler {
         return client.judge(storedSize: size)
     }
 
-    /// The answer to MDTM has the code of that to SIZE, and comes before there is a data connection.
+    /// Records the file size in a reply. The replies to MDTM and SIZE have the same code, but the reply to MDTM
+    /// precedes the data connection.
     private func noteSize(_ reply: FTPReply, _ offset: Int64) {
         if dataConnectionSince != nil, let size = reply.size { toldSize = size }
         if toldSize ?? 0 == 0, let rest = reply.announcedSize { toldSize = Self.sum(rest, offset) }
     }
 
-    /// Between the server's word where it listens for a data connection and its word that a transfer begins, libcurl
-    /// has to be nudged: see ``Exchange/nudge()``.
+    /// Tracks the opening of a data connection. Between the reply with the server's port and the reply that starts the
+    /// transfer, libcurl must be woken up; see ``Exchange/nudge()``.
     private func followDataConnection(_ reply: FTPReply) {
         switch reply.code {
         case 227, 229:
@@ -286,7 +291,8 @@ final class RemoteExchange: ExchangeHandler {
         }
     }
 
-    /// Often at first; a server that is far away is not worth waking up for each of its milliseconds.
+    /// Schedules the next wake-up. The interval grows, because a distant server does not justify a wake-up every few
+    /// milliseconds.
     private func scheduleNudge() {
         guard let since = dataConnectionSince else { return }
         let number = attempt
@@ -309,7 +315,7 @@ final class RemoteExchange: ExchangeHandler {
     }
 
     func fill(_ space: UnsafeMutableRawBufferPointer, on exchange: Exchange) -> FillVerdict {
-        // The server has taken the name.
+        // The server has accepted the file name.
         begins()
         guard pauses.isEmpty else { return .paused }
         let piece = outgoing.piece(upTo: space.count)
@@ -319,7 +325,7 @@ final class RemoteExchange: ExchangeHandler {
         return verdict
     }
 
-    /// Whether a limit is used up; then nothing more passes until the bytes may.
+    /// Returns whether a rate limit is exhausted. If so, the transfer is paused until the bytes may pass.
     private func mustRest(_ turn: inout RateTurn, toPass bytes: Int) -> Bool {
         let wait = turn.wait(toPass: bytes, now: core.now)
         if wait > 0 { rest(wait) }
@@ -336,7 +342,7 @@ final class RemoteExchange: ExchangeHandler {
         pauses.insert(.rate)
         task.progress.setHeldBack(true)
         let step = number
-        // Looked at again now and then, since a limit may be raised.
+        // The limit is checked again from time to time, because it may be raised.
         _ = core.after(milliseconds: min(milliseconds, ByteLimits.longestRest)) { [weak self] in
             guard let self, step == number, self.step != nil else { return }
             let now = MonotonicTime.now()
@@ -394,13 +400,14 @@ final class RemoteExchange: ExchangeHandler {
 
     private var isTransient: Bool { lastReply.map { (400...499).contains($0.code) } ?? false }
 
-    /// The key was not the one, or the two agreed on none (CURLE_PEER_FAILED_VERIFICATION, CURLE_FAILED_INIT): the
-    /// server may have another.
+    /// Returns whether to retry with another host key type. The key was not a known one, or no common type was found
+    /// (CURLE_PEER_FAILED_VERIFICATION, CURLE_FAILED_INIT); the server may have another key.
     private func asksForAnotherKey(_ error: CurlError) -> Bool {
         [.peerFailedVerification, .failedInit].contains(error.code) && check?.hasNext ?? false
     }
 
-    /// The server takes nobody in without TLS (CURLE_LOGIN_DENIED, CURLE_FTP_WEIRD_PASS_REPLY).
+    /// Returns whether to retry with TLS, because the server refuses logins without it (CURLE_LOGIN_DENIED,
+    /// CURLE_FTP_WEIRD_PASS_REPLY).
     private func asksForTLS(_ error: CurlError) -> Bool {
         guard file.scheme == .ftp, request.transportSecurity == .none, !needsTLS,
             [.loginDenied, .ftpWeirdPassReply].contains(error.code),
@@ -416,13 +423,13 @@ final class RemoteExchange: ExchangeHandler {
             guard exchange.hasExpired else { return .cancelled }
             return TransferError(.stalled, "\(file.host) did not say in time whether all went well")
         }
-        // CURLE_QUOTE_ERROR, and of what is said before a file comes REST alone may not fail.
+        // CURLE_QUOTE_ERROR. Of the commands sent before a download, only REST is required to succeed.
         if error.code == .quoteError, !isTransient, case .fetch = step?.work {
             return TransferError(.remoteChanged, "\(file.host) sends files from their first byte on alone")
         }
         if [.peerFailedVerification, .failedInit].contains(error.code), let refusal = check?.refusal { return refusal }
         let peer = route?.peer
-        // CURLE_COULDNT_CONNECT and CURLE_PROXY: nothing answered at the addresses.
+        // CURLE_COULDNT_CONNECT and CURLE_PROXY: no address responded.
         if error.code == .couldntConnect || error.code == .proxy { route?.forget(in: session.resolver) }
         if let refusal = judge.error(peer?.host ?? file.host) { return refusal }
         let words = exchange.failureText.map { CurlError(error, message: $0) } ?? error

@@ -1,19 +1,19 @@
 import Curl
 
-/// Who works with a file on a file server through a ``RemoteExchange``. Called on the loop's thread.
+/// A client of a ``RemoteExchange`` with a file on a file server. Called on the loop's thread.
 protocol RemoteExchangeClient: AnyObject {
-    /// Bytes of the file. `.refused` after ``RemoteExchange/failure`` was set; `.paused` after
-    /// ``RemoteExchange/pause(_:)``, and then the same bytes come again.
+    /// Receives bytes of the file. Returns `.refused` after setting ``RemoteExchange/failure``. Returns `.paused` after
+    /// calling ``RemoteExchange/pause(_:)``; the same bytes are then delivered again.
     ///
-    /// - Parameter facts: what the server says of the file.
+    /// - Parameter facts: the server's statements about the file.
     func receive(_ bytes: UnsafeRawBufferPointer, of facts: RemoteFacts) -> BodyVerdict
-    /// Puts bytes to send into `space`.
+    /// Writes bytes to be sent to `space`.
     func fill(_ space: UnsafeMutableRawBufferPointer) -> FillVerdict
-    /// The bytes are to be sent again from `offset`.
+    /// Prepares to send the bytes again from `offset`.
     func rewind(to offset: Int64) -> Bool
-    /// The server says that it has so many bytes of what was sent.
+    /// Checks the size that the server reports for the stored file.
     ///
-    /// - Returns: whether that is right; if not, no command follows.
+    /// - Returns: whether the size is correct; if not, no further command is sent.
     func judge(storedSize: Int64) -> Bool
     func didEnd(_ ending: RemoteEnding)
 }
@@ -25,20 +25,21 @@ extension RemoteExchangeClient {
     func judge(storedSize: Int64) -> Bool { true }
 }
 
-/// How a step with a file server ended.
+/// The result of a step with a file server.
 struct RemoteEnding {
-    /// `nil` where libcurl is content: whether all is there is for the client to judge.
+    /// The error; `nil` if libcurl reports success. The client must check whether the data are complete.
     var error: TransferError?
     var facts: RemoteFacts
-    /// The error is one of a command.
+    /// Whether the server refused a command.
     var isCommandRefused = false
-    /// The error came before the server took a byte: it does not want the name.
+    /// Whether the error occurred before the server accepted a byte: the server refuses the file name.
     var isNameRefused = false
-    /// The error came before the first byte of a file over SFTP, and has no other name than SSH's: a directory fails so.
+    /// Whether an SFTP step failed with CURLE_SSH before the first byte and the size of the file is known. Reading a
+    /// directory fails this way.
     var isOfDirectory = false
 }
 
-/// A run that works through a ``RemoteExchange``.
+/// A run that uses a ``RemoteExchange``.
 protocol RemoteRun: LoopRun {
     var exchange: RemoteExchange { get }
 }

@@ -1,25 +1,25 @@
 import Curl
 import Synchronization
 
-/// The loops of FTP, FTPS and SFTP, made when they are first wanted, and ended when nobody has wanted them for a while.
+/// The loops for FTP, FTPS and SFTP, created on demand and stopped after a period without tasks.
 ///
-/// libcurl waits within its calls for the last reply of such a server (to a transfer, to the closing of an SFTP file, to
-/// renaming), and blocks the loop meanwhile. So these transfers have loops apart from HTTP's. A server has a group of
-/// loops, over which its tasks are spread: a slow server blocks few tasks of its own, and few other servers. These
-/// loops may read small local files too.
+/// libcurl waits within its calls for the last reply of such a server (to a transfer, to closing an SFTP file, to
+/// renaming), which blocks the loop. These transfers therefore have loops separate from those of HTTP. Each server is
+/// assigned a group of loops, over which its tasks are distributed, so that a slow server blocks few of its own tasks
+/// and few other servers. These loops may also read small local files.
 final class RemoteLoops: Sendable {
-    /// Groups of loops, and loops of one group.
+    /// The number of groups, and the number of loops in a group.
     static let groups = 16
     static let groupSize = 8
-    /// Milliseconds that a loop stays without a task. Its idle connections end with it.
+    /// The time in milliseconds for which a loop without tasks is kept. Its idle connections are closed with it.
     static let linger: Int64 = 60_000
 
     private struct Place {
         let loop: TransferLoop
         var leases = 0
-        /// Since when there has been no lease.
+        /// The time at which the last lease ended.
         var idleSince = MonotonicTime.now()
-        /// Whether a timer of the loop's looks after that.
+        /// Whether a timer of the loop checks whether it is idle.
         var hasTimer = false
     }
 
@@ -32,14 +32,14 @@ final class RemoteLoops: Sendable {
         self.linger = linger
     }
 
-    /// How many loops there are.
+    /// The number of existing loops.
     var count: Int { places.withLock { $0.count } }
 
-    /// Takes the loop of a server for a task.
+    /// Leases a loop of the server's group for a task, and creates the loop if necessary.
     ///
     /// - Parameters:
-    ///   - task: ``TaskCore/home``. Tasks that follow one another have different loops.
-    ///   - otherwise: the one to take where the system has no thread for another.
+    ///   - task: the task's ``TaskCore/home``. Consecutive tasks get different loops.
+    ///   - otherwise: the loop to use if the system cannot create another thread.
     func lease(for url: String, task: Int, otherwise: TransferLoop) -> LoopLease {
         let number = Self.group(of: url) * Self.groupSize + task % Self.groupSize
         return places.withLock { places in
@@ -73,7 +73,7 @@ final class RemoteLoops: Sendable {
         }
     }
 
-    /// Ends a loop that has been without a task for long enough.
+    /// Stops a loop that has been idle for the full period.
     private func retire(_ number: Int) {
         let (loop, rest) = places.withLock { places -> (TransferLoop?, Int64) in
             guard let place = places[number] else { return (nil, 0) }
@@ -89,7 +89,8 @@ final class RemoteLoops: Sendable {
         if rest > 0 { look(at: number, of: loop, after: rest) } else { loop.stop() }
     }
 
-    /// The group of a server, whoever logs in there. Another one in each process: a server cannot choose its neighbours.
+    /// Returns the group of a server, independent of the user in the URL. The assignment differs between processes, so
+    /// a server cannot choose which servers share its group.
     private static func group(of url: String) -> Int {
         let start = url.firstRange(of: "://")?.upperBound ?? url.startIndex
         var authority = url[start...].prefix { $0 != "/" }
@@ -100,7 +101,7 @@ final class RemoteLoops: Sendable {
     }
 }
 
-/// A task's hold on a loop, which stays for as long as the task has it.
+/// A task's lease of a loop. The loop is kept until the lease is released.
 final class LoopLease: Sendable {
     let loop: TransferLoop
     private let end: @Sendable () -> Void
