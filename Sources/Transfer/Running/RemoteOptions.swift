@@ -2,13 +2,13 @@ import CLinux
 import Curl
 import Glibc
 
-/// Turns a request for a file on a file server into the options of an easy handle.
+/// A translation of a request for a file on a file server into the options of an easy handle.
 struct RemoteOptions {
     let configuration: SessionConfiguration
     let request: TransferRequest
     let file: RemoteFile
     let route: RouteLookup
-    /// A file that tells libssh2 which type of host key to ask for.
+    /// A known_hosts file that makes libssh2 request one type of host key.
     let wish: MemoryFile?
     let receiveBuffer: Int
 
@@ -20,37 +20,39 @@ struct RemoteOptions {
         try exchange.easy.set(.netrc, to: false)
         try exchange.easy.set(.tcpKeepAlive, to: true)
         try exchange.easy.set(.bufferSize, to: receiveBuffer)
-        // What a connection was let in for, and whose key was trusted why, libcurl does not look at when it takes
-        // an old one (CVE-2023-27535, CVE-2023-27538): each exchange has its own.
+        // libcurl reuses a connection without checking which credentials it was logged in with and why its host key was
+        // trusted (CVE-2023-27535, CVE-2023-27538). Each exchange therefore has its own connection.
         try exchange.easy.set(.freshConnection, to: true)
         try exchange.easy.set(.forbidReuse, to: true)
         try setTimes(on: exchange, step)
         try ProxyOptions(configuration: configuration, request: request).apply(to: exchange.easy)
-        // One that spoke FTP itself would answer in HTTP.
+        // A proxy that handled FTP itself would respond in HTTP.
         try exchange.easy.set(.httpProxyTunnel, to: true)
         try route.apply(to: &exchange.easy)
         if file.scheme.isFTP { try setFTP(step, on: exchange) } else { try setSSH(on: exchange) }
         try set(step, on: exchange)
     }
 
-    /// Milliseconds that a server may take for its last words on what it has sent, while others on the loop wait.
+    /// The maximum time in milliseconds for a server's last reply to a download. Other exchanges on the loop wait
+    /// meanwhile.
     private static let longestFarewell: Int64 = 10_000
 
     private func setTimes(on exchange: Exchange, _ step: RemoteStep) throws(CurlError) {
         try exchange.easy.set(.connectTimeout, to: Int(configuration.connectTimeout))
         exchange.stallTimeout = configuration.stallTimeout
-        // In seconds, at most what libcurl takes, and above ours, which says more about what happened.
+        // In seconds, clamped to libcurl's maximum. It exceeds the session's own stall timeout, whose error is more
+        // specific.
         let stall = configuration.stallTimeout / 1000 + 2
         try exchange.easy.set(
             .responseTimeout, to: configuration.stallTimeout > 0 ? Int(min(stall, 2_000_000)) : 2_000_000)
-        // The longest there is, 49 days: without one, libcurl's waiting calls do not sleep while they wait.
+        // The maximum, 49 days: without a timeout, libcurl's waiting calls do not sleep.
         try exchange.easy.set(.timeout, to: Int(UInt32.max))
         if file.scheme.isFTP { try exchange.keepsGoodbyeShort() }
         let patience = configuration.stallTimeout
         switch step.work {
         case .fetch, .look:
             try exchange.watches(patience > 0 ? min(patience, Self.longestFarewell) : Self.longestFarewell)
-        // What was sent may take long to be put in its place.
+        // A server may need long to store what it received.
         case .store, .command: try exchange.watches(patience)
         }
     }
@@ -60,7 +62,8 @@ struct RemoteOptions {
         case .fetch(let offset):
             try exchange.easy.set(.fileTime, to: true)
             if file.scheme.isFTP {
-                // libcurl would stop where the server says that the file ends, and a longer one would pass for whole.
+                // Otherwise libcurl would stop at the size that the server reported, and a longer file would seem
+                // complete.
                 try exchange.easy.set(.ignoresSize, to: true)
             } else if offset > 0 {
                 try exchange.easy.set(.resumeFrom, to: offset)
@@ -86,7 +89,7 @@ struct RemoteOptions {
 
     // MARK: FTP
 
-    /// Which server is the right one, as the session's policies have it; delegates are not asked.
+    /// The trust policy from the session's configuration; delegates are not asked.
     private var trust: TrustOptions {
         TrustOptions(
             policy: configuration.trustPolicies.serverTrustPolicy(forHost: file.host)
@@ -95,8 +98,10 @@ struct RemoteOptions {
 
     private var usesTLS: Bool { file.scheme == .ftps || (file.scheme == .ftp && request.transportSecurity != .none) }
 
-    /// - Throws: where the server could only be judged when its name and password are out already: libcurl hands over
-    ///   its certificates before a transfer, which FTP begins after the login.
+    /// Refuses trust policies that need the certificates themselves.
+    ///
+    /// - Throws: `tls`, because libcurl provides the certificates before a transfer, and FTP starts a transfer after
+    ///   the login: user and password would be sent before the server was checked.
     func checkTrust() throws(TransferError) {
         guard usesTLS, trust.judges else { return }
         throw TransferError(
@@ -105,7 +110,7 @@ struct RemoteOptions {
     }
 
     private func setFTP(_ step: RemoteStep, on exchange: Exchange) throws(CurlError) {
-        // Passive alone; and wherever the server points, its own address is connected to.
+        // Use passive mode only, and connect to the server's own address whatever address it reports.
         try exchange.easy.set(.skipPassiveAddress, to: true)
         try exchange.easy.set(.fileMethod, to: 2)  // CURLFTPMETHOD_NOCWD
         let security: Int =
@@ -119,10 +124,10 @@ struct RemoteOptions {
             let security = SecurityOptions(
                 configuration: configuration, request: request, host: file.host, trust: trust)
             try security.apply(to: exchange.easy)
-            // In TLS 1.3 a server sends session tickets over a data connection on which libcurl 7.88 only writes: it
-            // closes without having read them, the kernel answers with RST, and what the server had not read yet is
-            // lost. To try again would lose it again.
-            if case .store = step.work { try exchange.easy.set(.tlsVersion, to: 6 | 6 << 16) }  // TLS 1.2 alone
+            // In TLS 1.3, a server sends session tickets over a data connection on which libcurl 7.88 only writes.
+            // libcurl closes the connection without reading them, the kernel responds with RST, and data that the
+            // server had not read yet is lost. A retry would fail in the same way.
+            if case .store = step.work { try exchange.easy.set(.tlsVersion, to: 6 | 6 << 16) }  // TLS 1.2 only
         }
         if let login = login, case .password = login.kind {
             try exchange.easy.set(.user, to: login.user)
@@ -143,19 +148,22 @@ struct RemoteOptions {
             try exchange.easy.set(.privateKeyFile, to: path)
             try exchange.easy.set(.keyPassphrase, to: passphrase)
         default:
-            // CURLSSH_AUTH_PASSWORD and CURLSSH_AUTH_KEYBOARD: many a server asks for the password as one of several
-            // possible questions (RFC 4256).
+            // CURLSSH_AUTH_PASSWORD and CURLSSH_AUTH_KEYBOARD: many servers request the password as one of several
+            // possible prompts (RFC 4256).
             try exchange.easy.set(.sshAuthentication, to: 2 | 8)
             try exchange.easy.set(.password, to: login.password)
         }
     }
 
-    /// The request's own, otherwise what stands in the URL.
+    /// The request's credential, or else that in the URL.
     private var login: Credential? {
         request.credential ?? file.user.map { Credential(user: $0, password: file.password ?? "") }
     }
 
-    /// - Throws: where nobody can be logged in by what the request brings.
+    /// Validates the credential.
+    ///
+    /// - Throws: `loginRefused` if the credential is missing, of the wrong kind or malformed, or an error if the key
+    ///   file cannot be read.
     func checkLogin() throws(TransferError) {
         let control: (UInt8) -> Bool = { $0 < 0x20 || $0 == 0x7F }
         switch (login, login?.kind) {
@@ -167,45 +175,48 @@ struct RemoteOptions {
             throw TransferError(.loginRefused, "\(file.scheme.rawValue) wants a password, and not an SSH key")
         case (let login?, _)
         where login.user.utf8.contains(where: control) || login.password.utf8.contains(where: control):
-            // It would be a command of its own.
+            // The remainder would be sent as a separate command.
             throw TransferError(.loginRefused, "the user's name or password holds a control character")
         case (_, .privateKey(let path, _)):
-            // libssh2 would only say that the server refuses.
+            // Otherwise libssh2 would only report that the server refuses.
             guard access(path, R_OK) == 0 else { throw .file(errno, doing: "read the key \(path)") }
         default: break
         }
     }
 }
 
-/// What is to be done with a file in one exchange.
+/// The operation on a file in one exchange.
 struct RemoteStep {
     enum Work {
-        /// Its bytes from an offset on.
+        /// A download of the bytes from an offset on.
         case fetch(from: Int64)
-        /// Its size and time.
+        /// A query for size and modification time.
         case look
+        /// An upload.
+        ///
         /// - Parameters:
-        ///   - length: bytes of the whole, where known.
-        ///   - offset: bytes that are there already, and behind which the others go.
+        ///   - length: the size of the whole file in bytes, if known.
+        ///   - offset: the number of bytes already present, after which the upload continues.
         case store(length: Int64?, from: Int64)
-        /// Nothing but the commands.
+        /// A step that consists of commands only.
         case command
     }
 
     var work: Work
-    /// `nil` where commands alone are to be carried out.
+    /// The path; `nil` if only commands are executed.
     var path: RemotePath?
     var commandsBefore: [[UInt8]] = []
-    /// libcurl asks an FTP server neither for the size of a file whose size it is to ignore, nor for a later beginning.
+    /// The commands between login and download. libcurl sends neither SIZE for a file whose size it ignores, nor REST
+    /// for a later start.
     var commandsBetween: [[UInt8]] {
         guard case .fetch(let offset) = work, let path, path.scheme.isFTP else { return [] }
         return path.sizeQuestion + (offset > 0 ? [Array("REST \(offset)".utf8)] : [])
     }
-    /// Where all went well.
+    /// The commands that follow a successful operation.
     var commandsAfter: [[UInt8]] = []
 }
 
-/// A small file that lies in memory alone, for a library that takes nothing but paths.
+/// A small file that exists in memory only, for libraries that accept only paths.
 final class MemoryFile {
     private let descriptor: FileDescriptorOwner
 
@@ -219,6 +230,6 @@ final class MemoryFile {
         try descriptor.write(UnsafeRawBufferPointer(space), at: 0)
     }
 
-    /// Good while this lives.
+    /// The path of the file, valid during the lifetime of this object.
     var path: String { "/proc/self/fd/\(descriptor.raw)" }
 }

@@ -1,8 +1,8 @@
 import Curl
 
-/// An upload task at work with a file server: carries out an ``UploadPlan``.
+/// The execution of an upload task with a file server according to an ``UploadPlan``.
 ///
-/// Lives on its loop's thread.
+/// Used on the loop's thread only.
 final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
     private(set) lazy var exchange = RemoteExchange(file, task: task, client: self, core: core)
     private let task: DataTask
@@ -14,7 +14,7 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
 
     private var plan: UploadPlan
     private let rest: UploadRest
-    /// Bytes of the rest that were found to be the file's.
+    /// The number of bytes of the partial upload found equal to the file; `nil` after a difference.
     private var compared: Int64?
     private var isComplete = false
 
@@ -35,7 +35,7 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
     func start() { go(plan.step) }
 
     func cancel() {
-        // What is left of a failed upload is removed all the same; nobody has to wait for that.
+        // The remains of a failed upload are removed nevertheless, but the caller does not wait for that.
         if case .cleanUp = plan.step { complete(.cancelled) } else { exchange.cancel() }
     }
 
@@ -46,7 +46,7 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
             compared = offset
             exchange.begin(RemoteStep(work: .fetch(from: offset), path: temporary))
         case .storeAside(from: 0):
-            // Not over it: whoever was cut off may still be writing there.
+            // Remove the old file instead of overwriting it: an interrupted earlier attempt may still be writing to it.
             let removal = rest.mayBeThere ? [temporary.removal(mayFail: true)] : []
             store(as: temporary, before: removal, after: temporary.sizeQuestion + temporary.renaming(to: file.path))
         case .storeAside(let offset): store(as: temporary, from: offset, before: [], after: [])
@@ -58,7 +58,7 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
         case .storeDirectly:
             store(as: file.path, before: [temporary.removal(mayFail: true)], after: file.path.sizeQuestion)
         case .cleanUp(let error):
-            // Whoever cancelled is not to wait for the server.
+            // A cancelled task does not wait for the server.
             if error.code == .cancelled { complete(error) }
             exchange.isTidyingUp = true
             exchange.begin(
@@ -84,8 +84,8 @@ final class RemoteUploadRun: RemoteRun, RemoteExchangeClient {
                 commandsAfter: after))
     }
 
-    /// Whether an attempt after this one can go on with what is there: libcurl adds to files by SFTP alone without
-    /// telling the server less than it must know (`CURLOPT_RESUME_FROM_LARGE`).
+    /// Whether a later attempt can continue the partial upload. Only over SFTP does libcurl append to files without
+    /// withholding information that the server needs (`CURLOPT_RESUME_FROM_LARGE`).
     private var mayLeaveRest: Bool {
         guard file.scheme == .sftp, sender.canBegin(at: 1) else { return false }
         return session.delegate[task]?.mayBeTriedAgain ?? false

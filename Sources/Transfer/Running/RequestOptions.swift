@@ -1,24 +1,25 @@
 import Curl
 
-/// Turns a request into the options of an easy handle.
+/// A translation of a request into the options of an easy handle.
 struct RequestOptions {
     let configuration: SessionConfiguration
     let request: TransferRequest
     let url: CurlURL
     let route: RouteLookup
-    /// Field lines of the engine's own.
+    /// Field lines added by the engine.
     let engineFields: [String]
-    /// HTTP/2 broke here.
+    /// Whether HTTP/1.1 is used because HTTP/2 failed with this server.
     var usesHTTP1 = false
-    /// It is not to share a connection of HTTP/2 with others.
+    /// Whether the request must not share an HTTP/2 connection with others.
     var hasOwnConnection = false
-    /// A challenge has been answered: its field outranks the request's own.
+    /// Whether a challenge has been answered; its `Authorization` field takes precedence over the request's own.
     var isAuthorized = false
     let trust: TrustOptions
-    /// Few transfers get a large receive buffer, many a small one: libcurl allocates it for each handle.
+    /// The size of the receive buffer in bytes. libcurl allocates one per handle, so it is large for few transfers and
+    /// small for many.
     let receiveBuffer: Int
 
-    /// What the engine speaks.
+    /// The protocols that the engine supports.
     static let protocols = "http,https"
 
     func apply(to exchange: Exchange) throws(CurlError) {
@@ -28,7 +29,7 @@ struct RequestOptions {
         try exchange.easy.set(.followLocation, to: false)
         let version = usesHTTP1 ? .http1 : configuration.httpVersion(of: request, at: url)
         try exchange.easy.set(.httpVersion, to: version.curlNumber)
-        // Rather one connection for many than many that open at once.
+        // Prefer one shared connection to many that are opened at the same time.
         if version != .http1 {
             try exchange.easy.set(.pipeWait, to: !hasOwnConnection)
             if hasOwnConnection {
@@ -49,9 +50,9 @@ struct RequestOptions {
         if url.scheme == "https" {
             try SecurityOptions(configuration: configuration, request: request, host: url.host, trust: trust)
                 .apply(to: exchange.easy)
-            // libcurl 7.88 puts a request that wants HTTP/2 on a connection of HTTP/1.1 that is in use, where the server
-            // is known to speak HTTP/2: two responses then mix in one stream of bytes. Connections whose TLS options
-            // differ are never shared, and this one changes nothing else (CURL_SSLVERSION_MAX_TLSv1_3).
+            // libcurl 7.88 puts a request for HTTP/2 on an HTTP/1.1 connection in use if the server is known to support
+            // HTTP/2. Two responses are then mixed in one byte stream. Connections with different TLS options are never
+            // shared, and this option changes nothing else (CURL_SSLVERSION_MAX_TLSv1_3).
             if version == .http1 { try exchange.easy.set(.tlsVersion, to: SecurityOptions.oldestTLS | 7 << 16) }
             if trust.judges { try exchange.judgesCertificates() }
         }
@@ -62,7 +63,8 @@ struct RequestOptions {
     private func setHeaders(on exchange: Exchange) throws(CurlError) {
         let lines = SentFields.lines(
             of: request, configuration, engineFields: engineFields, isAuthorized: isAuthorized)
-        // A server never gets what is for the proxy (RFC 9110, section 11.7.2): a tunnel, SOCKS, or none, would carry it on.
+        // Fields for the proxy must never reach a server (RFC 9110, section 11.7.2). Through a tunnel, through SOCKS or
+        // without a proxy they would.
         let proxy = ProxyOptions(configuration: configuration, request: request)
         let isRead = url.scheme == "http" && proxy.readsRequests
         try exchange.easy.setHeaders(HeaderList(isRead ? lines : lines.filter { !SentFields.isForProxy($0) }))

@@ -1,8 +1,9 @@
 import Curl
 
-/// Removes what the last attempt at an upload left on a file server, when the request is over and nobody waits for that.
+/// The removal of what the last attempt at an upload left on a file server. It runs after the request has completed,
+/// and nothing waits for it.
 ///
-/// Lives on its loop's thread. Best effort: a server that cannot be reached keeps it.
+/// Used on the loop's thread only. Best effort: on a server that cannot be reached, the file remains.
 final class RestRemoval: RemoteRun, RemoteExchangeClient {
     private(set) lazy var exchange = RemoteExchange(file, task: task, client: self, core: core)
     private let task: any LoopTask
@@ -27,7 +28,9 @@ final class RestRemoval: RemoteRun, RemoteExchangeClient {
 }
 
 extension Session {
-    /// - Parameter task: the last attempt's, which is complete.
+    /// Starts the removal of an upload's remains.
+    ///
+    /// - Parameter task: the task of the last attempt, which has completed.
     func remove(_ rest: UploadRest, of task: any SessionTask) {
         guard let task = task as? any LoopTask, let file = try? RemoteFile(task.originalRequest.url) else { return }
         rest.isLeft = false

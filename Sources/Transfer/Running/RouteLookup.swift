@@ -1,16 +1,18 @@
 import Curl
 
-/// The names that have to have addresses before libcurl may connect: it would look them up itself otherwise, where the
-/// session's resolver is not asked and nobody judges what it finds.
+/// The names that must be resolved before libcurl connects. Otherwise libcurl would resolve them itself, without the
+/// session's resolver and without an address check.
 struct RouteLookup {
-    /// Whom libcurl connects to: the server, or the proxy before it.
+    /// The host that libcurl connects to: the server, or the proxy in front of it.
     let peer: (host: String, port: Int)
     private let hosts: [(host: String, port: Int)]
     private let judge: AddressJudge
-    /// Of the first hosts.
+    /// The addresses of the hosts resolved so far, in order.
     private var addresses: [[String]] = []
 
-    /// - Parameter server: the one that is meant.
+    /// Creates the lookup of a route.
+    ///
+    /// - Parameter server: the host and port of the request's URL.
     init(to server: (host: String, port: Int), proxy: String?, judge: AddressJudge) throws(TransferError) {
         do throws(CurlError) {
             peer = try Self.peer(before: server, proxy: proxy)
@@ -22,7 +24,8 @@ struct RouteLookup {
         self.judge = judge
     }
 
-    /// Whether the client finds the server's address and tells it the proxy; of the other kinds the proxy finds it.
+    /// Returns whether the client resolves the server's name and sends the address to the proxy. With other kinds of
+    /// proxy, the proxy resolves it.
     private static func getsAddresses(_ proxy: String?) -> Bool {
         guard let proxy, let colon = proxy.firstRange(of: "://") else { return false }
         return ["socks5", "socks4", "socks"].contains(proxy[..<colon.lowerBound].lowercased())
@@ -37,15 +40,15 @@ struct RouteLookup {
         return (url.host, hasPort ? url.port : 1080)
     }
 
-    /// Whether a proxy is told an address that has to be a judged one.
+    /// Whether a proxy is given an address that must have been checked.
     var tellsJudgedAddress: Bool { hosts.count > 1 && judge.isJudging }
 
-    /// The next name without addresses.
+    /// The next name to be resolved; `nil` if all are.
     var next: String? { addresses.count < hosts.count ? hosts[addresses.count].host : nil }
 
-    /// Takes what ``next`` leads to.
+    /// Records the addresses of ``next``.
     ///
-    /// - Throws: where the proxy would be told an address in a denied network.
+    /// - Throws: an error if the proxy would be given only addresses in denied networks.
     mutating func found(_ found: [String]) throws(TransferError) {
         guard addresses.count < hosts.count else { return }
         let isPeer = addresses.isEmpty
@@ -53,15 +56,15 @@ struct RouteLookup {
             isPeer ? judge.candidates(found) : try judge.allowed(found, of: hosts[addresses.count].host))
     }
 
-    /// Has the next attempt look all of the names up anew.
+    /// Removes the names from the resolver's cache, so that the next attempt resolves them again.
     func forget(in resolver: Resolver) {
         for (host, _) in hosts { resolver.forget(host) }
     }
 
-    /// Tells libcurl what was found.
+    /// Passes the addresses to libcurl.
     func apply(to easy: inout EasyHandle) throws(CurlError) {
-        // libcurl's list takes no IPv6 address in the place of a name. A server's own address was judged already, and FTP
-        // asks for it with ports that are not known yet.
+        // libcurl's list accepts no IPv6 address in place of a name. A server given by its address was checked before,
+        // and FTP requests it with ports that are not known yet.
         let hasName = hosts.dropFirst().contains { !Resolver.isAddress($0.host) }
         let refusesLookups = tellsJudgedAddress && hasName && !peer.host.hasPrefix("[")
         var list = HeaderList()
@@ -70,7 +73,7 @@ struct RouteLookup {
             try list.append("+\(host):\(port):\(addresses.joined(separator: ","))")
         }
         try easy.setAddresses(list)
-        // An entry that expires, or a name that libcurl writes otherwise (IDN), would be looked up and not judged.
+        // An expired entry, or a name that libcurl spells differently (IDN), would be resolved without a check.
         if refusesLookups { try easy.refuseLookups() }
     }
 }

@@ -1,14 +1,14 @@
 import Curl
 
-/// What TLS is spoken with, for exchanges and for streams: whom to trust, and who we are.
+/// The TLS options of exchanges and streams: the trusted certificates and the client's identity.
 struct SecurityOptions {
     let configuration: SessionConfiguration
     let request: TransferRequest
-    /// IPv6 in brackets.
+    /// The host; an IPv6 address is in brackets.
     let host: String
     let trust: TrustOptions
 
-    /// TLS 1.2, whatever the machine's OpenSSL would take: older versions are not to be used (RFC 8996).
+    /// The minimum TLS version, 1.2, whatever the system's OpenSSL permits: older versions must not be used (RFC 8996).
     static let oldestTLS = 6  // CURL_SSLVERSION_TLSv1_2
 
     func apply(to easy: borrowing EasyHandle) throws(CurlError) {
@@ -20,7 +20,7 @@ struct SecurityOptions {
         }
         try trust.apply(to: easy)
         if trust.isPinnedToCertificates || request.caCertificates != nil || configuration.caFile != nil {
-            // The system's directory would be trusted beside them.
+            // Otherwise the system's certificate directory would be trusted in addition.
             try easy.clear(.caPath)
         }
         guard let identity = request.identity ?? configuration.identity(for: host) else { return }
@@ -33,7 +33,7 @@ struct SecurityOptions {
             try easy.set(.certificate, to: bytes)
         }
         if let passphrase = identity.passphrase { try easy.set(.keyPassphrase, to: passphrase) }
-        // What one identity may see must not be shown to another.
+        // A connection or TLS session of one identity must not serve another.
         try easy.set(.freshConnection, to: true)
         try easy.set(.forbidReuse, to: true)
         try easy.set(.sessionCache, to: false)

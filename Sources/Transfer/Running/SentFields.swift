@@ -1,23 +1,25 @@
 import HTTPTypes
 
-/// The field lines of a request as libcurl is given them.
+/// The header field lines of a request as passed to libcurl.
 enum SentFields {
+    /// Returns the field lines of a request.
+    ///
     /// - Parameters:
-    ///   - engineFields: lines of the engine's own.
-    ///   - isAuthorized: a challenge has been answered; see ``RequestOptions/isAuthorized``.
+    ///   - engineFields: lines added by the engine.
+    ///   - isAuthorized: whether a challenge has been answered; see ``RequestOptions/isAuthorized``.
     static func lines(
         of request: TransferRequest, _ configuration: SessionConfiguration, engineFields: [String], isAuthorized: Bool
     ) -> [String] {
         var lines: [String] = []
         let hasAgent = names(.userAgent, request, configuration)
-        // What the engine says it says alone: two fields of a name would contradict each other.
+        // Engine fields replace fields of the same name: two values would contradict each other.
         let engineNames = Set(engineFields.map(name))
         let own = isAuthorized ? nil : ownAuthorization(of: request)
         if let own { lines.append("Authorization: \(own)") }
         for field in request.headerFields {
             if field.name == .authorization, isAuthorized || own != nil { continue }
             if engineNames.contains(field.name.canonicalName) { continue }
-            // libcurl takes `Name;` for a field without a value; `Name:` would remove it.
+            // libcurl takes `Name;` for a field with an empty value; `Name:` would remove the field.
             lines.append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
         }
         for line in additional(to: request, configuration) {
@@ -32,7 +34,7 @@ enum SentFields {
         return lines + engineFields
     }
 
-    /// Whether the request carries a field of this name, of its own or of the session's.
+    /// Returns whether the request has a field of this name, set by itself or by the session.
     static func names(
         _ name: HTTPField.Name, _ request: TransferRequest, _ configuration: SessionConfiguration
     ) -> Bool {
@@ -40,24 +42,25 @@ enum SentFields {
             || additional(to: request, configuration).contains { Self.name(of: $0) == name.canonicalName }
     }
 
-    /// The session's fields. Whoever a redirect leads to was not chosen by the one who set them.
+    /// Returns the session's fields. After a redirect to another origin, only fields that do not identify the client
+    /// remain, because their creator did not choose that server.
     private static func additional(to request: TransferRequest, _ configuration: SessionConfiguration) -> [String] {
         guard request.hasLeftOrigin else { return configuration.additionalHeaders }
         return configuration.additionalHeaders.filter { RedirectRule.isHarmless(name(of: $0)) }
     }
 
-    /// Whether a field line is for a proxy alone.
+    /// Returns whether a field line is for a proxy only.
     static func isForProxy(_ line: String) -> Bool {
         ["proxy-authorization", "proxy-connection"].contains(name(of: line))
     }
 
-    /// In lower case.
+    /// Returns the field name of a line in lower case.
     private static func name(of line: String) -> String {
         let name = line.utf8.prefix { $0 != UInt8(ascii: ":") && $0 != UInt8(ascii: ";") }
         return String(Substring(name)).lowercased()
     }
 
-    /// The value of `Authorization` where the request has a credential and nobody was asked for another.
+    /// Returns the `Authorization` value of the request's own credential, used if no challenge has been answered.
     private static func ownAuthorization(of request: TransferRequest) -> String? {
         guard let credential = request.credential else { return nil }
         return switch credential.kind {
@@ -67,7 +70,7 @@ enum SentFields {
         }
     }
 
-    /// What such lines say; one that names no field is left out.
+    /// Parses field lines; lines without a valid name are omitted.
     static func fields(_ lines: [String]) -> HTTPFields {
         var fields = HTTPFields()
         for line in lines {

@@ -1,27 +1,27 @@
-/// The place of one request in the line of the limits that it shares with other requests: of its connections, one at a
-/// time waits there, in turn.
+/// The position of one request in the queue of the limits that it shares with other requests. One of its connections at
+/// a time waits there, in turn.
 ///
-/// Without this a request with sixteen connections would be served sixteen times as often as one with one. Lives on its
-/// loop's thread.
+/// Without it, a request with sixteen connections would be served sixteen times as often as a request with one. Used on
+/// the loop's thread only.
 final class SharedLine {
-    /// Bytes that passed on all connections of the request.
+    /// The number of bytes that have passed on all connections of the request.
     var passed: Int64 = 0
     private var lastID = 0
-    /// The connection that has the place.
+    /// The connection that holds the position.
     private var holder: Int?
-    /// Connections that wait for the place, and how to wake each.
+    /// The connections waiting for the position, and the closures that wake them up.
     private var waiting = FIFO<(id: Int, wake: () -> Void)>()
 
-    /// A number for one connection.
+    /// Returns an identifier for one connection.
     func makeID() -> Int {
         lastID += 1
         return lastID
     }
 
-    /// Gives a connection the place until it leaves.
+    /// Gives the position to a connection until it leaves, or enqueues the connection.
     ///
-    /// - Parameter wake: called once the place is the connection's, where it is another's now.
-    /// - Returns: whether the place is the connection's now.
+    /// - Parameter wake: called when the connection gets the position later.
+    /// - Returns: whether the connection has the position now.
     func enter(_ id: Int, wake: @escaping () -> Void) -> Bool {
         guard let holder, holder != id else {
             self.holder = id
@@ -31,7 +31,7 @@ final class SharedLine {
         return false
     }
 
-    /// A connection needs the place no more, or waits for it no more; the next one has it.
+    /// Releases a connection's position, or removes it from the queue; the next waiting connection gets the position.
     func leave(_ id: Int) {
         guard holder == id else {
             if !waiting.isEmpty { waiting.remove { $0.id == id } }

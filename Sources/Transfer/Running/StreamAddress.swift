@@ -1,18 +1,23 @@
 import Curl
 
-/// `tcp://host:port`: how the URL of a stream is written and read.
+/// The URL format of streams, `tcp://host:port`.
 enum StreamAddress {
     private static let scheme = "tcp://"
 
-    /// - Parameter host: IPv6 with or without brackets; what is no host is found out when the URL is read.
+    /// Returns the URL of a stream.
+    ///
+    /// - Parameter host: a name or an address; IPv6 with or without brackets. An invalid host is detected when the URL
+    ///   is parsed.
     static func url(host: String, port: Int) -> String {
         let isBare = host.utf8.contains(UInt8(ascii: ":")) && host.utf8.first != UInt8(ascii: "[")
-        // RFC 6874, section 2.
+        // A zone is percent-encoded (RFC 6874, section 2).
         let text = (isBare ? "[\(host)]" : host).replacing("%", with: "%25")
         return "\(scheme)\(text):\(port)"
     }
 
-    /// - Throws: where there is another scheme, no port, or more than a host and a port.
+    /// Parses the URL of a stream.
+    ///
+    /// - Throws: an error if the scheme differs, the port is missing, or the URL has more components.
     static func peer(of url: String) throws(TransferError) -> StreamPeer {
         let bytes = Array(url.utf8)
         func isLetter(_ byte: UInt8, of other: UInt8) -> Bool {

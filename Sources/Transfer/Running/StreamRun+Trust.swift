@@ -1,14 +1,14 @@
 import Curl
 
-/// Who judges what a stream's peer shows in its handshake.
+/// The evaluation of a stream peer's TLS certificates.
 ///
-/// libcurl holds it against the policy of the host. There is no second connection on which to be more lenient, as
-/// exchanges have, and libcurl 7.88.1 loads no authorities where it is not to refuse: a policy of one's own and a
-/// delegate may refuse whom the evaluation trusts, and cannot trust whom it refuses. For a peer whose certificate
-/// leads to no authority there are `caCertificates` and pins. Nothing that the peer says is given out, and nothing is
-/// written, before the verdict.
+/// libcurl checks them against the policy for the host. Unlike an exchange, a stream has no second connection with a
+/// more lenient check, and libcurl 7.88.1 loads no certificate authorities if verification is off. A custom evaluation
+/// and a delegate can therefore reject a peer that the default evaluation trusts, but cannot accept one that it
+/// rejects. For a peer whose certificate leads to no known authority, use `caCertificates` and pins. Before the
+/// verdict, no received bytes are delivered and none are written.
 extension StreamRun {
-    /// As the host of a URL is written.
+    /// The peer's host in URL notation.
     var trustHost: String { peerHost.utf8.contains(UInt8(ascii: ":")) ? "[\(peerHost)]" : peerHost }
 
     func trustOptions() -> TrustOptions { TrustOptions(for: trustHost, of: task) }
@@ -17,15 +17,19 @@ extension StreamRun {
         try SecurityOptions(
             configuration: session.configuration, request: task.originalRequest, host: trustHost, trust: trust
         ).apply(to: easy)
-        // No other handle gets a stream's connection, and libcurl would close it as soon as it stands.
+        // No other handle gets a stream's connection, and with this option set libcurl would close it as soon as it is
+        // established.
         try easy.set(.forbidReuse, to: false)
         guard trust.judges else { return }
         try easy.set(.certificateInformation, to: true)
-        // A resumed session shows no certificates.
+        // A resumed session provides no certificates.
         try easy.set(.sessionCache, to: false)
     }
 
-    /// - Parameter verdict: called once, on the loop's thread: why the peer is not trusted, `nil` where it is.
+    /// Evaluates the peer's certificates.
+    ///
+    /// - Parameter verdict: called once on the loop's thread with the reason for a rejection, or `nil` if the peer is
+    ///   trusted.
     func judge(
         _ certificates: ServerCertificates, under trust: TrustOptions, port: Int,
         verdict: @escaping (TransferError?) -> Void

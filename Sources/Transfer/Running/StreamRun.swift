@@ -1,7 +1,7 @@
 import Curl
 import Glibc
 
-/// A stream task at work on its loop: looks names up, connects, and carries out what its channel says.
+/// The execution of a stream task on its loop: it resolves names, connects, and performs the operations of its channel.
 final class StreamRun: LoopRun, StreamHandler {
     let task: StreamTask
     private let channel: StreamChannel
@@ -11,21 +11,21 @@ final class StreamRun: LoopRun, StreamHandler {
     private unowned let core: LoopCore
 
     private var lookup: RouteLookup?
-    /// Put to the resolver.
+    /// The pending query to the resolver.
     private var lookupQuestion: Resolver.Question?
-    /// Of the name that is being looked up.
+    /// The time-out of the current name resolution.
     private var lookupTimer: Int?
     private var stream: StreamConnection?
     private var isConnected = false
     private var isEnded = false
-    /// Set before we break the connection off ourselves.
+    /// The reason for aborting the connection locally, set before the abort.
     private var failure: TransferError?
     private var saidReadClosed = false
     private var saidBetterRoute = false
-    /// The number of the handshake that runs.
+    /// The number of the TLS handshake in progress.
     private var handshake: Int?
 
-    /// What a delegate has been asked about the peer, and has not answered.
+    /// The handler of the delegate's pending reply about the peer's certificates.
     var question: ((Decision) -> Void)?
     private(set) var peerHost = ""
     private var trust: TrustOptions?
@@ -33,7 +33,7 @@ final class StreamRun: LoopRun, StreamHandler {
 
     private var steps: StreamSteps
     private var lastActivity = MonotonicTime.now()
-    /// Since when somebody has been waiting without a break.
+    /// The time since which calls without their own time limit have been waiting without interruption.
     private var awaitedSince: MonotonicTime?
     private var timer: (number: Int, deadline: MonotonicTime)?
 
@@ -54,10 +54,11 @@ final class StreamRun: LoopRun, StreamHandler {
         }
     }
 
-    // MARK: Its life
+    // MARK: Life cycle
 
     func start() {
-        // Finished files wait for the downloads that run; for a stream, which may never end, they must not.
+        // The processing of completed files waits for running downloads. It must not wait for a stream, which may never
+        // end.
         session.networkEnded()
         task.progress.setPhase(.connecting)
         steps.begin()
@@ -107,7 +108,7 @@ final class StreamRun: LoopRun, StreamHandler {
 
     // MARK: Connecting
 
-    /// Looks up the next name that has no addresses yet, or connects.
+    /// Resolves the next name without addresses, or connects if there is none.
     private func lookUp(_ peer: StreamPeer, by route: RouteLookup) throws(TransferError) {
         var route = route
         while let host = route.next {
@@ -150,7 +151,7 @@ final class StreamRun: LoopRun, StreamHandler {
 
     private func connect(to peer: StreamPeer, by route: RouteLookup) {
         let (request, configuration) = (request, configuration)
-        // Name, connection and TLS together have this long.
+        // The connect timeout covers name resolution, connection and TLS together.
         let limit = max(1, Int(configuration.connectTimeout - steps.elapsed / 1000))
         steps.connecting()
         do throws(CurlError) {
@@ -184,9 +185,9 @@ final class StreamRun: LoopRun, StreamHandler {
         advance()
     }
 
-    // MARK: At work
+    // MARK: Operation
 
-    /// Does what the channel asks for, until it has nothing more for now.
+    /// Performs the channel's pending operations and schedules the next deadline.
     private func advance() {
         guard !isEnded else { return }
         let due = channel.beginTurn(.now())
@@ -196,7 +197,7 @@ final class StreamRun: LoopRun, StreamHandler {
         guard !isEnded else { return }
         let stall = stallDeadline()
         guard let next = [due, stall].compactMap({ $0 }).min() else { return }
-        // One that comes too early looks again.
+        // A timer that fires too early schedules itself again.
         if let timer, timer.deadline <= next { return }
         if let timer { core.cancelTimer(timer.number) }
         let number = core.after(milliseconds: next.milliseconds(since: .now()) + 1) { [weak self] in self?.timeIsUp() }
@@ -245,7 +246,7 @@ final class StreamRun: LoopRun, StreamHandler {
         task.progress.transferred(bytes.count)
         task.progress.setCompleted(channel.bytesReceived)
         advance()
-        // Last of all: whoever makes room after this finds that reading has stopped.
+        // This call must come last: a reader that makes room afterwards finds reading stopped and resumes it.
         return channel.wantsMore()
     }
 
@@ -286,7 +287,7 @@ final class StreamRun: LoopRun, StreamHandler {
         session.delegate.streamTask(readClosedFor: task)
     }
 
-    /// The machine's routes or addresses have changed.
+    /// Handles a change of the system's routes or addresses.
     func routesDidChange() {
         guard let stream, isConnected, !saidBetterRoute, stream.hasBetterRoute() else { return }
         saidBetterRoute = true
@@ -328,7 +329,7 @@ final class StreamRun: LoopRun, StreamHandler {
     }
 
     private func error(_ error: CurlError, _ systemError: Int32, of peer: StreamPeer) -> TransferError {
-        // CURLE_COULDNT_CONNECT: the next attempt looks the names up anew.
+        // CURLE_COULDNT_CONNECT and CURLE_PROXY: the next attempt resolves the names again.
         if !isConnected, error.code == .couldntConnect || error.code == .proxy { lookup?.forget(in: session.resolver) }
         if let refusal = judge.error(lookup?.peer.host ?? peer.host) { return refusal }
         var told = TransferError.exchange(error, bodyBegun: isConnected, host: peer.host)
