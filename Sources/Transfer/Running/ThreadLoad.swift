@@ -1,13 +1,13 @@
 import Curl
 
-/// How much of the time a thread is at work, from one look to the next.
+/// A measurement of the share of time for which a thread is running, from one call to the next.
 struct ThreadLoad {
     private var last: (wall: MonotonicTime, spent: MonotonicTime)?
-    /// The share of the time that a busy thread is at work.
+    /// The minimum share for a thread to count as busy.
     private static let busy = 0.65
 
-    /// Whether the calling thread has hardly rested since this was last asked: then it is not the line that is to be
-    /// filled.
+    /// Returns whether the calling thread has hardly been idle since the last call. More connections would then not
+    /// increase the throughput.
     mutating func isBusy() -> Bool {
         let (wall, spent) = (MonotonicTime.now(), MonotonicTime.ofThread())
         defer { last = (wall, spent) }

@@ -1,8 +1,8 @@
 import Curl
 
-/// Who asks, and whether it is the right one who answers.
+/// Authentication of the client and evaluation of the server's certificates.
 extension Transaction {
-    // MARK: Who asks
+    // MARK: Client authentication
 
     func challenge(_ demand: Authorization.Demand, _ head: ResponseHead, _ url: CurlURL) -> Bool {
         if authorization.renew(demand, at: url) {
@@ -36,13 +36,13 @@ extension Transaction {
         }
     }
 
-    /// What nobody refused yet: the request's own, otherwise a stored one.
+    /// Returns the credential to propose: the request's own, or else a stored one.
     private func proposal(for demand: Authorization.Demand) -> Credential? {
         if !demand.space.isProxy, let own = request.credential { return own }
         return session.configuration.credentialStorage.credential(for: demand.space)
     }
 
-    // MARK: Who answers
+    // MARK: Server trust
 
     func trustOptions(for url: CurlURL) -> TrustOptions {
         var options = TrustOptions(for: url.host, of: task)
@@ -51,7 +51,8 @@ extension Transaction {
         return options
     }
 
-    /// The handshake failed for its certificate, and a delegate or a closure might see that differently.
+    /// Returns whether the handshake failed because of the certificate, and a delegate or a custom evaluation might
+    /// accept it.
     func isRefusedByDefault(_ ending: ExchangeEnding) -> Bool {
         // CURLE_PEER_FAILED_VERIFICATION, which stands for chain and name alike
         guard trust.mayForgive, !trust.isLenient, case .failed(let error) = ending,
@@ -63,7 +64,8 @@ extension Transaction {
     }
 
     func judge(_ certificates: ServerCertificates, on exchange: Exchange) -> Bool {
-        // A kept connection was judged when it was made; one that must not be kept is never trusted unseen.
+        // libcurl provides no certificates for a reused connection, which was evaluated when it was made. If the trust
+        // options forbid reuse, a missing chain is rejected.
         if certificates.chain.isEmpty, !trust.needsOwnConnection { return true }
         guard let url else { return false }
         let shown = ServerTrust(
@@ -85,7 +87,7 @@ extension Transaction {
         } atOnce: {
             isDecided = true
         }
-        // Undecided, the exchange is broken off before a byte of the request has gone out.
+        // Without an immediate decision, the exchange is aborted before a byte of the request is sent.
         return isDecided && isAccepted
     }
 

@@ -1,17 +1,17 @@
 import Curl
 
-/// The body of a stored answer on its way to a client.
+/// The body of a stored response during its delivery to a client.
 struct StoredBody {
     let head: ResponseHead
     let bytes: [UInt8]
     var position = 0
 
-    /// Bytes that are handed over at once.
+    /// The number of bytes delivered at once.
     static let pieceSize = 64 * 1024
 }
 
-/// A stored answer is met as one that comes from a server: the client can refuse it, stand still, or give way to
-/// another.
+/// Delivery of a stored response. It is treated like a response from a server: the client can refuse it, pause it, or
+/// transfer it to another client.
 extension Transaction {
     func answer(with response: CachedResponse) {
         guard let url else { return }
@@ -22,11 +22,11 @@ extension Transaction {
         handStored()
     }
 
-    /// Goes on until the client stands still.
+    /// Delivers the stored body until the client pauses or the body ends.
     func handStored() {
         while pauses.isEmpty, let stored = storedBody {
             guard case .receiving = phase, stored.position < stored.bytes.count else {
-                // Nothing is left of it, or nothing more of it is wanted.
+                // The body is complete, or the client does not want the rest.
                 storedBody = nil
                 task.core.add(ExchangeMetrics(stored: stored.head, to: request, begunAt: begunAt))
                 return conclude(nil)

@@ -2,35 +2,38 @@ import Curl
 import Glibc
 import HTTPTypes
 
-/// Who asks through a ``Transaction``: says what goes along, and takes the final answer. Called on the loop's thread.
+/// A client of a ``Transaction``. It contributes to the requests and receives the final response. Called on the loop's
+/// thread.
 protocol TransactionClient: AnyObject {
-    /// An exchange with `url` is about to begin: the first, one after a redirect, or one with credentials.
+    /// Prepares an exchange with `url`: the first one, one after a redirect, or one with credentials.
     func prepare(
         _ request: TransferRequest, at url: CurlURL, of transaction: Transaction
     ) throws(TransferError) -> Transaction.Contribution
-    /// What answers in the place of a server, `nil` where one is to be asked. Comes after
-    /// ``prepare(_:at:of:)``, when all else that goes along is known.
+    /// Returns the stored response to use in place of a request, or `nil` to send the request. Called after
+    /// ``prepare(_:at:of:)``, when all fields of the request are known.
     func stored(
         for request: TransferRequest, at url: CurlURL, isAuthorized: Bool,
         _ contribution: inout Transaction.Contribution
     ) throws(TransferError) -> CachedResponse?
-    /// The head of an answer, whatever becomes of it: redirects and challenges too.
+    /// Observes the head of any response, including redirects and challenges.
     func hear(_ head: ResponseHead)
-    /// The head of the final answer.
+    /// Receives the head of the final response.
     func take(_ head: ResponseHead, at url: CurlURL, of transaction: Transaction) -> Transaction.HeadVerdict
-    /// Bytes of its body. `.refused` after ``Transaction/failure`` was set; `.paused` after
-    /// ``Transaction/pause(_:)``, and then the same bytes come again.
+    /// Receives bytes of the final response's body. Returns `.refused` after setting ``Transaction/failure``. Returns
+    /// `.paused` after calling ``Transaction/pause(_:)``; the same bytes are then delivered again.
     func receive(_ bytes: UnsafeRawBufferPointer, of transaction: Transaction) -> BodyVerdict
-    /// Puts bytes of the request's body into `space`.
+    /// Writes bytes of the request's body to `space`.
     func fill(_ space: UnsafeMutableRawBufferPointer) -> FillVerdict
-    /// The request's body is to be sent again from `offset`.
+    /// Prepares to send the request's body again from `offset`.
     func rewind(to offset: Int64) -> Bool
-    /// The answer's body is passed over, and the request's is not sent yet: bytes of the former are no sign of life.
+    /// Whether the response's body is discarded while the request's body is not completely sent. Received bytes are
+    /// then no sign of progress.
     var awaitsReader: Bool { get }
-    /// The answer stands still in a stream of a connection that others use too. Says whether the client asks for the rest
-    /// over a connection of its own, once ``didEnd(_:of:)`` has been called.
+    /// Returns whether the client will request the rest over its own connection after ``didEnd(_:of:)``. Called if the
+    /// response is paused in a stream of a connection that is shared with other requests.
     func leavesSharedConnection(_ transaction: Transaction) -> Bool
-    /// Nothing more comes; `nil` where libcurl is content with the body: whether it is whole is for the client to judge.
+    /// Handles the end of the transaction. `error` is `nil` if libcurl reports success; the client must check whether
+    /// the body is complete.
     func didEnd(_ error: TransferError?, of transaction: Transaction)
 }
 
@@ -46,52 +49,52 @@ extension TransactionClient {
     func rewind(to offset: Int64) -> Bool { true }
 }
 
-/// One request until its final answer: the redirects and challenges on the way there are met here.
+/// A request up to its final response, including redirects and challenges.
 ///
-/// Lives on its loop's thread.
+/// Used on the loop's thread only.
 final class Transaction: ExchangeHandler {
-    /// What a client adds to an exchange.
+    /// A client's additions to an exchange.
     struct Contribution {
-        /// Field lines, `Name: value`.
+        /// Header field lines in the form `Name: value`.
         var fields: [String] = []
         var configure: (Exchange) throws(CurlError) -> Void = { (_: Exchange) throws(CurlError) in }
     }
 
     enum HeadVerdict {
         case receive
-        /// The body is of no use; the client is told of its end as of any other.
+        /// The body is not needed; the client is notified of its end as usual.
         case discard
         case refuse(TransferError)
     }
 
-    /// Why no byte of a body is taken or given for now.
+    /// The reasons for which no body bytes are received or sent at present.
     struct Pauses: OptionSet {
         let rawValue: UInt8
         static let suspended = Pauses(rawValue: 1)
-        /// A delegate has yet to say what is to become of the answer.
+        /// A delegate's decision about the response is pending.
         static let deciding = Pauses(rawValue: 2)
-        /// Whoever takes the bytes has no room for more.
+        /// The receiver of the bytes has no room for more.
         static let full = Pauses(rawValue: 4)
-        /// The rate limit is used up.
+        /// A rate limit is exhausted.
         static let rate = Pauses(rawValue: 8)
-        /// The bytes to send are yet to be made.
+        /// The source has no bytes to send yet.
         static let source = Pauses(rawValue: 16)
-        /// A checkpoint is yet to be confirmed.
+        /// A checkpoint has yet to be confirmed.
         static let checkpoint = Pauses(rawValue: 32)
-        /// The disk has more to write than it should.
+        /// Too many blocks are queued for the disk.
         static let disk = Pauses(rawValue: 64)
     }
 
     enum Phase {
-        /// Nothing was asked for yet.
+        /// The state before the first request.
         case idle
-        /// Before the head of the answer is whole.
+        /// The state before the head of the response is complete.
         case asking
-        /// The body is the client's.
+        /// The state in which the body is delivered to the client.
         case receiving
-        /// The body is of no use; what follows it is known.
+        /// The state in which the body is discarded, with the action that follows.
         case discarding(Next)
-        /// The head is whole, and a delegate has yet to say what is to become of it.
+        /// The state in which the head is complete and a delegate's decision is pending.
         case deciding
         case ended
     }
@@ -108,61 +111,63 @@ final class Transaction: ExchangeHandler {
     let session: Session
     let launcher: ExchangeLauncher
 
-    /// Tells it from the others of its run.
+    /// The number of the transaction within its run.
     let number: Int
-    /// It brings a share of what another one brings too: what the task says of itself is the other's to say.
+    /// Whether another transaction reports the task's state because this one fetches only a part of the same file.
     var isQuiet = false
 
     private(set) var request: TransferRequest
     private(set) var url: CurlURL?
-    /// A redirect of an earlier exchange led to ``url``, which was asked at once this time.
+    /// Whether the request was sent directly to ``url``, to which an earlier exchange had been redirected.
     private(set) var isShortcut = false
     var phase = Phase.idle
     private var parser = ResponseHeadParser()
-    /// Whether the final answer came in HTTP/1.1, once there was one.
+    /// Whether the final response was received over HTTP/1; `nil` before the first one.
     private var isHTTP1: Bool?
-    /// Bytes of it have to wait, so that it shares no connection: libcurl 7.88 keeps up to 32 MiB of a paused HTTP/2
-    /// stream in memory, and one paused stream starves the others of its connection.
+    /// Whether the transfer must not share a connection, because it may be paused. libcurl 7.88 buffers up to 32 MiB of
+    /// a paused HTTP/2 stream in memory, and a paused stream starves the others on its connection.
     private var needsOwnConnection = false
     private var redirects = 0
     private var discarded = 0
     private var trailerBytes = 0
     private(set) var pauses: Pauses = []
     private(set) var begunAt = MonotonicTime.now()
-    /// Bytes of a body came or went in this exchange.
+    /// Whether bytes of a body were received or sent in this exchange.
     var bodyBegun = false
-    /// Set before we break an exchange off ourselves: the reason outranks libcurl's.
+    /// The reason for aborting an exchange locally, set before the abort. It takes precedence over libcurl's error.
     var failure: TransferError?
 
     var authorization = Authorization()
-    /// What the server of the exchange under way has to show.
+    /// The trust options of the current exchange.
     private(set) var trust = TrustOptions(policy: .performDefaultEvaluation(validateHost: true))
-    /// A chain that a delegate accepted for an origin while its exchange had to be broken off.
+    /// The chain that a delegate accepted for an origin after its exchange had been aborted.
     var accepted: (origin: String, chain: [String])?
-    /// Where the default evaluation failed, and how: a delegate decides there.
+    /// The origin at which the default evaluation failed, and the error. A delegate decides there.
     var lenientFor: (origin: String, error: TransferError?)?
 
     private var cookies: ExchangeCookies?
-    /// What answers in the place of a server.
+    /// The stored response that is delivered in place of a server's.
     var storedBody: StoredBody?
 
-    /// The request's own limit.
+    /// The rate limit of the request itself.
     private let limits: ByteLimits
     private var incoming: RateTurn?
     private var outgoing: RateTurn?
-    /// Ends a rest that the rate asks for.
+    /// The timer that ends a pause for the rate limits.
     private var timer: Int?
 
-    /// What a delegate has been asked and has not answered.
+    /// The pending question to a delegate, and the continuation of its reply.
     private var openQuestion: (number: Int, then: (Decision) -> Bool)?
     private var questions = 0
-    /// How the exchange ended while a question was open.
+    /// The result of the exchange if it ended while a question was pending.
     private var heldEnding: TransferError??
 
-    /// A body of no use is read up to here, so that its connection can serve again.
+    /// The number of bytes up to which a discarded body is read, so that its connection can be reused.
     private static let discardLimit = 64 * 1024
 
-    /// - Parameter request: absent: the task's own.
+    /// Creates the transaction of a task.
+    ///
+    /// - Parameter request: the request; `nil` for the task's original request.
     init(
         _ task: any LoopTask, request: TransferRequest? = nil, client: any TransactionClient, core: LoopCore
     ) {
@@ -176,9 +181,9 @@ final class Transaction: ExchangeHandler {
         launcher = ExchangeLauncher(core: core, task: task, number: 0)
     }
 
-    /// Asks for `request` in place of the task's own.
+    /// Creates a transaction that sends `request` in place of the task's own request.
     ///
-    /// - Parameter number: no other's of the run.
+    /// - Parameter number: a number that is unique within the run.
     init(
         _ request: TransferRequest, beside other: Transaction, number: Int, client: any TransactionClient
     ) {
@@ -193,9 +198,10 @@ final class Transaction: ExchangeHandler {
         isQuiet = true
     }
 
-    /// Asks where `other` got its answer from, with what that needed.
+    /// Creates a transaction at the URL from which `other` got its response, with the same credentials and trust
+    /// decisions.
     ///
-    /// - Parameter number: no other's of the run.
+    /// - Parameter number: a number that is unique within the run.
     convenience init(following other: Transaction, number: Int, client: any TransactionClient) {
         self.init(other.request, beside: other, number: number, client: client)
         url = other.url
@@ -206,7 +212,7 @@ final class Transaction: ExchangeHandler {
         isHTTP1 = other.isHTTP1
     }
 
-    /// Asks for what is to be asked for now; a client may do so again once it has been told of an end.
+    /// Sends the current request. A client may call this again after it was notified of an end.
     func ask() {
         do throws(CurlError) {
             isShortcut = redirects > 0
@@ -217,14 +223,14 @@ final class Transaction: ExchangeHandler {
         }
     }
 
-    /// What is asked for next is `request`, wherever redirects led to before.
+    /// Makes `request` the next request and forgets earlier redirects.
     func goBack(to request: TransferRequest) {
         self.request = request
         url = nil
         redirects = 0
     }
 
-    /// Whether something was asked for, and its end has not been told.
+    /// Whether a request was sent and its end has not been reported.
     var isUnderWay: Bool {
         switch phase {
         case .idle, .ended: false
@@ -232,7 +238,7 @@ final class Transaction: ExchangeHandler {
         }
     }
 
-    /// Forgets the exchange before.
+    /// Resets the state of the previous exchange.
     func beginAnew() {
         parser = ResponseHeadParser()
         phase = .asking
@@ -283,7 +289,7 @@ final class Transaction: ExchangeHandler {
         }
     }
 
-    /// The answer is another task's from here on.
+    /// Transfers the response to another task and client.
     func hand(over task: any LoopTask, to client: any TransactionClient) {
         self.task = task
         self.client = client
@@ -291,7 +297,7 @@ final class Transaction: ExchangeHandler {
         limits.core = task.core
     }
 
-    /// The rest of the body is of no use.
+    /// Discards the rest of the body.
     func discard() { phase = .discarding(.tellClient) }
 
     private func stopResting() {
@@ -304,32 +310,32 @@ final class Transaction: ExchangeHandler {
         outgoing?.giveBack()
     }
 
-    /// Ends what is under way with `reason`; the client is told.
+    /// Aborts the current exchange with `reason` and notifies the client.
     func cancel(_ reason: TransferError = .cancelled) {
         if case .ended = phase { return }
         failure = reason
         if !launcher.cancel() { end(reason) }
     }
 
-    // MARK: Standing still
+    // MARK: Pauses
 
     func pause(_ reason: Pauses) { pauses.insert(reason) }
 
-    /// Whether a timer will end the rest that a rate asks for.
+    /// Whether the transaction is paused for a rate limit, with a timer that ends the pause.
     var isResting: Bool { timer != nil }
 
     var holdsPause: Bool { !pauses.isEmpty }
 
-    /// To be called from outside libcurl's callbacks.
+    /// Removes a pause reason. Must not be called within libcurl's callbacks.
     func resume(_ reason: Pauses) {
         guard pauses.contains(reason) else { return }
         pauses.remove(reason)
-        // libcurl hands over what it kept back within this call.
+        // libcurl delivers buffered data within this call.
         guard pauses.isEmpty else { return }
         if storedBody == nil { launcher.unpause() } else { handStored() }
     }
 
-    // MARK: From the exchange
+    // MARK: Calls from the exchange
 
     func receiveHeader(_ line: UnsafeRawBufferPointer, on exchange: Exchange) -> Bool {
         guard case .asking = phase else { return takeTrailer(line) }
@@ -351,7 +357,8 @@ final class Transaction: ExchangeHandler {
         }
     }
 
-    /// Trailers are passed over, but not without an end: they would hold the transfer for ever, and are no stall.
+    /// Discards a trailer line, up to a total length: endless trailers would occupy the transfer for ever without
+    /// counting as a stall.
     private func takeTrailer(_ line: UnsafeRawBufferPointer) -> Bool {
         trailerBytes += line.count
         guard trailerBytes > ResponseHeadParser.maximumLength else { return true }
@@ -380,7 +387,7 @@ final class Transaction: ExchangeHandler {
         }
     }
 
-    /// Pauses the answer, or breaks it off where its client asks for the rest over a connection of its own.
+    /// Pauses the response, or aborts it if the client requests the rest over its own connection.
     private func standStill() -> BodyVerdict {
         guard isHTTP1 == false, !needsOwnConnection, client.leavesSharedConnection(self) else { return .paused }
         needsOwnConnection = true
@@ -405,15 +412,15 @@ final class Transaction: ExchangeHandler {
 
     // MARK: Rates
 
-    /// Whether a limit is used up; then nothing more passes until the bytes may.
+    /// Returns whether a rate limit is exhausted. If so, the transfer is paused until the bytes may pass.
     private func mustRest(_ turn: inout RateTurn?, toPass bytes: Int) -> Bool {
         guard let wait = turn?.wait(toPass: bytes, now: core.now), wait > 0 else { return false }
         rest(wait)
         return true
     }
 
-    /// Whether something of this machine holds its bytes back: a rate limit that all is made use of, a disk or a
-    /// suspension.
+    /// Returns whether a local condition limits the throughput: an exhausted rate limit, a slow disk or reader, a
+    /// pending decision, or a suspension.
     func isHeldBack(now: MonotonicTime) -> Bool {
         !pauses.subtracting(.rate).isEmpty || incoming?.isAtLimit(now: now) ?? false
     }
@@ -421,7 +428,7 @@ final class Transaction: ExchangeHandler {
     private func rest(_ milliseconds: Int64) {
         pause(.rate)
         task.progress.setHeldBack(true)
-        // Looked at again now and then, since a limit may be raised.
+        // The limit is checked again from time to time, because it may be raised.
         timer = core.after(milliseconds: min(milliseconds, ByteLimits.longestRest)) { [unowned self] in endRest() }
     }
 
@@ -434,7 +441,7 @@ final class Transaction: ExchangeHandler {
         resume(.rate)
     }
 
-    /// Another connection of the request has made way: looks again at the next turn of the loop.
+    /// Ends the pause at the loop's next turn, after another connection of the request has left the shared limits.
     private func hurry() {
         guard let timer else { return }
         core.cancelTimer(timer)
@@ -443,23 +450,23 @@ final class Transaction: ExchangeHandler {
 
     // MARK: HTTP/2
 
-    /// Whether the server is spoken to in HTTP/1.1, as far as is known: asked for HTTP/2, it may not have agreed.
+    /// Whether the connection uses HTTP/1, as far as is known. A server that was offered HTTP/2 may not have agreed.
     var speaksHTTP1: Bool { isHTTP1 ?? url.map { usesHTTP1(at: $0) } ?? true }
 
     func usesHTTP1(at url: CurlURL) -> Bool {
         switch session.configuration.httpVersion(of: request, at: url) {
         case .http1: return true
-        // Such a server may speak nothing else.
+        // The server may not support any other version.
         case .http2PriorKnowledge: break
-        // Which version it is, is agreed upon within TLS.
+        // The version is negotiated within TLS.
         case .http2, .http3: if url.scheme != "https" || needsOwnConnection { return true }
         }
         return session.avoidsHTTP2(at: url.origin)
     }
 
-    /// An error of HTTP/2 or HTTP/3 itself, not of what is below or above.
+    /// Returns whether an error is one of HTTP/2 or HTTP/3 itself rather than of the layers above or below.
     private func isBrokenHTTP2(_ ending: ExchangeEnding) -> Bool {
-        // This libcurl loses wake-ups after errors of HTTP/2: what then looks like a stall may be one of those.
+        // This libcurl loses wake-ups after HTTP/2 errors, so an apparent stall may be such an error.
         if case .stalled = ending, case .asking = phase, let url { return !usesHTTP1(at: url) }
         guard case .failed(let error) = ending else { return false }
         if error.isFlood, let url { return !usesHTTP1(at: url) }
@@ -488,13 +495,13 @@ final class Transaction: ExchangeHandler {
         var error = launcher.error(for: ending, of: exchange, bodyBegun: bodyBegun)
         if case .finished = ending, exchange.lacksEndOfTLS { error = .incompleteClose(host: url?.host ?? "the server") }
         if failure == nil, isRefusedByDefault(ending), let url {
-            // Once more, so that a delegate can see whom it is about.
+            // Repeat the request with lenient evaluation, so that a delegate can examine the certificates.
             lenientFor = (url.origin, error)
             return ask(url)
         }
         if failure == nil, isBrokenHTTP2(ending), let url {
             session.avoidHTTP2(at: url.origin)
-            // Where nothing of an answer came, asking again is safe for whoever may be asked twice.
+            // Before any response, repeating an idempotent request is safe.
             if case .asking = phase, request.method.isIdempotent { return ask(url) }
         }
         if openQuestion != nil, failure == nil {
@@ -525,7 +532,7 @@ final class Transaction: ExchangeHandler {
         client.didEnd(error?.named(by: url?.origin), of: self)
     }
 
-    // MARK: The answer
+    // MARK: The response
 
     private func take(_ head: ResponseHead) -> Bool {
         guard let url else { return false }
@@ -540,10 +547,10 @@ final class Transaction: ExchangeHandler {
         return handOver(head, url)
     }
 
-    /// This is the final answer.
+    /// Delivers the head of the final response to the client.
     func handOver(_ head: ResponseHead, _ url: CurlURL) -> Bool {
         isHTTP1 = head.version.hasPrefix("1")
-        // Before the client speaks: it may ask a delegate itself.
+        // Set the phase before calling the client, which may ask a delegate itself.
         phase = .receiving
         task.progress.setPhase(.transferring)
         switch client.take(head, at: url, of: self) {
@@ -594,15 +601,15 @@ final class Transaction: ExchangeHandler {
         }
     }
 
-    // MARK: What delegates decide
+    // MARK: Delegate decisions
 
-    /// Asks a delegate, and stands still where it does not answer at once.
+    /// Asks a delegate, and pauses if it does not reply immediately.
     ///
     /// - Parameters:
-    ///   - otherwise: what counts where whoever was asked lets go of the question without an answer.
-    ///   - atOnce: called before `then` where the answer came at once.
-    ///   - then: what follows; says whether to go on, having set ``failure`` otherwise.
-    /// - Returns: whether to go on.
+    ///   - otherwise: the decision if the reply is released without being given.
+    ///   - atOnce: called before `then` if the reply was immediate.
+    ///   - then: the continuation. It returns whether to continue, and sets ``failure`` if not.
+    /// - Returns: whether to continue.
     func decide(
         otherwise: Decision, _ asking: (@escaping @Sendable (Decision) -> Void) -> Void,
         then: @escaping (Decision) -> Bool, atOnce: () -> Void = {}

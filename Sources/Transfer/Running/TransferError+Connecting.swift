@@ -2,12 +2,12 @@ import Curl
 import Glibc
 
 extension TransferError {
-    /// Why no connection came about, with the name of who did not make one.
+    /// Creates the error for a failed connection, with the name of the host that did not accept it.
     ///
     /// - Parameters:
-    ///   - exchange: the one that failed.
-    ///   - peer: whom libcurl connects to: the server, or the proxy before it.
-    /// - Returns: `nil` where ``exchange(_:bodyBegun:host:)`` says as much.
+    ///   - exchange: the failed exchange.
+    ///   - peer: the host that libcurl connects to: the server, or the proxy in front of it.
+    /// - Returns: `nil` if ``exchange(_:bodyBegun:host:)`` is as specific.
     static func connecting(
         _ error: CurlError, _ exchange: Exchange, to peer: (host: String, port: Int),
         for server: (host: String, port: Int)
@@ -16,7 +16,7 @@ extension TransferError {
         let (systemError, proxyStatus) = (exchange.easy.systemError(), exchange.easy.proxyStatus())
         let name = isProxy ? "the proxy \(peer.host):\(peer.port)" : peer.host
         let port = isProxy ? name : "port \(peer.port) of \(peer.host)"
-        // The numbers are those of libcurl's public interface (libcurl-errors).
+        // The numbers are libcurl's error codes (libcurl-errors).
         return switch error.code {
         case .couldntConnect where systemError == ENETUNREACH || systemError == EHOSTUNREACH:
             TransferError(.unreachable, "no way to \(name) from this machine")
@@ -31,7 +31,7 @@ extension TransferError {
             TransferError(.timedOut, "no connection to \(server.host) by \(name) within the connect timeout")
         case .sslConnectError where systemError != 0 || tellsOfCut(error.message):
             TransferError(.cannotConnect, "the connection to \(name) broke while TLS began")
-        // CURLE_RECV_ERROR, which also stands for a proxy that makes no tunnel
+        // CURLE_RECV_ERROR, which also occurs if a proxy refuses a tunnel.
         case .recvError where proxyStatus == 407:
             TransferError(.httpStatus, AnswerJudgement.words(for: proxyStatus), httpStatus: proxyStatus)
         case .recvError where proxyStatus >= 300:
@@ -45,29 +45,29 @@ extension TransferError {
         }
     }
 
-    /// A peer that answers a TLS handshake with something else.
+    /// Creates the error for a peer that responds to a TLS handshake with data of another protocol.
     ///
     /// - Parameters:
-    ///   - exchange: the one that failed.
-    ///   - peer: whom libcurl connects to: the server, or the proxy before it.
-    /// - Returns: `nil` where TLS failed otherwise.
+    ///   - exchange: the failed exchange.
+    ///   - peer: the host that libcurl connects to: the server, or the proxy in front of it.
+    /// - Returns: `nil` if TLS failed for another reason.
     static func speakingPlainly(
         _ error: CurlError, _ exchange: Exchange, to peer: (host: String, port: Int),
         for server: (host: String, port: Int)
     ) -> TransferError? {
-        // CURLE_SSL_CONNECT_ERROR, and what OpenSSL says of bytes that are no record of TLS.
+        // CURLE_SSL_CONNECT_ERROR, and OpenSSL's errors for bytes that are not a TLS record.
         let tellsOfBytes = ["wrong version number", "packet length too long"].contains {
             error.message.firstRange(of: $0) != nil
         }
         guard error.code == .sslConnectError, tellsOfBytes else { return nil }
-        // Behind a tunnel it is the server that answers.
+        // Through a tunnel, the server responds.
         let isProxy = peer != server && exchange.easy.proxyStatus() == 0
         let place = isProxy ? "\(peer.host):\(peer.port)" : "\(server.host):\(server.port)"
         return TransferError(
             .tls, "the \(isProxy ? "proxy" : "server") at \(place) does not speak TLS; is it http://\(place)?")
     }
 
-    /// Whether a handshake failed since the connection ended, as OpenSSL has it.
+    /// Returns whether OpenSSL's message states that a handshake failed because the connection ended.
     private static func tellsOfCut(_ words: String) -> Bool {
         ["unexpected eof", "SSL_ERROR_SYSCALL", "Connection reset"].contains { words.firstRange(of: $0) != nil }
     }

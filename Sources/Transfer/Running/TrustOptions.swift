@@ -1,17 +1,18 @@
 import Curl
 
-/// What makes a server the right one for one connection: as options of libcurl's, and as a judgement of our own where it
-/// has none.
+/// The criteria by which one connection's server is trusted: options of libcurl, and checks made by the engine where
+/// libcurl has none.
 struct TrustOptions {
     let policy: ServerTrustPolicy
-    /// A delegate wants to judge too.
+    /// Whether a delegate evaluates the server too.
     var asksDelegate = false
-    /// That is the task's own, and asked whoever else was.
+    /// Whether the task's own delegate evaluates the server. It is asked for each connection, whatever was
+    /// decided for another task.
     var asksTask = false
-    /// The default evaluation failed, and a delegate is to say whether that matters.
+    /// Whether the default evaluation failed and a delegate decides whether to accept the server.
     var isLenient = false
 
-    /// Someone wants to see what the server shows, even where the default evaluation refuses it.
+    /// Whether a delegate or custom evaluation may accept a certificate that the default evaluation rejects.
     var mayForgive: Bool {
         if case .customEvaluation = policy { true } else { asksDelegate }
     }
@@ -20,18 +21,19 @@ struct TrustOptions {
         if case .pinCertificates(_, validateCertificateChain: false, _) = policy { true } else { false }
     }
 
-    /// Whether what the server shows has to be looked at before a request goes out.
+    /// Whether the server's certificates must be evaluated by the engine before a request is sent.
     var judges: Bool { mayForgive || comparesCertificates }
 
-    /// libcurl hands out no certificates of a kept connection, and cannot tell for whom one was trusted.
+    /// Whether the connection must not be shared. libcurl provides no certificates for a reused connection and does not
+    /// record for which request one was trusted.
     var needsOwnConnection: Bool { isLenient || asksTask || comparesCertificates }
 
-    /// The system's certificates count no more.
+    /// Whether the pinned certificates replace the system's trusted certificates.
     var isPinnedToCertificates: Bool {
         if case .pinCertificates(_, validateCertificateChain: true, _) = policy { true } else { false }
     }
 
-    /// All but ``judges``, which is for whoever makes the connection.
+    /// Sets all options except for ``judges``, which the creator of the connection applies.
     func apply(to easy: borrowing EasyHandle) throws(CurlError) {
         switch policy {
         case .performDefaultEvaluation(let validateHost): try Self.check(easy, chain: true, host: validateHost)
@@ -43,15 +45,15 @@ struct TrustOptions {
             }
         case .pinCertificates(let certificates, let validatesChain, let validateHost):
             try Self.check(easy, chain: validatesChain, host: validateHost)
-            // The only ones to trust; libcurl takes any certificate among them for the end of a chain.
+            // Only these are trusted; libcurl accepts any of them as the end of a chain.
             if validatesChain { try easy.set(.caCertificates, to: certificates.joined(separator: "\n").utf8) }
         case .pinPublicKeys(let keys, let validatesChain, let validateHost):
             try Self.check(easy, chain: validatesChain, host: validateHost)
-            // Without a key nobody is trusted, where libcurl would trust everybody.
+            // Without pins, trust no server; libcurl would trust every server.
             let pins = keys.isEmpty ? [Self.nobody] : keys.map(\.description)
             try easy.set(.pinnedPublicKey, to: pins.joined(separator: ";"))
         case .disableEvaluation: try Self.check(easy, chain: false, host: false)
-        // Where it fails, the closure is asked all the same, on another connection.
+        // If this evaluation fails, the closure is called nevertheless, on another connection.
         case .customEvaluation: try Self.check(easy, chain: true, host: false)
         }
         if isLenient { try Self.check(easy, chain: false, host: false) }
@@ -69,7 +71,7 @@ struct TrustOptions {
         try easy.set(.verifyHost, to: host ? 2 : 0)
     }
 
-    /// The policy's own verdict, where libcurl was not asked for one.
+    /// Returns the policy's own verdict on certificates that libcurl was not asked to check.
     func accepts(_ trust: ServerTrust) -> Bool {
         switch policy {
         case .customEvaluation(let evaluate): return evaluate(trust, trust.host)
@@ -82,7 +84,7 @@ struct TrustOptions {
 }
 
 extension TrustOptions {
-    /// What counts for `host`, and whether a delegate has a say of `task`.
+    /// Creates the options for `host`, and determines whether a delegate evaluates servers of `task`.
     init(for host: String, of task: any LoopTask) {
         let session = task.session
         self.init(
@@ -93,7 +95,7 @@ extension TrustOptions {
 }
 
 extension AuthenticationChallenge {
-    /// The server at `port` is to be judged by what it showed.
+    /// Creates a challenge to evaluate the certificates of the server at `port`.
     init(judging trust: ServerTrust, port: Int, scheme: String) {
         self.init(
             protectionSpace: ProtectionSpace(host: trust.host, port: port, scheme: scheme, method: .serverTrust),

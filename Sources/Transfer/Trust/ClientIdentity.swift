@@ -1,6 +1,6 @@
-/// A certificate and its key, with which a client says who it is (RFC 8446, section 4.4.2).
+/// A client certificate and its private key for TLS client authentication (RFC 8446, section 4.4.2).
 ///
-/// A connection that was made with one serves no other request.
+/// A connection made with an identity serves no other request.
 public struct ClientIdentity: Sendable, Equatable, CustomStringConvertible {
     enum Form: Sendable, Equatable {
         case pem(certificate: [UInt8], key: [UInt8])
@@ -10,18 +10,22 @@ public struct ClientIdentity: Sendable, Equatable, CustomStringConvertible {
     let form: Form
     let passphrase: String?
 
+    /// Creates an identity from PEM texts.
+    ///
     /// - Parameters:
-    ///   - certificate: PEM; the issuers between it and the root may follow it.
-    ///   - key: PEM, possibly encrypted.
-    ///   - passphrase: opens the key, where that is encrypted.
+    ///   - certificate: the certificate in PEM, optionally followed by intermediate certificates.
+    ///   - key: the private key in PEM, optionally encrypted.
+    ///   - passphrase: the passphrase of an encrypted key.
     public init(certificate: String, key: String, passphrase: String? = nil) {
         form = .pem(certificate: Array(certificate.utf8), key: Array(key.utf8))
         self.passphrase = passphrase
     }
 
+    /// Creates an identity from a PKCS #12 file.
+    ///
     /// - Parameters:
-    ///   - pkcs12: certificate and key in one (RFC 7292).
-    ///   - passphrase: opens it.
+    ///   - pkcs12: the contents of the file, with certificate and key (RFC 7292).
+    ///   - passphrase: the passphrase of the file.
     public init(pkcs12: [UInt8], passphrase: String? = nil) {
         form = .pkcs12(pkcs12)
         self.passphrase = passphrase

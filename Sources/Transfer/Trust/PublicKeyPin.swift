@@ -1,22 +1,24 @@
 import Crypto
 import FoundationEssentials
 
-/// The digest of a public key (RFC 7469, section 2.4): SHA-256 over its SubjectPublicKeyInfo.
+/// A pin of a public key (RFC 7469, section 2.4): the SHA-256 digest of its SubjectPublicKeyInfo.
 public struct PublicKeyPin: Sendable, Hashable, CustomStringConvertible {
-    /// `sha256//` and 44 characters of base64, as curl has it.
+    /// The pin in curl's format: `sha256//` and 44 base64 characters.
     public let description: String
 
-    /// - Returns: `nil` where `text` is not base64 of 32 bytes, with or without `sha256//` before it.
+    /// Creates a pin from its text.
+    ///
+    /// - Returns: `nil` if `text` is not 32 bytes in base64, with or without the prefix `sha256//`.
     public init?(_ text: String) {
         let digits = text.hasPrefix("sha256//") ? String(text.dropFirst(8)) : text
         guard let bytes = Data(base64Encoded: digits), bytes.count == 32 else { return nil }
         description = "sha256//" + digits
     }
 
-    /// The pin of a certificate's key.
+    /// Creates the pin of a certificate's public key.
     ///
-    /// - Parameter certificate: PEM; the first certificate counts.
-    /// - Returns: `nil` where there is none that can be read.
+    /// - Parameter certificate: PEM text; the first certificate is used.
+    /// - Returns: `nil` if the text contains no readable certificate.
     public init?(certificate: String) {
         guard let bytes = PEM.certificate(in: certificate), let key = X509.subjectPublicKeyInfo(in: bytes) else {
             return nil
@@ -25,9 +27,9 @@ public struct PublicKeyPin: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// The armour around a certificate (RFC 7468).
+/// A decoder for PEM certificates (RFC 7468).
 enum PEM {
-    /// - Returns: the first certificate's bytes, DER.
+    /// Returns the DER bytes of the first certificate in a text.
     static func certificate(in text: String) -> [UInt8]? {
         guard let begin = text.firstRange(of: "-----BEGIN CERTIFICATE-----"),
             let end = text[begin.upperBound...].firstRange(of: "-----END CERTIFICATE-----")
@@ -37,21 +39,21 @@ enum PEM {
     }
 }
 
-/// As much of a certificate's form as it takes to find its key (RFC 5280, section 4.1).
+/// A parser for the part of an X.509 certificate that contains the public key (RFC 5280, section 4.1).
 enum X509 {
-    /// - Returns: the SubjectPublicKeyInfo, with its tag and length.
+    /// Returns the SubjectPublicKeyInfo with its tag and length.
     static func subjectPublicKeyInfo(in certificate: [UInt8]) -> ArraySlice<UInt8>? {
         var whole = certificate[...]
         guard var fields = element(&whole, tag: 0x30)?.content, var signed = element(&fields, tag: 0x30)?.content else {
             return nil
         }
-        // The version is optional; serial number, signature, issuer, validity and subject are not.
+        // The version is optional; serial number, signature, issuer, validity and subject are required.
         if signed.first == 0xA0 { guard element(&signed, tag: 0xA0) != nil else { return nil } }
         for tag: UInt8 in [0x02, 0x30, 0x30, 0x30, 0x30] { guard element(&signed, tag: tag) != nil else { return nil } }
         return element(&signed, tag: 0x30)?.whole
     }
 
-    /// Takes an element (X.690, section 8.1) off the front of `bytes`.
+    /// Removes the first element of `bytes` (X.690, section 8.1).
     private static func element(
         _ bytes: inout ArraySlice<UInt8>, tag: UInt8
     ) -> (whole: ArraySlice<UInt8>, content: ArraySlice<UInt8>)? {

@@ -1,10 +1,10 @@
-/// What a server showed in its TLS handshake.
+/// The certificates that a server presented in its TLS handshake.
 public struct ServerTrust: Sendable, Equatable {
-    /// The name or address that was asked for.
+    /// The name or address in the request's URL.
     public var host: String
-    /// PEM, the server's own certificate first.
+    /// The chain in PEM, with the server's own certificate first.
     public var certificates: [String]
-    /// Whether it is what the policy for the host, or the default evaluation, would trust; of a policy of one's own: the
-    /// chain alone, without the host's name.
+    /// Whether the policy for the host, or the default evaluation, trusts the server. With a custom evaluation, only
+    /// the chain was checked, without the host name.
     public var isChainValid: Bool
 }

@@ -1,52 +1,55 @@
-/// How the server behind a TLS connection proves that it is the right one.
+/// The criteria by which the server of a TLS connection is authenticated.
 public enum ServerTrustPolicy: Sendable {
-    /// Where a server's certificate is looked for among those that were taken back.
+    /// The source of information about revoked certificates.
     public enum Revocation: Sendable, Equatable {
-        /// The server has to show a fresh word of its certificate's issuer (OCSP stapling, RFC 6066, section 8); one
-        /// that shows none is refused.
+        /// A current OCSP response from the certificate's issuer, stapled by the server (RFC 6066, section 8). A server
+        /// without one is rejected.
         case stapledStatus
-        /// Lists of its issuers in a file, PEM (RFC 5280, section 5); a chain without a list for it is refused.
+        /// The path of a PEM file with the issuers' revocation lists (RFC 5280, section 5). A chain without a matching
+        /// list is rejected.
         case list(path: String)
     }
 
-    /// The chain leads to a certificate that the system, or the request's `caCertificates`, trusts and is in date.
+    /// The default evaluation: the chain leads to a certificate trusted by the system or in the request's
+    /// `caCertificates`, and is within its validity period.
     case performDefaultEvaluation(validateHost: Bool)
-    /// As by default, and no issuer took it back.
+    /// The default evaluation with an additional check that the certificate is not revoked.
     case performRevokedEvaluation(validateHost: Bool, revocation: Revocation)
-    /// One of these certificates (PEM) is the server's own, or one that its chain leads to.
+    /// Pinned certificates (PEM); the server's own certificate, or the end of its chain, must be one of them.
     ///
-    /// With `validateCertificateChain` they are the only ones that are trusted; without it, the server's certificate
-    /// must be one of them, whatever its dates and issuer. Without it the policy is refused for FTPS, as
-    /// ``customEvaluation(_:)`` is.
+    /// With `validateCertificateChain`, only these certificates are trusted. Without it, the server's own certificate
+    /// must be one of them, whatever its dates and issuer; the policy is then rejected for FTPS, like
+    /// ``customEvaluation(_:)``.
     case pinCertificates(certificates: [String], validateCertificateChain: Bool, validateHost: Bool)
-    /// The server's own key is one of these; with `validateCertificateChain` the default evaluation comes before that.
+    /// Pinned public keys; the server's own key must be one of them. With `validateCertificateChain`, the default
+    /// evaluation must succeed first.
     case pinPublicKeys(publicKeys: [PublicKeyPin], validateCertificateChain: Bool, validateHost: Bool)
-    /// Anyone is trusted: for tests alone.
+    /// A policy that trusts every server; for tests only.
     case disableEvaluation
-    /// Says whether to trust what the server showed, once for each connection; called on a loop's thread, which must
-    /// not be held up. For HTTP it may forgive what would be refused, for streams it can refuse alone. For FTPS the
-    /// policy itself is refused, since FTP shows a certificate after the login.
+    /// A closure that decides whether to trust a server, called once per connection on a loop's thread, which it must
+    /// not block. For HTTP it may accept a server that would be rejected; for streams it can only reject. FTPS rejects
+    /// the policy, because libcurl provides the certificate after the login.
     case customEvaluation(@Sendable (_ trust: ServerTrust, _ host: String) -> Bool)
 }
 
-/// Which policy holds for which host.
+/// The trust policies by host.
 public struct ServerTrustPolicyManager: Sendable {
-    /// By host in lower case, or `*.example.org` for the names beneath it.
+    /// The policies by host name in lower case, or by `*.example.org` for subdomains.
     public let policies: [String: ServerTrustPolicy]
 
-    /// Policies by host, in any case, or by `*.example.org` for the names beneath it.
+    /// Creates a manager from policies by host name in any case, or by `*.example.org` for subdomains.
     public init(policies: [String: ServerTrustPolicy]) {
         self.policies = Dictionary(policies.map { ($0.key.lowercased(), $0.value) }) { first, _ in first }
     }
 
-    /// The policy for `host`: its own before that of a wildcard, and the longest wildcard first. `nil`: the default
-    /// evaluation.
+    /// Returns the policy for `host`: that of the exact name, or else that of the longest matching wildcard. Returns
+    /// `nil` if the default evaluation applies.
     ///
-    /// A wildcard stands for one label or more.
+    /// A wildcard matches one or more labels.
     public func serverTrustPolicy(forHost host: String) -> ServerTrustPolicy? {
         if policies.isEmpty { return nil }
         var host = Substring(host.lowercased())
-        // A name may be written with the root's dot.
+        // The host may have a trailing dot for the root.
         if host.last == "." { host.removeLast() }
         if let own = policies[String(host)] { return own }
         while let dot = host.firstIndex(of: ".") {
