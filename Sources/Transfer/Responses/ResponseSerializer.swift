@@ -46,7 +46,8 @@ public struct DataSerializer: ResponseSerializer {
     }
 }
 
-/// A serializer that decodes the body as text in the response's charset, by default UTF-8.
+/// A serializer that decodes the body as text. The charset is that of the response if it is ISO 8859-1, windows-1252 or
+/// UTF-16, otherwise UTF-8.
 public struct StringSerializer: ResponseSerializer {
     /// Creates a serializer.
     public init() {}

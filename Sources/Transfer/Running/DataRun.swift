@@ -373,7 +373,8 @@ final class DataRun: SingleTransactionRun, TransactionClient {
         complete(judge(error))
     }
 
-    /// Whether the failure can be ignored because the response whose body is discarded has delivered its head.
+    /// Whether the failure can be ignored: the response's head was received, the request was sent completely, and only
+    /// the discarded body is incomplete.
     private func isSettled(in failure: TransferError?) -> Bool {
         guard let overlooked, let failure, head != nil, !awaitsReader else { return false }
         return overlooked.isOver || failure.code.isBrokenConnection

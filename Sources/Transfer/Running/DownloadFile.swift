@@ -136,7 +136,7 @@ final class DownloadFile {
         }
     }
 
-    /// Merges the version stated by a response, after its bytes were found to match the part's version.
+    /// Merges the version stated by a response whose bytes belong to the part's version.
     func adopt(_ claimed: ResourceVersion) {
         contents.adopt(claimed)
         task.setPart(part, version)
