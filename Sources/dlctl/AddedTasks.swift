@@ -3,13 +3,14 @@ import ControlProtocol
 import Glibc
 import TaskModel
 
-/// What became of the tasks of a call that adds some.
+/// The result of a call that adds tasks.
 struct AddedTasks: Equatable {
-    /// Those that the call prints: the new ones, and those that it found under their keys.
+    /// The ids that the call prints: those of new tasks and of existing tasks found by their keys.
     var ids: [TaskID]
-    /// The ``ids`` that were there before.
+    /// The ``ids`` of tasks that existed before the call.
     var found: [TaskID] = []
-    /// Of a batch that was there before: how many entries changed their task, and how many had nothing to change.
+    /// The number of entries of an existing batch that changed their task, and of those that left it unchanged. `nil`
+    /// if no batch was applied.
     var applied: (updated: Int, unchanged: Int)?
 
     init(_ result: TaskAddResult) {
@@ -27,21 +28,21 @@ struct AddedTasks: Equatable {
             && one.applied?.unchanged == other.applied?.unchanged
     }
 
-    // MARK: - What was there already
+    // MARK: - Existing tasks
 
-    /// What a call says of the one task that it found under its key; `nil` where it found none or several.
+    /// Returns a note on the one task that the call found by its key, or `nil` if it found none or several.
     func note(of task: TaskStatus) -> String? {
         guard found == [task.id], let key = task.key else { return nil }
         let rest = ids.count == 1 ? "nothing was added" : "it was not added again"
         return "task \(task.id) has the key \(key) already (\(task.state.rawValue)); \(rest)"
     }
 
-    /// How many tasks were there already.
+    /// The number of tasks that existed before the call.
     var countOfFound: Int { applied.map { $0.updated + $0.unchanged } ?? found.count }
 
-    /// What a call says of several tasks that it found.
+    /// Returns a note on several tasks that the call found.
     ///
-    /// - Parameter states: the tasks by state, where they are known.
+    /// - Parameter states: the number of tasks by state, or empty if the states are unknown.
     func note(states: [String: Int]) -> String {
         let count = countOfFound
         let isWhole = states.values.reduce(0, +) == count
@@ -53,7 +54,7 @@ struct AddedTasks: Equatable {
     }
 }
 
-// What `add` and `upload` have in common once their tasks are known.
+// Operations that `add` and `upload` share after their tasks are known.
 extension Context {
     func add(
         _ tasks: [TaskSpecification], names: FieldNames, client: ControlClient
@@ -65,7 +66,7 @@ extension Context {
         }
     }
 
-    /// Listens on `client` for the ends of tasks that it has yet to add.
+    /// Subscribes `client` to the events that end tasks, before the tasks are added.
     func follow(_ client: ControlClient) throws(Failure) {
         do throws(ClientError) {
             try client.subscribe(types: TaskWaiter.eventTypes)
@@ -92,18 +93,18 @@ extension Context {
         }
     }
 
-    /// Prints the ids, says what was there already and, where asked to, waits.
+    /// Prints the ids, reports which tasks existed before and waits for the tasks in `wait`.
     ///
     /// - Parameters:
-    ///   - batch: the batch that the tasks were applied to.
-    ///   - wait: the tasks to wait for; `nil` for none.
-    ///   - isFollowing: ``follow(_:)`` came before all of them.
+    ///   - batch: the batch to which the tasks were applied.
+    ///   - wait: the tasks to wait for; `nil` to wait for none.
+    ///   - isFollowing: whether ``follow(_:)`` was called before the tasks were added.
     func conclude(
         _ added: AddedTasks, batch: String? = nil, wait: [TaskID]?, client: ControlClient, isFollowing: Bool = false
     ) throws {
         if !json {
             for id in added.ids { output.line(id.description) }
-            // The ids are the caller's before the waiting begins.
+            // Write the ids before the wait begins, so that the caller has them.
             output.flush()
             try tellFound(added, batch: batch, client)
         } else if wait == nil {
@@ -130,7 +131,7 @@ extension Context {
         tell(added.note(states: states))
     }
 
-    /// Says something on standard error that is no failure.
+    /// Writes a note that is not an error to standard error.
     private func tell(_ note: String) {
         let errors = Output(STDERR_FILENO)
         errors.line(Escape.visible(note))

@@ -1,17 +1,17 @@
 import ArgumentParser
 import TaskModel
 
-/// Hands long rows of ids or URLs to the parser as one argument each: its time grows with the square of their
-/// number, and `dlctl wait $(cat ids)` may bring ten thousand.
+/// Joins long runs of ids or URLs into single arguments for the parser. The parser's run time grows with the square of
+/// the number of arguments, and `dlctl wait $(cat ids)` may pass ten thousand.
 enum ArgumentRuns {
-    /// No argument of a program can hold it.
+    /// A NUL character, which no program argument can contain.
     private static let separator: Character = "\0"
 
     private static let commands: Set<String> = [
         "add", "upload", "show", "wait", "pause", "resume", "set", "cancel", "retry", "remove",
     ]
 
-    /// Joins neighbours that are neither options nor, standing right after one, perhaps its value.
+    /// Joins neighbouring arguments, except options and arguments directly after an option, which may be its value.
     static func join(_ arguments: [String]) -> [String] {
         guard let command = commandIndex(arguments), commands.contains(arguments[command]) else { return arguments }
         var joined = Array(arguments[...command])
@@ -31,12 +31,12 @@ enum ArgumentRuns {
         return joined + closed()
     }
 
-    /// Undoes ``join(_:)`` for one argument.
+    /// Splits one argument into those that ``join(_:)`` joined.
     static func split(_ argument: String) -> [String] {
         argument.split(separator: separator, omittingEmptySubsequences: false).map(String.init)
     }
 
-    /// Where the command's name stands: after the options that may precede it.
+    /// Returns the index of the command's name, which follows the global options, or `nil` if there is no command.
     static func commandIndex(_ arguments: [String]) -> Int? {
         var index = 0
         while index < arguments.count {
@@ -47,10 +47,10 @@ enum ArgumentRuns {
     }
 }
 
-/// Ids as they stand on the command line, one or a joined row of them.
+/// Task ids from a command-line argument, which ``ArgumentRuns`` may have joined.
 struct TaskIDs: ExpressibleByArgument {
     let ids: [TaskID]
-    /// The first word that is no id.
+    /// The first word that is not a valid id.
     let fault: String?
 
     init(argument: String) {
@@ -68,7 +68,7 @@ struct TaskIDs: ExpressibleByArgument {
 extension [TaskIDs] {
     var ids: [TaskID] { flatMap(\.ids) }
 
-    /// - Throws: what the argument parser reports as a wrong use.
+    /// - Throws: `ValidationError`, which the argument parser reports as a usage error.
     func validate() throws {
         if let fault = lazy.compactMap(\.fault).first {
             throw ValidationError("id: '\(fault)' is not the id of a task, a whole number.")

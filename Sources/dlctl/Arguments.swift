@@ -16,7 +16,7 @@ extension ConnectionCount: ExpressibleByArgument {
     public init?(argument: String) { self.init(argument) }
 }
 
-/// A size in bytes, `500K`, `2M`, `1.5G`.
+/// A size in bytes, such as `500K`, `2M` or `1.5G`.
 struct SizeArgument: ExpressibleByArgument {
     let bytes: Int64
 
@@ -26,9 +26,9 @@ struct SizeArgument: ExpressibleByArgument {
     }
 }
 
-/// Bytes a second, `500K`, `2M`, `1.5G`.
+/// A rate in bytes per second, such as `500K`, `2M` or `1.5G`.
 struct RateArgument: ExpressibleByArgument, Equatable {
-    /// `nil`: any number, which is what 0 and `none` say.
+    /// The rate, or `nil` for no limit, which is written as 0 or `none`.
     let bytesPerSecond: Int64?
 
     init?(argument: String) {
@@ -37,13 +37,13 @@ struct RateArgument: ExpressibleByArgument, Equatable {
             return
         }
         guard let rate = ByteSize.parse(argument) else { return nil }
-        // Less than one byte a second is no rate, and not none.
+        // A non-zero rate below one byte per second is invalid: it must not become 0, which means no limit.
         guard rate > 0 || !argument.contains(where: { ("1"..."9").contains($0) }) else { return nil }
         bytesPerSecond = rate > 0 ? rate : nil
     }
 }
 
-/// A value, or `none`, which takes back the one that there was.
+/// A new value, or `none`, which clears the current value.
 struct ChangeArgument<Value: ExpressibleByArgument & Sendable & Equatable>: ExpressibleByArgument {
     let change: TaskChanges.Change<Value>
 
@@ -57,7 +57,7 @@ struct ChangeArgument<Value: ExpressibleByArgument & Sendable & Equatable>: Expr
     }
 }
 
-/// Seconds with or without a fraction.
+/// A duration in seconds, with or without a fraction.
 struct SecondsArgument: ExpressibleByArgument {
     let seconds: Double
 

@@ -1,16 +1,16 @@
 import TaskModel
 
-/// Draws a task, or many together, as one line of text. Pure: what is shown depends on the arguments alone.
+/// A layout of one task, or of many tasks together, as one line of text. The result depends on the arguments only.
 struct BarLayout {
-    /// Columns that a line may take.
+    /// The maximum width of a line in terminal columns.
     var width: Int
     var style: Terminal.Style
 
-    /// What is known of many tasks that are waited for together.
+    /// A summary of many tasks that are waited for together.
     struct Total: Equatable {
         var tasks = 0
         var completed = 0
-        /// Failed, cancelled, removed, or in need of a person.
+        /// The number of tasks that failed, were cancelled or removed, or need user action.
         var unsuccessful = 0
         var active = 0
         var bytes: Int64 = 0
@@ -19,7 +19,7 @@ struct BarLayout {
 
     // MARK: - One task
 
-    /// A task that has not settled.
+    /// Returns the line for a task that has not settled.
     func line(_ task: TaskStatus, now: Milliseconds) -> String {
         let name = DisplayWidth.pad(DisplayWidth.fit(Describe.name(task), nameWidth), nameWidth)
         guard task.state == .active, task.phase != .verifying, task.phase != .publishing else {
@@ -31,7 +31,8 @@ struct BarLayout {
 
     private var nameWidth: Int { min(28, max(8, width * 3 / 10)) }
 
-    /// Bar and figures; what does not fit falls away, the amount first, then time and rate.
+    /// Returns the bar and the figures. Figures that do not fit are dropped: first the amount, then the rate, then the
+    /// time left.
     private func progress(_ task: TaskStatus, room: Int) -> String {
         let amount =
             task.bytesTotal.map { "\(ByteSize.describe(task.bytesDone))/\(ByteSize.describe($0))" }
@@ -60,7 +61,9 @@ struct BarLayout {
         return total <= 0 ? 1 : min(1, max(0, Double(done) / Double(total)))
     }
 
-    /// - Parameter fraction: 0 to 1; `nil` where the whole is not known.
+    /// Returns a bar of `width` columns.
+    ///
+    /// - Parameter fraction: the completed share from 0 to 1; `nil` if the total is unknown.
     func bar(fraction: Double?, width: Int) -> String {
         guard style.unicode else {
             let filled = fraction.map { Int($0 * Double(max(0, width - 2))) } ?? 0
@@ -74,21 +77,21 @@ struct BarLayout {
         return paint(body, .cyan) + paint(rest, .dim)
     }
 
-    // MARK: - Ends
+    // MARK: - Settled tasks
 
-    /// A task that has settled: a mark, and what became of it.
+    /// Returns the line for a settled task: a mark, the name and the outcome.
     ///
-    /// - Parameter whole: for the last drawing, which stays and may wrap; nothing is cut off then.
+    /// - Parameter whole: whether this is the last drawing. It stays on screen and may wrap, so nothing is cut off.
     func ending(_ task: TaskStatus, whole: Bool) -> String {
         let completed = task.state == .completed
         let mark = completed ? paint(style.unicode ? "✓" : "*", .green) : paint(style.unicode ? "✗" : "x", .red)
-        // What stays says where the file is.
+        // The last drawing shows the file's path.
         let name = (whole && completed ? task.path : nil).map(Escape.visible) ?? Describe.name(task)
         let text = name + "  " + (completed ? summary(task) : Escape.visible(Describe.ending(task)))
         return mark + " " + (whole ? text : DisplayWidth.fit(text, width - 2))
     }
 
-    /// Size, time and average rate of a completed task.
+    /// Returns the size, duration and average rate of a completed task.
     private func summary(_ task: TaskStatus) -> String {
         var text = ByteSize.describe(task.bytesDone)
         if let started = task.startedAt, let finished = task.finishedAt, finished > started {
@@ -103,12 +106,12 @@ struct BarLayout {
         "\(paint(style.unicode ? "✗" : "x", .red)) task \(id) was removed"
     }
 
-    /// A remark below the bars.
+    /// Returns the line for a remark below the bars.
     func note(_ text: String) -> String { paint(DisplayWidth.fit(text, width), .yellow) }
 
-    // MARK: - Many
+    // MARK: - Many tasks
 
-    /// Tasks counted, for more of them than there are lines.
+    /// Returns one line that summarises the tasks, for use when they outnumber the lines of the terminal.
     func total(_ total: Total) -> String {
         let ended = total.completed + total.unsuccessful
         var words = "\(ended)/\(total.tasks) ended"

@@ -1,8 +1,9 @@
 import TaskModel
 
-/// Short phrases for error codes, as lists and bars show them: `name does not resolve`, `server answers 503`.
+/// Short phrases for error codes in lists and bars, such as `name does not resolve` and `server answers 503`.
 enum Cause {
-    /// Every code but those of an HTTP status, `connect` and `io`, whose phrases depend on more than the code.
+    /// The phrases of the error codes, except HTTP statuses. For `connect` and `io` the phrase may depend on the
+    /// message.
     private static let phrases: [ErrorCode: String] = [
         .dns: "name does not resolve",
         .connect: "connection fails",
@@ -30,20 +31,21 @@ enum Cause {
         .internal: "internal error",
     ]
 
-    /// A code alone; one that this program does not know reads as its own words.
+    /// Returns the phrase for a code. A code unknown to this program is shown as its own words.
     static func phrase(_ code: ErrorCode) -> String {
         if let phrase = phrases[code] { return phrase }
         if code.rawValue.hasPrefix("http-") { return "server answers \(code.rawValue.dropFirst(5))" }
         return words(code.rawValue)
     }
 
-    /// An error with what its message adds to the code: the port that refuses.
+    /// Returns the phrase for an error with details from its message, such as the port that refuses the connection.
     static func phrase(_ error: TaskFailure) -> String {
         guard error.code == .connect else { return phrase(error.code) }
         return refusal(in: error.message) ?? phrase(error.code)
     }
 
-    /// `port 8080 refuses the connection`, out of the engine's `port 8080 of example.org refuses the connection: …`.
+    /// Extracts `port 8080 refuses the connection` from the engine's message `port 8080 of example.org refuses the
+    /// connection: …`.
     private static func refusal(in message: String) -> String? {
         let refuses = " refuses the connection"
         guard let end = message.firstRange(of: refuses)?.lowerBound else { return nil }
@@ -54,13 +56,14 @@ enum Cause {
         return subject.dropLast().last == "proxy" ? "proxy" + refuses : nil
     }
 
-    /// A reason to wait that has no phrase of its own: the disk's, or one that this program does not know.
+    /// Returns the phrase for a waiting reason without a phrase of its own: a disk reason, or one unknown to this
+    /// program.
     ///
-    /// - Parameter word: the reason's.
+    /// - Parameter word: the word of the reason.
     static func phrase(_ word: String, _ error: TaskFailure?) -> String {
         guard let error else { return words(word) }
         switch error.code {
-        // What they stand for is many things, and the message says which.
+        // These codes cover many causes; the message states which.
         case .io, .permissionDenied, .pathNotAllowed, .internal, .invalid:
             let message = error.message.split(separator: ";", maxSplits: 1).first.map(String.init) ?? ""
             return message.isEmpty ? phrase(error) : message
@@ -68,7 +71,7 @@ enum Cause {
         }
     }
 
-    /// What a person is needed for.
+    /// Returns the phrase for a pause that needs user action.
     static func phrase(pausedFor reason: TaskReason) -> String {
         switch reason {
         case .urlExpired: "the URL has expired"
@@ -78,7 +81,7 @@ enum Cause {
         }
     }
 
-    /// `disk-full` → `disk full`
+    /// Replaces hyphens with spaces: `disk-full` → `disk full`.
     private static func words(_ word: String) -> String {
         String(word.map { $0 == "-" ? " " : $0 })
     }

@@ -3,21 +3,21 @@ import ControlProtocol
 import Glibc
 import TaskModel
 
-/// Asks before a command changes all tasks, or those of several users.
+/// A confirmation before a command changes all tasks, or tasks of several users.
 ///
-/// Without a terminal nobody can be asked: the command then acts on the caller's own tasks alone.
+/// Without a terminal no confirmation is possible, and the command acts on the caller's own tasks only.
 struct Confirmation {
     private let deed: SelectionDeed
 
     init(_ deed: SelectionDeed) { self.deed = deed }
 
-    /// For tasks that a filter selects.
+    /// Obtains confirmation for tasks that a filter selects.
     ///
-    /// - Parameter isAll: with `--all`.
-    /// - Throws: ``Failure`` where the answer is no, or nobody can be asked.
+    /// - Parameter isAll: whether `--all` was given.
+    /// - Throws: ``Failure`` if the user declines or cannot be asked.
     func obtain(for filter: TaskFilter, isAll: Bool, _ client: ControlClient) throws {
         let filter = filter.limited(to: deed.states)
-        // No states at all would mean every state.
+        // An empty list of states would mean every state.
         if filter.states?.isEmpty == true { return }
         let count = try client.count(filter)
         let others = count.owners.filter { $0.owner != getuid() }
@@ -25,10 +25,10 @@ struct Confirmation {
         try obtain(count, others)
     }
 
-    /// Ids of which the owners are looked at.
+    /// The maximum number of ids whose owners are looked up.
     private static let lookedIDs = 1_000
 
-    /// For tasks that are named by their ids: where they are of more than one user.
+    /// Obtains confirmation for tasks selected by id if they belong to more than one user.
     func obtain(for ids: [TaskID], _ client: ControlClient) throws {
         guard ids.count > 1 else { return }
         var tasks: [UInt32: Int] = [:]
@@ -53,7 +53,7 @@ struct Confirmation {
         errors.text("\(verb) \(Self.text(count, others))? [y/N] ")
         errors.flush()
         let line = readLine()
-        // The end of the input leaves the cursor behind the question.
+        // At the end of input the cursor is still on the line of the question.
         if line == nil {
             errors.line("")
             errors.flush()
@@ -64,7 +64,7 @@ struct Confirmation {
         }
     }
 
-    /// `12 tasks, 9 of them of other users (uid 1000: 5, uid 1001: 4)`
+    /// Returns text such as `12 tasks, 9 of them of other users (uid 1000: 5, uid 1001: 4)`.
     static func text(_ count: TaskCountResult, _ others: [TaskCountResult.Owner]) -> String {
         let all = Describe.count(count.tasks, "task")
         guard !others.isEmpty else { return all }
@@ -78,7 +78,7 @@ struct Confirmation {
 }
 
 extension TaskFilter {
-    /// The tasks of this filter that are in one of `states`.
+    /// Returns this filter restricted to tasks in one of `states`.
     func limited(to states: [TaskState]) -> TaskFilter {
         var filter = self
         guard let own = self.states, !own.isEmpty else {

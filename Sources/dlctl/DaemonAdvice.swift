@@ -2,26 +2,27 @@ import ControlClient
 import Glibc
 import TaskModel
 
-/// What to do about a daemon that does not answer: how to start the one whose socket was tried, and where it logs.
+/// Advice for a daemon that does not answer: how to start the daemon of the socket that was tried, and where its log
+/// is.
 struct DaemonAdvice {
     private let userSocket: String?
-    /// Systemd starts the user's own daemon.
+    /// Whether systemd has a unit for the user's own daemon.
     private let hasUserUnit: Bool
 
     /// - Parameters:
-    ///   - environment: of the process.
-    ///   - exists: whether a file is there.
+    ///   - environment: the environment of the process.
+    ///   - exists: returns whether a file exists at a path.
     init(environment: [String: String], exists: (String) -> Bool) {
         userSocket = SocketPath.user(environment: environment)
         hasUserUnit = Self.unitDirectories(environment).contains { exists($0 + "/dld.service") }
     }
 
-    /// Of this process.
+    /// The advice for the environment and file system of this process.
     static var here: DaemonAdvice {
         DaemonAdvice(environment: Environment.variables) { access($0, F_OK) == 0 }
     }
 
-    /// Where systemd looks for the units of a user (systemd.unit(5)).
+    /// Returns the directories in which systemd looks for user units (systemd.unit(5)).
     private static func unitDirectories(_ environment: [String: String]) -> [String] {
         let home = environment["HOME"] ?? ""
         func directory(_ variable: String, _ fallback: String) -> [String] {
@@ -32,7 +33,7 @@ struct DaemonAdvice {
             + ["/etc/systemd/user", "/usr/local/lib/systemd/user", "/usr/lib/systemd/user"]
     }
 
-    /// `start it with …`, for each socket that was tried.
+    /// Returns `start it with …` for each socket that was tried.
     func start(_ paths: [String]) -> String {
         guard paths.count > 1 else { return "start it with `\(command(paths.first ?? SocketPath.system))`" }
         return paths.map { path in
@@ -48,7 +49,7 @@ struct DaemonAdvice {
         }
     }
 
-    /// Where the daemon at a socket says what befell it.
+    /// Returns where the daemon at a socket writes its log.
     func log(_ path: String) -> String {
         switch path {
         case SocketPath.system: "`journalctl -u dld -n 20` may say why"
@@ -57,7 +58,7 @@ struct DaemonAdvice {
         }
     }
 
-    /// As a shell reads it.
+    /// Returns the path quoted for a shell.
     private static func quoted(_ path: String) -> String {
         let plain = path.utf8.allSatisfy { $0.isLetterOrDigit || "/._-+:@,".utf8.contains($0) }
         return plain ? path : "'" + path.replacing("'", with: #"'\''"#) + "'"

@@ -1,8 +1,8 @@
 import TaskModel
 
-/// Words for a person's eye, never for a script.
+/// Text for people to read, not for scripts to parse.
 enum Describe {
-    /// A clock's reading: `0:14`, `1:02:03`, `3d 04h`.
+    /// Formats a duration like a clock: `0:14`, `1:02:03`, `3d 04h`.
     static func clock(seconds: Int64) -> String {
         func two(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
         let seconds = max(0, seconds)
@@ -11,7 +11,7 @@ enum Describe {
         return "\(seconds / 86_400)d \(two(seconds / 3600 % 24))h"
     }
 
-    /// How long something took or will take: `840 ms`, `14 s`, `2 min 05 s`, `3 h 20 min`, `2 d 4 h`.
+    /// Formats a duration with units: `840 ms`, `14 s`, `2 min 5 s`, `3 h 20 min`, `2 d 4 h`.
     static func span(milliseconds: Milliseconds) -> String {
         let milliseconds = max(0, milliseconds)
         if milliseconds < 1000 { return "\(milliseconds) ms" }
@@ -24,22 +24,23 @@ enum Describe {
 
     static func rate(_ bytesPerSecond: Int64) -> String { ByteSize.describe(bytesPerSecond) + "/s" }
 
-    /// Whole percent, rounded down so that 100 means all.
+    /// Returns the whole per cent, rounded down so that 100 means complete; `nil` if `total` is not positive.
     static func percent(_ done: Int64, of total: Int64) -> Int? {
         guard total > 0 else { return nil }
         return Int(Double(min(max(0, done), total)) / Double(total) * 100)
     }
 
-    /// A task's name, as far as it is known: the file's, otherwise what the URL suggests.
+    /// Returns the task's file name if known, otherwise the name that its URL suggests.
     static func name(_ task: TaskStatus) -> String {
         Escape.visible(task.name ?? FileName.fromURL(task.url))
     }
 
-    /// The state with what explains it: `active 43%`, `name does not resolve, 4th try in 3 s`, `failed: disk full`.
+    /// Returns the state with its explanation: `active 43%`, `name does not resolve, 4th try in 3 s`, `failed: disk
+    /// full`.
     ///
     /// - Parameters:
-    ///   - namesState: puts `waiting` or `queued` before what explains it.
-    ///   - clock: shows a moment; without it, ``Clock/brief(_:now:)``.
+    ///   - namesState: whether `waiting` or `queued` precedes the explanation.
+    ///   - clock: formats a point in time; by default ``Clock/brief(_:now:)``.
     static func state(
         _ task: TaskStatus, now: Milliseconds, namesState: Bool = false,
         clock: ((Milliseconds) -> String)? = nil
@@ -65,9 +66,9 @@ enum Describe {
         task.bytesTotal.flatMap { percent(task.bytesDone, of: $0) }.map { " \($0)%" } ?? ""
     }
 
-    /// Why a task that was waited for did not complete, in one line.
+    /// Returns in one line why a task that was waited for did not complete.
     static func ending(_ task: TaskStatus) -> String {
-        // A reason that is the error's own word stands there once.
+        // If the reason and the error have the same word, it is shown once.
         let isReason = task.error?.code.rawValue == task.reason?.rawValue
         let error = task.error.map { isReason ? ": \($0.message)" : ": \($0.code): \($0.message)" } ?? ""
         switch task.state {
@@ -80,7 +81,7 @@ enum Describe {
         }
     }
 
-    /// What a person has to do so that the task goes on, where the reason alone does not say it.
+    /// Returns the user action that lets the task continue, or `nil` if the reason is sufficient.
     static func remedy(_ task: TaskStatus) -> String? {
         guard task.state == .paused else { return nil }
         return switch task.reason {
@@ -97,12 +98,12 @@ enum Describe {
 
     static func remedyForExpired(_ id: String) -> String { "give it a fresh URL: dlctl set \(id) --url NEW" }
 
-    /// `1 task`, `3 tasks`.
+    /// Returns `1 task`, `3 tasks`.
     static func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
 }
 
 extension Describe {
-    /// Tasks by state in the order of their life: `3 queued, 1 active, 7 completed`.
+    /// Returns the tasks by state in life-cycle order: `3 queued, 1 active, 7 completed`.
     static func counts(_ tasks: [String: Int]) -> String {
         let known = TaskState.allCases.map(\.rawValue)
         let others = tasks.keys.filter { !known.contains($0) }.sorted()

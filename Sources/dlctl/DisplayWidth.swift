@@ -1,13 +1,14 @@
-/// Columns that text takes on a terminal.
+/// The width of text on a terminal, in columns.
 enum DisplayWidth {
     static func of(_ text: String) -> Int {
         text.reduce(0) { $0 + of($1) }
     }
 
-    /// 0 for a lone combining mark, 2 for what East Asian Width (UAX #11) calls wide and for emoji, else 1.
+    /// Returns 0 for a lone combining mark, 2 for a wide character of East Asian Width (UAX #11) or an emoji, otherwise
+    /// 1.
     static func of(_ character: Character) -> Int {
         guard let first = character.unicodeScalars.first else { return 0 }
-        // A digit in a keycap is the only one of these that may be an emoji.
+        // Below U+0300, only a keycap sequence (a digit with U+20E3) is an emoji.
         if first.value < 0x300 { return character.unicodeScalars.contains("\u{20E3}") ? 2 : 1 }
         switch first.properties.generalCategory {
         case .nonspacingMark, .enclosingMark, .format: return 0
@@ -22,7 +23,7 @@ enum DisplayWidth {
         }
     }
 
-    /// As much of `text` as fits into `width` columns; where something is cut off, an ellipsis says so.
+    /// Returns the part of `text` that fits into `width` columns. An ellipsis marks text that is cut off.
     static func fit(_ text: String, _ width: Int) -> String {
         guard of(text) > width else { return text }
         guard width > 0 else { return "" }
@@ -37,7 +38,7 @@ enum DisplayWidth {
         return kept + "…"
     }
 
-    /// `text` filled up with spaces to `width` columns.
+    /// Returns `text` padded with spaces to `width` columns.
     static func pad(_ text: String, _ width: Int, right: Bool = false) -> String {
         let spaces = String(repeating: " ", count: max(0, width - of(text)))
         return right ? spaces + text : text + spaces

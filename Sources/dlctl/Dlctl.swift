@@ -3,7 +3,7 @@ import ControlProtocol
 import Glibc
 import TaskModel
 
-/// The command line: what a person and a script say to the daemon.
+/// The command-line tool, for use by people and scripts.
 @main
 struct Dlctl: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -57,7 +57,7 @@ struct Dlctl: ParsableCommand {
         configuration.groupedSubcommands.flatMap(\.subcommands).map { $0._commandName } + ["help"]
     }
 
-    /// The command that the arguments name.
+    /// Returns the command that the arguments name.
     private static func command(in arguments: [String]) -> (any ParsableCommand.Type)? {
         guard let index = ArgumentRuns.commandIndex(arguments) else { return nil }
         let commands = configuration.groupedSubcommands.flatMap(\.subcommands)
@@ -85,7 +85,7 @@ struct Dlctl: ParsableCommand {
         Glibc.exit(ExitStatus.usage.rawValue)
     }
 
-    /// What the argument parser's error comes to; `nil` where it is none, as with `--help`.
+    /// Returns the failure for an error of the argument parser; `nil` if it is not an error, as with `--help`.
     static func failure(of error: any Error, _ arguments: [String]) -> Failure? {
         if let unknown = Failure(unknownCommandIn: arguments, among: commandNames) { return unknown }
         guard exitCode(for: error) != .success else { return nil }

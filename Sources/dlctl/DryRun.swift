@@ -3,7 +3,7 @@ import ControlProtocol
 import Glibc
 import TaskModel
 
-/// `--dry-run`: names the tasks that a command would change.
+/// The `--dry-run` option, which lists the tasks that a command would change.
 struct DryRun {
     private let deed: SelectionDeed
     private let calls: [TaskSelectionParameters]
@@ -13,7 +13,7 @@ struct DryRun {
         self.calls = calls
     }
 
-    /// Prints a table, or with `--json` an array of tasks, and on standard error how many there are.
+    /// Prints a table, or with `--json` an array of tasks, and the number of tasks to standard error.
     func show(_ context: Context) throws {
         let client = try context.connect()
         let width = Terminal.isTerminal(STDOUT_FILENO) ? Terminal.size(STDOUT_FILENO).columns : nil
@@ -40,19 +40,21 @@ struct DryRun {
         if !unknown.isEmpty { throw ExitStatus.failed }
     }
 
-    /// As in a list, with the owner of a task that is another user's.
+    /// Returns the row that `list` shows, plus the owner if the task belongs to another user.
     private static func row(_ task: TaskStatus, now: Milliseconds) -> [String] {
         var row = List.row(task, now: now)
         if task.owner != getuid(), let name = row.popLast() { row.append("\(name)  (uid \(task.owner))") }
         return row
     }
 
-    /// - Returns: ids that no task has.
+    /// Calls `body` with the tasks that the command would change.
+    ///
+    /// - Returns: the ids of unknown tasks.
     private func forEachPage(_ client: ControlClient, _ body: ([TaskStatus]) -> Void) throws -> [TaskID] {
         var unknown: [TaskID] = []
         for call in calls {
             if let filter = call.filter?.limited(to: deed.states) {
-                // No states at all would mean every state.
+                // An empty list of states would mean every state.
                 if filter.states?.isEmpty == true { continue }
                 try client.forEachPage(filter: filter) { page in
                     body(page)

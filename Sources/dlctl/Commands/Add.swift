@@ -121,7 +121,7 @@ struct Add: DaemonCommand {
         let added: AddedTasks
         var batch: String?
         var waitedFor: [TaskID]
-        // Who names no key and no batch gets tasks that nobody has seen before.
+        // Without a key or a batch all tasks are new, so events from the subscription suffice.
         var isFollowing = false
         if let inputFile {
             let submission = try read(inputFile, options, &input, context)
@@ -188,9 +188,9 @@ struct Add: DaemonCommand {
 
     private struct Submission {
         var queue: QueueSubmission
-        /// What it is to be the content of.
+        /// The batch to which the entries are applied; `nil` for no batch.
         var batch: String?
-        /// An entry may stand for a task that is there.
+        /// Whether an entry may match an existing task by its key.
         var isKeyed: Bool
     }
 
@@ -209,7 +209,7 @@ struct Add: DaemonCommand {
         }
         let isAsItIs = options.isURLAlone && batch == nil
         let feed = try EntryFeed(content) { entry throws(Failure) in
-            // It was judged as it was read.
+            // The entry was validated when it was read.
             if isAsItIs { return }
             var task = entry.specification.filled(from: options, nestsDirectory: nests)
             if let batch { task.batch = batch }
@@ -220,15 +220,15 @@ struct Add: DaemonCommand {
             }
             entry.specification = task
         }
-        // What is wrong at the beginning of a list is said before a daemon is looked for.
+        // Report an error at the start of a list before connecting to a daemon.
         _ = try feed.hasMore()
         return Submission(
             queue: QueueSubmission(client: try context.connect(), file: file, feed: feed), batch: batch,
             isKeyed: isKeyed)
     }
 
-    /// What of a batch has not come to a good end: with `--wait`, tasks that an earlier call queued are waited for as
-    /// well, and those that ended badly count where the file still names them.
+    /// Returns the tasks of a batch to wait for. With `--wait` these include tasks that an earlier call queued. Tasks
+    /// that ended without success are included only if the file still names them.
     private func uncompleted(of batch: String, _ entries: [QueueEntry], _ client: ControlClient) throws -> [TaskID] {
         let marks = Set(entries.compactMap { EntryMark($0.specification) })
         var ids: [TaskID] = []

@@ -55,7 +55,7 @@ struct Limit: DaemonCommand {
     }
 }
 
-/// Bytes a second, `none` (or 0) for no limit, `config` for what the configuration says.
+/// A rate in bytes per second, `none` or 0 for no limit, or `config` for the configured limit.
 struct DaemonRateArgument: ExpressibleByArgument {
     let rate: DaemonLimitsParameters.Rate
 

@@ -77,7 +77,7 @@ struct List: DaemonCommand {
         }
     }
 
-    /// What to do about tasks whose URLs have expired; `nil` for none.
+    /// Returns advice on tasks whose URLs have expired; `nil` if there are none.
     static func note(expired: [TaskID]) -> String? {
         guard let first = expired.first else { return nil }
         if expired.count == 1 { return "task \(first): the URL has expired; \(Describe.remedyForExpired("\(first)"))" }

@@ -37,7 +37,7 @@ struct QueueList: DaemonCommand {
         if !rows.isEmpty { table.page(rows).forEach(context.output.line) }
     }
 
-    /// `1.2 GiB of 4.0 GiB`, as far as it is known.
+    /// Returns the progress of a batch as `1.2 GiB of 4.0 GiB`, or without the total if it is unknown or reached.
     private static func done(_ batch: QueueListResult.Batch) -> String {
         let done = ByteSize.describe(batch.bytesDone)
         guard let total = batch.bytesTotal, total != batch.bytesDone else { return done }

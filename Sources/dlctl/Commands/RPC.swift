@@ -39,7 +39,9 @@ struct RPC: DaemonCommand {
         }
     }
 
-    /// - Throws: ``Failure`` for what is no JSON as the daemon takes it, or neither an object nor an array.
+    /// Parses the parameters of a call.
+    ///
+    /// - Throws: ``Failure`` if the text is not JSON that the daemon accepts, or is neither an object nor an array.
     static func parse(_ text: String) throws(Failure) -> JSONValue {
         switch JSONScan.fault(in: text.utf8) {
         case nil: break

@@ -3,7 +3,7 @@ import ControlClient
 import ControlProtocol
 import TaskModel
 
-/// `set`; named so that it does not hide Swift's own `Set`.
+/// The `set` command. It is not called `Set` because that would hide Swift's own `Set`.
 struct SetCommand: DaemonCommand {
     static let configuration = CommandConfiguration(
         commandName: "set",
@@ -120,7 +120,7 @@ struct SetCommand: DaemonCommand {
         }
     }
 
-    /// The first option that says what one task alone can have.
+    /// The first option whose value only one task can have.
     private var optionOfOneTask: String? {
         if url != nil { return "--url" }
         if output?.isEmpty == false { return "--output" }
@@ -128,7 +128,7 @@ struct SetCommand: DaemonCommand {
         return mirrors.isEmpty || mirrors == ["none"] ? nil : "--mirror"
     }
 
-    /// The task, where a single id names it.
+    /// The task id, if the selection is a single id.
     private var singleTask: TaskID? {
         let ids = selection.arguments.ids
         return ids.count == 1 ? ids.first : nil

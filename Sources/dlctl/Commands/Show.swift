@@ -48,7 +48,7 @@ struct Show: DaemonCommand {
         if !unknown.isEmpty { throw ExitStatus.failed }
     }
 
-    /// A title, then a line a fact; what is not known is left out.
+    /// Returns a title, then one line for each fact. Unknown facts are omitted.
     static func lines(_ task: TaskStatus, now: Milliseconds) -> [String] {
         var facts: [(name: String, value: String?)] = [
             ("state", Describe.state(task, now: now, namesState: true)),
@@ -79,7 +79,7 @@ struct Show: DaemonCommand {
             + facts.map { "  " + DisplayWidth.pad($0.name, width) + "  " + Escape.visible($0.value ?? "") }
     }
 
-    /// What became of a finished file, where it is not what the task left.
+    /// Returns a note on a finished file that was moved, removed, replaced or changed after the task completed.
     private static func whereabouts(_ task: TaskStatus) -> String {
         switch task.fileState {
         case .missing: " (no longer there: moved or removed since)"

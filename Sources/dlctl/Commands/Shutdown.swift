@@ -19,7 +19,7 @@ struct Shutdown: DaemonCommand {
 
     func perform(_ context: Context) throws {
         let client = try context.connect()
-        // An older daemon, or one that is busy, ends all the same.
+        // A failure is ignored: an older or a busy daemon still shuts down.
         let isActivated = (try? client.status())?.socket == DaemonStatus.inheritedSocket
         try client.shutdown()
         if context.json {

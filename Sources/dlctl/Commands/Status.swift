@@ -56,7 +56,8 @@ struct Status: DaemonCommand {
             + facts.map { "  " + DisplayWidth.pad($0.0, width) + "  " + Escape.visible($0.1) }
     }
 
-    /// What may be taken up, where that has an end: `1.2 GiB of 10 GiB`, and whose it is where they are several's.
+    /// Returns the storage use if it has a limit, such as `1.2 GiB of 10 GiB`, with the user if there are several
+    /// owners.
     private static func storage(_ status: DaemonStatus) -> [String] {
         guard let storage = status.storage, let limit = storage.limit else { return [] }
         let told = storage.owners.prefix(5)
@@ -69,7 +70,7 @@ struct Status: DaemonCommand {
         return lines
     }
 
-    /// A line for each cause: `12: name does not resolve, next try in 15 s`.
+    /// Returns one line for each cause of waiting, such as `12: name does not resolve, next try in 15 s`.
     private static func waiting(
         _ status: DaemonStatus, now: Milliseconds, clock: (Milliseconds) -> String
     ) -> [String] {

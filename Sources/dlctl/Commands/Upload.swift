@@ -93,7 +93,7 @@ struct Upload: DaemonCommand {
         try context.conclude(added, wait: transfer.wait ? added.ids : nil, client: client)
     }
 
-    /// Where each file goes.
+    /// Returns the destination URL of each file.
     func urls(of files: [String]) throws(Failure) -> [String] {
         func refuse(_ message: String) -> Failure { .usage("\(url): \(message)", field: "url") }
         let isForm = !form.isEmpty || fileField != nil
@@ -117,7 +117,7 @@ struct Upload: DaemonCommand {
         return urls
     }
 
-    /// The source as the daemon can find it. That it may be read is the daemon's to judge.
+    /// Returns the source's absolute path for the daemon. The daemon checks whether the file may be read.
     private func source(_ file: String) throws(Failure) -> String {
         func refuse(_ message: String) -> Failure { .usage("\(file): \(message)", field: "file") }
         guard !file.isEmpty else { throw .usage("file: is empty; name the file to upload", field: "file") }
