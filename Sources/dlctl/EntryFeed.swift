@@ -2,26 +2,26 @@ import ControlProtocol
 import TaskFiles
 import TaskModel
 
-/// The entries of a file in the parts in which the daemon is told of them. A long list is read on while what was read
-/// before is on its way.
+/// The entries of a task file, split into the parts in which they are sent to the daemon. A long list is read while
+/// earlier parts are being sent.
 final class EntryFeed {
-    /// Those that have been read.
+    /// The entries read so far.
     private(set) var entries: [QueueEntry]
-    /// The first entry of each part that was taken.
+    /// The index of the first entry of each part taken so far.
     private(set) var starts: [Int] = []
-    /// What was wrong with the rest of the file.
+    /// The error in the remainder of the file, set when ``next()`` ends early.
     private(set) var failure: Failure?
     private var list: URLList.Reader?
     private var end = 0
     private let complete: (inout QueueEntry) throws(Failure) -> Void
 
     enum Limit {
-        /// Leaves room in a line for the call around the entries.
+        /// The maximum size of a part in bytes. It leaves room on the line for the call around the entries.
         static let bytes = MessageLimits.lineLength - 128 * 1024
         static let entries = QueuePutParameters.maximumEntries
     }
 
-    /// - Parameter complete: fills an entry from the options of the call, and judges it.
+    /// - Parameter complete: adds the options of the call to an entry and validates it.
     init(
         _ content: TaskFileReader.Content, completing complete: @escaping (inout QueueEntry) throws(Failure) -> Void
     ) throws(Failure) {
@@ -36,13 +36,16 @@ final class EntryFeed {
         }
     }
 
-    /// Whether something has not been taken yet.
+    /// Returns whether entries remain.
     func hasMore() throws(Failure) -> Bool { try holds(end) }
 
+    /// Takes the next part.
+    ///
     /// - Parameters:
-    ///   - bytes: of JSON, by an estimate that errs upwards: every character might need an escape.
-    ///   - count: entries in a part at most.
-    /// - Returns: `nil` at the end of the file.
+    ///   - bytes: the maximum size of the part as JSON. Sizes are estimated from above: every character may need an
+    ///     escape.
+    ///   - count: the maximum number of entries in the part.
+    /// - Returns: the indices of the part's entries, or `nil` at the end of the file.
     func nextPart(bytes: Int = Limit.bytes, count: Int = Limit.entries) throws(Failure) -> Range<Int>? {
         let start = end
         var size = 0
@@ -75,7 +78,7 @@ final class EntryFeed {
 }
 
 extension EntryFeed: Sequence, IteratorProtocol {
-    /// What is left; a part that cannot be had ends it with ``failure``.
+    /// Returns the next part. An error ends the sequence and is stored in ``failure``.
     func next() -> [TaskSpecification]? {
         do throws(Failure) {
             return try nextPart().map { part in entries[part].map(\.specification) }
@@ -95,7 +98,7 @@ extension TaskSpecification {
         ]
         let bytes =
             texts.reduce(0) { $0 + ($1?.utf8.count ?? 0) } + (headers + mirrors).reduce(0) { $0 + $1.utf8.count + 2 }
-        // Base64 needs no escapes.
+        // Base64 needs no JSON escapes.
         let base64 = pieceHashes.map { $0.hashes.count / 3 * 4 + 100 } ?? 0
         return 2 * bytes + base64 + 400
     }

@@ -1,6 +1,6 @@
 import TaskModel
 
-/// What a task shows of the entry that it came from: the key, otherwise kind and URL.
+/// A mark that links a task to the file entry it came from: the key, otherwise the kind and URL.
 enum EntryMark: Hashable {
     case key(String)
     case address(TaskKind, url: String)
@@ -9,12 +9,12 @@ enum EntryMark: Hashable {
         self = task.key.map { .key($0) } ?? .address(task.kind, url: task.url)
     }
 
-    /// - Returns: `nil` for an entry whose URL is none.
+    /// - Returns: `nil` for an entry with an invalid URL.
     init?(_ entry: TaskSpecification) {
         if let key = entry.key {
             self = .key(key)
         } else {
-            // As the daemon shows it.
+            // Use the redacted URL, which is the form that the daemon shows.
             guard let address = try? TaskAddress(parsing: entry.url) else { return nil }
             self = .address(entry.kind, url: address.redacted)
         }

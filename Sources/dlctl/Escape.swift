@@ -1,9 +1,9 @@
 import TaskModel
 
-/// Makes a stranger's text fit to be shown: nothing in it steers the terminal or turns the direction of writing.
+/// Escapes that make untrusted text safe to display: it cannot control the terminal or change the text direction.
 enum Escape {
-    /// C0 and C1 controls, separators of lines, bidirectional and invisible marks as visible escapes. What joins emoji to
-    /// one, and what asks for their pictures, stays.
+    /// Returns text with visible escapes for C0 and C1 controls, line separators, and bidirectional and invisible
+    /// characters. Zero-width joiners and variation selectors within emoji are kept.
     static func visible(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: \.isHidden) else { return text }
         var shown = ""
@@ -25,10 +25,10 @@ enum Escape {
         return shown
     }
 
-    /// JSON of the same value in which the same marks are `\uXXXX` (RFC 8259, section 7): they can stand within strings
-    /// alone.
+    /// Returns equivalent JSON with the same characters escaped as `\uXXXX` (RFC 8259, section 7). These characters can
+    /// occur only within strings.
     ///
-    /// - Parameter json: as an encoder writes it, with the controls of C0 escaped already.
+    /// - Parameter json: the output of an encoder, in which C0 controls are already escaped.
     static func json(_ json: String) -> String {
         guard json.utf8.contains(where: { $0 >= 0x7F }), json.unicodeScalars.contains(where: isHiddenInJSON) else {
             return json
@@ -47,27 +47,28 @@ enum Escape {
         return String(shown)
     }
 
-    /// Line ends and spaces between values are the encoder's.
+    /// Characters below U+007F are left alone: the encoder has escaped controls in strings, and the rest is its own
+    /// layout.
     private static func isHiddenInJSON(_ scalar: Unicode.Scalar) -> Bool { scalar.value >= 0x7F && scalar.isHidden }
 
-    /// Whether it asks for the picture of what is before it, or joins that to the next picture.
+    /// Whether the scalar is a variation selector that belongs to the preceding emoji, or joins two emoji.
     private static func belongsToEmoji(at index: Int, in scalars: [Unicode.Scalar]) -> Bool {
         if scalars[index].value != 0xFE0F { return joinsEmoji(at: index, in: scalars) }
-        // Digits have a picture in a keycap alone.
+        // Digits are emoji only in a keycap sequence (with U+20E3).
         guard index > 0, scalars[index - 1].properties.isEmoji else { return false }
         return scalars[index - 1].value > 0x7F || index + 1 < scalars.count && scalars[index + 1].value == 0x20E3
     }
 
-    /// Whether a zero-width joiner stands between two emoji (UTS #51, ED-16).
+    /// Whether the scalar is a zero-width joiner between two emoji (UTS #51, ED-16).
     private static func joinsEmoji(at index: Int, in scalars: [Unicode.Scalar]) -> Bool {
         guard scalars[index].value == 0x200D, index + 1 < scalars.count, isEmoji(scalars[index + 1])
         else { return false }
-        // A colour of skin, and what asks for the emoji's picture, belong to the emoji before them.
+        // Skin-tone modifiers and variation selectors belong to the emoji before them.
         let before = scalars[..<index].last { !$0.properties.isEmojiModifier && $0.value != 0xFE0F }
         return before.map(isEmoji) ?? false
     }
 
-    /// Digits and signs that are emoji in company alone are none here.
+    /// Whether the scalar is an emoji by itself. Digits and signs that are emoji only in sequences do not count.
     private static func isEmoji(_ scalar: Unicode.Scalar) -> Bool {
         scalar.value > 0xFF && scalar.properties.isEmoji && !scalar.properties.isEmojiModifier
     }

@@ -1,9 +1,9 @@
-/// What the shell learns. The numbers are a promise to scripts (those from 64 on are sysexits.h's).
+/// The exit status of the program. Scripts rely on these numbers; those from 64 on are from sysexits.h.
 enum ExitStatus: Int32, Error {
     case done = 0
-    /// A task failed, an id is unknown, or the request was refused.
+    /// A failed task, an unknown id or a refused request.
     case failed = 1
-    /// Usage, or an argument that was rejected.
+    /// A usage error or a rejected argument.
     case usage = 64
     case noDaemon = 69
     case timedOut = 75

@@ -3,15 +3,16 @@ import ControlProtocol
 import Glibc
 import TaskModel
 
-/// What a command ends with when it does not end well: one line for a person, a word for a program.
+/// An error that ends a command, with a one-line message for people and a code for programs.
 struct Failure: Error, Equatable {
     var status: ExitStatus
-    /// One of the stable words of a task's `error`, `usage`, `unknown-task`, `wrong-state` or `no-daemon`.
+    /// A stable error code: one of the codes of a task's `error`, or `usage`, `unknown-task`, `wrong-state` or
+    /// `no-daemon`.
     var code: String
     var message: String
-    /// The option or argument at fault, as it is typed.
+    /// The option or argument at fault, as typed on the command line.
     var field: String?
-    /// Stands without the program's name, as messages that begin with a file's name do.
+    /// Whether the message is shown without the program's name, as for messages that begin with a file name.
     var bare = false
 
     init(_ status: ExitStatus, code: ErrorCode = .invalid, field: String? = nil, _ message: String) {
@@ -21,12 +22,12 @@ struct Failure: Error, Equatable {
         self.message = message
     }
 
-    /// A wrong use of the command.
+    /// Returns a usage error.
     static func usage(_ message: String, field: String? = nil) -> Failure {
         Failure(.usage, code: .usage, field: field, message)
     }
 
-    /// The word for a value that was rejected: what has no word of its own is a wrong use.
+    /// Returns the code for a rejected value. A value without a code of its own is a usage error.
     private static func word(_ code: ErrorCode) -> ErrorCode { code == .invalid ? .usage : code }
 
     init(_ error: FieldError, names: FieldNames) {
@@ -35,8 +36,8 @@ struct Failure: Error, Equatable {
     }
 
     /// - Parameters:
-    ///   - names: how the fields of this call stood on the command line.
-    ///   - advice: what to do about a daemon that does not answer.
+    ///   - names: the names of the call's fields on the command line.
+    ///   - advice: advice for a daemon that does not answer.
     init(_ error: ClientError, names: FieldNames = FieldNames(), advice: DaemonAdvice = .here) {
         switch error {
         case .noDaemon(let paths, _) where paths.count == 1 && Self.isNoSocket(paths[0]):
@@ -60,7 +61,7 @@ struct Failure: Error, Equatable {
         }
     }
 
-    /// Whether something else than a socket is there.
+    /// Whether the path exists and is not a socket.
     private static func isNoSocket(_ path: String) -> Bool {
         var information = stat()
         return stat(path, &information) == 0 && information.st_mode & S_IFMT != S_IFSOCK
@@ -81,7 +82,7 @@ struct Failure: Error, Equatable {
             code == .permissionDenied ? .notPermitted : .usage, code: Self.word(code), field: option, message)
     }
 
-    /// What an error number of the protocol means to the shell.
+    /// Returns the exit status for an error number of the protocol.
     static func status(of number: Int) -> ExitStatus {
         switch number {
         case RPCError.Number.parse, RPCError.Number.invalidRequest, RPCError.Number.methodNotFound,
@@ -92,27 +93,27 @@ struct Failure: Error, Equatable {
         }
     }
 
-    /// What the argument parser has to say, in one line.
+    /// Creates a one-line failure from a message of the argument parser.
     ///
     /// - Parameters:
-    ///   - message: its first part.
-    ///   - full: with usage; its last line says whose help to read.
-    ///   - arguments: the command line.
-    ///   - help: the command's, where it is known.
+    ///   - message: the parser's error message.
+    ///   - full: the message with usage; its last line names the help to read.
+    ///   - arguments: the arguments of the command line.
+    ///   - help: the help of the command, if the command is known.
     init(parsing message: String, full: String, arguments: [String] = [], help: String? = nil) {
         let hint = full.split(separator: "\n").last { $0.contains("See '") }?
             .split(separator: "'").dropFirst().first.map { "; see '\($0)'" }
         var fault = UsageFault(message, arguments: arguments)
-        // What is missing may be so for an option that there is not.
+        // A missing argument may be the result of an unknown option, which is then reported instead.
         if !message.hasPrefix("Missing value"), !message.hasPrefix("The value"), let help {
             fault = UsageFault(unknownOptionIn: arguments, help: help) ?? fault
         }
         self = .usage(fault.message + (hint ?? ""), field: fault.field)
     }
 
-    /// The parser takes a misspelt command for an argument too many; this is the better word for it.
+    /// Creates a failure for an unknown command, which the parser reports as an unexpected argument.
     ///
-    /// - Returns: `nil` where the first argument that is no option is a command.
+    /// - Returns: `nil` if the first argument that is not an option is a command.
     init?(unknownCommandIn arguments: [String], among commands: [String]) {
         guard var index = ArgumentRuns.commandIndex(arguments) else { return nil }
         if arguments[index] == "help", index + 1 < arguments.count { index += 1 }
@@ -140,7 +141,7 @@ struct Failure: Error, Equatable {
         var error: Detail
     }
 
-    /// Writes to standard error.
+    /// Writes the failure to standard error.
     func report(json: Bool) {
         let errors = Output(STDERR_FILENO)
         if json {

@@ -1,10 +1,10 @@
-/// How the fields of a call stood on the command line, so that a complaint names what the person typed.
+/// The command-line names of a call's fields, for error messages that name what the user typed.
 struct FieldNames {
     /// The URLs of the call, in the order of its tasks.
     var urls: [String] = []
-    /// The mirrors of its one task.
+    /// The mirrors of the call's only task.
     var mirrors: [String] = []
-    /// The files of uploads, as they were typed, in the order of the tasks.
+    /// The files of uploads as typed, in the order of the tasks.
     var files: [String] = []
 
     private static let options: [String: String] = [
@@ -22,10 +22,12 @@ struct FieldNames {
         "deleteFile": "--delete-file", "prune": "--prune", "dryRun": "--dry-run",
     ]
 
+    /// Translates an error message of the protocol.
+    ///
     /// - Parameters:
-    ///   - field: as the protocol names it: `output`, `tasks[3].headers[0]`.
-    ///   - message: without the field's name.
-    /// - Returns: the option or argument, and the message with it in front.
+    ///   - field: the protocol's name of the field, such as `output` or `tasks[3].headers[0]`.
+    ///   - message: the message without the field's name.
+    /// - Returns: the option or argument, and the message prefixed with it.
     func translate(field: String, message: String) -> (field: String, message: String) {
         let (index, plain) = Self.split(field)
         let name = String(plain.prefix { $0 != "[" })
@@ -35,7 +37,7 @@ struct FieldNames {
             let shown = url.flatMap { $0.isEmpty ? nil : $0 } ?? "URL"
             return ("url", "\(shown): \(message)")
         case "mirrors":
-            // `mirrors[1]`: the field's own index.
+            // In `mirrors[1]` the index is that of the mirror, not of the task.
             let index = Int(plain.dropFirst(name.count + 1).dropLast())
             let mirror = index.flatMap { mirrors.indices.contains($0) ? mirrors[$0] : nil } ?? ""
             return ("--mirror", "--mirror\(mirror.isEmpty ? "" : " " + mirror): \(message)")
@@ -49,7 +51,7 @@ struct FieldNames {
         }
     }
 
-    /// `tasks[3].output` → 3, `output`; `changes.output` → `output`.
+    /// Splits `tasks[3].output` into 3 and `output`, and `changes.output` into `nil` and `output`.
     static func split(_ field: String) -> (index: Int?, name: String) {
         if field.hasPrefix("changes.") { return (nil, String(field.dropFirst("changes.".count))) }
         for prefix in ["tasks[", "entries["] where field.hasPrefix(prefix) {

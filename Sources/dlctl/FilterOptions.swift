@@ -1,7 +1,7 @@
 import ArgumentParser
 import TaskModel
 
-/// Which tasks are meant, for commands that take a filter.
+/// The options that select tasks by a filter.
 struct FilterOptions: ParsableArguments {
     @Option(name: .customLong("state"), parsing: .singleValue, help: "Tasks in this state; may be repeated.")
     var states: [TaskState] = []

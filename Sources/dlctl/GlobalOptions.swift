@@ -2,7 +2,7 @@ import ArgumentParser
 import ControlClient
 import Glibc
 
-/// What every command takes, before or after its name.
+/// The options that every command accepts, before or after its name.
 struct GlobalOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The daemon's socket.", valueName: "path"))
     var socket: String?
@@ -15,9 +15,9 @@ struct GlobalOptions: ParsableArguments {
 
 /// A command that talks to the daemon.
 protocol DaemonCommand: ParsableCommand {
-    /// The options that stood after the command's name.
+    /// The options after the command's name.
     var global: GlobalOptions { get }
-    /// The options that stood before it, outermost first.
+    /// The options before the command's name, outermost first.
     var outer: [GlobalOptions] { get }
 
     func perform(_ context: Context) throws
@@ -36,7 +36,7 @@ extension DaemonCommand {
     }
 }
 
-/// What a command works with: the way to the daemon, and where its results go.
+/// The environment of a command: the daemon's socket, the output format and standard output.
 struct Context {
     let socket: String?
     let json: Bool
@@ -49,7 +49,7 @@ struct Context {
 
     func connect() throws(ClientError) -> ControlClient { try ControlClient(explicit: socket) }
 
-    /// Says what went wrong without ending the command.
+    /// Reports an error without ending the command.
     func report(_ failure: Failure) {
         output.flush()
         failure.report(json: json)

@@ -2,14 +2,16 @@ import Glibc
 import TaskFiles
 import TaskModel
 
-/// Reads what options name: files, or standard input for `-`, which only one of them can have.
+/// A reader of the files that options name. `-` means standard input, which only one option can use.
 struct InputText {
     private var standardInputUser: String?
 
+    /// Reads the bytes of a file or of standard input.
+    ///
     /// - Parameters:
-    ///   - path: a file, or `-`.
-    ///   - option: as it is typed; complaints begin with it.
-    ///   - limit: bytes; what is longer is refused.
+    ///   - path: the path of a file, or `-`.
+    ///   - option: the option as typed; error messages begin with it.
+    ///   - limit: the maximum size in bytes; longer input is refused.
     mutating func read(_ path: String, for option: String, limit: Int) throws(Failure) -> [UInt8] {
         do throws(UnreadableFile) {
             guard path == "-" else { return try Self.file(path, limit: limit) }
@@ -21,11 +23,11 @@ struct InputText {
         }
     }
 
-    /// What the file at `path` holds, whatever its name.
+    /// Returns the contents of the file at `path`; `-` has no special meaning here.
     static func file(_ path: String, limit: Int) throws(UnreadableFile) -> [UInt8] {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw UnreadableFile("cannot open \(path): \(SystemText.error(errno))") }
-        defer { _ = close(descriptor) }  // nothing was written to it
+        defer { _ = close(descriptor) }  // nothing was written, so close cannot lose data
         return try read(descriptor, named: path, limit: limit)
     }
 
@@ -48,17 +50,17 @@ struct InputText {
         }
     }
 
-    /// The lines that `--header` says; `@FILE` and `@-` stand for those of a file.
+    /// Returns the header lines of `--header`. `@FILE` and `@-` stand for the lines of a file.
     mutating func headers(_ options: [String]) throws(Failure) -> [String] {
         try lines(options, of: "--header", limit: SecretText.Limit.headers, SecretText.headers)
     }
 
-    /// The fields that `--form` says; `@FILE` and `@-` stand for those of a file, one a line.
+    /// Returns the form fields of `--form`. `@FILE` and `@-` stand for the fields in a file, one per line.
     mutating func fields(_ options: [String]) throws(Failure) -> [String] {
         try lines(options, of: "--form", limit: SecretText.Limit.form, SecretText.fields)
     }
 
-    /// What `--password-file` names.
+    /// Returns the password in the file that `--password-file` names.
     mutating func password(_ path: String) throws(Failure) -> String {
         SecretText.password(try readText(path, for: "--password-file", limit: SecretText.Limit.password))
     }
@@ -77,7 +79,7 @@ struct InputText {
         return lines
     }
 
-    /// As ``read(_:for:limit:)``, for text.
+    /// Reads input as in ``read(_:for:limit:)`` and decodes it as UTF-8.
     mutating func readText(_ path: String, for option: String, limit: Int) throws(Failure) -> String {
         let bytes = try read(path, for: option, limit: limit)
         guard let text = String(validating: bytes, as: UTF8.self) else {

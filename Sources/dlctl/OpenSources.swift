@@ -3,20 +3,21 @@ import ControlProtocol
 import Glibc
 import TaskModel
 
-/// Files that the daemon cannot open by itself, or not for this user: opened here and passed to it.
+/// Source files that the daemon cannot open itself, or not for this user. They are opened here and passed to the
+/// daemon.
 struct OpenSources: ~Copyable {
     private var descriptors: [Int32] = []
 
     deinit {
-        for descriptor in descriptors { _ = close(descriptor) }  // nothing was written to them
+        for descriptor in descriptors { _ = close(descriptor) }  // nothing was written, so close cannot lose data
     }
 
-    /// Opens files for reading.
+    /// Opens the files for reading.
     ///
-    /// - Returns: `nil` where one of them cannot be opened.
+    /// - Returns: `nil` if one of the files cannot be opened.
     init?(_ paths: [String]) {
         for path in paths {
-            // Nothing blocks on a FIFO.
+            // O_NONBLOCK prevents the open of a FIFO from blocking.
             let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
             guard descriptor >= 0 else { return nil }
             descriptors.append(descriptor)
@@ -29,7 +30,8 @@ struct OpenSources: ~Copyable {
 }
 
 extension Context {
-    /// Adds uploads; where the daemon may not read a file for this user, or has no way to it, it is opened here.
+    /// Adds uploads. If the daemon may not read a file for this user or cannot reach it, the files are opened here and
+    /// passed.
     func addUploads(
         _ tasks: [TaskSpecification], names: FieldNames, client: ControlClient
     ) throws(Failure) -> AddedTasks {
@@ -56,10 +58,12 @@ extension Context {
         return field.hasPrefix("tasks[") && field.hasSuffix("].file")
     }
 
-    /// Tasks of one call that are looked at, each by itself where ids name them.
+    /// The maximum number of tasks of one call that are examined: those named by id, each with a request, or those
+    /// listed.
     private static let mostLookedAt = (ids: 1_000, listed: 10_000)
 
-    /// Passes the sources of uploads that wait for them (`source-lost`) anew, as far as they can be opened here.
+    /// Passes the sources of uploads in error `source-lost` to the daemon again, if this user owns them and can open
+    /// them.
     func passLostSources(
         _ calls: [TaskSelectionParameters], _ deed: SelectionDeed, client: ControlClient
     ) throws {

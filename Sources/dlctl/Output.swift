@@ -2,7 +2,7 @@ import TaskModel
 import FoundationEssentials
 import Glibc
 
-/// Standard output or standard error, gathered into large writes.
+/// Buffered standard output or standard error, with large writes.
 final class Output {
     private let descriptor: Int32
     private var buffer: [UInt8] = []
@@ -21,20 +21,20 @@ final class Output {
 
     func line(_ text: String) { self.text(text + "\n") }
 
-    /// One JSON value on a line of its own.
+    /// Writes one JSON value on a line of its own.
     func json(_ value: some Encodable) {
         text(encoded(value))
         text("\n")
     }
 
     func encoded(_ value: some Encodable) -> String {
-        // Values of ours are plain: strings, integers, booleans. Nothing in them cannot be written.
-        // Wherever it goes: what is piped into a pager or a log comes to a terminal later.
+        // Encoding cannot fail: the values contain only strings, integers and booleans. Escape even when piped: output
+        // sent to a pager or a log may reach a terminal later.
         (try? encoder.encode(value)).map { Escape.json(String(decoding: $0, as: UTF8.self)) } ?? "null"
     }
 
-    /// Hands over what was gathered. Where nobody reads any more the program ends without a word, as those do
-    /// that SIGPIPE ends.
+    /// Writes the buffer. If the reader has closed the pipe, the program ends without a message, like a program that
+    /// SIGPIPE ends.
     func flush() {
         var rest = buffer[...]
         while !rest.isEmpty {
@@ -43,7 +43,7 @@ final class Output {
                 rest = rest.dropFirst(count)
             } else if errno == EAGAIN {
                 var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-                _ = poll(&entry, 1, -1)  // the write that follows says how it stands
+                _ = poll(&entry, 1, -1)  // the next write reports any error
             } else if errno != EINTR {
                 abandon(errno)
             }
@@ -61,9 +61,9 @@ final class Output {
     }
 }
 
-/// The system's words.
+/// Messages of the operating system.
 enum SystemText {
-    /// strerror(3).
+    /// Returns the message of strerror(3).
     static func error(_ code: Int32) -> String {
         var buffer = [CChar](repeating: 0, count: 256)
         guard strerror_r(code, &buffer, buffer.count) == 0 else { return "error \(code)" }

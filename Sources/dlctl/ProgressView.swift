@@ -2,14 +2,14 @@ import ControlClient
 import Glibc
 import TaskModel
 
-/// Bars on standard error, each drawing over the one before.
+/// Progress bars on standard error; each drawing overwrites the previous one.
 final class ProgressView {
-    /// Seconds between two drawings.
+    /// The minimum time between two drawings, in seconds.
     static let interval = 0.2
 
     private let output = Output(STDERR_FILENO)
     private let style: Terminal.Style
-    /// Lines of the last drawing, and the columns that the terminal had then.
+    /// The number of lines of the last drawing; `columns` is the terminal's width at that time.
     private var drawn = 0
     private var columns: Int?
     private(set) var nextDrawing = Deadline.after(seconds: 0)
@@ -21,11 +21,11 @@ final class ProgressView {
 
     deinit { Terminal.showCursor() }
 
-    /// Lines that fit below one another, with one to spare for the prompt.
+    /// The number of bars that fit on the screen, with a line left for the prompt.
     var capacity: Int { max(1, Terminal.size(STDERR_FILENO).rows - 2) }
 
     var layout: BarLayout {
-        // The last column stays free: a terminal that has it filled may wrap.
+        // Keep the last column free: some terminals wrap when it is filled.
         BarLayout(width: max(20, Terminal.size(STDERR_FILENO).columns - 1), style: style)
     }
 
@@ -41,14 +41,15 @@ final class ProgressView {
         nextDrawing = .after(seconds: Self.interval)
     }
 
-    /// What takes the cursor to where the next drawing begins.
+    /// Returns the escape sequence that moves the cursor to the start of the next drawing.
     ///
-    /// Terminals differ in what they do with lines that no longer fit: some wrap them anew, and nobody can tell where the
-    /// last drawing is now. So a resized terminal is cleared; most terminals keep what stood there for scrolling back.
+    /// Terminals differ in how they treat lines that no longer fit. Some re-wrap them, so the position of the last
+    /// drawing is unknown. A resized terminal is therefore cleared; most terminals keep the old content in the
+    /// scroll-back.
     ///
     /// - Parameters:
-    ///   - drawn: lines of the last drawing.
-    ///   - rows: of the terminal.
+    ///   - drawn: the number of lines of the last drawing.
+    ///   - rows: the number of rows of the terminal.
     static func start(over drawn: Int, rows: Int, isResized: Bool) -> String {
         if isResized { return "\u{1B}[H\u{1B}[2J" }
         return drawn > 0 ? "\u{1B}[\(min(drawn, max(1, rows - 1)))A\r" : ""

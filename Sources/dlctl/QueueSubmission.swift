@@ -3,14 +3,14 @@ import ControlProtocol
 import TaskFiles
 import TaskModel
 
-/// Brings the entries of a file to the daemon: all of them or none.
+/// A submission of a file's entries to the daemon: either all entries are added or none.
 struct QueueSubmission {
     let client: ControlClient
-    /// The file, for what the daemon has to say about an entry.
+    /// The name of the file, for error messages about its entries.
     let file: String
     let feed: EntryFeed
 
-    /// As new tasks, each entry one.
+    /// Adds each entry as a task, without a batch.
     func add() throws(Failure) -> AddedTasks {
         guard let first = try feed.nextPart() else { return AddedTasks(TaskAddResult(ids: [])) }
         let tasks = feed.entries[first].map(\.specification)
@@ -21,13 +21,13 @@ struct QueueSubmission {
         return AddedTasks(try commit(batch: nil, first: tasks, prune: false, dryRun: false))
     }
 
-    /// As the content of a batch: what is there already is not added again.
+    /// Applies the entries to a batch: those that match an existing task do not add another.
     func apply(batch: String, prune: Bool, dryRun: Bool) throws(Failure) -> QueueCommitResult {
         let first = try feed.nextPart().map { part in feed.entries[part].map(\.specification) }
         return try commit(batch: batch, first: first, prune: prune, dryRun: dryRun)
     }
 
-    /// - Parameter first: what was taken of the feed already.
+    /// - Parameter first: the part already taken from the feed.
     private func commit(
         batch: String?, first: [TaskSpecification]?, prune: Bool, dryRun: Bool
     ) throws(Failure) -> QueueCommitResult {
@@ -44,13 +44,13 @@ struct QueueSubmission {
                 try client.commit(queue: queue, prune: prune, dryRun: dryRun)
             }
         } catch {
-            // Else it would lie in the daemon's database until some others have been begun.
+            // Without this the queue stays in the daemon's database until several others have been begun.
             try? client.abort(queue: queue)
             throw error
         }
     }
 
-    /// Turns a complaint about the n-th entry of a call into one about its line in the file.
+    /// Calls `call` and converts an error about the n-th entry of the call into one about its line in the file.
     private func naming<Value>(
         from first: Int, _ call: () throws(ClientError) -> Value
     ) throws(Failure) -> Value {
@@ -72,7 +72,7 @@ struct QueueSubmission {
             plain, file: file, entry: feed.entries[first + index], code: answer.data?.code ?? .invalid)
     }
 
-    /// The ids of the added tasks, the ranges spelt out.
+    /// Returns the ids of the added tasks, with the ranges expanded.
     static func ids(of result: QueueCommitResult) -> [TaskID] {
         result.ids.flatMap { range -> [TaskID] in
             guard let first = range.first?.rawValue, let last = range.last?.rawValue, first <= last else { return [] }

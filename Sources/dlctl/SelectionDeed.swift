@@ -1,7 +1,7 @@
 import ControlProtocol
 import TaskModel
 
-/// What a command does to the tasks of a selection.
+/// An action that a command applies to the selected tasks.
 enum SelectionDeed {
     case pause, resume, cancel, retry, remove, set
 
@@ -38,7 +38,7 @@ enum SelectionDeed {
         }
     }
 
-    /// The states of tasks that it changes.
+    /// The states of the tasks that the action affects.
     var states: [TaskState] {
         switch self {
         case .pause: [.queued, .active, .waiting]

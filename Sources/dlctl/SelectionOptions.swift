@@ -3,7 +3,7 @@ import ControlClient
 import ControlProtocol
 import TaskModel
 
-/// Which tasks `pause`, `resume`, `set`, `cancel`, `retry` and `remove` are about: ids, or a filter.
+/// The options that select tasks for `pause`, `resume`, `set`, `cancel`, `retry` and `remove`, by ids or by a filter.
 struct SelectionOptions: ParsableArguments {
     @Argument(help: ArgumentHelp("The tasks' ids.", valueName: "id"))
     var arguments: [TaskIDs] = []
@@ -36,7 +36,8 @@ struct SelectionOptions: ParsableArguments {
 
     private static let idsPerCall = 10_000
 
-    /// The calls to make: an id that stands twice is meant once, and no call outgrows a line.
+    /// Returns the calls to make. Duplicate ids are dropped, and ids are divided so that no call exceeds the line
+    /// length.
     func calls(deleteFile: Bool? = nil) throws(Failure) -> [TaskSelectionParameters] {
         let ids = arguments.ids
         guard !ids.isEmpty else {
@@ -52,11 +53,12 @@ struct SelectionOptions: ParsableArguments {
 }
 
 extension Context {
-    /// Carries out `deed` on a selection: asks first where it reaches far, or only tells where nothing is to be changed.
+    /// Carries out `deed` on a selection. It asks for confirmation before wide changes; with `--dry-run` it only lists
+    /// the tasks.
     ///
-    /// Prints how many tasks changed, and complains about every one that could not be.
+    /// Prints the number of changed tasks and reports every task that could not be changed.
     ///
-    /// - Parameter make: makes one call.
+    /// - Parameter make: performs one call.
     func carryOut(
         _ deed: SelectionDeed, _ selection: SelectionOptions, deleteFile: Bool? = nil,
         _ make: (ControlClient, TaskSelectionParameters) throws -> TaskChangeResult
@@ -74,7 +76,7 @@ extension Context {
         try change(calls, deed, make)
     }
 
-    /// As ``carryOut(_:_:deleteFile:_:)``, by the method of `deed`.
+    /// Carries out `deed` as in ``carryOut(_:_:deleteFile:_:)``, by the method of `deed`.
     func carryOut(_ deed: SelectionDeed, _ selection: SelectionOptions, deleteFile: Bool? = nil) throws {
         try carryOut(deed, selection, deleteFile: deleteFile) { client, call in try client.change(deed.method, call) }
     }
@@ -111,7 +113,7 @@ extension Context {
         throw result.errors.allSatisfy { $0.code == .permissionDenied } ? ExitStatus.notPermitted : .failed
     }
 
-    /// `is completed; …` → `task 7 is completed; …`; what names the task already stays.
+    /// Returns `is completed; …` as `task 7 is completed; …`. A message that already names the task is unchanged.
     static func sentence(_ refusal: TaskChangeResult.Refusal) -> String {
         if refusal.message.hasPrefix("is ") { return "task \(refusal.id) \(refusal.message)" }
         let words = refusal.message.split { !$0.isNumber }

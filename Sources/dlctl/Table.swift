@@ -1,28 +1,28 @@
-/// Rows in columns. Widths only grow from page to page, so that a long list streams and still stands straight.
+/// A table of text. Column widths only grow from page to page, so that a long list can be streamed and stays aligned.
 ///
-/// On a terminal no line is wider than it is: the last column gives way first, then those that may be cut, then those
-/// that may be left out.
+/// On a terminal no line is wider than the terminal. The last column shrinks first, then columns that may be cut;
+/// columns that may be omitted are dropped last.
 struct Table {
     struct Column {
         var title: String
         var alignsRight = false
-        /// It may be cut to so many columns of the terminal; `nil`: it may not.
+        /// The width to which the column may be cut; `nil` if it may not be cut.
         var minimum: Int?
-        /// It may be left out, that with the smallest number first; `nil`: it may not.
+        /// The order in which the column may be omitted, the smallest number first; `nil` if it may not be omitted.
         var omission: Int?
     }
 
     let columns: [Column]
-    /// Columns of the terminal, or `nil` where nothing is to be cut off.
+    /// The width of the terminal in columns, or `nil` to cut nothing off.
     let width: Int?
-    /// What the cells so far would take.
+    /// The widest cell of each column so far.
     private var widths: [Int]
-    /// Columns that are shown; they are chosen with the first page, whose titles stand above all others.
+    /// The indices of the shown columns, chosen with the first page, because its titles head all pages.
     private var shown: [Int]
     private var showsHeader = true
 
     private static let gap = 2
-    /// What the last column keeps while others can give way.
+    /// The minimum width of the last column while other columns can shrink.
     private static let lastMinimum = 16
 
     init(_ columns: [Column], width: Int?) {
@@ -32,7 +32,7 @@ struct Table {
         shown = Array(columns.indices)
     }
 
-    /// The lines of one page; the first page begins with the titles. Cells must be free of control characters.
+    /// Returns the lines of one page; the first page begins with the titles. Cells must not contain control characters.
     mutating func page(_ rows: [[String]]) -> [String] {
         for row in rows {
             for (index, cell) in row.enumerated() where index < widths.count {
@@ -49,7 +49,7 @@ struct Table {
         return lines
     }
 
-    // MARK: Room
+    // MARK: Column widths
 
     private mutating func chooseColumns() {
         for (index, _) in columns.enumerated().filter({ $0.element.omission != nil })
@@ -59,9 +59,9 @@ struct Table {
         }
     }
 
-    /// What lacks for the last column to have its minimum beside the others.
+    /// Returns the number of terminal columns missing for the last column to have its minimum width beside the others.
     ///
-    /// - Parameter smallest: those that may be cut are.
+    /// - Parameter smallest: whether columns that may be cut count with their minimum width.
     private func lacking(smallest: Bool) -> Int {
         guard let width, let last = shown.last else { return 0 }
         let others = shown.dropLast().reduce(0) { sum, index in
@@ -70,7 +70,7 @@ struct Table {
         return others + min(widths[last], Self.lastMinimum) - width
     }
 
-    /// The widths of the columns that are shown; of the last one, what is left for it.
+    /// Returns the width of each column; the last shown column receives the remaining width.
     private func layout() -> [Int] {
         var layout = widths
         guard let width, let last = shown.last else { return layout }
@@ -96,7 +96,7 @@ struct Table {
             if !isLast { text += String(repeating: " ", count: Self.gap) }
         }
         while text.last == " " { text.removeLast() }
-        // Where not even the columns that stay whole have room.
+        // Cut the line if the columns that may not be cut are wider than the terminal.
         return width.map { DisplayWidth.fit(text, $0) } ?? text
     }
 }

@@ -1,6 +1,6 @@
 import TaskModel
 
-/// One JSON array of tasks, written while its pages come in.
+/// A JSON array of tasks, written page by page as the tasks arrive.
 struct TaskArray {
     private let output: Output
     private var isEmpty = true

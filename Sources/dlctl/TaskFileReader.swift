@@ -2,26 +2,28 @@ import Glibc
 import TaskFiles
 import TaskModel
 
-/// Opens a file of tasks.
+/// A reader of task files.
 enum TaskFileReader {
-    /// A million entries with long URLs.
+    /// The maximum file size in bytes, enough for a million entries with long URLs.
     private static let sizeLimit = 1 << 30
 
     enum Content {
-        /// Nothing but URLs, which say where they stand when they are read.
+        /// A list of URLs, whose entries are read and validated later.
         case list(URLList.Reader)
         case file(QueueFile)
     }
 
-    /// - Parameter path: a file, or `-`.
-    /// - Throws: ``Failure`` with `FILE:LINE:COLUMN: message` for what the file says wrongly; a list is not read yet.
+    /// Opens and parses a file of tasks.
+    ///
+    /// - Parameter path: the path of a file, or `-`.
+    /// - Throws: ``Failure`` with `FILE:LINE:COLUMN: message` for invalid contents. A URL list is not read yet.
     static func open(_ path: String, for option: String, _ input: inout InputText) throws(Failure) -> Content {
         let bytes = try input.read(path, for: option, limit: sizeLimit)
         if InputFile.detect(bytes) == .urlList { return .list(URLList.Reader(bytes, file: path)) }
         return .file(try parse(bytes, path))
     }
 
-    /// As ``open(_:for:_:)``, with every entry read.
+    /// Reads a file as ``open(_:for:_:)`` does, including every entry of a URL list.
     static func read(_ path: String, for option: String, _ input: inout InputText) throws(Failure) -> QueueFile {
         try parse(try input.read(path, for: option, limit: sizeLimit), path)
     }
@@ -38,7 +40,7 @@ enum TaskFileReader {
 
     static func failure(_ error: FileError) -> Failure { at("\(error)", code: error.code) }
 
-    /// What is wrong with an entry though the file could be read.
+    /// Returns the failure for an invalid entry of a readable file.
     static func failure(_ message: String, file: String, entry: QueueEntry, code: ErrorCode) -> Failure {
         at("\(file):\(entry.line):\(entry.column): \(message)", code: code)
     }
@@ -49,7 +51,8 @@ enum TaskFileReader {
         return failure
     }
 
-    /// Where the paths in the file begin: its own directory, absolute; for standard input the present one.
+    /// Returns the base directory for paths in the file: the file's directory, absolute, or the current one for
+    /// standard input.
     private static func directory(of path: String) throws(FileError) -> String {
         guard path != "-", let slash = path.lastIndex(of: "/") else { return FilePath.currentDirectory() }
         return FilePath.absolute(slash == path.startIndex ? "/" : String(path[..<slash]))
@@ -67,7 +70,7 @@ extension Context {
         var warning: Detail
     }
 
-    /// Says what was passed over in a file, on standard error: with `--json` an object a line.
+    /// Reports on standard error what was ignored in a file: with `--json`, one object per line.
     func report(_ notes: [FileNote]) {
         let errors = Output(STDERR_FILENO)
         for note in notes {
@@ -83,7 +86,7 @@ extension Context {
     }
 }
 
-/// Paths as the daemon must be told them: it has a working directory of its own.
+/// Absolute paths for the daemon, which has its own working directory.
 enum FilePath {
     static func currentDirectory() -> String {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
@@ -91,16 +94,16 @@ enum FilePath {
         return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// `path` seen from the present directory. Nothing is looked up: what is a symbolic link stays one.
+    /// Returns `path` made absolute from the current directory. Symbolic links are not resolved.
     static func absolute(_ path: String) -> String {
         if path.hasPrefix("/") { return path }
         let base = currentDirectory()
         return (base.hasSuffix("/") ? base : base + "/") + path
     }
 
-    /// The directory's real path, and the last component as it is.
+    /// Returns the path with its directory resolved by realpath(3) and its last component unchanged.
     ///
-    /// - Returns: `nil` with `errno` set where the directory is not there.
+    /// - Returns: `nil` with `errno` set if the directory does not exist or cannot be resolved.
     static func absoluteFile(_ path: String) -> String? {
         let whole = absolute(path)
         guard let slash = whole.lastIndex(of: "/") else { return nil }

@@ -3,7 +3,7 @@ import ControlProtocol
 import Glibc
 import TaskModel
 
-/// What a waiter asks the daemon for.
+/// The operations of the daemon that a waiter uses.
 protocol TaskSource: AnyObject {
     var deadline: Deadline { get set }
     func subscribe(after: Int64?, types: [TaskEvent.Kind]?) throws(ClientError) -> Int64
@@ -18,9 +18,9 @@ protocol TaskSource: AnyObject {
 extension ControlClient: TaskSource {}
 
 extension Context {
-    /// A waiter that shows bars on a terminal that can draw them.
+    /// Creates a waiter, which shows bars if the terminal supports them.
     ///
-    /// - Parameter isFollowing: whether the client already listens to the ends of these tasks.
+    /// - Parameter isFollowing: whether the client is already subscribed to the events that end these tasks.
     func waiter(
         _ ids: [TaskID], client: ControlClient, isFollowing: Bool = false, deadline: Deadline = .never
     ) -> TaskWaiter {

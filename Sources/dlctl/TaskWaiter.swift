@@ -3,16 +3,16 @@ import ControlProtocol
 import Glibc
 import TaskModel
 
-/// Waits until tasks have settled, through restarts of the daemon: the tasks outlive it, and so does the waiting.
+/// A waiter for tasks to settle. It survives restarts of the daemon, because the tasks do.
 final class TaskWaiter {
     enum Ending: Equatable {
-        /// Nobody wants to know more.
+        /// A completed task whose details are not needed.
         case completed
         case settled(TaskStatus)
         case removed
     }
 
-    /// The events that can end a wait.
+    /// The event types that can end a wait.
     static let eventTypes: [TaskEvent.Kind] = [.completed, .failed, .cancelled, .paused, .removed]
 
     private let ids: [TaskID]
@@ -25,32 +25,33 @@ final class TaskWaiter {
     private var client: (any TaskSource)?
     private var isSubscribed: Bool
     private var pending: Set<TaskID>
-    /// Heard to have completed, and not yet looked at: of many tasks, pages at the end cost less than a question each.
+    /// Tasks reported as completed whose details are not read yet. For many tasks, pages at the end cost less than
+    /// single requests.
     private var unread: Set<TaskID> = []
-    /// Those that are looked at in the end. What the history has no more of them has completed all the same, whichever
-    /// look finds that.
+    /// Tasks that an event reported as completed. If one has left the history by the time it is read, it counts as
+    /// completed.
     private var heardToComplete: Set<TaskID> = []
     private var wasSeen: Bool
-    /// When the patience with an absent daemon ends; `nil` while it answers.
+    /// The deadline for an absent daemon to return; `nil` while the daemon answers.
     private var patience: Deadline?
-    /// What was last heard of tasks that have not settled; kept for the bars alone.
+    /// The last known status of pending tasks, kept only for the bars.
     private var latest: [TaskID: TaskStatus] = [:]
     private(set) var endings: [TaskID: Ending] = [:]
 
     /// - Parameters:
-    ///   - ids: an id that stands twice is waited for once.
-    ///   - client: a connection to begin with.
-    ///   - isFollowing: `client` was subscribed to ``eventTypes`` before the tasks came to be, so that no look at
-    ///     them is needed.
-    ///   - wantsDetails: what became of a task that completed is asked for.
-    ///   - connect: makes another, where that one ends.
-    ///   - report: says what does not end the waiting.
+    ///   - ids: the tasks to wait for; duplicates are ignored.
+    ///   - client: the initial connection.
+    ///   - isFollowing: whether `client` was subscribed to ``eventTypes`` before the tasks were added, so that their
+    ///     states need not be read first.
+    ///   - wantsDetails: whether the final status of completed tasks is read.
+    ///   - connect: creates a new connection after the current one ends.
+    ///   - report: reports errors that do not end the wait.
     init(
         _ ids: [TaskID], client: any TaskSource, isFollowing: Bool = false, wantsDetails: Bool = true,
         deadline: Deadline = .never, view: ProgressView? = nil,
         connect: @escaping () throws(ClientError) -> any TaskSource,
         sleep: @escaping (_ seconds: Double) -> Void = {
-            _ = usleep(UInt32($0 * 1_000_000))  // a sleep that a signal cuts short makes an earlier look
+            _ = usleep(UInt32($0 * 1_000_000))  // a signal that cuts the sleep short only causes an earlier attempt
         },
         report: @escaping (Failure) -> Void
     ) {
@@ -70,20 +71,22 @@ final class TaskWaiter {
 
     private enum Pause {
         static let untilNextAttempt = 0.2
-        /// How long a daemon may be away.
+        /// The maximum time in seconds that the daemon may be absent.
         static let patience = 60.0
     }
 
-    /// - Throws: ``Failure``: an id is unknown, the deadline is over, or the daemon stays away.
+    /// Waits until all tasks have settled.
+    ///
+    /// - Throws: ``Failure`` if an id is unknown, the deadline passes or the daemon stays absent.
     func run() throws(Failure) {
         while !pending.isEmpty {
             var strangers: [TaskID] = []
             do throws(ClientError) {
                 let client = try connected()
-                // A daemon that takes the connection and never answers holds nobody longer than that.
+                // The deadline also covers a daemon that accepts the connection and never answers.
                 client.deadline = deadline
                 if !isSubscribed {
-                    // Events first, then the tasks: what happens between the two is heard.
+                    // Subscribe first, then read the tasks, so that a change between the two is reported.
                     _ = try client.subscribe(after: nil, types: Self.eventTypes)
                     isSubscribed = true
                     strangers = try look(client)
@@ -108,14 +111,14 @@ final class TaskWaiter {
         if let view { draw(view, isLast: true) }
     }
 
-    /// The tasks as they ended, in the order asked for; removed ones are not among them.
+    /// The final status of the tasks in the order of the ids, without removed tasks.
     var settled: [TaskStatus] {
         ids.compactMap { if case .settled(let task)? = endings[$0] { task } else { nil } }
     }
 
-    /// Says which tasks did not complete.
+    /// Reports the tasks that did not complete.
     ///
-    /// - Returns: whether all did.
+    /// - Returns: whether all tasks completed.
     func conclude() -> Bool {
         var allCompleted = true
         for id in ids {
@@ -132,7 +135,7 @@ final class TaskWaiter {
                 code = .unknownTask
             }
             allCompleted = false
-            // A bar's last line has said so already.
+            // The last line of the task's bar already shows the outcome.
             if let view, showsEach(view) { continue }
             var failure = Failure(.failed, code: code, message)
             failure.bare = true
@@ -150,7 +153,7 @@ final class TaskWaiter {
         return fresh
     }
 
-    /// A daemon that went away may be restarting.
+    /// Waits before the next attempt if the daemon may be restarting; otherwise throws.
     private func recover(from error: ClientError) throws(Failure) {
         if deadline.isOver { throw Failure.waitedTooLong }
         switch error {
@@ -171,18 +174,19 @@ final class TaskWaiter {
         sleep(Pause.untilNextAttempt)
     }
 
-    // MARK: - Looking
+    // MARK: - Reading the tasks
 
     private enum Scan {
-        /// From this many tasks on, pages are cheaper than single questions.
+        /// The number of tasks from which pages cost less than single requests.
         static let minimum = 200
-        /// ... if no more than so many ids lie between for each that is wanted.
+        /// The upper limit on the average distance between pending ids; beyond it pages would contain too many other
+        /// tasks.
         static let sparseness: Int64 = 8
     }
 
-    /// Asks about every pending task.
+    /// Reads the state of every pending task.
     ///
-    /// - Returns: those that the daemon does not know.
+    /// - Returns: the ids that the daemon does not know.
     private func look(_ client: any TaskSource) throws(ClientError) -> [TaskID] {
         var unknown: [TaskID] = []
         guard let first = pending.min(), let last = pending.max(), pending.count >= Scan.minimum,
@@ -219,7 +223,7 @@ final class TaskWaiter {
         latest[id] = nil
     }
 
-    // MARK: - Following
+    // MARK: - Events
 
     private func follow(_ client: any TaskSource) throws(ClientError) {
         while !pending.isEmpty {
@@ -248,7 +252,7 @@ final class TaskWaiter {
             if let task = try client.taskIfKnown(id) {
                 note(task)
             } else {
-                // The history may have no more of it.
+                // The task may have left the history.
                 end(id, event.type == .completed ? .completed : .removed)
             }
         case .added, .updated, .resumed, .waiting, .retried, .gap: break
@@ -261,7 +265,7 @@ final class TaskWaiter {
 
     private func redraw(_ view: ProgressView, _ client: any TaskSource) throws(ClientError) {
         if showsEach(view) {
-            // An event on its way says what became of a task that is gone.
+            // A task that is gone is reported by an event still on its way.
             for id in pending { if let task = try client.taskIfKnown(id) { note(task) } }
         } else {
             let page = try client.page(

@@ -1,9 +1,9 @@
 import Glibc
 import Synchronization
 
-/// What is known of the terminal, and its cursor's return.
+/// The properties of the terminal, and the restoration of its cursor on exit.
 enum Terminal {
-    /// What bars and marks may be drawn with.
+    /// The features that bars and marks may use.
     struct Style: Equatable {
         var colour: Bool
         var unicode: Bool
@@ -11,13 +11,13 @@ enum Terminal {
 
     static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
 
-    /// Whether the cursor can be moved, as `TERM` tells; bars need that.
+    /// Returns whether the cursor can be moved according to `TERM`, which bars require.
     static func movesCursor(_ environment: [String: String]) -> Bool {
         guard let kind = environment["TERM"] else { return false }
         return !kind.isEmpty && kind != "dumb"
     }
 
-    /// Columns and rows, or 80 by 24 where the terminal does not tell.
+    /// Returns the columns and rows, or 80 by 24 if the terminal does not report its size.
     static func size(_ descriptor: Int32) -> (columns: Int, rows: Int) {
         var size = winsize()
         guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
@@ -26,8 +26,10 @@ enum Terminal {
         return (Int(size.ws_col), Int(size.ws_row))
     }
 
-    /// - Parameter environment: `NO_COLOR` (no-color.org) and `TERM=dumb` forbid colour; the locale says
-    ///   whether the terminal reads UTF-8.
+    /// Returns the style that the environment allows.
+    ///
+    /// - Parameter environment: `NO_COLOR` (no-color.org) and `TERM=dumb` disable colour; the locale determines whether
+    ///   the terminal supports UTF-8.
     static func style(_ environment: [String: String]) -> Style {
         func value(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
         let locale = (value("LC_ALL") ?? value("LC_CTYPE") ?? value("LANG") ?? "").lowercased()
@@ -50,18 +52,18 @@ enum Terminal {
     }
 
     private static func send(_ sequence: StaticString) {
-        // One write of static bytes: allowed in a signal handler (signal-safety(7)).
+        // This is a single write of static bytes, which is allowed in a signal handler (signal-safety(7)).
         _ = write(STDERR_FILENO, sequence.utf8Start, sequence.utf8CodeUnitCount)
     }
 
-    /// Ctrl-C ends the program with 130, SIGTERM and SIGHUP as the shell would report them; the cursor comes back
-    /// first. A reader that goes away is learnt from write(2).
+    /// Installs handlers that show the cursor again and exit with 128 plus the signal number: 130 for Ctrl-C, and what
+    /// a shell reports for SIGTERM and SIGHUP. SIGPIPE is ignored; write(2) reports a closed pipe.
     static func handleInterrupts() {
-        // Makes the variable before a handler could be the first to ask for it.
+        // Initialise the lazy static variable here, so that no signal handler is the first to access it.
         showCursor()
-        _ = signal(SIGPIPE, SIG_IGN)  // fails for an unknown signal alone
+        _ = signal(SIGPIPE, SIG_IGN)  // fails only for an unknown signal
         for number in [SIGINT, SIGTERM, SIGHUP] {
-            // Fails for an unknown signal alone.
+            // `signal` fails only for an unknown signal.
             _ = signal(number) { number in
                 Terminal.showCursor()
                 _exit(128 + number)

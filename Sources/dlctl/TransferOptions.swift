@@ -2,7 +2,7 @@ import ArgumentParser
 import TaskFiles
 import TaskModel
 
-/// The options of `add` that `upload` takes as well.
+/// The options that `add` and `upload` share.
 struct TransferOptions: ParsableArguments {
     @Option(
         name: .customLong("header"), parsing: .singleValue,
@@ -72,9 +72,9 @@ struct TransferOptions: ParsableArguments {
 
     init() {}
 
-    /// Reads the files that the options name, and judges what the shell can judge.
+    /// Reads the files that the options name and validates the values that can be checked here.
     ///
-    /// - Returns: a task without URL that holds what the options say.
+    /// - Returns: a task without a URL that contains the values of the options.
     func resolve(_ input: inout InputText) throws(Failure) -> TaskSpecification {
         var task = TaskSpecification(url: "")
         task.headers = try input.headers(headers)

@@ -2,17 +2,18 @@ import ControlClient
 import ControlProtocol
 import TaskModel
 
-/// Why a command on tasks changed none of them: they are as it would have made them, or it is for others.
+/// The reason why a command changed no tasks: they already have the requested state, or the command does not apply to
+/// them.
 struct UnchangedTasks {
     private let deed: SelectionDeed
-    /// Tasks that are named one by one.
+    /// The maximum number of tasks that are named individually.
     private static let named = 3
-    /// Tasks that are looked at.
+    /// The maximum number of tasks that are examined.
     private static let looked = 500
 
     init(_ deed: SelectionDeed) { self.deed = deed }
 
-    /// - Returns: `nil` where nothing is to be said.
+    /// - Returns: `nil` if there is nothing to report.
     func reason(_ calls: [TaskSelectionParameters], _ client: ControlClient, now: Milliseconds) throws -> String? {
         if let filter = calls.first?.filter {
             if filter == TaskFilter() { return reason(counts: try client.status().tasks, isAll: true) }
@@ -25,7 +26,7 @@ struct UnchangedTasks {
         return reason(tasks, isPart: ids.count > Self.looked, now: now)
     }
 
-    /// Tasks that were named by their ids.
+    /// Returns the reason for tasks named by their ids.
     func reason(
         _ tasks: [TaskStatus], isPart: Bool = false, now: Milliseconds, clock: ((Milliseconds) -> String)? = nil
     ) -> String? {
@@ -34,18 +35,18 @@ struct UnchangedTasks {
             return "the tasks are \(Describe.counts(Self.counts(tasks))) already" + (isPart ? ", and more" : "")
         }
         return tasks.map { task in
-            // One that is ready may be kept from starting.
+            // A queued task may have a reason that prevents its start.
             let words = task.state == .queued && task.reason != nil ? Describe.state(task, now: now, clock: clock) : nil
             return "task \(task.id) is \(task.state.rawValue) already" + (words.map { " (\($0))" } ?? "")
         }.joined(separator: ", ")
     }
 
-    /// Tasks that a filter selects.
+    /// Returns the reason for tasks that a filter selects.
     ///
     /// - Parameters:
-    ///   - counts: by state.
-    ///   - isAll: the filter has no conditions.
-    ///   - isPart: there are more than were counted.
+    ///   - counts: the number of tasks by state.
+    ///   - isAll: whether the filter has no conditions.
+    ///   - isPart: whether there are more tasks than were counted.
     func reason(counts: [String: Int], isAll: Bool, isPart: Bool = false) -> String {
         guard counts.values.contains(where: { $0 > 0 }) else { return isAll ? "there are no tasks" : "no task matches" }
         if deed == .set, case let fitting = deed.states.reduce(0, { $0 + (counts[$1.rawValue] ?? 0) }), fitting > 0 {
@@ -56,7 +57,7 @@ struct UnchangedTasks {
         return "\(none) \(states); \(Describe.counts(counts))" + (isPart ? " and more" : "")
     }
 
-    /// Those that the command is for.
+    /// The states to which the command applies.
     private var states: String {
         switch deed {
         case .pause: "queued, active or waiting"

@@ -1,15 +1,17 @@
 import TaskModel
 
-/// What the argument parser has to say, in words that begin with the option or argument at fault.
+/// An error of the argument parser, reworded to begin with the option or argument at fault.
 struct UsageFault: Equatable {
-    /// One line.
+    /// The error message, on one line.
     var message: String
-    /// The option or argument at fault, as it is typed.
+    /// The option or argument at fault, as typed on the command line.
     var field: String?
 
+    /// Parses the parser's message.
+    ///
     /// - Parameters:
-    ///   - message: the parser's.
-    ///   - arguments: the command line: what follows an option that lacks its value.
+    ///   - message: the message of the parser.
+    ///   - arguments: the command line, from which the argument after an option that lacks its value is taken.
     init(_ message: String, arguments: [String] = []) {
         let line = message.split(separator: "\n").map { $0.drop { $0 == " " } }.joined(separator: " ")
         let quoted = Self.quoted(line)
@@ -61,9 +63,10 @@ struct UsageFault: Equatable {
         }
     }
 
-    // MARK: Words
+    // MARK: Expected values and names
 
-    /// What options take of which the parser says only what they do not; the longest label that fits counts.
+    /// The values that options expect, where the parser's message does not state them. The first label that is a prefix
+    /// applies.
     private static let expectations = [
         ("--connections", ConnectionCount.expectation),
         ("--limit <rate>", "bytes a second, like 500K, 2M or 1.5G, or none"),
@@ -89,25 +92,26 @@ struct UsageFault: Equatable {
         expectations.first { label.hasPrefix($0.0) }?.1
     }
 
-    /// `--limit <n>` → `--limit`; `<id> ...` → `id`.
+    /// Returns the name in a label: `--limit <n>` → `--limit`; `<id> ...` → `id`.
     private static func name(of label: String) -> String {
         if label.hasPrefix("<") { return String(label.dropFirst().prefix { $0 != ">" }) }
         return String(label.prefix { $0 != " " && $0 != ":" })
     }
 
-    /// The option or argument that a message of our own begins with: `--batch: is empty`.
+    /// Returns the option or argument with which one of dlctl's own messages begins, such as `--batch` of `--batch: is
+    /// empty`.
     private static func subject(of text: String) -> String? {
         let first = text.prefix { $0 != " " }
         return first.hasSuffix(":") ? String(first.dropLast()) : nil
     }
 
-    /// What stands between quotation marks.
+    /// Returns the texts between single quotation marks.
     private static func quoted(_ line: String) -> [String] {
         let parts = line.split(separator: "'", omittingEmptySubsequences: false)
         return parts.indices.filter { $0 % 2 == 1 }.map { String(parts[$0]) }
     }
 
-    /// The choices of a list that has a dash before each.
+    /// Returns the choices of a list with a dash before each.
     private static func listed(_ line: String) -> [String] {
         guard let start = line.firstRange(of: "one of the following: - ")?.upperBound else { return [] }
         return line[start...].split(separator: " - ").map { $0.last == "." ? String($0.dropLast()) : String($0) }
@@ -115,17 +119,17 @@ struct UsageFault: Equatable {
 }
 
 extension UsageFault {
-    /// The first option that the command does not know. The parser looks at what is missing first.
+    /// Creates the fault for the first option that the command does not know. The parser reports missing values first.
     ///
     /// - Parameters:
-    ///   - arguments: those of the command line.
-    ///   - help: the command's, which names its options.
-    /// - Returns: `nil` where the command knows all of them.
+    ///   - arguments: the arguments of the command line.
+    ///   - help: the help of the command, which lists its options.
+    /// - Returns: `nil` if the command knows all options.
     init?(unknownOptionIn arguments: [String], help: String) {
         let known = Self.options(in: help)
         let given = arguments.prefix { $0 != "--" }.filter { $0.hasPrefix("-") && $0 != "-" }
         let names = given.map { String($0.prefix { $0 != "=" }) }
-        // A number below zero is taken for an option as well, and is the value of the one before it.
+        // The parser also takes a negative number for an option; here it is the value of the option before it.
         let unknown = names.first { name in
             !known.contains(name) && name.utf8.dropFirst().first.map { !$0.isDigit } ?? true
         }
@@ -134,7 +138,7 @@ extension UsageFault {
         self.init(unknownOption: unknown, nearest: unknown.hasPrefix("--") ? Self.nearest(unknown, long) : nil)
     }
 
-    /// The dashes, which all have, make no two options alike.
+    /// Compares options without their dashes, which would make all options look similar.
     private static func nearest(_ option: String, _ known: Set<String>) -> String? {
         NearestWord.to(String(option.dropFirst(2)), among: known.map { String($0.dropFirst(2)) }).flatMap { found in
             let shorter = min(found.utf8.count, option.utf8.count - 2)
@@ -142,7 +146,7 @@ extension UsageFault {
         }
     }
 
-    /// `-o, --output <name>` → `-o`, `--output`
+    /// Returns the options in the help: `-o, --output <name>` → `-o`, `--output`.
     private static func options(in help: String) -> Set<String> {
         var names: Set<String> = []
         for line in help.split(separator: "\n") where line.hasPrefix("  -") {

@@ -1,21 +1,21 @@
 import ControlProtocol
 import TaskModel
 
-/// Why a task does not run, and when that changes: `name does not resolve, 4th try in 15 s`.
+/// The reason why a task does not run, and when that changes: `name does not resolve, 4th try in 15 s`.
 struct Waiting {
-    /// As the task's `reason`.
+    /// The `reason` of the task.
     var reason: TaskReason?
-    /// The word of a reason that this program does not know.
+    /// The word of a reason unknown to this program.
     var unknownReason: String?
     var notBefore: Milliseconds?
     var error: TaskFailure?
-    /// Attempts so far; `nil`: those of many tasks.
+    /// The number of attempts so far; `nil` for a group of tasks.
     var attempts: Int?
-    /// The task that has to complete first, where it is known.
+    /// The task that must complete first, if known.
     var follows: TaskID?
-    /// Other tasks wait for the same reason.
+    /// Whether other tasks wait for the same reason.
     var isOneOfMany = false
-    /// The task is ready, and something else keeps it from starting.
+    /// Whether the task is ready and something else prevents its start.
     var isReady = false
 
     init(_ task: TaskStatus) {
@@ -27,7 +27,7 @@ struct Waiting {
         isReady = task.state == .queued
     }
 
-    /// Many tasks together.
+    /// Creates the reason that several tasks share.
     init(_ cause: DaemonStatus.Cause) {
         reason = TaskReason(rawValue: cause.reason)
         unknownReason = cause.reason
@@ -36,7 +36,9 @@ struct Waiting {
         error = cause.code.map { TaskFailure(code: $0, message: cause.message ?? "") }
     }
 
-    /// - Parameter clock: shows a moment.
+    /// Returns the reason in words.
+    ///
+    /// - Parameter clock: formats a point in time.
     func words(now: Milliseconds, clock: (Milliseconds) -> String) -> String {
         let until = notBefore.map { " until \(clock($0))" } ?? ""
         switch reason {
@@ -45,7 +47,7 @@ struct Waiting {
             return Cause.phrase(unknownReason, error) + looksAgain(now)
         case .scheduled where isReady: return "paused by the schedule\(until)"
         case .hostLimit:
-            // A host that refused too often, or asked for it, is left alone for a while.
+            // A host that refused too often, or requested a delay, is not contacted for a while.
             return delay(now).map { "host is left alone, next try\($0)" } ?? "host limit reached"
         case .retry:
             let cause = error.map { Cause.phrase($0) } ?? "failed"
@@ -62,12 +64,12 @@ struct Waiting {
 
     private func looksAgain(_ now: Milliseconds) -> String { delay(now).map { ", looks again\($0)" } ?? "" }
 
-    /// ` in 15 s`, in whole seconds, so that a countdown does not end in milliseconds.
+    /// Returns ` in 15 s` in whole seconds, so that a countdown does not end in milliseconds.
     private func delay(_ now: Milliseconds) -> String? {
         notBefore.map { " in \(Describe.span(milliseconds: max(1000, ($0 - now + 999) / 1000 * 1000)))" }
     }
 
-    /// `1st`, `2nd`, `3rd`, `4th`, `11th`, `21st`.
+    /// Returns an ordinal: `1st`, `2nd`, `3rd`, `4th`, `11th`, `21st`.
     static func ordinal(_ number: Int) -> String {
         switch (number % 10, number % 100) {
         case (_, 11...13): "\(number)th"
