@@ -1,9 +1,9 @@
 import Glibc
 
-// What automatic connections take over simulated lines, beside the best fixed number: those that are named, then random
-// ones. `growth.sh` compiles it with the decision and the simulation, and nothing else.
+// A comparison of automatic connections over simulated lines with the best fixed number of connections: first over the
+// named lines, then over random ones. `growth.sh` compiles this file with the decision code and the simulation only.
 
-/// A number with so many digits behind the point.
+/// Formats a number rounded to `digits` decimal places.
 func text(_ value: Double, _ digits: Int = 2) -> String {
     guard value.isFinite, abs(value) < 1e12 else { return "–" }
     let scale = pow(10, Double(digits))

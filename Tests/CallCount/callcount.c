@@ -1,6 +1,6 @@
-// Stands before the C library in the program that it is linked into, and counts. The program's own definitions win over
-// those of shared libraries, so libcurl's and the Swift runtime's calls come here too. A sanitizer stands there itself, and
-// then nothing is counted.
+// Counts calls to the C library. The definitions in a program take precedence over those in shared libraries, so calls
+// from libcurl and the Swift runtime also arrive here. A sanitizer intercepts the same calls itself, and then nothing
+// is counted.
 #define _GNU_SOURCE
 #include "callcount.h"
 
@@ -19,10 +19,10 @@ struct counts {
 
 static struct counts all[THREADS];
 static atomic_int threads;
-// Initial-exec: a variable whose first use called malloc could not count malloc.
+// Initial-exec TLS model: a thread-local variable whose first use calls malloc could not count malloc.
 static __thread struct counts *mine __attribute__((tls_model("initial-exec")));
 
-// Each thread has its own: no other writes there, and a count costs next to nothing.
+// Each thread has its own counters and is their only writer, so a count costs almost nothing.
 #define COUNT(what) \
     do { \
         if (mine != NULL) \
@@ -86,7 +86,7 @@ ssize_t pwrite64(int file, const void *bytes, size_t size, off_t offset) { retur
 
 // MARK: Locks
 
-// Before the constructor has run there is one thread.
+// Until the constructor has run, the program has only one thread.
 int pthread_mutex_lock(pthread_mutex_t *mutex) {
     COUNT(locks);
     return real_lock == NULL ? 0 : real_lock(mutex);

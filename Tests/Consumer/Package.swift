@@ -2,11 +2,11 @@
 
 import PackageDescription
 
-/// A user of the library: it knows the product `Transfer` and nothing else of this repository.
+/// A client of the library that depends only on the product `Transfer` of this repository.
 let package = Package(
     name: "Consumer",
     dependencies: [
-        // A package by its path is otherwise known by the name of its directory, which a checkout may call anything.
+        // By default a path dependency is named after its directory, and a checkout may have any directory name.
         .package(name: "dld", path: "../..")
     ],
     targets: [

@@ -2,10 +2,10 @@ import Glibc
 import HTTPTypes
 import TaskModel
 
-/// What libFuzzer runs: the parsers of whatever a server, a file or the kernel sends, each with what must hold of every
-/// answer. They are compiled from the sources themselves, with these, into one program; see `fuzz.sh`.
+/// The libFuzzer targets: the parsers of data from servers, files and the kernel, each with the invariants of its
+/// results. They are compiled into one program directly from the sources; see `fuzz.sh`.
 ///
-/// A new target is a function here and a directory of seeds in `Corpus`, of the same name.
+/// A new target needs a function here and a directory of seeds with the same name in `Corpus`.
 private let targets: [String: @Sendable ([UInt8]) -> Void] = [
     "aria2": aria2,
     "cache": cache,
@@ -35,7 +35,7 @@ public func fuzzOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> Int32 
     return 0
 }
 
-/// One field of an answer.
+/// Returns a response with one header field.
 private func answer(_ name: String, _ value: [UInt8]) -> ResponseHead {
     let line = Array("\(name): ".utf8) + value.filter { $0 != 0x0A } + [0x0D, 0x0A]
     return ResponseHead(status: 200, version: "1.1", lines: line)
@@ -45,7 +45,9 @@ private func isDigits(_ text: String) -> Bool { text.utf8.allSatisfy { (0x30...0
 
 // MARK: Heads
 
-/// Input: lines as libcurl hands them over.
+/// Fuzzes the parser of response heads.
+///
+/// Input: header lines as libcurl delivers them.
 private func head(_ bytes: [UInt8]) {
     var parser = ResponseHeadParser()
     var rest = bytes[...]
@@ -63,7 +65,7 @@ private func look(at head: ResponseHead) {
     precondition(head.retryAfter(now: 1_700_000_000) ?? 0 >= 0)
     precondition(head.value(of: "content-length") == head.values(of: "Content-Length").first)
     precondition(head.value(of: "etag") == head.values(of: "etag").first)
-    // What is taken out is gone, and the rest stays as it was.
+    // The removed field is gone, and the other fields are unchanged.
     let removed = head.removing(["etag"])
     precondition(removed.value(of: "etag") == nil)
     precondition(removed.values(of: "link") == head.values(of: "link"))
@@ -109,25 +111,25 @@ private func link(_ bytes: [UInt8]) {
     }
 }
 
-/// Also for dates by themselves.
+/// Fuzzes `Retry-After` and HTTP dates.
 private func retryAfter(_ bytes: [UInt8]) {
     let answer = answer("Retry-After", bytes)
     let seconds = answer.retryAfter(now: 1_700_000_000)
     precondition(seconds ?? 0 >= 0)
     let text = answer.value(of: "retry-after") ?? ""
     let date = HTTPDate.parse(text)
-    // To the end of the year 9999.
+    // The upper bound is the end of the year 9999.
     if let date { precondition((0...253_402_300_800).contains(date)) }
     precondition(seconds == nil || date != nil || isDigits(text))
 }
 
-/// The fields themselves. What reads them, `AuthenticationOffer`, joins here.
+/// Fuzzes `WWW-Authenticate` and its parser `AuthenticationOffer`.
 private func wwwAuthenticate(_ bytes: [UInt8]) {
     let head = answer("WWW-Authenticate", bytes)
     for offer in head.authenticationOffers {
         precondition(!offer.scheme.isEmpty && offer.parameters.count <= AuthenticationOffer.maximumParameters)
     }
-    // One line by itself, without what a head makes of it.
+    // Parse the input as one line, without the processing of a response head.
     precondition(
         AuthenticationOffer.parse(String(decoding: bytes, as: UTF8.self)).count <= AuthenticationOffer.maximumOffers)
 }
@@ -167,7 +169,7 @@ private func checksumList(_ bytes: [UInt8]) {
     }
 }
 
-/// What is read makes tasks that stand, whose names lead nowhere but beneath.
+/// Fuzzes aria2 input files. The resulting tasks must be valid, and their names must not leave the directory.
 private func aria2(_ bytes: [UInt8]) {
     let lines = bytes.count { $0 == 0x0A } + 1
     let input: Aria2Input
@@ -212,7 +214,9 @@ private func metalink(_ bytes: [UInt8]) {
 
 // MARK: The cache
 
-/// Input: field lines of an answer, a zero, the request's Cache-Control, a zero, field lines of a 304.
+/// Fuzzes the HTTP cache.
+///
+/// Input: the field lines of a response, NUL, the request's Cache-Control, NUL, the field lines of a 304 response.
 private func cache(_ bytes: [UInt8]) {
     let parts = bytes.split(separator: 0, maxSplits: 2, omittingEmptySubsequences: false)
     func lines(_ index: Int) -> [UInt8] { index < parts.count ? Array(parts[index]) : [] }
@@ -227,7 +231,7 @@ private func cache(_ bytes: [UInt8]) {
     }
     precondition(mayStore && stored.matches(judgement.fields))
     precondition(stored.lifetime >= 0 && stored.age(now: time) >= 0)
-    // Older is never better.
+    // A response that was not usable must not become usable with age.
     var isUsed = true
     for age in [0, 1, 60, 86_400, 1 << 40] as [Int64] {
         let verdict = judgement.verdict(stored: stored, now: time + 1 + age)

@@ -1,7 +1,7 @@
-// What ThreadSanitizer does not see of Synchronization.Mutex: a contended lock is taken and given back inside of the Swift
-// runtime, which is not instrumented, so that what the lock keeps in order looks like races. The slow ways pass through
-// here instead, and the sanitizer, where there is one, is told of them. Should the runtime rename them, this does nothing
-// any more, and the reports come back.
+// Makes Synchronization.Mutex visible to ThreadSanitizer. A contended lock is acquired and released inside the Swift
+// runtime, which is not instrumented, so ThreadSanitizer reports false races. These functions interpose the runtime's
+// slow paths and report them to the sanitizer if one is present. If the runtime renames the functions, this file has no
+// effect and the false reports return.
 #define _GNU_SOURCE
 #include "mutexorder.h"
 

@@ -1,7 +1,7 @@
 import Glibc
 import Synchronization
 
-/// A port on loopback at which SYNs vanish, as behind a wall that drops packets: its backlog is full, and nobody accepts.
+/// A loopback port that ignores SYNs, as behind a packet-dropping firewall. Its backlog is full and nothing accepts.
 package final class BlackHole: Sendable {
     package let port: Int
     private let listener: Int32
@@ -11,7 +11,7 @@ package final class BlackHole: Sendable {
         let (listener, port) = try listenOnLoopback(backlog: 0)
         self.listener = listener
         self.port = port
-        // The kernel lets one more in than the backlog says (listen(2)).
+        // The kernel queues one more connection than the backlog (listen(2)).
         let clients = (0..<3).map { _ in
             let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
             _ = withLoopbackAddress(port: port) { connect(client, $0, $1) }
@@ -34,7 +34,7 @@ package final class BlackHole: Sendable {
         }
     }
 
-    /// From now on there is a server that answers every request with `answer` and ends the connection.
+    /// Starts to accept connections, respond to every request with `answer` and close the connection.
     package func relent(_ answer: [UInt8]) throws {
         empty()
         try startThread { [listener] in

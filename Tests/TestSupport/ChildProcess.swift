@@ -3,26 +3,28 @@ import FoundationEssentials
 import Glibc
 import Synchronization
 
-/// How a process ended.
+/// The exit status of a process.
 package enum ExitStatus: Sendable, Equatable {
     case exited(Int32)
     case killed(signal: Int32)
 }
 
-/// A program under test. Its output goes to files, so that it never blocks on a pipe that nobody reads; it dies
-/// with this object, and with the test process.
+/// A program under test. Its output goes to files, so that it never blocks on a full pipe. It is killed when this
+/// object is deinitialised and when the test process ends.
 package final class ChildProcess: Sendable {
     package let pid: pid_t
     package let command: String
     private let output: TemporaryDirectory
-    /// Under the lock, so that no signal goes to a number that was reaped and given to another process.
+    /// The exit status. The lock prevents a signal to a process ID that was reaped and reused by another process.
     private let status = Mutex<ExitStatus?>(nil)
 
+    /// Starts a program.
+    ///
     /// - Parameters:
     ///   - arguments: the program, looked up in `PATH`, and its arguments.
-    ///   - environment: replaces or, with `nil`, removes variables of this process's environment.
-    ///   - input: what the program reads from its standard input.
-    ///   - listener: a socket that the program finds as descriptor 3.
+    ///   - environment: changes to this process's environment; `nil` removes a variable.
+    ///   - input: the contents of the program's standard input.
+    ///   - listener: a socket that the program receives as descriptor 3.
     package init(
         _ arguments: [String], environment changes: [String: String?] = [:], directory: String? = nil,
         input: String = "", listener: Int32? = nil
@@ -41,7 +43,7 @@ package final class ChildProcess: Sendable {
 
     deinit { end() }
 
-    /// Kills the process, unless it has ended, and returns when it is gone.
+    /// Kills the process unless it has ended, and waits for its end.
     package func end() {
         status.withLock { status in
             guard status == nil else { return }
@@ -58,14 +60,14 @@ package final class ChildProcess: Sendable {
         String(decoding: (try? Data(contentsOf: URL(filePath: path))) ?? Data(), as: UTF8.self)
     }
 
-    /// Sends `signal`, unless the process has ended.
+    /// Sends `signal` unless the process has ended.
     package func kill(_ signal: Int32) {
         status.withLock { status in
             if status == nil { _ = Glibc.kill(pid, signal) }
         }
     }
 
-    /// How the process ended, or `nil` while it runs.
+    /// Returns the exit status, or `nil` while the process runs.
     package func poll() -> ExitStatus? {
         status.withLock { status in
             if status != nil { return status }
@@ -83,8 +85,8 @@ package final class ChildProcess: Sendable {
     }
 }
 
-/// The one thread that starts processes. The parent-death signal comes when the *thread* that started the child
-/// ends, and the pool's threads come and go; this one stays.
+/// The only thread that starts processes. The parent-death signal is sent when the *thread* that started the child
+/// ends. Pool threads come and go; this thread lasts as long as the process.
 private enum Spawner {
     private static let jobs = Mutex<[@Sendable () -> Void]>([])
     private static let wake = DispatchSemaphore(value: 0)
@@ -138,8 +140,8 @@ private enum Spawner {
         posix_spawn_file_actions_addopen(&actions, 0, input, O_RDONLY, 0)
         posix_spawn_file_actions_addopen(&actions, 1, output, O_WRONLY | O_CREAT | O_APPEND, 0o600)
         posix_spawn_file_actions_addopen(&actions, 2, error, O_WRONLY | O_CREAT | O_APPEND, 0o600)
-        // No socket of another test may live on in a child and keep a port or a connection open.
-        // (An action that closes what was closed meanwhile does no harm.)
+        // Close all other descriptors, so that no socket of another test stays open in the child and keeps a port or a
+        // connection open. An action for a descriptor that was closed meanwhile is harmless.
         for name in (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? [] {
             if let descriptor = Int32(name), descriptor > 2, descriptor != listener {
                 posix_spawn_file_actions_addclose(&actions, descriptor)
@@ -153,7 +155,8 @@ private enum Spawner {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        // A test runner may block or ignore signals; the program under test starts with none blocked.
+        // A test runner may block or ignore signals; the program under test starts with default handling and none
+        // blocked.
         var none = sigset_t()
         sigemptyset(&none)
         var all = sigset_t()
@@ -172,7 +175,7 @@ private enum Spawner {
     }
 }
 
-/// What a program that ran to its end left behind.
+/// The exit status and output of a program that ran to its end.
 package struct Outcome: Sendable {
     package let status: ExitStatus
     package let output: String

@@ -2,10 +2,10 @@ import FoundationEssentials
 import Glibc
 import Synchronization
 
-/// The built `dld` on a state directory, a socket and a download directory of its own, and `dlctl` beside it.
+/// The built `dld` with its own state directory, socket and download directory, and `dlctl` to control it.
 package final class DaemonProcess: Sendable {
     package let directory: TemporaryDirectory
-    /// Where finished files appear; the one root of downloads.
+    /// The directory of finished files, which is the only download root.
     package let downloads: String
     package let socket: String
     package let stateDirectory: String
@@ -14,13 +14,15 @@ package final class DaemonProcess: Sendable {
     private let environment: [String: String?]
     private let process = Mutex<ChildProcess?>(nil)
 
+    /// Prepares a daemon without starting it.
+    ///
     /// - Parameters:
-    ///   - configuration: YAML, written to a file that the daemon is started with. `@DIR@` stands for the
-    ///     directory of this daemon.
-    ///   - stateDirectory: in place of one beneath the daemon's own directory.
-    ///   - downloadDirectory: likewise.
+    ///   - configuration: YAML, written to the daemon's configuration file. `@DIR@` stands for the directory of this
+    ///     daemon.
+    ///   - stateDirectory: the state directory; by default one in the daemon's own directory.
+    ///   - downloadDirectory: the download directory; by default one in the daemon's own directory.
     ///   - prefix: a command that runs the daemon, such as `unshare --mount`.
-    ///   - mode: of the directory that holds all of this.
+    ///   - mode: the permissions of the directory that contains all of this.
     package init(
         configuration: String = "", stateDirectory: String? = nil, downloadDirectory: String? = nil,
         prefix: [String] = [], environment: [String: String?] = [:], mode: mode_t = 0o700
@@ -35,24 +37,24 @@ package final class DaemonProcess: Sendable {
         self.environment = Self.isolated.merging(environment) { $1 }
     }
 
-    /// Writes the configuration anew; it counts from the next start or reload on.
+    /// Replaces the configuration, which applies from the next start or reload.
     package func configure(_ configuration: String) throws {
         _ = try directory.write(configuration.replacing("@DIR@", with: directory.path), to: "dld.yaml")
     }
 
     deinit {
-        // Before its directory is removed.
+        // End the daemon before its directory is removed.
         process.withLock { $0?.end() }
     }
 
-    /// Nothing of the machine's own configuration reaches a daemon under test.
+    /// Environment changes that keep the machine's own configuration from the daemon under test.
     private static let isolated: [String: String?] = [
         "XDG_CONFIG_HOME": "/nonexistent", "XDG_RUNTIME_DIR": "/nonexistent", "STATE_DIRECTORY": nil,
         "RUNTIME_DIRECTORY": nil, "NOTIFY_SOCKET": nil, "LISTEN_FDS": nil, "LISTEN_PID": nil, "DLD_SOCKET": nil,
         "http_proxy": nil, "https_proxy": nil, "NO_COLOR": "1",
     ]
 
-    /// The program `name`: from `DLD_BIN_DIR`, otherwise from where the running test bundle lies.
+    /// Returns the path of the program `name`, from `DLD_BIN_DIR` or the directory of the running test bundle.
     package static func program(_ name: String) throws -> String {
         var places: [String] = []
         if let place = ProcessInfo.processInfo.environment["DLD_BIN_DIR"] { places.append(place) }
@@ -63,7 +65,7 @@ package final class DaemonProcess: Sendable {
         throw Unusable(reason: "\(name) is in none of \(places); build it or set DLD_BIN_DIR")
     }
 
-    /// What the daemon is started with, but for its program.
+    /// The arguments with which the daemon is started, without its program.
     package var arguments: [String] {
         [
             "--config", configurationFile, "--socket", socket, "--state-directory", stateDirectory,
@@ -73,12 +75,12 @@ package final class DaemonProcess: Sendable {
 
     package var pid: pid_t? { process.withLock { $0?.pid } }
 
-    /// What the daemon wrote to standard error since its last start.
+    /// The daemon's standard error since its last start.
     package var log: String { process.withLock { $0?.standardError } ?? "" }
 
-    /// Starts the daemon and returns once it answers on its socket.
+    /// Starts the daemon and waits until it answers on its socket.
     ///
-    /// - Parameter prefix: as at ``init``, for this start alone.
+    /// - Parameter prefix: a command that runs the daemon for this start only, after the `prefix` of ``init``.
     package func start(under prefix: [String] = []) async throws {
         let child = try launch(under: prefix)
         try await eventually(that: "the daemon answers", within: .seconds(20), every: .milliseconds(10)) {
@@ -89,7 +91,7 @@ package final class DaemonProcess: Sendable {
         }
     }
 
-    /// Starts the daemon and does not wait for anything.
+    /// Starts the daemon without waiting for it.
     @discardableResult
     package func launch(under prefix: [String] = [], extra: [String] = []) throws -> ChildProcess {
         let child = try ChildProcess(
@@ -99,9 +101,9 @@ package final class DaemonProcess: Sendable {
         return child
     }
 
-    /// Starts the daemon on a socket that listens already, as systemd does.
+    /// Starts the daemon with a socket that is already listening, as systemd does.
     func launch(listener: Int32) throws -> ChildProcess {
-        // LISTEN_PID is the process that sh becomes (sd_listen_fds(3)).
+        // LISTEN_PID must be the process ID of the daemon, which replaces sh by exec (sd_listen_fds(3)).
         let shell = ["sh", "-c", "LISTEN_FDS=1 LISTEN_PID=$$ exec \"$@\"", "sh"]
         var options = arguments
         if let flag = options.firstIndex(of: "--socket") { options.removeSubrange(flag...flag + 1) }
@@ -112,7 +114,7 @@ package final class DaemonProcess: Sendable {
         return child
     }
 
-    /// Whether someone answers `daemon.status` at this moment.
+    /// Whether a daemon currently answers `daemon.status`.
     package var answers: Bool {
         guard let connection = try? StreamSocket(path: socket) else { return false }
         connection.setReadTimeout(5)
@@ -120,14 +122,14 @@ package final class DaemonProcess: Sendable {
         return (try? connection.readLine())?.contains("\"result\"") == true
     }
 
-    /// SIGKILL: the daemon has no chance to write anything down.
+    /// Kills the daemon with SIGKILL, so that it cannot write anything more.
     package func kill() async throws {
         guard let child = process.withLock({ $0 }) else { return }
         child.kill(SIGKILL)
         _ = try await child.wait()
     }
 
-    /// SIGTERM, and how the daemon ended.
+    /// Ends the daemon with SIGTERM and returns its exit status.
     @discardableResult
     package func terminate() async throws -> ExitStatus {
         guard let child = process.withLock({ $0 }) else { throw Unusable(reason: "no daemon runs") }
@@ -135,7 +137,7 @@ package final class DaemonProcess: Sendable {
         return try await child.wait(within: .seconds(20))
     }
 
-    /// Whether the daemon still runs, as it should after whatever was done to it.
+    /// Whether the daemon is still running.
     package var isRunning: Bool {
         process.withLock { child in child.map { $0.poll() == nil } ?? false }
     }
@@ -149,10 +151,10 @@ package final class DaemonProcess: Sendable {
             directory: directory.path, input: input, within: limit)
     }
 
-    /// ``dlctl(_:input:within:)`` where the arguments are few.
+    /// Runs ``dlctl(_:input:within:)`` with a variadic list of arguments.
     package func dlctl(_ arguments: String...) async throws -> Outcome { try await dlctl(arguments) }
 
-    /// The names of part files that lie in the downloads' directory, at any depth.
+    /// The names of part files in the download directory, at any depth.
     package var partFiles: [String] {
         TemporaryDirectory.names(beneath: downloads).filter { $0.contains(".dld-") }
     }

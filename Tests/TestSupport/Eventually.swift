@@ -1,4 +1,4 @@
-/// Something that was awaited from outside and did not come in time.
+/// An error for a condition that did not hold before its time limit.
 package struct TimedOut: Error, CustomStringConvertible {
     package let what: String
     package let limit: Duration
@@ -11,11 +11,11 @@ package struct TimedOut: Error, CustomStringConvertible {
     package var description: String { "\(what): not within \(limit)" }
 }
 
-/// Asks `probe` again and again until it has an answer.
+/// Calls `probe` repeatedly until it returns a value.
 ///
-/// For what can only be observed from outside, such as another process; never for our own code's state.
+/// Use it only for what can be observed solely from outside, such as another process, never for state of this program.
 ///
-/// - Throws: ``TimedOut`` past `limit`, or what `probe` throws.
+/// - Throws: ``TimedOut`` after `limit`, or the error of `probe`.
 package func eventually<Answer>(
     have what: String, within limit: Duration = .seconds(120), every pause: Duration = .milliseconds(20),
     isolation: isolated (any Actor)? = #isolation,
@@ -29,7 +29,7 @@ package func eventually<Answer>(
     }
 }
 
-/// Asks `condition` again and again until it holds; see ``eventually(have:within:every:isolation:_:)``.
+/// Calls `condition` repeatedly until it holds; see ``eventually(have:within:every:isolation:_:)``.
 package func eventually(
     that what: String, within limit: Duration = .seconds(120), every pause: Duration = .milliseconds(20),
     isolation: isolated (any Actor)? = #isolation,

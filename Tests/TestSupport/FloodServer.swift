@@ -1,21 +1,21 @@
-/// Servers on loopback that send for ever, as fast as they are read, what brings a client nothing: frames of HTTP/2 within
-/// TLS, the answer of a proxy, lines before an SSH server's name. To clients that speak HTTP/1.1 they are honest.
+/// Servers on loopback that send useless data endlessly, as fast as it is read: HTTP/2 frames within TLS, the response
+/// of a proxy, or lines before an SSH server's identification. They serve HTTP/1.1 clients normally.
 package final class FloodServer: Sendable {
-    /// What is sent.
+    /// The data that is sent.
     package enum Kind: String, Sendable, CaseIterable {
         // HTTP/2 (RFC 9113): CVE-2019-9512, 9515, 9514, 9518, 9513, and CVE-2024-27316.
         case ping, settings, emptySettings, acknowledgements, resets, emptyData, padding, priority
         case continuation, emptyContinuation, push, trailers, informational, unknown, goAway, hugeFrame
         case window, windowOverflow, windowSizes, tableSizes
-        /// A field in the table, named again and again (HPACK bomb).
+        /// A field in the dynamic table that is referenced repeatedly (HPACK bomb).
         case bomb
-        /// A window that never opens, and nothing at all.
+        /// A flow-control window that never opens, and a server that sends nothing.
         case noWindow, silence
-        /// A proxy that refuses a tunnel at length, and an SSH server that never says its name.
+        /// A proxy that refuses a tunnel with an endless body, and an SSH server that never sends its identification.
         case refusedTunnel, chunkedTunnel, banner
-        /// Packets of a type that SSH does not know, before the exchange of keys.
+        /// SSH packets of an unknown type before the key exchange.
         case packets
-        /// Session tickets of TLS 1.3 (RFC 8446, section 4.6.1), which one `SSL_read` takes one after the other.
+        /// TLS 1.3 session tickets (RFC 8446, section 4.6.1), which one `SSL_read` processes one after the other.
         case tickets
     }
 

@@ -1,29 +1,30 @@
 import FoundationEssentials
 import Glibc
 
-/// A fault that strace(1) puts into a program's system calls: before the call is carried out, or, where it stops the
-/// program, right after.
+/// A fault that strace(1) injects into a program's system calls. It takes effect before the call is executed, except
+/// that a stop takes effect directly after it.
 ///
-/// Occurrences are counted for each thread by itself, so that "the second" comes to pass where the first thread makes
-/// its second call.
+/// Occurrences are counted for each thread separately: "the second" is reached when the first thread makes its second
+/// call.
 package struct Injection: Sendable {
     package enum Effect: Sendable {
-        /// The call is not carried out and fails with this `errno`, by its name.
+        /// The call is not executed and fails with the `errno` of this name.
         case error(String)
-        /// The call takes so many milliseconds more.
+        /// The call takes this many milliseconds longer.
         case delay(Int)
-        /// SIGKILL in place of the call.
+        /// The process receives SIGKILL instead of the call.
         case kill
-        /// SIGSTOP right after the call.
+        /// The process receives SIGSTOP directly after the call.
         case stop
     }
 
-    /// Names of calls, with commas between them.
+    /// The names of the system calls, separated by commas.
     package var calls: String
     package var effect: Effect
-    /// Which occurrences: `3`, `3+`, `1..4`.
+    /// The affected occurrences: `3`, `3+`, `1..4`.
     package var occurrence: String
-    /// Only calls about these: a path as the program gives it, or that of its descriptor. Empty: all.
+    /// The paths to which calls must refer, as given by the program or as the path of a descriptor. Empty means all
+    /// calls.
     package var paths: [String]
 
     package init(_ calls: String, _ effect: Effect, occurrence: String = "1+", at paths: [String] = []) {
@@ -45,12 +46,12 @@ package struct Injection: Sendable {
             + paths.flatMap { ["-P", $0] }
     }
 
-    /// What to put before a program's command line. The program stays the child that was started.
+    /// Returns a prefix for a program's command line. The program remains the child that was started.
     ///
-    /// - Parameter log: the file that the calls are written to.
+    /// - Parameter log: the file to which the calls are written.
     package func prefix(log: String = "/dev/null") -> [String] { ["strace", "-D", "-o", log] + arguments }
 
-    /// Puts the fault into a program that runs; returns once it counts.
+    /// Injects the fault into a running program and returns when strace is attached.
     package func attach(to pid: pid_t) async throws -> AttachedInjection {
         let attached = try AttachedInjection(pid: pid, arguments: arguments)
         try await eventually(that: "strace is attached to \(pid)", within: .seconds(20), every: .milliseconds(5)) {
@@ -63,7 +64,7 @@ package struct Injection: Sendable {
     }
 }
 
-/// A fault in a running program, taken out of it with ``detach()``.
+/// A fault in a running program, removed by ``detach()``.
 package final class AttachedInjection: Sendable {
     fileprivate let tracer: ChildProcess
     private let directory: TemporaryDirectory
@@ -73,16 +74,16 @@ package final class AttachedInjection: Sendable {
         tracer = try ChildProcess(["strace", "-o", directory.file("log"), "-p", "\(pid)"] + arguments)
     }
 
-    /// The calls that it is about, a line each, as far as they went.
+    /// The affected calls so far, one per line.
     package var log: String { textOfFile(at: directory.file("log")) }
 
-    /// How often a call was made to fail.
+    /// The number of calls that the injection made to fail.
     package var count: Int { log.split(separator: "\n").count { $0.contains("(INJECTED)") } }
 
-    /// The program has been stopped.
+    /// Whether the program has been stopped.
     package var hasStopped: Bool { log.contains("stopped by SIGSTOP") }
 
-    /// Ends the fault; the program goes on by itself.
+    /// Removes the fault; the program continues to run.
     package func detach() async throws {
         tracer.kill(SIGINT)
         _ = try await tracer.wait(within: .seconds(20))

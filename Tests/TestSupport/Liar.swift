@@ -1,30 +1,31 @@
 import Glibc
 import Synchronization
 
-/// An HTTP server on loopback that says of each request what a closure wants it to say, true or not: it knows which
-/// request this is, over which connection, how many others are being answered, and for which bytes it asks.
+/// A loopback HTTP server that responds to each request as a closure decides, correctly or not. The closure receives
+/// the request, its connection, the number of other requests in progress and the requested range.
 package final class Liar: Sendable {
-    /// A request, and what the server knows of it.
+    /// A request, and the server's state when it arrived.
     package struct Question: Sendable {
         package let request: ScriptedServer.Request
-        /// From 0 on, over all connections, since the server was last told how to answer.
+        /// The number of the request over all connections, from 0, counted since the behaviour was last set.
         package let number: Int
-        /// So many of the earlier ones asked for a range.
+        /// The number of earlier requests that asked for a range.
         package let rangesBefore: Int
-        /// From 0 on, in the order of their making.
+        /// The number of the connection, from 0, in the order of creation.
         package let connection: Int
-        /// Of the ports that the server listens on; from 0 on.
+        /// The index of the port on which the request arrived, from 0.
         package let portIndex: Int
-        /// Requests over other connections that are being answered just now.
+        /// The number of requests in progress over other connections.
         package let others: Int
-        /// Milliseconds since the last answer over another connection ended; `nil` where none has.
+        /// The time since the last response over another connection ended, in milliseconds; `nil` if there was none.
         package let sinceOther: Int64?
 
         package var path: String { request.path }
         package var ifRange: String? { request.header("if-range") }
         package var asksForRange: Bool { request.header("range") != nil }
 
-        /// What `Range` asks for of so many bytes; `nil` without one, or where nothing of it is there.
+        /// Returns the byte range that `Range` requests of a resource of `size` bytes; `nil` without a satisfiable
+        /// range.
         package func range(of size: Int64) -> Range<Int64>? {
             request.header("range").flatMap { AnswerWriter.parse($0, size: size) }
         }
@@ -43,18 +44,20 @@ package final class Liar: Sendable {
         var requests: [ScriptedServer.Request] = []
         var made = 0
         var busy = 0
-        /// When the last answer over each connection ended, by the connection's number.
+        /// The time at which the last response over each connection ended, by connection number.
         var ends: [Int: ContinuousClock.Instant] = [:]
         var connections: Set<Int32> = []
-        /// Bytes of body that may still be sent; `nil`: any number.
+        /// The number of body bytes that may still be sent; `nil` for no limit.
         var allowance: Int64?
         var sent: Int64 = 0
         var isStopped = false
     }
 
+    /// Starts the server.
+    ///
     /// - Parameters:
-    ///   - ports: so many to listen on.
-    ///   - answering: called on a thread of each connection's own.
+    ///   - ports: the number of ports to listen on.
+    ///   - answering: returns the response; called on a separate thread for each connection.
     package init(ports count: Int = 1, answering: @escaping Answering) throws {
         state = Mutex(State(answering: answering))
         var opened: [(descriptor: Int32, port: Int)] = []
@@ -87,9 +90,10 @@ package final class Liar: Sendable {
         "http://\(host):\(ports[port])\(path)"
     }
 
-    /// From now on it answers so, and counts requests anew.
+    /// Changes the behaviour and restarts the count of requests.
     ///
-    /// - Parameter bodyBytes: so many it sends in all; then it cuts every connection, and each new one.
+    /// - Parameter bodyBytes: the total number of body bytes to send. After that the server closes every connection,
+    ///   including new ones.
     package func turn(bodyBytes: Int64? = nil, to answering: Answering? = nil) {
         state.withLock { state in
             if let answering { state.answering = answering }
@@ -100,14 +104,14 @@ package final class Liar: Sendable {
         }
     }
 
-    /// All so far.
+    /// All requests so far.
     package var requests: [ScriptedServer.Request] { state.withLock { $0.requests } }
-    /// Connections that are open just now.
+    /// The number of currently open connections.
     package var openConnections: Int { state.withLock { $0.connections.count } }
-    /// Bytes of bodies that were handed to the kernel.
+    /// The number of body bytes passed to the kernel.
     package var bodyBytesSent: Int64 { state.withLock { $0.sent } }
 
-    /// Refuses connections from now on and cuts those that are open.
+    /// Closes all open connections and refuses new ones.
     package func stop() {
         let wasRunning = state.withLock { state in
             defer { state.isStopped = true }
@@ -166,7 +170,7 @@ package final class Liar: Sendable {
         }
     }
 
-    /// - Returns: how many of `count` bytes of body may be sent.
+    /// - Returns: the number of body bytes that may be sent, at most `count`.
     private func mayPass(_ count: Int) -> Int {
         state.withLock { state in
             let passing = state.allowance.map { Int(max(0, min($0, Int64(count)))) } ?? count
@@ -177,13 +181,15 @@ package final class Liar: Sendable {
     }
 }
 
-/// Sends one answer as it is put together.
+/// A writer that sends one response piece by piece.
 private struct Teller {
     let descriptor: Int32
     let mayPass: (Int) -> Int
 
     private static let pieceSize = 1 << 16
 
+    /// Sends the response.
+    ///
     /// - Returns: whether the connection can carry another request.
     func tell(_ answer: LiarAnswer) -> Bool {
         if !answer.isSilent {
@@ -200,7 +206,7 @@ private struct Teller {
         case .open: return true
         case .close: return false
         case .reset:
-            // Closing with a linger of zero sends RST in place of FIN (socket(7)).
+            // Closing with a linger time of zero sends RST instead of FIN (socket(7)).
             var none = linger(l_onoff: 1, l_linger: 0)
             setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &none, socklen_t(MemoryLayout<linger>.size))
             return false

@@ -1,42 +1,42 @@
-/// What a ``Liar`` says to one request: put together as an honest server would, and then bent.
+/// A response of a ``Liar``: created as a correct response, and then modified.
 package struct LiarAnswer: Sendable {
     package enum Piece: Sendable {
-        /// Of a resource, at so many bytes a second where that is said.
+        /// A range of a resource, sent at `rate` bytes per second if given.
         case content(Resource, Range<Int64>, rate: Int? = nil)
         case bytes([UInt8])
         case pause(milliseconds: Int)
-        /// Not framed in chunks, whatever the others are.
+        /// Bytes that are not framed as a chunk even if the response is chunked.
         case raw([UInt8])
-        /// As raw, again and again until the client goes.
+        /// Raw bytes that are repeated until the client disconnects.
         case endless([UInt8])
     }
 
-    /// What follows the last byte.
+    /// The action after the last byte.
     package enum Ending: Sendable {
         case open, close, reset
-        /// Nothing, until the client goes.
+        /// The connection stays open and silent until the client disconnects.
         case hang
     }
 
-    /// Sent before the head as it is: informational answers.
+    /// Raw bytes sent before the head, for informational responses.
     package var interim: [UInt8] = []
     package var version = "HTTP/1.1"
     package var status: Int
     package var fields: [String]
     package var body: [Piece] = []
     package var isChunked = false
-    /// No head is sent: what is said is the body alone.
+    /// Whether the head is omitted and only the body is sent.
     package var isSilent = false
     package var ending = Ending.open
 
-    /// A small answer with a length.
+    /// Creates a small response with a Content-Length.
     package init(_ status: Int, _ fields: [String] = [], text: String = "") {
         self.status = status
         self.fields = fields + ["Content-Length: \(text.utf8.count)"]
         body = [.bytes(Array(text.utf8))]
     }
 
-    /// Bytes as they are in place of an answer, and none without pieces.
+    /// Returns raw bytes in place of a response; without pieces, nothing is sent.
     package static func raw(_ pieces: [Piece] = [], _ ending: Ending = .close) -> LiarAnswer {
         var answer = LiarAnswer(200)
         answer.isSilent = true
@@ -45,13 +45,13 @@ package struct LiarAnswer: Sendable {
         return answer
     }
 
-    /// What an honest server answers (RFC 9110, sections 13.1.5 and 14).
+    /// Creates the response of a correct server (RFC 9110, sections 13.1.5 and 14).
     ///
     /// - Parameters:
-    ///   - resource: its entity tag goes along.
-    ///   - fields: go along with every answer.
-    ///   - ignoresCondition: `If-Range` is passed over: not that honest.
-    ///   - rate: bytes a second of this body.
+    ///   - resource: the resource, whose ETag is included.
+    ///   - fields: header fields that are included in every response.
+    ///   - ignoresCondition: whether `If-Range` is ignored, contrary to the RFC.
+    ///   - rate: the rate of this body in bytes per second.
     package init(
         honest resource: Resource, to question: Liar.Question, fields: [String] = [], ignoresCondition: Bool = false,
         rate: Int? = LiarAnswer.rate
@@ -74,14 +74,15 @@ package struct LiarAnswer: Sendable {
         body = [.content(resource, range, rate: rate)]
     }
 
-    /// The whole, whatever was asked.
+    /// Creates a response with the whole resource, whatever range was requested.
     package init(whole resource: Resource, fields: [String] = [], rate: Int? = LiarAnswer.rate) {
         status = 200
         self.fields = fields + (resource.entityTag.map { ["ETag: \($0)"] } ?? []) + ["Content-Length: \(resource.size)"]
         body = [.content(resource, 0..<resource.size, rate: rate)]
     }
 
-    /// So fast that a file of a dozen megabytes takes long enough for others to join.
+    /// The default rate in bytes per second. A file of a dozen megabytes takes long enough for other connections to
+    /// join.
     package static let rate = 24_000_000
 
     private static func holds(_ condition: String, _ fields: [String]) -> Bool {
@@ -90,16 +91,16 @@ package struct LiarAnswer: Sendable {
         }
     }
 
-    // MARK: Bending
+    // MARK: Modification
 
-    /// Whether it is a part.
+    /// Whether the response is partial (206).
     package var isPart: Bool { status == 206 }
 
     package mutating func remove(_ name: String) {
         fields.removeAll { $0.lowercased().hasPrefix(name.lowercased() + ":") }
     }
 
-    /// - Parameter value: `nil` takes the field away.
+    /// - Parameter value: the new value; `nil` removes the field.
     package mutating func set(_ name: String, _ value: String?) {
         remove(name)
         if let value { fields.append("\(name): \(value)") }
@@ -111,7 +112,7 @@ package struct LiarAnswer: Sendable {
         return answer
     }
 
-    /// In chunks, its length not told.
+    /// Returns the response with chunked coding and without a Content-Length.
     package func chunked() -> LiarAnswer {
         var answer = self
         answer.remove("Content-Length")
@@ -120,7 +121,7 @@ package struct LiarAnswer: Sendable {
         return answer
     }
 
-    /// The body breaks off after so many bytes of it.
+    /// Returns the response with a body that ends after `limit` bytes.
     package func cut(after limit: Int64, _ ending: Ending = .close) -> LiarAnswer {
         var answer = self
         var left = limit
@@ -142,7 +143,7 @@ package struct LiarAnswer: Sendable {
         return answer
     }
 
-    /// Bytes of content in the body.
+    /// The number of content bytes in the body.
     package var length: Int64 {
         body.reduce(0) { sum, piece in
             switch piece {
@@ -153,7 +154,7 @@ package struct LiarAnswer: Sendable {
         }
     }
 
-    /// One bit of the resource's byte at `offset` is another, if the body has it.
+    /// Returns the response with one bit of the resource's byte at `offset` inverted, if the body contains that byte.
     package func flippingBit(at offset: Int64) -> LiarAnswer {
         var answer = self
         answer.body = body.flatMap { piece -> [Piece] in

@@ -1,17 +1,17 @@
 import Glibc
 
-/// A network of its own for a program (network_namespaces(7)), and a link from there to one port of this machine, which
-/// can be taken down and gets other addresses. Needs root, and ip(8).
+/// A network namespace for a program (network_namespaces(7)) with a link to one port of this machine. The link can be
+/// taken down and can change its address. Requires root and ip(8).
 package final class LinkedNetwork: Sendable {
     private let name: String
     private let number: Int
     private let listener: Int32
-    /// Where ``port`` of loopback is reached from inside.
+    /// The port number, which is the same on 127.0.0.1 and on the link.
     package let port: Int
 
     private static let program = "/usr/sbin/ip"
 
-    /// Whether this process may make one.
+    /// Returns whether this process may create a network namespace.
     package static func isPossible() async -> Bool {
         guard geteuid() == 0, access(program, X_OK) == 0 else { return false }
         let name = "dld-try-\(getpid())"
@@ -19,7 +19,9 @@ package final class LinkedNetwork: Sendable {
         return (try? await run([program, "netns", "del", name]))?.succeeded == true
     }
 
-    /// - Parameter port: on 127.0.0.1.
+    /// Creates the namespace and the link.
+    ///
+    /// - Parameter port: the port on 127.0.0.1 to which connections are relayed.
     package init(to port: Int) async throws {
         number = Int.random(in: 0..<31)
         name = "dld-\(getpid())-\(port)"
@@ -28,7 +30,7 @@ package final class LinkedNetwork: Sendable {
         try await Self.ip(["netns", "add", name])
         do {
             try await Self.ip(["link", "add", outside, "type", "veth", "peer", "name", inside, "netns", name])
-            // Of the block for tests of networks (RFC 2544), eight addresses.
+            // The eight addresses are from the block for network benchmarks (RFC 2544).
             try await Self.ip(["addr", "add", "198.18.77.\(number * 8 + 1)/29", "dev", outside])
             try await Self.ip(["link", "set", outside, "up"])
             listener = try Self.listen(on: UInt32(198) << 24 | 18 << 16 | 77 << 8 | UInt32(number * 8 + 1), port)
@@ -51,11 +53,11 @@ package final class LinkedNetwork: Sendable {
     deinit {
         shutdown(listener, Int32(SHUT_RDWR))
         let arguments = [Self.program, "netns", "del", name]
-        // The link goes with it.
+        // The link is deleted together with the namespace.
         if let child = try? ChildProcess(arguments) { while child.poll() == nil { usleep(5_000) } }
     }
 
-    /// A command that runs another inside.
+    /// A command that runs another command inside the namespace.
     package var prefix: [String] { [Self.program, "netns", "exec", name] }
 
     package func url(_ path: String) -> String { "http://198.18.77.\(number * 8 + 1):\(port)\(path)" }
@@ -66,7 +68,7 @@ package final class LinkedNetwork: Sendable {
         try await Self.ip(inside + ["link", "set", "dldi\(port)", up ? "up" : "down"])
     }
 
-    /// - Parameter last: from 2 to 6, in the link's network.
+    /// - Parameter last: the host number within the link's network, from 2 to 6.
     package func setAddress(_ last: Int) async throws {
         try await Self.ip(inside + ["addr", "flush", "dev", "dldi\(port)"])
         try await Self.ip(inside + ["addr", "add", "198.18.77.\(number * 8 + last)/29", "dev", "dldi\(port)"])

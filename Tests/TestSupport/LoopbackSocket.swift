@@ -1,7 +1,7 @@
 import Glibc
 import Synchronization
 
-/// A blocking stream socket, closed when it goes: the harness's own end of a conversation.
+/// A blocking stream socket of the test harness, closed when it is deinitialised.
 package struct StreamSocket: ~Copyable {
     package let descriptor: Int32
 
@@ -9,7 +9,7 @@ package struct StreamSocket: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// Connects to a port of this machine.
+    /// Connects to a port of 127.0.0.1.
     package init(port: Int) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw SystemError("socket") }
@@ -25,16 +25,20 @@ package struct StreamSocket: ~Copyable {
         guard result == 0 else { throw SystemError("connecting to \(path)") }
     }
 
-    /// From now on a read that brings nothing for so long fails with `EAGAIN`.
+    /// Sets the time after which a read without data fails with `EAGAIN`, in seconds.
     package func setReadTimeout(_ seconds: Int) {
         var time = timeval(tv_sec: seconds, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
     }
 
-    /// - Returns: whether all of it was taken; a peer that hung up is no error here.
+    /// Sends bytes.
+    ///
+    /// - Returns: whether all bytes were sent; a closed connection is not an error here.
     @discardableResult
     package func send(_ bytes: some Sequence<UInt8>) -> Bool { sendAll(descriptor, Array(bytes)) }
 
+    /// Receives available bytes.
+    ///
     /// - Returns: an empty array at the end of the stream.
     package func receive(atMost count: Int = 65536) throws -> [UInt8] {
         var buffer = [UInt8](repeating: 0, count: count)
@@ -45,9 +49,9 @@ package struct StreamSocket: ~Copyable {
         }
     }
 
-    /// Reads up to the next LF, which is left out, or to the end of the stream.
+    /// Reads a line up to the next LF, which is omitted, or to the end of the stream.
     ///
-    /// - Returns: `nil` where the stream ends before a byte.
+    /// - Returns: `nil` if the stream ends before the first byte.
     package func readLine() throws -> String? {
         var line: [UInt8] = []
         while let byte = try receive(atMost: 1).first {
@@ -57,7 +61,7 @@ package struct StreamSocket: ~Copyable {
         return line.isEmpty ? nil : String(decoding: line, as: UTF8.self)
     }
 
-    /// Everything up to the end of the stream.
+    /// Reads all bytes up to the end of the stream.
     package func readToEnd() throws -> [UInt8] {
         var all: [UInt8] = []
         while true {
@@ -68,14 +72,14 @@ package struct StreamSocket: ~Copyable {
     }
 }
 
-/// Ports of this machine that nobody listens on.
+/// A source of unused ports of this machine.
 package enum FreePort {
     private static let first = Int.random(in: 0..<12_000)
     private static let given = Atomic<Int>(0)
 
-    /// A port that was free a moment ago, and that nobody else in this process gets for a long time: a server takes its
-    /// time to listen, and must not find another one's there. It lies below those that the kernel gives to outgoing connections
-    /// (ip(7), `ip_local_port_range`), one of which might take it meanwhile.
+    /// Returns a port that was free just now and that this process does not return again for a long time: a server
+    /// needs time to start listening and must not find another one on its port. The port is below the range for
+    /// outgoing connections (ip(7), `ip_local_port_range`), one of which could take it meanwhile.
     package static func next() throws -> Int {
         var refusal: any Error = SystemError("looking for a port", number: EADDRINUSE)
         for _ in 0..<100 {
@@ -92,8 +96,8 @@ package enum FreePort {
     }
 }
 
-/// - Parameter host: the last number of the address.
-/// - Returns: a listening socket on 127.0.0.1, and the port that the kernel chose unless one was asked for.
+/// - Parameter host: the last number of the address 127.0.0.x.
+/// - Returns: a listening socket and its port, which the kernel chooses if `port` is 0.
 func listenOnLoopback(
     host: UInt8 = 1, port: Int = 0, backlog: Int32
 ) throws -> (descriptor: Int32, port: Int) {
@@ -161,7 +165,7 @@ func withUnixAddress(_ path: String, _ body: (UnsafePointer<sockaddr>, socklen_t
     }
 }
 
-/// The supervisor's end of `NOTIFY_SOCKET` (sd_notify(3)): hears what a service says about itself.
+/// The supervisor's end of `NOTIFY_SOCKET` (sd_notify(3)), which receives a service's status messages.
 package struct NotifySocket: ~Copyable {
     package let path: String
     private let descriptor: Int32
@@ -176,7 +180,7 @@ package struct NotifySocket: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// The next message that has arrived, or `nil` where there is none yet.
+    /// Returns the next message that has arrived, or `nil` if there is none.
     package func message() -> String? {
         var buffer = [UInt8](repeating: 0, count: 4096)
         let got = recv(descriptor, &buffer, buffer.count, Int32(MSG_DONTWAIT))

@@ -1,20 +1,20 @@
 import Glibc
 import Synchronization
 
-/// A name server (RFC 1035) at port 53 of an address of loopback of its own: it answers every name as told. Needs root.
+/// A name server (RFC 1035) on port 53 of its own loopback address with a fixed answer for every name. Requires root.
 package final class NameServer: Sendable {
     package enum Answer: Sendable {
-        /// 127.0.0.1
+        /// The address 127.0.0.1.
         case loopback
-        /// There is no such name (NXDOMAIN).
+        /// The name does not exist (NXDOMAIN).
         case unknown
-        /// SERVFAIL
+        /// A server failure (SERVFAIL).
         case failure
-        /// Nothing at all.
+        /// A missing reply.
         case silence
     }
 
-    /// The last number of its address.
+    /// The last number of its address 127.0.0.x.
     private let number: UInt8
     private let descriptor: Int32
     private let state = Mutex((answer: Answer.loopback, count: 0))
@@ -54,13 +54,13 @@ package final class NameServer: Sendable {
 
     deinit { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
-    /// What it says from now on.
+    /// Sets the answer and resets the count of queries.
     package func say(_ answer: Answer) { state.withLock { $0 = (answer, 0) } }
 
-    /// Questions since it was told what to say.
+    /// The number of queries since the answer was set.
     package var questions: Int { state.withLock { $0.count } }
 
-    /// A command that runs a program to which this is the only source of names.
+    /// Returns a command that runs a program with this server as its only source of names.
     package func prefix(in place: TemporaryDirectory) throws -> [String] {
         let order = try place.write("hosts: dns\n", to: "nsswitch.conf")
         let server = "nameserver 127.0.0.\(number)\noptions timeout:1 attempts:1\n"
@@ -77,7 +77,7 @@ package final class NameServer: Sendable {
         guard question.count > 16, var end = question[12...].firstIndex(of: 0) else { return nil }
         end += 5
         guard end <= question.count else { return nil }
-        // Type A; of type AAAA there is nothing.
+        // Type A has an address; type AAAA has none.
         let hasAddress = question[end - 3] == 1 && question[end - 4] == 0
         func reply(_ code: UInt8, _ records: [UInt8] = []) -> [UInt8] {
             let header: [UInt8] = [0x81, 0x80 | code, 0, 1, 0, records.isEmpty ? 0 : 1, 0, 0, 0, 0]

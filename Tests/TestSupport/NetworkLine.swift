@@ -1,25 +1,25 @@
 import Glibc
 import Synchronization
 
-/// A line between server and client as ``ScriptedServer`` makes it felt: a way back and forth that takes time, a rate
-/// for each connection, which a new one comes up to step by step as TCP does, and possibly one for all together.
+/// A simulated line between a ``ScriptedServer`` and its clients. It has a round-trip time, a rate for each connection,
+/// which a new connection reaches step by step as in TCP slow start, and optionally a total rate.
 package final class NetworkLine: Sendable {
-    /// Milliseconds from a question to the first byte of its answer; a new connection costs as much once more.
+    /// The time from a request to the first byte of its response, in milliseconds; a new connection adds one more.
     package let roundTrip: Int
-    /// Bytes a second of one connection.
+    /// The rate of one connection, in bytes per second.
     package let rate: Int
-    /// Bytes a second of all connections together.
+    /// The rate of all connections together, in bytes per second; `nil` for no limit.
     package let total: Int?
-    /// Connections, in the order of their making from 0 on, that are slower: bytes a second.
+    /// The rates of slower connections, in bytes per second, by connection number from 0 in the order of creation.
     package let slow: [Int: Int]
 
     private let made = Atomic<Int>(0)
-    /// Bytes that passed in the present slice of time, of all connections.
+    /// The number of the current time slice, and the bytes sent in it over all connections.
     private let slice = Mutex<(number: Int, bytes: Int)>((0, 0))
 
-    /// Microseconds that bytes are counted over.
+    /// The length of a time slice, in microseconds.
     private static let sliceLength = 5_000
-    /// Bytes that a server sends into a new connection without having heard from the other end (RFC 6928).
+    /// The initial window: the bytes a server sends into a new connection before an acknowledgement (RFC 6928).
     private static let firstWindow = 14_600
 
     package init(roundTrip: Int, rate: Int, total: Int? = nil, slow: [Int: Int] = [:]) {
@@ -29,10 +29,10 @@ package final class NetworkLine: Sendable {
         self.slow = slow
     }
 
-    /// Connections that were made.
+    /// The number of connections created.
     package var connections: Int { made.load(ordering: .relaxed) }
 
-    /// One connection's share of the line.
+    /// A connection over the line.
     final class Connection {
         private let line: NetworkLine
         let number: Int
@@ -47,20 +47,20 @@ package final class NetworkLine: Sendable {
             window = NetworkLine.firstWindow
         }
 
-        /// A request has come.
+        /// Delays the response to a new request by the round-trip time.
         func begin() {
             usleep(UInt32(line.roundTrip * (requests == 0 ? 2 : 1) * 1000))
             requests += 1
         }
 
-        /// Hands out slices of a body in the time that they take.
+        /// Sends a body in slices at the rate of the line.
         ///
-        /// - Parameter send: is given a count of bytes to send; says whether it could.
+        /// - Parameter send: sends a number of bytes and returns whether it succeeded.
         func pass(_ count: Int64, _ send: (Int) -> Bool) -> Bool {
             var left = count
             var due = NetworkLine.now()
             while left > 0 {
-                // A window each round trip, doubled until the line is full.
+                // One window is sent per round trip and doubles until the line is full.
                 let full = max(1, rate * line.roundTrip / 1000)
                 let limited = window < full && line.roundTrip > 0
                 let piece: Int
@@ -81,7 +81,7 @@ package final class NetworkLine: Sendable {
         }
     }
 
-    /// Waits until all connections together may send so many bytes more.
+    /// Waits until the total rate allows `count` more bytes.
     private func share(_ count: Int) {
         guard let total else { return }
         let allowed = max(1, total * Self.sliceLength / 1_000_000)
@@ -89,7 +89,7 @@ package final class NetworkLine: Sendable {
             let number = Self.now() / Self.sliceLength
             let goes = slice.withLock { slice in
                 if slice.number < number {
-                    // What went over the line's rate is owed by the slices to come.
+                    // Bytes above the total rate are charged to the following slices.
                     slice.bytes = max(0, slice.bytes - allowed * (number - slice.number))
                     slice.number = number
                 }

@@ -1,15 +1,17 @@
-/// A real nginx on a free loopback port, serving a directory of its own.
+/// An nginx on a free loopback port, serving its own directory.
 package final class Nginx: Sendable {
-    /// How the server speaks TLS.
+    /// The TLS settings of the server.
     package struct TLS: Sendable {
         let identity: TestCertificates.Identity
         let clientAuthority: String?
         let staple: String?
 
+        /// Creates the settings.
+        ///
         /// - Parameters:
-        ///   - identity: the certificate and its key that the server proves itself by.
-        ///   - clientAuthority: PEM; a client without a certificate from it gets 400.
-        ///   - staple: an OCSP response (DER) to hand out with the certificate.
+        ///   - identity: the certificate of the server and its key.
+        ///   - clientAuthority: an authority in PEM; a client without a certificate from it receives 400.
+        ///   - staple: an OCSP response (DER) to send with the certificate.
         package init(
             certificate identity: TestCertificates.Identity, clientAuthority: String? = nil, staple: String? = nil
         ) {
@@ -28,32 +30,35 @@ package final class Nginx: Sendable {
         }
     }
 
-    /// One line of the access log.
+    /// A line of the access log.
     package struct Access: Sendable {
         package let method: String
         package let path: String
         package let status: Int
-        /// What was handed to the kernel, the head not counted.
+        /// The number of bytes passed to the kernel, without the head.
         package let bodyBytes: Int64
-        /// The number of the connection, unique while the server lives.
+        /// The number of the connection, unique during the server's life.
         package let connection: Int
-        /// `HTTP/1.1`, `HTTP/2.0`.
+        /// The protocol version, such as `HTTP/1.1` or `HTTP/2.0`.
         package let version: String
     }
 
     package let port: Int
     /// The directory that is served under `/`.
     package let root: String
-    /// Where the files go that were PUT.
+    /// The directory of files uploaded by PUT.
     package let uploads: String
     private let scheme: String
     private let directory: TemporaryDirectory
     private let process: ServerProcess
 
+    /// Starts the server.
+    ///
     /// - Parameters:
-    ///   - tls: `https` in place of `http`.
-    ///   - http2: with TLS, HTTP/2 is offered beside HTTP/1.1; without, nothing else is understood (nginx 1.22).
-    ///   - settings: of the server as a whole, such as `ssl_protocols TLSv1.2;`.
+    ///   - tls: the TLS settings for `https`; `nil` for `http`.
+    ///   - http2: whether HTTP/2 is enabled. With TLS it is offered beside HTTP/1.1; without TLS it is the only
+    ///     protocol (nginx 1.22).
+    ///   - settings: settings of the whole server, such as `ssl_protocols TLSv1.2;`.
     package init(
         _ locations: [Location] = [], tls: TLS? = nil, http2: Bool = false, settings: String = "",
         port wanted: Int? = nil
@@ -74,7 +79,7 @@ package final class Nginx: Sendable {
             for (name, text) in location.files { try directory.write(text, to: name) }
         }
         let places = locations.map { "        location \($0.path) { \(filled($0.settings)) }" }
-        // One process and no workers, which would outlive a master that is killed.
+        // Use a single process: workers would outlive a master that is killed.
         let configuration = """
             daemon off;
             master_process off;
@@ -114,18 +119,18 @@ package final class Nginx: Sendable {
 
     deinit { process.end() }
 
-    /// Ends it before its time.
+    /// Stops the server before it is deinitialised.
     package func stop() { process.end() }
 
-    /// - Parameter host: `localhost`, or whatever name the client is told to find here.
+    /// - Parameter host: a name that the client resolves to this machine, such as `localhost`.
     package func url(_ path: String, host: String = "127.0.0.1") -> String { "\(scheme)://\(host):\(port)\(path)" }
 
-    /// Puts a file beneath the root.
+    /// Creates a file below the root.
     package func publish(_ resource: Resource, as name: String) throws {
         try resource.write(to: "\(root)/\(name)")
     }
 
-    /// The answers that ended so far to requests for `path`, or all.
+    /// Returns the completed responses to requests for `path`, or all.
     package func accesses(for path: String? = nil) -> [Access] {
         textOfFile(at: directory.file("access.log")).split(separator: "\n").compactMap { line in
             let words = line.split(separator: " ")
@@ -140,7 +145,7 @@ package final class Nginx: Sendable {
     }
 }
 
-/// A fixture that cannot be used here, with the reason.
+/// An error for a test fixture that cannot be used here, with the reason.
 package struct Unusable: Error, CustomStringConvertible {
     package let reason: String
 

@@ -1,37 +1,37 @@
 extension Nginx {
-    /// A place on the server.
+    /// A location on the server.
     package struct Location: Sendable {
-        /// What stands behind `location`: a prefix that begins and ends with a slash, or `= /path` for one path.
+        /// The argument of `location`: a prefix that begins and ends with a slash, or `= /path` for one path.
         let path: String
-        /// With `@ROOT@`, `@UPLOADS@` and `@DIR@` for the server's directories.
+        /// The settings, with `@ROOT@`, `@UPLOADS@` and `@DIR@` for the server's directories.
         let settings: String
-        /// Text that goes to a file of the server's own directory, by the file's name.
+        /// The contents of additional files in the server's own directory, by file name.
         var files: [String: String] = [:]
 
-        /// Any settings. `@ROOT@` stands for ``Nginx/root``, `@UPLOADS@` for ``Nginx/uploads``, `@DIR@` for the
-        /// directory that holds them and the server's own files.
+        /// Returns a location with any settings. `@ROOT@` stands for ``Nginx/root``, `@UPLOADS@` for ``Nginx/uploads``
+        /// and `@DIR@` for the directory that contains them and the server's own files.
         ///
-        /// - Parameter path: as in nginx's configuration, such as `/a/`, `= /a` or `~ \.gz$`.
+        /// - Parameter path: the argument of `location` in nginx's configuration, such as `/a/`, `= /a` or `~ \.gz$`.
         package static func custom(_ path: String, _ settings: String) -> Location {
             Location(path: path, settings: settings)
         }
 
-        /// The files of the root, each connection held to so many bytes a second.
+        /// Serves the files of the root, with each connection limited to a rate.
         package static func limited(_ path: String, bytesPerSecond: Int) -> Location {
             Location(path: path, settings: "alias @ROOT@/; limit_rate \(bytesPerSecond);")
         }
 
-        /// Takes files by PUT (ngx_http_dav_module) and keeps them beneath ``Nginx/uploads``.
+        /// Accepts PUT uploads (ngx_http_dav_module) and stores them below ``Nginx/uploads``.
         package static func dav(_ path: String) -> Location {
             Location(
                 path: path,
                 settings: "alias @UPLOADS@/; dav_methods PUT; create_full_put_path on; client_max_body_size 0;")
         }
 
-        /// Takes bodies by any method and keeps them beneath ``Nginx/uploads``: 201, or 204 where one is replaced.
-        /// The answer's `X-Content-Type` says what the body's type was.
+        /// Accepts request bodies of any method and stores them below ``Nginx/uploads``. The response is 201, or 204 if
+        /// a file is replaced. Its `X-Content-Type` field is the content type of the request.
         package static func post(_ path: String) -> Location {
-            // Nothing in nginx keeps the body of a POST but its own PUT, so the server asks itself for one.
+            // In nginx only its own PUT stores a body, so the server proxies the request to itself as a PUT.
             Location(
                 path: path,
                 settings: """
@@ -40,9 +40,9 @@ extension Nginx {
                     """)
         }
 
-        /// The files of the root, for this user alone (Basic, realm `test`).
+        /// Serves the files of the root to this user only (Basic authentication, realm `test`).
         ///
-        /// - Parameter password: without a colon or a line's end; nginx's file of users has no quoting.
+        /// - Parameter password: the password, without colons or line ends, because nginx's user file has no quoting.
         package static func basic(_ path: String, user: String, password: String) -> Location {
             let name = "users\(path.replacing("/", with: "-"))"
             return Location(
@@ -51,13 +51,13 @@ extension Nginx {
                 files: [name: "\(user):{PLAIN}\(password)\n"])
         }
 
-        /// Sends the one path `path` on to `target`, with 301, 302, 303, 307 or 308.
+        /// Redirects the path `path` to `target` with status 301, 302, 303, 307 or 308.
         package static func redirect(_ path: String, to target: String, status: Int = 302) -> Location {
             Location(path: "= \(path)", settings: "return \(status) \"\(target)\";")
         }
 
-        /// Answers 200 with what it was asked as text: the method and the path, then each of these headers as
-        /// `Name: value`, with nothing behind the colon where the request had none.
+        /// Responds with 200 and the request as text: the method and path, then each of these headers as `Name: value`,
+        /// with an empty value if the request lacked it.
         package static func echo(_ path: String, headers: [String]) -> Location {
             let lines = headers.map { name in
                 "\(name): $http_\(name.lowercased().replacing("-", with: "_"))\\n"
@@ -67,18 +67,18 @@ extension Nginx {
                 settings: "default_type text/plain; return 200 \"$request_method $request_uri\\n\(lines.joined())\";")
         }
 
-        /// The files of the root with these headers added, on errors too: `Set-Cookie`, `Cache-Control`, …
+        /// Serves the files of the root with these headers added, also on errors: `Set-Cookie`, `Cache-Control`, …
         package static func headers(_ path: String, _ headers: [(name: String, value: String)]) -> Location {
             let lines = headers.map { "add_header \($0.name) \"\($0.value.replacing("\"", with: "\\\""))\" always;" }
             return Location(path: path, settings: "alias @ROOT@/; " + lines.joined(separator: " "))
         }
 
-        /// The files of the root, compressed for a client that takes gzip.
+        /// Serves the files of the root, compressed for a client that accepts gzip.
         package static func compressed(_ path: String) -> Location {
             Location(path: path, settings: "alias @ROOT@/; gzip on; gzip_types *; gzip_min_length 0;")
         }
 
-        /// The files of the root without an `ETag`; `Last-Modified` stays.
+        /// Serves the files of the root with `Last-Modified` but without an `ETag`.
         package static func withoutEntityTag(_ path: String) -> Location {
             Location(path: path, settings: "alias @ROOT@/; etag off;")
         }

@@ -3,19 +3,19 @@
 
 #include <stdint.h>
 
-/// What the threads that read from sockets have called so far.
+/// The number of calls made by the threads that read from sockets.
 struct call_count {
-    /// Reads from sockets that brought something.
+    /// Socket reads that returned data.
     uint64_t reads;
-    /// malloc, calloc, realloc and their kin, whoever calls them.
+    /// Calls of malloc, calloc, realloc and related functions, from any code.
     uint64_t allocations;
-    /// pthread mutexes and read-write locks, taken or tried.
+    /// Acquisitions of pthread mutexes and read-write locks, including attempts.
     uint64_t locks;
     /// Writes to files.
     uint64_t writes;
 };
 
-/// Sums over all threads that have read from a socket at least once, from their first such read on.
+/// Returns the sums over all threads that have read from a socket, counted from each thread's first such read.
 struct call_count call_count_now(void);
 
 #endif

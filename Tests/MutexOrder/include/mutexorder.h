@@ -1,6 +1,6 @@
 #ifndef MUTEXORDER_H
 #define MUTEXORDER_H
 
-// Nothing to call: that a program is linked with it is all.
+// This library has no interface: linking it into a program is sufficient.
 
 #endif

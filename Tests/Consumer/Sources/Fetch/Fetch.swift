@@ -2,7 +2,7 @@ import Dispatch
 import Foundation
 import Transfer
 
-/// What the server says of its newest release.
+/// The server's description of its newest release.
 struct Release: Decodable, Sendable {
     var file: String
     var url: String
