@@ -1,12 +1,12 @@
 import Glibc
 
-/// A line that loses packets: one in so many of those from and to a port on loopback, and with each the order of those
-/// behind it (nft(8)).
+/// Packet loss on a loopback port: one in `count` packets from and to the port is dropped, which also disturbs the
+/// order of the packets behind it (nft(8)).
 package final class PacketLoss: Sendable {
     private let table: String
     private static let program = "/usr/sbin/nft"
 
-    /// Whether this process may have packets dropped.
+    /// Returns whether this process may use nft(8).
     package static func isPossible() async -> Bool {
         guard access(program, X_OK) == 0, let outcome = try? await run([program, "list", "tables"]) else {
             return false
@@ -22,7 +22,7 @@ package final class PacketLoss: Sendable {
         guard outcome.succeeded else { throw Unusable(reason: "nft: \(outcome.error)") }
     }
 
-    /// The line loses nothing any more.
+    /// Ends the packet loss.
     package func end() async throws {
         _ = try await run([Self.program, "delete table inet \(table)"])
     }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Runs `body` on a thread of its own: for blocking calls, which have no place on the pool that runs the tests.
+/// Runs `body` on a new thread. Use it for blocking calls, which must not occupy the thread pool that runs the tests.
 package func startThread(_ body: @escaping @Sendable () -> Void) throws {
     final class Box: Sendable {
         let body: @Sendable () -> Void

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
 
-/// A library that is loaded before the C library and puts faults into a program's calls (ld.so(8), `LD_PRELOAD`).
+/// A library that is loaded before the C library and injects faults into a program's calls (ld.so(8), `LD_PRELOAD`).
 package final class PreloadedShim: Sendable {
     package let path: String
     private let directory: TemporaryDirectory
@@ -11,9 +11,9 @@ package final class PreloadedShim: Sendable {
         self.directory = directory
     }
 
-    /// Compiles `source`, C with the GNU extensions.
+    /// Compiles `source`, which is C with GNU extensions.
     ///
-    /// - Returns: `nil` where there is no C compiler.
+    /// - Returns: `nil` if there is no C compiler.
     package static func make(_ source: String) async throws -> PreloadedShim? {
         let directory = try TemporaryDirectory()
         try directory.write(source, to: "shim.c")
@@ -28,7 +28,7 @@ package final class PreloadedShim: Sendable {
         return nil
     }
 
-    /// Whether one of the compilers that ``make(_:)`` knows is there.
+    /// Whether one of the compilers that ``make(_:)`` tries is available.
     package static let isPossible = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin").split(separator: ":")
         .contains { place in ["cc", "gcc", "clang"].contains { access("\(place)/\($0)", X_OK) == 0 } }
 }

@@ -1,11 +1,11 @@
 import FoundationEssentials
 import Glibc
 
-/// A command that runs another one where the machine's accounts, as that one sees them, hold one more.
+/// Returns a command that runs another command in a mount namespace with one additional user account.
 ///
-/// (pam_exec would do without an account, but vsftpd takes the end of any child for the end of its session.)
+/// pam_exec would not need an account, but vsftpd takes the end of any child process for the end of its session.
 ///
-/// - Throws: ``Unusable`` for others than root, who cannot mount.
+/// - Throws: ``Unusable`` if this process is not root, because it cannot mount.
 func privateAccount(
     _ name: String, password: String, home: String, in directory: TemporaryDirectory
 ) async throws -> [String] {
@@ -15,7 +15,7 @@ func privateAccount(
         throw Unusable(reason: "openssl passwd: \(hash.error)")
     }
     let accounts = try String(contentsOfFile: "/etc/passwd", encoding: .utf8)
-    // A number that Debian leaves to nobody (policy, section 9.2.2).
+    // This user ID is in a range that Debian does not assign (policy, section 9.2.2).
     try directory.write("\(accounts)\(name):x:64321:64321::\(home):/bin/sh\n", to: "passwd")
     try directory.write("\(name):\(word):19000::::::\n", to: "shadow")
     try directory.makeDirectory("pam.d")

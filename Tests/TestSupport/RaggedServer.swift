@@ -1,12 +1,15 @@
-/// An `https` server on loopback whose answers state no length and end with the connection: with close_notify, or with no
-/// more than TCP's FIN, as from a server that does not care or from someone else.
+/// An `https` server on loopback whose responses have no length and end with the connection. The connection ends with
+/// close_notify or only with a TCP FIN, as from a careless server or an attacker.
 package final class RaggedServer: Sendable {
     package let port: Int
     private let process: ServerProcess
 
+    /// Starts the server.
+    ///
     /// - Parameters:
-    ///   - content: what it has; `/whole` brings all and says so, `/silent` all without saying so, `/cut` the first half,
-    ///     `/coded` too, under `Transfer-Encoding: identity`, and `/healing` the half the first time, then as `/whole`. What is sent to it is read.
+    ///   - content: the content. `/whole` sends it with close_notify, `/silent` sends it without, and `/cut` sends the
+    ///     first half. `/coded` also sends the first half, with `Transfer-Encoding: identity`. `/healing` sends the
+    ///     first half once and then responds like `/whole`. Request bodies are read.
     package init(_ content: String, identity: TestCertificates.Identity) async throws {
         port = try FreePort.next()
         process = try await ServerProcess(

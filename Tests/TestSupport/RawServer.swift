@@ -1,8 +1,8 @@
 import Glibc
 import Synchronization
 
-/// A server on loopback that answers each connection's one request with bytes as given, whatever they say, and then
-/// ends the connection: for answers that no honest server gives.
+/// A server on loopback that responds to the single request of each connection with given bytes and then closes the
+/// connection. It can send responses that no correct server sends.
 package final class RawServer: Sendable {
     package let port: Int
     private let listener: Int32
@@ -11,9 +11,11 @@ package final class RawServer: Sendable {
 
     private let headLength: Int
 
+    /// Starts the server.
+    ///
     /// - Parameters:
-    ///   - answers: to the first, the second, … request; the last one stays.
-    ///   - head: so many bytes are a request, where it does not end before.
+    ///   - answers: the responses to the first, second, … request; the last one is repeated.
+    ///   - head: the number of bytes after which a request counts as complete, if its head does not end earlier.
     package init(_ answers: [[UInt8]], head: Int = .max) throws {
         self.answers = answers
         headLength = head
@@ -24,7 +26,7 @@ package final class RawServer: Sendable {
                 let connection = accept(listener, nil, nil)
                 if connection < 0, errno == EINTR || errno == ECONNABORTED { continue }
                 guard connection >= 0 else { return }
-                // Each on its own: a client that keeps its end of one open must not keep another out.
+                // Use a thread per connection: a client that keeps its connection open must not block another client.
                 let isServed: Void? = try? startThread { [weak server = self] in
                     server?.answer(connection)
                     close(connection)
@@ -38,7 +40,7 @@ package final class RawServer: Sendable {
 
     package func url(_ path: String = "/") -> String { "http://127.0.0.1:\(port)\(path)" }
 
-    /// The heads of the requests so far, each as it came.
+    /// The heads of the requests so far, as received.
     package var requests: [String] { heads.withLock { $0 } }
 
     private func answer(_ connection: Int32) {
@@ -54,7 +56,7 @@ package final class RawServer: Sendable {
         }
         guard let answer = number < answers.count ? answers[number] : answers.last else { return }
         guard sendAll(connection, answer) else { return }
-        // FIN, and what the client still says is read, lest a reset overtakes the answer.
+        // Send FIN and read the rest of the request; otherwise a reset could overtake the response.
         shutdown(connection, Int32(SHUT_WR))
         var rest = [UInt8](repeating: 0, count: 4096)
         while recv(connection, &rest, rest.count, 0) > 0 {}

@@ -1,17 +1,17 @@
 import Glibc
 
-/// The content of a file that a server hands out: made from a seed, so that any part of it is known at any time.
+/// The content of a file on a test server. It is generated from a seed, so that any part can be computed at any time.
 ///
-/// Every page begins with its own number, so that no two places hold the same bytes and a shift, a swap or a
-/// repetition shows.
+/// Every page begins with its own number, so that no two places hold the same bytes and a shift, swap or repetition is
+/// detected.
 package struct Resource: Sendable {
     package let size: Int64
     package let seed: UInt64
-    /// With its quotation marks (RFC 9110, section 8.8.3); `nil` for a resource without one.
+    /// The ETag with its quotation marks (RFC 9110, section 8.8.3); `nil` for a resource without one.
     package var entityTag: String?
-    /// One byte that is another than it should be, as on a bad disk.
+    /// The offset of one byte with a wrong value, as on a faulty disk.
     package var wrongByte: Int64?
-    /// Bytes that are zero, as in the image of an empty disk.
+    /// A range of zero bytes, as in the image of an empty disk.
     package var zeros: Range<Int64>?
 
     private static let pageSize = 4096
@@ -30,7 +30,7 @@ package struct Resource: Sendable {
         entityTag = "\"\(seed)-\(size)\""
     }
 
-    /// Fills `buffer` with the bytes from `offset` on.
+    /// Fills `buffer` with the bytes that start at `offset`.
     package func fill(_ buffer: UnsafeMutableRawBufferPointer, from offset: Int64) {
         guard let target = buffer.baseAddress else { return }
         var done = 0
@@ -43,7 +43,7 @@ package struct Resource: Sendable {
                 let count = min(Self.pageSize - within, buffer.count - done)
                 let key = mixed(seed &+ UInt64(page) &* 0x1_0000_0001)
                 let start = Int(key % 64) * Self.pageSize
-                // Plain copies: those of collections take each byte by itself where nothing is optimised.
+                // Use memcpy: without optimisation, collections copy byte by byte.
                 memcpy(target + done, pool + start + within, count)
                 if within < 8 {
                     let left = min(8 - within, count)
@@ -70,7 +70,7 @@ package struct Resource: Sendable {
 
     package var bytes: [UInt8] { bytes(0..<size) }
 
-    /// Calls `body` with the whole content, a piece at a time.
+    /// Calls `body` with the whole content, one piece at a time.
     private func forEachPiece(_ body: (UnsafeRawBufferPointer, Int64) throws -> Bool) rethrows {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 16)
         defer { buffer.deallocate() }
@@ -96,9 +96,9 @@ package struct Resource: Sendable {
         }
     }
 
-    /// What tells the file at `path` from this content.
+    /// Compares the file at `path` with this content.
     ///
-    /// - Returns: `nil` where they are equal, byte for byte; otherwise a sentence that says where they part.
+    /// - Returns: `nil` if they are equal byte for byte, otherwise a sentence that describes the first difference.
     package func difference(fromFileAt path: String) -> String? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return SystemError("opening \(path)").description }
@@ -124,7 +124,7 @@ package struct Resource: Sendable {
     }
 }
 
-/// A cheap mixing of 64 bits (the finaliser of SplitMix64).
+/// Mixes 64 bits with the finaliser of SplitMix64, which is cheap.
 private func mixed(_ value: UInt64) -> UInt64 {
     var bits = value &+ 0x9E37_79B9_7F4A_7C15
     bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
@@ -132,7 +132,7 @@ private func mixed(_ value: UInt64) -> UInt64 {
     return bits ^ (bits >> 31)
 }
 
-/// Random numbers that come out the same for the same seed.
+/// A random number generator that produces the same numbers for the same seed.
 package struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 

@@ -1,51 +1,52 @@
 import FoundationEssentials
 import Glibc
 
-/// A real sshd on a free loopback port that does nothing but SFTP, for the user whom the tests run as.
+/// An sshd on a free loopback port that serves only SFTP, for the user who runs the tests.
 ///
-/// Its paths are the machine's; ``url(_:host:)`` leads beneath ``root``. What libssh2 1.10 can do with it:
-/// keys on Ed25519 and ECDSA, the host's and the client's. It signs and verifies with RSA only by SHA-1 (`ssh-rsa`),
-/// which sshd refuses unless told otherwise; see `allowingSHA1`. An account that is locked (`passwd -l`) gets no
-/// entry.
+/// Its paths are those of the machine; ``url(_:host:)`` returns URLs below ``root``. libssh2 1.10 supports Ed25519 and
+/// ECDSA keys for host and client. It uses RSA only with SHA-1 (`ssh-rsa`), which sshd refuses by default; see
+/// `allowingSHA1`. A locked account (`passwd -l`) cannot log in.
 package final class SFTPServer: Sendable {
     package enum KeyType: String, Sendable, CaseIterable {
         case ed25519, rsa
     }
 
-    /// A key and its public half, as ssh-keygen writes them.
+    /// The paths of a private key and its public key, as written by ssh-keygen.
     package struct KeyPair: Sendable {
         package let privateKey: String
         package let publicKey: String
         package let type: KeyType
 
-        /// The type and the key in base64, as in `authorized_keys` and `known_hosts`, without a comment.
+        /// The key type and the base64 key, as in `authorized_keys` and `known_hosts`, without a comment.
         package var line: String { textOfFile(at: publicKey).split(separator: " ").prefix(2).joined(separator: " ") }
     }
 
     package let port: Int
-    /// The account's name.
+    /// The name of the account.
     package let user: String
-    /// Files to download, and room for uploads.
+    /// The directory of files to download and of uploads.
     package let root: String
     package let hostKeys: [KeyPair]
-    /// Lets ``user`` in, as do ``encryptedClientKey`` and ``rsaClientKey``.
+    /// An authorised key of ``user``, like ``encryptedClientKey`` and ``rsaClientKey``.
     package let clientKey: KeyPair
-    /// Under ``passphrase``.
+    /// An authorised key encrypted with ``passphrase``.
     package let encryptedClientKey: KeyPair
-    /// In OpenSSH's own format; of use with `allowingSHA1` to libssh2 1.10.
+    /// An authorised key in OpenSSH's own format. libssh2 1.10 can use it only with `allowingSHA1`.
     package let rsaClientKey: KeyPair
-    /// Lets nobody in, and is no host's.
+    /// A key that is neither authorised for login nor a host key.
     package let strangerKey: KeyPair
     package let passphrase = "open sesame"
     private let directory: TemporaryDirectory
     private let process: ServerProcess
 
+    /// Starts the server.
+    ///
     /// - Parameters:
-    ///   - hostKeys: what the server proves itself by.
-    ///   - allowingSHA1: whether `ssh-rsa` is taken, for the host and for clients.
-    ///   - login: a user of the machine who is made up and enters by a password, in the place of ``user``; the keys let
-    ///     nobody in then. Only the server sees the account. Needs root.
-    ///   - wanted: where another server was; absent: a free port.
+    ///   - hostKeys: the types of the server's host keys.
+    ///   - allowingSHA1: whether `ssh-rsa` is accepted for the host and for clients.
+    ///   - login: a temporary user who logs in by password, in place of ``user``; the keys then give no access. Only
+    ///     the server sees the account. Requires root.
+    ///   - wanted: the port of an earlier server; `nil` for a free port.
     package init(
         hostKeys: [KeyType] = KeyType.allCases, allowingSHA1: Bool = false,
         login: (user: String, password: String)? = nil, port wanted: Int? = nil
@@ -56,7 +57,7 @@ package final class SFTPServer: Sendable {
         guard let account = getpwuid(geteuid()) else { throw Unusable(reason: "user \(geteuid()) has no name") }
         user = login?.user ?? String(cString: account.pointee.pw_name)
         if login != nil, chmod(root, 0o755) != 0 { throw SystemError("chmod \(root)") }
-        // Where sshd, started by root, locks up the half of it that talks to strangers.
+        // The privilege separation directory, which sshd requires when it is started by root.
         if geteuid() == 0, mkdir("/run/sshd", 0o755) != 0, errno != EEXIST { throw SystemError("mkdir /run/sshd") }
 
         var keys: [KeyPair] = []
@@ -87,7 +88,7 @@ package final class SFTPServer: Sendable {
 
             """
         let file = try directory.write(configuration, to: "sshd_config")
-        // It starts itself anew for each connection, and insists on an absolute path for that.
+        // sshd executes itself again for each connection and requires an absolute path for that.
         var command = ["/usr/sbin/sshd", "-D", "-e", "-f", file, "-p", String(port)]
         if let login {
             command =
@@ -98,7 +99,7 @@ package final class SFTPServer: Sendable {
 
     deinit { process.end() }
 
-    /// Ends the server and its connections; its port is free for another.
+    /// Ends the server and its connections, and frees its port.
     package func stop() { process.end() }
 
     private static func makeKey(
@@ -117,33 +118,33 @@ package final class SFTPServer: Sendable {
         return outcome.output
     }
 
-    /// The URL of what lies at `path`, which begins with a slash, beneath ``root``.
+    /// Returns the URL of `path`, which begins with a slash, below ``root``.
     package func url(_ path: String, host: String = "127.0.0.1") -> String { "sftp://\(host):\(port)\(root)\(path)" }
 
-    /// All connections that there are break; the server takes new ones.
+    /// Breaks all current connections; the server continues to accept new ones.
     package func cutConnections() { process.cutConnections() }
 
-    /// Puts a file beneath the root.
+    /// Creates a file below the root.
     package func publish(_ resource: Resource, as name: String) throws {
         try resource.write(to: "\(root)/\(name)")
     }
 
-    /// Has it stand still, with all connections open.
+    /// Suspends the server with all its connections open.
     package func freeze() { process.signalAll(SIGSTOP) }
 
-    /// Has it go on.
+    /// Continues the suspended server.
     package func thaw() { process.signalAll(SIGCONT) }
 
-    /// What sshd said so far: who came, with which key.
+    /// The log of sshd so far, including who logged in and with which key.
     package var log: String { process.child.standardError }
 
-    /// The fingerprint that `--hostpubsha256` and `CURLOPT_SSH_HOST_PUBLIC_KEY_SHA256` take: base64, here
-    /// without its padding, and no prefix.
+    /// Returns the fingerprint for `--hostpubsha256` and `CURLOPT_SSH_HOST_PUBLIC_KEY_SHA256`: base64 without padding
+    /// and without a prefix.
     package func sha256(of key: KeyPair) async throws -> String {
         try await fingerprint(of: key, "sha256", prefix: "SHA256:")
     }
 
-    /// The fingerprint that `--hostpubmd5` and `CURLOPT_SSH_HOST_PUBLIC_KEY_MD5` take: 32 hexadecimal digits.
+    /// Returns the fingerprint for `--hostpubmd5` and `CURLOPT_SSH_HOST_PUBLIC_KEY_MD5`: 32 hexadecimal digits.
     package func md5(of key: KeyPair) async throws -> String {
         try await fingerprint(of: key, "md5", prefix: "MD5:").replacing(":", with: "")
     }
@@ -154,12 +155,12 @@ package final class SFTPServer: Sendable {
         return String(words[1].dropFirst(prefix.count))
     }
 
-    /// Writes a `known_hosts` that says of this server, by address and by name, that these are its keys.
+    /// Writes a `known_hosts` file with these keys for this server, by address and by name.
     ///
-    /// libcurl asks the server for a key of the type of the *first* line that fits. With `ssh-rsa` there, and
-    /// `allowingSHA1` not given, the two find no algorithm in common (`CURLE_FAILED_INIT`, 2).
+    /// libcurl requests a host key of the type of the *first* matching line. If that is `ssh-rsa` and `allowingSHA1` is
+    /// not set, client and server find no common algorithm (`CURLE_FAILED_INIT`, 2).
     ///
-    /// - Returns: the path of a home directory; the file is `.ssh/known_hosts` in it.
+    /// - Returns: the path of a home directory that contains the file as `.ssh/known_hosts`.
     package func makeHome(knowing keys: [KeyPair], port: Int? = nil) throws -> String {
         let port = port ?? self.port
         let home = "home-\(keys.map { $0.privateKey.split(separator: "/").last ?? "" }.joined(separator: "-"))"

@@ -1,11 +1,13 @@
-/// A real microsocks on a free loopback port: SOCKS5 (RFC 1928), CONNECT only, IPv4, IPv6 and host names.
+/// A microsocks on a free loopback port: SOCKS5 (RFC 1928), CONNECT only, with IPv4, IPv6 and host names.
 package final class SOCKSProxy: Sendable {
     package let port: Int
     private let process: ServerProcess
 
+    /// Starts the proxy.
+    ///
     /// - Parameters:
-    ///   - user: asked for (RFC 1929) where it is given.
-    ///   - password: as `user`.
+    ///   - user: the user name (RFC 1929), required if given.
+    ///   - password: the password of `user`.
     package init(user: String? = nil, password: String = "") async throws {
         port = try FreePort.next()
         let authentication = user.map { ["-u", $0, "-P", password] } ?? []
@@ -15,9 +17,9 @@ package final class SOCKSProxy: Sendable {
 
     deinit { process.end() }
 
-    /// - Parameter resolving: whether the proxy gets the host's name, in place of an address that the client found.
+    /// - Parameter resolving: whether the proxy resolves the host name instead of the client.
     package func url(resolving: Bool = false) -> String { "socks5\(resolving ? "h" : "")://127.0.0.1:\(port)" }
 
-    /// Where the proxy was asked to connect to, and did: `host:port`, in the order of arrival.
+    /// The targets of successful connections as `host:port`, in the order of arrival.
     package var targets: [String] { tails(of: process.child.standardError, behind: "connected to ") }
 }

@@ -1,40 +1,42 @@
 import Glibc
 
-/// What a ``ScriptedServer`` does with one request.
+/// The response of a ``ScriptedServer`` to one request.
 package enum ScriptedAnswer: Sendable {
-    /// How a connection ends early.
+    /// The way in which a connection ends early.
     package enum Cut: Sendable {
-        /// FIN, as if all were said.
+        /// An orderly end (FIN).
         case close
-        /// RST.
+        /// A reset (RST).
         case reset
     }
 
-    /// The resource as an honest server hands it out: ranges, If-Range, entity tag (RFC 9110, section 14).
+    /// A correct response with the resource: ranges, If-Range and ETag (RFC 9110, section 14).
     case serve(Resource, headers: [String] = [])
-    /// As `serve`, but the connection ends after so many bytes of this answer's body.
+    /// A `serve` response whose connection ends after `after` bytes of the body.
     case serveThenCut(Resource, after: Int64, Cut = .close, headers: [String] = [])
-    /// As `serve`, but after so many bytes of this answer's body never faster than so many bytes a second.
+    /// A `serve` response that is limited to `bytesPerSecond` after `after` bytes of the body.
     case drip(Resource, after: Int64 = 0, bytesPerSecond: Int)
-    /// The whole resource in chunks, its length not told and ranges ignored.
+    /// The whole resource in chunks, without a Content-Length and regardless of ranges.
     case chunked(Resource)
-    /// A whole answer that claims another length than it has, and the end of the connection after it.
+    /// A whole response with a wrong Content-Length, after which the connection ends.
     case claim(Resource, length: Int64)
-    /// An answer with a body of its own.
+    /// A response with its own body.
     case status(Int, headers: [String] = [], body: String = "")
-    /// 302 to a URL.
+    /// A redirect (302) to a URL.
     case redirect(String)
-    /// Nothing, until the client goes.
+    /// No response until the client disconnects.
     case hang
 }
 
-/// Writes one answer to a connection.
+/// A writer that sends one response to a connection.
 struct AnswerWriter {
     let descriptor: Int32
     let request: ScriptedServer.Request
     let line: NetworkLine.Connection?
     let sent: (Int64) -> Void
 
+    /// Sends the response.
+    ///
     /// - Returns: whether the connection can carry another request.
     func write(_ answer: ScriptedAnswer) -> Bool {
         switch answer {
@@ -93,7 +95,7 @@ struct AnswerWriter {
             && end == range.upperBound
     }
 
-    /// One range with a first position: `bytes=5-`, `bytes=5-9`.
+    /// Parses a single range with a first position: `bytes=5-`, `bytes=5-9`.
     static func parse(_ header: String, size: Int64) -> Range<Int64>? {
         guard header.hasPrefix("bytes=") else { return nil }
         let ends = header.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false)
@@ -144,7 +146,7 @@ struct AnswerWriter {
 
     private func end(_ cut: ScriptedAnswer.Cut) -> Bool {
         if case .reset = cut {
-            // Closing with a linger of zero sends RST in place of FIN (socket(7)).
+            // Closing with a linger time of zero sends RST instead of FIN (socket(7)).
             var none = linger(l_onoff: 1, l_linger: 0)
             setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &none, socklen_t(MemoryLayout<linger>.size))
         }

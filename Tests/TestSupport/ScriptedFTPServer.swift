@@ -1,33 +1,33 @@
 import Glibc
 import Synchronization
 
-/// An FTP server on loopback (RFC 959) that misbehaves as told: for what no honest server does.
+/// An FTP server on loopback (RFC 959) with scripted misbehaviour that no correct server shows.
 ///
-/// Anyone may enter. Data connections are passive ones.
+/// Any user can log in. Data connections are passive.
 package final class ScriptedFTPServer: Sendable {
-    /// What it holds, and how it behaves; read anew at each command.
+    /// The files and behaviour of the server, read again at each command.
     package struct Manner: Sendable {
         package var files: [String: [UInt8]] = [:]
-        /// `YYYYMMDDHHMMSS`; `nil`: it knows no times (MDTM).
+        /// The modification time as `YYYYMMDDHHMMSS`; `nil` if MDTM is not supported.
         package var time: String? = "20240229120000"
-        /// SIZE is known.
+        /// Whether SIZE is supported.
         package var tellsSizes = true
-        /// Replies in the place of its own, by the command's word, taken before the command does anything: `550 no`.
-        /// An empty one: it says nothing more.
+        /// Replies that replace the server's own, by command, such as `550 no`. The command is then not executed. After
+        /// an empty reply the server sends nothing more.
         package var replies: [String: String] = [:]
-        /// The reply that begins a file.
+        /// The reply before the data of a file.
         package var opening = "150 here it comes"
-        /// The reply that ends one that was sent whole; empty: none.
+        /// The reply after a file that was sent whole; empty for no reply.
         package var closing = "226 that was it"
-        /// Bytes after which each further RETR's data ends; those after the last one are whole.
+        /// The numbers of bytes after which the data of successive RETR commands ends; later files are sent whole.
         package var cuts: [Int] = []
-        /// What follows such an end.
+        /// The reply after data that was cut.
         package var replyAfterCut = "426 Connection closed; transfer aborted."
-        /// Bytes of an upload that it throws away at the end, and says nothing of.
+        /// The number of bytes at the end of an upload that the server silently discards.
         package var loses = 0
-        /// The address that PASV names.
+        /// The address in the reply to PASV.
         package var passiveAddress = "127,0,0,1"
-        /// RNTO onto a file that exists is refused.
+        /// Whether RNTO to an existing file is refused.
         package var keepsExistingFiles = false
 
         package init(files: [String: [UInt8]] = [:]) { self.files = files }
@@ -72,7 +72,7 @@ package final class ScriptedFTPServer: Sendable {
 
     /// The commands so far, in order.
     package var commands: [String] { state.withLock { $0.commands } }
-    /// Of files, over all data connections.
+    /// The number of file bytes sent over all data connections.
     package var bytesSent: Int { state.withLock { $0.bytesSent } }
 
     fileprivate func note(_ command: String) { state.withLock { $0.commands.append(command) } }
@@ -87,7 +87,7 @@ package final class ScriptedFTPServer: Sendable {
         }
     }
 
-    /// One control connection.
+    /// A control connection.
     private final class Conversation {
         private let server: ScriptedFTPServer
         private let control: StreamSocket
@@ -125,7 +125,7 @@ package final class ScriptedFTPServer: Sendable {
             }
         }
 
-        /// Until the client goes.
+        /// Reads from the client until it disconnects.
         private func waitForEver() {
             while let bytes = try? control.receive(), !bytes.isEmpty {}
         }

@@ -1,16 +1,16 @@
 import Glibc
 import Synchronization
 
-/// An HTTP/1.1 server on loopback that behaves as told, path by path, and remembers what it was asked.
+/// An HTTP/1.1 server on loopback with scripted responses for each path, which records its requests.
 package final class ScriptedServer: Sendable {
-    /// A request as it came.
+    /// A request as received.
     package struct Request: Sendable {
         package let method: String
         package let path: String
-        /// Names in lower case, in the order of arrival.
+        /// The header fields in the order of arrival, with names in lower case.
         package let headers: [(name: String, value: String)]
         package let body: [UInt8]
-        /// The number of the connection that it came on, from 1 on.
+        /// The number of the connection that carried the request, from 1.
         package fileprivate(set) var connection = 0
 
         package func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
@@ -32,12 +32,14 @@ package final class ScriptedServer: Sendable {
         var stopped = false
     }
 
+    /// Starts the server.
+    ///
     /// - Parameters:
-    ///   - script: by path, the answers to the first, the second, … request; the last one stays. Other paths
-    ///     get 404.
-    ///   - host: the last number of its address, 127.0.0.1 or another.
-    ///   - port: 0 lets the kernel choose.
-    ///   - line: what lies between it and its clients; absent: nothing.
+    ///   - script: by path, the responses to the first, second, … request; the last one is repeated. Other paths
+    ///     receive 404.
+    ///   - host: the last number of its address 127.0.0.x.
+    ///   - port: the port; with 0 the kernel chooses one.
+    ///   - line: the simulated line between server and clients; `nil` for none.
     package init(host: UInt8 = 1, port: Int = 0, line: NetworkLine? = nil, _ script: [String: [ScriptedAnswer]]) throws
     {
         self.script = script
@@ -73,23 +75,23 @@ package final class ScriptedServer: Sendable {
 
     package func url(_ path: String) -> String { "http://127.0.0.\(host):\(port)\(path)" }
 
-    /// The requests for `path` so far, or all of them.
+    /// Returns the requests for `path` so far, or all requests.
     package func requests(for path: String? = nil) -> [Request] {
         state.withLock { state in state.requests.filter { path == nil || $0.path == path } }
     }
 
-    /// Bytes of bodies that were handed to the kernel in answers to requests for `path`.
+    /// Returns the number of body bytes passed to the kernel in responses to requests for `path`.
     package func bodyBytesSent(for path: String) -> Int64 {
         state.withLock { $0.bodyBytesSent[path, default: 0] }
     }
 
-    /// Connections accepted so far.
+    /// The number of connections accepted so far.
     package var connectionsAccepted: Int { state.withLock { $0.accepted } }
 
-    /// Connections that nobody has closed.
+    /// The number of connections that are still open.
     package var connectionsOpen: Int { state.withLock { $0.connections.count } }
 
-    /// Refuses connections from now on and cuts those that are open.
+    /// Closes all open connections and refuses new ones.
     package func stop() {
         let wasRunning = state.withLock { state in
             defer { state.stopped = true }
@@ -98,7 +100,7 @@ package final class ScriptedServer: Sendable {
             return !state.stopped
         }
         guard wasRunning else { return }
-        // Refuses at once; the thread that accepts wakes up and closes it.
+        // This refuses connections at once; the accepting thread wakes up and closes the listener.
         shutdown(listener, Int32(SHUT_RDWR))
     }
 
@@ -146,7 +148,7 @@ package final class ScriptedServer: Sendable {
     }
 }
 
-/// Reads requests off a connection, bodies included.
+/// A reader of the requests on a connection, including their bodies.
 struct RequestReader {
     let descriptor: Int32
     private var pending: [UInt8] = []
@@ -185,7 +187,9 @@ struct RequestReader {
         return bytes
     }
 
-    /// - Returns: `nil` where the connection ends or what comes is no request.
+    /// Reads the next request.
+    ///
+    /// - Returns: `nil` if the connection ends or the data is not a valid request.
     mutating func next() -> ScriptedServer.Request? {
         guard let first = line() else { return nil }
         let words = first.split(separator: " ")

@@ -1,16 +1,16 @@
 import FoundationEssentials
 import Glibc
 
-/// A server program on a port of loopback: started, waited for, and killed with every process that it made.
+/// A server program on a loopback port, killed together with all its descendant processes.
 final class ServerProcess: Sendable {
     let child: ChildProcess
 
-    /// Returns once someone listens on `port`.
+    /// Starts the server and waits until it listens on `port`.
     ///
     /// - Parameters:
-    ///   - name: what the server is called where it fails.
-    ///   - log: a file that says more about a failure than standard error does.
-    /// - Throws: ``Unusable`` where the program is missing or ends at once.
+    ///   - name: the name of the server in error messages.
+    ///   - log: a file with more details about a failure than standard error.
+    /// - Throws: ``Unusable`` if the program is missing or ends at once.
     init(_ name: String, _ arguments: [String], port: Int, log: String? = nil) async throws {
         child = try ChildProcess(arguments, environment: ["PATH": Self.searchPath])
         do {
@@ -30,7 +30,7 @@ final class ServerProcess: Sendable {
 
     deinit { end() }
 
-    /// Debian keeps servers where a plain user's `PATH` does not look.
+    /// The search path with the system directories in which Debian installs servers, added to a plain user's `PATH`.
     private static var searchPath: String {
         (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin") + ":/usr/sbin:/sbin"
     }
@@ -38,19 +38,19 @@ final class ServerProcess: Sendable {
     /// Kills the server and the processes of its connections, which may have left its process group.
     func end() {
         guard child.poll() == nil else { return }
-        // Stopped, it makes no further process while those that it made are looked for.
+        // Stop the server first, so that it creates no more processes while its descendants are collected.
         child.kill(SIGSTOP)
         let descendants = Self.descendants(of: child.pid)
         child.end()
         for pid in descendants { kill(pid, SIGKILL) }
     }
 
-    /// Kills the processes of its connections, and the server goes on.
+    /// Kills the processes of the connections; the server continues to run.
     func cutConnections() {
         for pid in Self.descendants(of: child.pid) { kill(pid, SIGKILL) }
     }
 
-    /// Stops the server and the processes of its connections where they are, or has them go on.
+    /// Sends a signal, such as SIGSTOP or SIGCONT, to the server and the processes of its connections.
     func signalAll(_ signal: Int32) {
         for pid in [child.pid] + Self.descendants(of: child.pid) { kill(pid, signal) }
     }
@@ -59,7 +59,7 @@ final class ServerProcess: Sendable {
         var children: [pid_t: [pid_t]] = [:]
         for name in (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? [] {
             guard let pid = pid_t(name) else { continue }
-            // The second field is the program's name in parentheses and may hold anything (proc(5)).
+            // The second field is the program's name in parentheses and may contain any character (proc(5)).
             let fields = textOfFile(at: "/proc/\(pid)/stat").split(separator: ")").last?.split(separator: " ") ?? []
             guard fields.count > 1, let parent = pid_t(fields[1]) else { continue }
             children[parent, default: []].append(pid)
@@ -74,12 +74,12 @@ final class ServerProcess: Sendable {
     }
 }
 
-/// What a file holds, or nothing where it cannot be read.
+/// Returns the contents of a file, or an empty string if it cannot be read.
 func textOfFile(at path: String) -> String {
     String(decoding: (try? Data(contentsOf: URL(filePath: path))) ?? Data(), as: UTF8.self)
 }
 
-/// The lines of `text` that hold `mark`, each from behind it on.
+/// Returns the remainder behind `mark` of each line of `text` that contains it.
 func tails(of text: String, behind mark: String) -> [String] {
     text.split(separator: "\n").compactMap { line in
         line.firstRange(of: mark).map { String(line[$0.upperBound...]) }

@@ -1,20 +1,22 @@
 import Glibc
 
-/// A FUSE file system of a user's own that never answers when one of its files is closed, and a client of the daemon that
-/// passes such a file. Needs root, python3 and /dev/fuse.
+/// A FUSE file system that never replies when one of its files is closed, and a client of the daemon that passes such a
+/// file. Requires root, python3 and /dev/fuse.
 ///
-/// It is mounted in a mount name space of its own, and ends with the process that serves it: only then are those let go
-/// who wait for it.
+/// The file system is mounted in its own mount namespace and ends with the process that serves it. Only then do the
+/// processes that wait for it continue.
 package final class SilentFileSystem: Sendable {
     package static var isPossible: Bool { geteuid() == 0 && access("/dev/fuse", R_OK | W_OK) == 0 }
 
     private let process: ChildProcess
     private let directory: TemporaryDirectory
 
+    /// Starts the file system and its client.
+    ///
     /// - Parameters:
-    ///   - count: connections, each of which passes the file once and then asks for something else. As many again send it
-    ///     where nobody asked for it, and end.
-    ///   - user: who makes them.
+    ///   - count: the number of connections that pass the file once and then send another request. The same number of
+    ///     further connections send the file without being asked, and end.
+    ///   - user: the user ID of the client.
     package init(passingTo socket: String, times count: Int, as user: uid_t, url: String) throws {
         directory = try TemporaryDirectory()
         let place = try directory.makeDirectory("place")
@@ -26,18 +28,18 @@ package final class SilentFileSystem: Sendable {
 
     deinit { end() }
 
-    /// Lets all go.
+    /// Ends the file system and releases all waiting processes.
     package func end() { process.end() }
 
-    /// What was answered when the file was named, a line for each connection.
+    /// The responses to the request that named the file, one for each connection.
     package var refusals: [String] { lines("named ") }
-    /// The connections that answered afterwards.
+    /// The number of connections that received a response to a later request.
     package var answers: Int { lines("after ").count(where: { $0.contains("result") }) }
-    /// Whether all has been sent.
+    /// Whether everything has been sent.
     package var isDone: Bool { !lines("done").isEmpty }
-    /// Processes that wait for an answer to their closing.
+    /// The number of close operations that wait for a reply.
     package var waiting: Int { lines("flush").count }
-    /// What to look at where something else came.
+    /// The output of the process, for the diagnosis of unexpected results.
     package var log: String { process.standardOutput + process.standardError }
 
     private func lines(_ beginning: String) -> [String] {

@@ -1,19 +1,21 @@
 import Glibc
 import Synchronization
 
-/// An HTTP server on loopback that reads each request's body at a fixed rate, through a small receive buffer, and then
-/// answers 201.
+/// An HTTP server on loopback that reads each request body at a fixed rate through a small receive buffer, and then
+/// responds with 201.
 package final class SlowReader: Sendable {
     package let port: Int
     private let listener: Int32
     private let counts = Mutex<[Int]>([])
 
+    /// Starts the server.
+    ///
     /// - Parameters:
-    ///   - bytesPerSecond: of bodies.
-    ///   - length: bytes of each request's body.
+    ///   - bytesPerSecond: the rate at which bodies are read.
+    ///   - length: the length of each request body in bytes.
     package init(bytesPerSecond: Int, length: Int) throws {
         (listener, port) = try listenOnLoopback(backlog: 16)
-        // Accepted connections inherit it.
+        // Accepted connections inherit the buffer size.
         var buffer: Int32 = 16 << 10
         setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &buffer, socklen_t(MemoryLayout<Int32>.size))
         try startThread { [weak self, listener] in
@@ -37,7 +39,7 @@ package final class SlowReader: Sendable {
 
     package func url(_ path: String = "/") -> String { "http://127.0.0.1:\(port)\(path)" }
 
-    /// Bytes of the bodies so far, one count for each request that has ended.
+    /// The number of body bytes received for each request that has ended.
     package var received: [Int] { counts.withLock { $0 } }
 
     private func note(_ count: Int) { counts.withLock { $0.append(count) } }

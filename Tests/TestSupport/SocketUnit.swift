@@ -1,8 +1,8 @@
 import Glibc
 import Synchronization
 
-/// The socket of a daemon, with what systemd does for it: the socket lasts, and a client that waits on it starts the
-/// daemon as often as it takes.
+/// The socket of a daemon with the behaviour of a systemd socket unit: the socket persists, and a waiting client starts
+/// the daemon whenever it is not running.
 package final class SocketUnit: Sendable {
     private let daemon: DaemonProcess
     private let stopped = Flag()
@@ -26,7 +26,7 @@ package final class SocketUnit: Sendable {
 
     /// Starts the daemon whenever a client waits and no daemon runs.
     ///
-    /// - Returns: how each daemon ended.
+    /// - Returns: the exit status of each daemon.
     private static func supervise(
         _ daemon: DaemonProcess, _ listener: Int32, until stopped: Flag
     ) async throws -> [ExitStatus] {
@@ -49,15 +49,15 @@ package final class SocketUnit: Sendable {
         return ends
     }
 
-    /// Ends the daemon that runs, if one does, with SIGTERM.
+    /// Ends the daemon with SIGTERM if it is running.
     ///
-    /// - Returns: how the daemons ended, one by one.
+    /// - Returns: the exit status of each daemon, in order.
     package func stop() async throws -> [ExitStatus] {
         stopped.isSet.store(true, ordering: .relaxed)
         return try await supervision.value
     }
 
-    /// Waits until the daemon that runs has ended by itself.
+    /// Waits until the running daemon has ended by itself.
     package func waitForEnd() async throws {
         try await eventually(that: "the daemon ends by itself", within: .seconds(20)) { !daemon.isRunning }
     }

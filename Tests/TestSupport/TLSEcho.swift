@@ -1,14 +1,14 @@
 import Glibc
 
-/// `openssl s_server`, which answers each line with the same line backwards, and a certificate.
+/// An `openssl s_server` that returns each line reversed, and its certificate.
 package final class TLSEcho: Sendable {
     package let port: Int
-    /// The certificate, for those that are to trust it.
+    /// The path of the certificate, for clients that are to trust it.
     package let certificate: String
     private let directory: TemporaryDirectory
     private let process: ChildProcess
 
-    /// - Parameter names: as `subjectAltName` takes them.
+    /// - Parameter names: the names in the certificate, in the syntax of `subjectAltName`.
     package init(names: String = "IP:127.0.0.1,DNS:peer.test") async throws {
         directory = try TemporaryDirectory()
         let (key, chain) = (directory.file("key.pem"), directory.file("chain.pem"))

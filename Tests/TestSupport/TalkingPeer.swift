@@ -1,7 +1,7 @@
 import Dispatch
 import Glibc
 
-/// A peer on loopback: each connection is talked to on a thread of its own and closed after that.
+/// A peer on loopback that handles each connection on a separate thread and closes it afterwards.
 package final class TalkingPeer: Sendable {
     package let port: Int
     private let listener: Int32
@@ -27,7 +27,7 @@ package final class TalkingPeer: Sendable {
 
     deinit { shutdown(listener, Int32(SHUT_RDWR)) }
 
-    /// How many sockets of this process are connected to the peer.
+    /// The number of sockets of this process that are connected to the peer.
     package var connections: Int {
         (0..<2048).count { descriptor in
             var address = sockaddr_in()
@@ -54,24 +54,24 @@ extension StreamSocket {
 
     package borrowing func endWriting() { shutdown(descriptor, Int32(SHUT_WR)) }
 
-    /// Has the close send RST in place of FIN.
+    /// Makes the close send RST instead of FIN.
     package borrowing func resetOnClose() {
         var value = linger(l_onoff: 1, l_linger: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &value, socklen_t(MemoryLayout<linger>.size))
     }
 
-    /// Reads up to the empty line.
+    /// Reads lines up to the empty line.
     package borrowing func readHead() throws -> [String] {
         var lines: [String] = []
         while let line = try readLine(), line != "\r" { lines.append(line.filter { $0 != "\r" }) }
         return lines
     }
 
-    /// Carries bytes both ways between this connection and a port, until both sides are done.
+    /// Relays bytes in both directions between this connection and a port, until both sides have finished.
     ///
     /// - Parameters:
-    ///   - pause: microseconds after each piece on the way there.
-    ///   - spoiled: how many bytes come from the port as they are; what follows is spoiled.
+    ///   - pause: the delay in microseconds after each piece sent to the port.
+    ///   - spoiled: the number of bytes from the port that are relayed unchanged; all later bytes are inverted.
     package borrowing func relay(to port: Int, pausing pause: UInt32 = 0, spoilingAfter spoiled: Int? = nil) throws {
         let other = try StreamSocket(port: port)
         let (here, there) = (descriptor, other.descriptor)

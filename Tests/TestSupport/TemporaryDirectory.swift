@@ -1,14 +1,16 @@
 import FoundationEssentials
 import Glibc
 
-/// A directory of one test's own, removed with everything beneath it when the last reference goes.
+/// A directory for one test, removed with its contents when the last reference is released.
 package final class TemporaryDirectory: Sendable {
-    /// Absolute, without a slash at its end; short enough for a socket's path beneath it.
+    /// The absolute path without a trailing slash, short enough for the path of a Unix socket below it.
     package let path: String
 
+    /// Creates the directory.
+    ///
     /// - Parameters:
-    ///   - mode: 0700, unless another user has to reach something beneath.
-    ///   - isFast: in memory, where the machine lets files lie there: for very many of them.
+    ///   - mode: the permissions; 0700 unless another user needs access to the contents.
+    ///   - isFast: whether to create it in memory (/dev/shm) if possible, for a very large number of files.
     package init(mode: mode_t = 0o700, isFast: Bool = false) throws {
         let usual = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
         let place = isFast && access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : usual
@@ -22,35 +24,35 @@ package final class TemporaryDirectory: Sendable {
         try? FileManager.default.removeItem(atPath: path)
     }
 
-    /// The path of `name` beneath this directory.
+    /// Returns the path of `name` in this directory.
     package func file(_ name: String) -> String { "\(path)/\(name)" }
 
-    /// Makes a directory beneath this one, and what is missing above it.
+    /// Creates a directory in this one, including missing parents.
     @discardableResult
     package func makeDirectory(_ name: String) throws -> String {
         try FileManager.default.createDirectory(atPath: file(name), withIntermediateDirectories: true)
         return file(name)
     }
 
-    /// Writes `text` to `name` and returns its path.
+    /// Writes `text` to the file `name` and returns its path.
     @discardableResult
     package func write(_ text: String, to name: String) throws -> String {
         try Data(text.utf8).write(to: URL(filePath: file(name)))
         return file(name)
     }
 
-    /// The names of what lies in `directory` itself.
+    /// Returns the names of the entries directly in `directory`.
     package static func names(in directory: String) -> [String] {
         (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
     }
 
-    /// The names of what lies beneath `directory`, at any depth.
+    /// Returns the names of the entries below `directory`, at any depth.
     package static func names(beneath directory: String) -> [String] {
         (try? FileManager.default.subpathsOfDirectory(atPath: directory)) ?? []
     }
 }
 
-/// A system call that failed, with what it was about and `errno` as it stood.
+/// A failed system call, with its subject and the value of `errno`.
 package struct SystemError: Error, CustomStringConvertible {
     package let what: String
     package let number: Int32

@@ -2,55 +2,55 @@ import FoundationEssentials
 import Glibc
 import Synchronization
 
-/// A private certificate authority and what it issued, made by the `openssl` program: keys on P-256, valid for
-/// thirty days unless said otherwise.
+/// A private certificate authority and its certificates, created by the `openssl` program: P-256 keys, valid for thirty
+/// days unless stated otherwise.
 package final class TestCertificates: Sendable {
-    /// A file of text, PEM mostly.
+    /// A text file, usually PEM.
     package struct TextFile: Sendable {
         package let path: String
         package let text: String
     }
 
-    /// A certificate and the private key that belongs to it.
+    /// A certificate and its private key.
     package struct Identity: Sendable {
         package let certificate: TextFile
-        /// The certificate and, unless it signed itself, the authority's behind it: what a server presents. curl
-        /// looks for the issuer there, and nowhere else, when it judges a stapled answer.
+        /// The certificate, followed by the authority's unless it is self-signed, as a server presents it. When curl
+        /// checks a stapled OCSP response, it looks for the issuer only there.
         package let chain: TextFile
         package let key: TextFile
     }
 
-    /// The authority's own certificate, which signs itself: what a client has to trust.
+    /// The self-signed certificate of the authority, which a client must trust.
     package let authority: TextFile
-    /// For `localhost`, 127.0.0.1 and ::1.
+    /// A certificate for `localhost`, 127.0.0.1 and ::1.
     package let server: Identity
-    /// For `wrong.example` alone.
+    /// A certificate for `wrong.example` only.
     package let wrongHost: Identity
-    /// For `localhost` and 127.0.0.1, in January of 2020.
+    /// A certificate for `localhost` and 127.0.0.1 that was valid in January 2020.
     package let expired: Identity
-    /// For `localhost` and 127.0.0.1, signed by itself and by no authority.
+    /// A self-signed certificate for `localhost` and 127.0.0.1.
     package let selfSigned: Identity
-    /// For `localhost` and 127.0.0.1; in ``revocationList``.
+    /// A certificate for `localhost` and 127.0.0.1 that is listed in ``revocationList``.
     package let revoked: Identity
-    /// For `*.wild.test` alone.
+    /// A certificate for `*.wild.test` only.
     package let wildcard: Identity
-    /// For a client (`clientAuth`).
+    /// A client certificate (`clientAuth`).
     package let client: Identity
-    /// ``client``'s key as PKCS #8, under ``passphrase``.
+    /// The key of ``client`` as PKCS #8, encrypted with ``passphrase``.
     package let encryptedClientKey: TextFile
-    /// ``client``, certificate and key, as PKCS #12 under ``passphrase``.
+    /// The certificate and key of ``client`` as PKCS #12, encrypted with ``passphrase``.
     package let clientPKCS12: String
     package let passphrase = "open sesame"
-    /// The authority's list of revoked certificates.
+    /// The authority's certificate revocation list.
     package let revocationList: TextFile
-    /// OCSP responses (DER), fit for stapling: ``server`` is good, ``revoked`` is revoked.
+    /// OCSP responses (DER) for stapling: ``server`` is good, ``revoked`` is revoked.
     package let goodResponse: String
     package let revokedResponse: String
-    /// The SHA-256 of ``server``'s public key (SubjectPublicKeyInfo) as curl writes pins: `sha256//BASE64`.
+    /// The SHA-256 of ``server``'s public key (SubjectPublicKeyInfo) as a curl pin: `sha256//BASE64`.
     package let serverPublicKeyPin: String
     private let directory: TemporaryDirectory
 
-    /// The one set of this process, made when it is first asked for and removed at the process's end.
+    /// The set shared by this process, created on first use and removed when the process ends.
     package static var shared: TestCertificates { get async throws { try await making.value } }
 
     private static let making = Task {
@@ -85,7 +85,7 @@ package final class TestCertificates: Sendable {
     }
 }
 
-/// The authority at work: one call of `openssl` a step.
+/// The operations of the authority, each a call of `openssl`.
 private struct Workshop {
     typealias TextFile = TestCertificates.TextFile
     typealias Identity = TestCertificates.Identity
@@ -97,7 +97,7 @@ private struct Workshop {
         self.directory = directory
         try directory.makeDirectory("issued")
         try directory.write("", to: "index.txt")
-        // With a configuration of its own, nothing of the machine's reaches it.
+        // A separate configuration excludes that of the machine.
         let configuration = """
             [req]
             distinguished_name = name
@@ -197,7 +197,7 @@ private struct Workshop {
         return try file("revoked.crl")
     }
 
-    /// An answer that the authority signs itself, about what its index says of the certificate (RFC 6960).
+    /// Creates a response signed by the authority with the certificate's status in its index (RFC 6960).
     func makeResponse(_ name: String, about identity: Identity) async throws -> String {
         let authority = directory.file("authority.pem")
         let answer = directory.file("\(name).ocsp")

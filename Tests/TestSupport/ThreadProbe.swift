@@ -11,7 +11,7 @@ package struct ThreadProbe {
 
     private init(path: String) { self.path = path }
 
-    /// The threads whose names begin with `prefix`.
+    /// Returns the threads whose names begin with `prefix`.
     package static func all(prefix: String) -> [ThreadProbe] { all { $0.hasPrefix(prefix) } }
 
     private static func all(where isWanted: (Substring) -> Bool) -> [ThreadProbe] {
@@ -20,13 +20,13 @@ package struct ThreadProbe {
             .map(ThreadProbe.init)
     }
 
-    /// How often the thread has gone to sleep by itself, and so was woken again.
+    /// The number of voluntary context switches, which is the number of times the thread went to sleep.
     package var voluntarySwitches: Int? {
         let line = Self.read("\(path)/status").split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches:") }
         return line.flatMap { Int($0.drop { !$0.isNumber }) }
     }
 
-    /// Nanoseconds of processor time that the thread has used.
+    /// The processor time that the thread has used, in nanoseconds.
     package var processorTime: Int? {
         Self.read("\(path)/schedstat").split(separator: " ").first.flatMap { Int($0) }
     }

@@ -1,42 +1,43 @@
 import FoundationEssentials
 import Glibc
 
-/// A real vsftpd on a free loopback port, serving a directory of its own.
+/// A vsftpd on a free loopback port, serving its own directory.
 ///
-/// As root it locks each session into that directory. Another user's vsftpd cannot: paths that begin at the
-/// session's start (`ftp://host/name`) mean the same there, but `ftp://host//name` reaches the machine's root.
+/// As root it confines each session to that directory. As another user it cannot: relative paths (`ftp://host/name`)
+/// have the same meaning there, but `ftp://host//name` refers to the root of the machine.
 package final class Vsftpd: Sendable {
-    /// Who may enter.
+    /// The accounts that can log in.
     package enum Login: Sendable {
-        /// `anonymous` or `ftp`, with any password or with this one alone.
+        /// The users `anonymous` and `ftp`, with any password or only with this one.
         case anonymous(password: String? = nil)
-        /// This user of the machine, who is made up: only the server sees the account, through a mount namespace
-        /// of its own. Needs root.
+        /// A temporary user account that only the server sees, through its own mount namespace. Requires root.
         case user(String, password: String)
     }
 
     package enum Security: Sendable {
         case plain
-        /// The client has to ask for TLS (`AUTH TLS`, RFC 4217) before it logs in.
+        /// TLS that the client must request (`AUTH TLS`, RFC 4217) before it logs in.
         case explicit(TestCertificates.Identity)
         /// TLS from the first byte (`ftps`).
         case implicit(TestCertificates.Identity)
     }
 
     package let port: Int
-    /// The directory that a session starts in. Nobody can write to it but through ``uploads``.
+    /// The directory in which a session starts. Nothing in it is writable except ``uploads``.
     package let root: String
-    /// The directory `upload` beneath the root, where a session may make, rename and delete.
+    /// The directory `upload` below the root, where a session may create, rename and delete files.
     package let uploads: String
     private let scheme: String
     private let directory: TemporaryDirectory
     private let process: ServerProcess
 
-    /// - Parameter allowingTLS13: TLS 1.2 is the most otherwise. In TLS 1.3 the server sends session tickets after
-    ///   the handshake. libcurl 7.88 closes an upload's data connection without having read them, the kernel answers
-    ///   with RST, and vsftpd loses what it had not read yet: most uploads fail with 426.
-    /// - Parameter bytesPerSecond: of each connection of an anonymous session; absent: as fast as can be.
-    /// - Throws: ``Unusable`` where vsftpd is missing, or a user is wanted and this process may not mount.
+    /// Starts the server.
+    ///
+    /// - Parameter allowingTLS13: whether TLS 1.3 is allowed; otherwise TLS 1.2 is the maximum. In TLS 1.3 the server
+    ///   sends session tickets after the handshake. libcurl 7.88 closes an upload's data connection without reading
+    ///   them, so the kernel sends RST and vsftpd loses its unread data: most uploads fail with 426.
+    /// - Parameter bytesPerSecond: the rate limit of each connection of an anonymous session; `nil` for no limit.
+    /// - Throws: ``Unusable`` if vsftpd is missing, or a user is requested and this process may not mount.
     package init(
         login: Login = .anonymous(), security: Security = .plain, allowingTLS13: Bool = false,
         bytesPerSecond: Int? = nil
@@ -51,7 +52,7 @@ package final class Vsftpd: Sendable {
 
         var settings = [
             "listen=YES", "listen_address=127.0.0.1", "listen_port=\(port)", "background=NO",
-            // Where no outgoing connection gets its port from; see FreePort.
+            // These ports are below the range for outgoing connections; see FreePort.
             "pasv_min_port=20000", "pasv_max_port=31999",
             "write_enable=YES", "seccomp_sandbox=NO", "isolate=NO", "isolate_network=NO",
             "secure_chroot_dir=\(empty)", "run_as_launching_user=\(geteuid() == 0 ? "NO" : "YES")",
@@ -59,7 +60,7 @@ package final class Vsftpd: Sendable {
         ]
         if let bytesPerSecond { settings.append("anon_max_rate=\(bytesPerSecond)") }
         let file = directory.file("vsftpd.conf")
-        // What it has to complain about, vsftpd writes to descriptor 0.
+        // vsftpd writes its error messages to descriptor 0.
         var command = ["sh", "-c", #"exec "$@" 0>&2"#, "sh", "vsftpd", file]
         switch login {
         case .anonymous(let password):
@@ -79,7 +80,7 @@ package final class Vsftpd: Sendable {
             settings += Self.tls(identity) + ["implicit_ssl=YES"]
         }
         if !allowingTLS13 {
-            // vsftpd has no setting for it, but OpenSSL has (config(5ssl), "SSL Configuration").
+            // vsftpd has no such setting, but OpenSSL does (config(5ssl), "SSL Configuration").
             let limits = """
                 openssl_conf = all
                 [all]
@@ -118,8 +119,8 @@ package final class Vsftpd: Sendable {
         "pam_service_name=vsftpd", "session_support=NO",
     ]
 
-    /// With a certificate on a curve; vsftpd's own choice of ciphers is for RSA. Few clients take up the control
-    /// connection's TLS session for data, so that is not asked for.
+    /// Returns the TLS settings. The certificate has an elliptic-curve key, and vsftpd's default ciphers are for RSA.
+    /// Few clients reuse the control connection's TLS session for data connections, so reuse is not required.
     private static func tls(_ identity: TestCertificates.Identity) -> [String] {
         [
             "ssl_enable=YES", "allow_anon_ssl=YES", "force_anon_logins_ssl=YES", "force_anon_data_ssl=YES",
@@ -129,16 +130,16 @@ package final class Vsftpd: Sendable {
         ]
     }
 
-    /// - Parameter host: `localhost`, where the name in a certificate matters.
+    /// - Parameter host: the host name, such as `localhost` when it must match the certificate.
     package func url(_ path: String, host: String = "127.0.0.1") -> String { "\(scheme)://\(host):\(port)\(path)" }
 
-    /// Puts a file into the root, or beneath it.
+    /// Creates a file in the root or below it.
     package func publish(_ resource: Resource, as name: String) throws {
         try resource.write(to: "\(root)/\(name)")
         guard chmod("\(root)/\(name)", 0o644) == 0 else { throw SystemError("chmod \(name)") }
     }
 
-    /// The commands that came so far, in order: `RETR file`. A password is shown as `<password>`.
+    /// The commands received so far, in order, such as `RETR file`. A password is shown as `<password>`.
     package var commands: [String] {
         tails(of: textOfFile(at: directory.file("log")), behind: #"FTP command: Client "127.0.0.1", ""#)
             .map { String($0.dropLast()) }

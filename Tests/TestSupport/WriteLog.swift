@@ -2,14 +2,15 @@ import CLinux
 import FoundationEssentials
 import Glibc
 
-/// What a program did to its disk, call by call, as strace(1) saw it; and from that the disks that a power cut at any
-/// moment could have left: bytes that no sync covered are there or not, sector by sector and in any order.
+/// A log of a program's disk operations, recorded by strace(1). It can produce the disk states that a power cut at any
+/// moment could have left: bytes that no sync covered are present or absent, sector by sector and in any order.
 ///
-/// Directories, sizes, names and attributes follow each other as in the journal of ext4: what is synced brings what
+/// Directories, sizes, names and attributes are ordered as in the journal of ext4: a sync also commits everything
+/// before it.
 /// came before it.
 package struct WriteLog: Sendable {
     private enum Action: Sendable {
-        /// Makes the file where it is not there.
+        /// The creation of a file if it does not exist.
         case create
         case write(offset: Int64, [UInt8])
         case truncate(Int64)
@@ -18,22 +19,22 @@ package struct WriteLog: Sendable {
         case makeDirectory
         case set(attribute: String, [UInt8])
         case remove(attribute: String)
-        /// Of the file, or of the directory and with that of all names and attributes before it.
+        /// A sync of a file, or of a directory with all names and attributes before it.
         case sync
-        /// Nothing: the system refused.
+        /// A failed system call without effect.
         case failed
     }
 
     private struct Event: Sendable {
         var path: String
         var action: Action
-        /// The lines at which it was called, and at which it returned.
+        /// The line numbers of the log at which the call began and returned.
         var begun: Int
         var ended = Int.max
     }
 
     private var events: [Event] = []
-    /// Lines.
+    /// The number of lines in the log.
     package private(set) var end = 0
     private let roots: [String]
 
@@ -42,17 +43,17 @@ package struct WriteLog: Sendable {
         unlink,unlinkat,link,linkat,mkdir,mkdirat,fsetxattr,setxattr,fremovexattr,copy_file_range
         """
 
-    /// What to put before a program's command line. The program stays the child that was started.
+    /// Returns a prefix for a program's command line. The program remains the child that was started.
     ///
-    /// - Parameter log: the file that the calls are written to.
+    /// - Parameter log: the file to which the calls are written.
     package static func prefix(log: String) -> [String] {
         ["strace", "-D", "-f", "-y", "-xx", "-s", "1100000", "-o", log, "-e", "trace=\(calls)"]
     }
 
-    /// How far a program has come: lines of its log.
+    /// Returns the number of lines in a log, as a measure of the program's progress.
     package static func lines(in log: String) -> Int { textOfFile(at: log).utf8.count { $0 == UInt8(ascii: "\n") } }
 
-    /// Whether the program has ended, and nothing more comes.
+    /// Returns whether the program has ended and the log is complete.
     package static func isComplete(_ log: String) -> Bool {
         let descriptor = open(log, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return false }
@@ -63,10 +64,12 @@ package struct WriteLog: Sendable {
         return count > 0 && String(decoding: tail[..<count], as: UTF8.self).contains("+++ ")
     }
 
+    /// Reads a log.
+    ///
     /// - Parameters:
-    ///   - log: what ``prefix(log:)`` named.
-    ///   - roots: the directories to look at, empty when the program was started but for what `over` names.
-    ///   - over: files that were there and on disk when the program was started, and for each a copy of what it held.
+    ///   - log: the file passed to ``prefix(log:)``.
+    ///   - roots: the directories to examine. When the program started they were empty except for the files in `over`.
+    ///   - over: the files that existed on disk when the program started, each with the path of a copy of its contents.
     package init(_ log: String, beneath roots: [String], over: [String: String] = [:]) throws {
         self.roots = roots
         for (path, copy) in over {
@@ -102,17 +105,19 @@ package struct WriteLog: Sendable {
     }
 
     private func isInside(_ path: String) -> Bool {
-        // What maps a file into memory writes it without a call; such a file is made anew by whoever opens the database.
+        // Memory-mapped files are written without system calls. They are created again when the database is opened.
         roots.contains { path == $0 || path.hasPrefix($0 + "/") } && !path.hasSuffix("-shm") && !path.hasSuffix("/lock")
     }
 
-    /// - Returns: `nil` where the disk has nothing of it.
+    /// Parses a call.
+    ///
+    /// - Returns: `nil` if the call does not affect the disk.
     private func event(_ call: Substring) throws -> Event? {
         guard let open = call.firstIndex(of: "(") else { return nil }
         let name = call[..<open]
         let words = call[call.index(after: open)...].split(separator: ", ")
         func text(_ index: Int) -> String { String(decoding: Self.bytes(of: words[index]), as: UTF8.self) }
-        /// A name beneath the directory before it.
+        /// Returns the path of a name relative to the directory in the preceding argument.
         func place(_ index: Int) -> String {
             let (directory, name) = (text(index), text(index + 1))
             return name.hasPrefix("/") ? name : directory + "/" + name
@@ -143,7 +148,7 @@ package struct WriteLog: Sendable {
         }
     }
 
-    /// Of a string, or of a descriptor's path: all of it stands in hexadecimal digits.
+    /// Returns the bytes of a string or of a descriptor's path, which strace writes in hexadecimal digits.
     private static func bytes(of word: Substring) -> [UInt8] {
         let digits = Array(word.utf8)
         guard let start = digits.firstIndex(of: UInt8(ascii: "\\")) else { return [] }
@@ -158,9 +163,9 @@ package struct WriteLog: Sendable {
         return bytes
     }
 
-    // MARK: What a cut leaves
+    // MARK: The disk after a power cut
 
-    /// A file as it may be on the disk.
+    /// The state of a file on the disk.
     private struct File {
         var content: [UInt8] = []
         var attributes: [String: [UInt8]] = [:]
@@ -175,11 +180,11 @@ package struct WriteLog: Sendable {
 
     private static let sector = 512
 
-    /// Puts a disk beneath the roots as the power's going away at a line could have left it.
+    /// Creates below the roots a disk state that a power cut at a given line could have left.
     ///
-    /// - Parameter line: of the log; from 0 to ``end``.
+    /// - Parameter line: a line number of the log, from 0 to ``end``.
     package func leave(cutAt line: Int, using generator: inout some RandomNumberGenerator) throws {
-        // Which file an event is about: names change.
+        // Files are identified by number, because their names change.
         var files: [File] = []
         var names: [String: Int] = [:]
         var directories: [String] = []
@@ -220,7 +225,7 @@ package struct WriteLog: Sendable {
         try put(names.mapValues { files[$0] }, directories)
     }
 
-    /// - Returns: for each event the number of the file that it is about; `nil` where that is none.
+    /// - Returns: for each event the number of its file, or `nil` if it has none.
     private static func subjects(of events: [Event]) -> [Int?] {
         var names: [String: Int] = [:]
         var count = 0
@@ -251,15 +256,15 @@ package struct WriteLog: Sendable {
         }
     }
 
-    /// - Returns: the names, sizes and attributes of so many events are on the disk: all that a sync covers, and some of
-    ///   those behind them.
+    /// - Returns: the number of events whose names, sizes and attributes are on the disk: all that a sync covers, and a
+    ///   random number of later events.
     private func committed(
         _ seen: [Event], _ subjects: [Int?], at line: Int, using generator: inout some RandomNumberGenerator
     ) -> Int {
         var lasting = 0
         for (index, event) in seen.enumerated() {
             guard case .sync = event.action, event.ended <= line else { continue }
-            // Of a directory: all that was done before it. Of a file: what was done to that.
+            // The sync of a directory covers everything before it; that of a file covers the operations on that file.
             let covered = seen[..<index].indices.last { other in
                 seen[other].ended <= event.begun && (subjects[index] == nil || subjects[other] == subjects[index])
             }

@@ -5,12 +5,12 @@ import HTTPTypes
 import Synchronization
 import Transfer
 
-/// Puts load on one session and says what that cost: run by the integration tests, which need a process whose memory
-/// and descriptors are nobody else's.
+/// A program that puts load on one session and measures the cost. The integration tests run it, because they need a
+/// process whose memory and descriptors are not shared with other tests.
 ///
-/// `TransferLoad small URL COUNT` asks so many times, 64 at once; `TransferLoad open URL COUNT` opens so many transfers
-/// that do not end, and cancels them; `TransferLoad file URL DIRECTORY` fetches a large file and counts what the loop's
-/// thread calls meanwhile. Prints `name value` lines.
+/// `TransferLoad small URL COUNT` makes `COUNT` requests, 64 at a time. `TransferLoad open URL COUNT` starts `COUNT`
+/// transfers that do not end, and cancels them. `TransferLoad file URL DIRECTORY` downloads a large file and counts the
+/// calls that the event loop's thread makes meanwhile. The output consists of `name value` lines.
 @main
 struct TransferLoad {
     static func main() async {
@@ -34,7 +34,7 @@ struct TransferLoad {
         exit(64)
     }
 
-    // MARK: Many, one after the other
+    // MARK: Many requests in sequence
 
     static func small(_ url: String, _ count: Int) async throws {
         let manager = try SessionManager()
@@ -49,7 +49,7 @@ struct TransferLoad {
         await end(manager)
     }
 
-    /// - Returns: how many failed.
+    /// - Returns: the number of failed requests.
     private static func ask(_ url: String, _ count: Int, _ manager: SessionManager) async -> Int {
         await withTaskGroup(of: Int.self) { group in
             for lane in 0..<64 {
@@ -65,7 +65,7 @@ struct TransferLoad {
         }
     }
 
-    // MARK: Many at once
+    // MARK: Many open transfers
 
     static func open(_ url: String, _ count: Int) async throws {
         var limit = rlimit()
@@ -74,13 +74,13 @@ struct TransferLoad {
         setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         let manager = try SessionManager()
         let handlers = Atomic<Int>(0)
-        // The threads, pools and tables that the first transfers make are not the later ones' cost.
+        // Threads, pools and tables created by the first transfers must not count as cost of later ones.
         var requests: [DataRequest] = []
         func add(_ count: Int) async {
             let wanted = requests.count + count
             for _ in 0..<count {
                 requests.append(
-                    // What is received is not kept: it would be the answer that is weighed.
+                    // Discard received data; otherwise the stored responses would dominate the measured memory.
                     manager.request(url).stream { _ in }
                         .response(queue: .inline) { _ in handlers.add(1, ordering: .relaxed) })
             }
@@ -99,7 +99,7 @@ struct TransferLoad {
         report("cancel-milliseconds", Int((DispatchTime.now().uptimeNanoseconds - begin.uptimeNanoseconds) / 1_000_000))
         report("requests-left", manager.delegate.requestCount)
         await end(manager)
-        // Nobody was called once more meanwhile.
+        // Report last, so that a second call of a handler is counted.
         report("handlers", handlers.load(ordering: .relaxed))
     }
 
@@ -109,12 +109,12 @@ struct TransferLoad {
         let manager = try SessionManager()
         let isDone = Atomic<Bool>(false)
         var asked = TransferRequest(url: url)
-        // Each claim is a request, and those do take memory.
+        // Each claim of a segment is a request, which allocates memory.
         asked.segments = .one
         let request = manager.download(asked, to: "\(directory)/file").response(queue: .inline) { _ in
             isDone.store(true, ordering: .relaxed)
         }
-        // What a beginning and an end cost is not a chunk's.
+        // The start and the end of the transfer are not part of the cost of a chunk.
         let margin: Int64 = 16 << 20
         while request.progress.completedBytes < margin, !isDone.load(ordering: .relaxed) { try await pause() }
         let before = call_count_now()
@@ -135,14 +135,14 @@ struct TransferLoad {
 
     private static func pause() async throws { try await Task.sleep(for: .milliseconds(1)) }
 
-    /// Kept connections belong to the session and go with it.
+    /// Ends the session, which closes its idle connections.
     private static func end(_ manager: SessionManager) async {
         manager.session.finishTasksAndInvalidate()
         for _ in 0..<200 where sockets() > 0 { try? await Task.sleep(for: .milliseconds(10)) }
         report("sockets-left", sockets())
     }
 
-    // MARK: What it costs
+    // MARK: Measurement
 
     static func report(_ name: String, _ value: Int) { print(name, value) }
 
