@@ -47,7 +47,7 @@ enum Escape {
         return String(shown)
     }
 
-    /// Characters below U+007F are left alone: the encoder has escaped controls in strings, and the rest is its own
+    /// Whether the scalar must be escaped. Below U+007F the encoder has escaped controls in strings; the rest is its
     /// layout.
     private static func isHiddenInJSON(_ scalar: Unicode.Scalar) -> Bool { scalar.value >= 0x7F && scalar.isHidden }
 

@@ -28,8 +28,8 @@ final class Output {
     }
 
     func encoded(_ value: some Encodable) -> String {
-        // Encoding cannot fail: the values contain only strings, integers and booleans. Escape even when piped: output
-        // sent to a pager or a log may reach a terminal later.
+        // Encoding cannot fail: the values contain only strings, integers, booleans and finite numbers decoded from
+        // JSON. Escape even when piped: output sent to a pager or a log may reach a terminal later.
         (try? encoder.encode(value)).map { Escape.json(String(decoding: $0, as: UTF8.self)) } ?? "null"
     }
 

@@ -24,7 +24,7 @@ package enum ScriptedAnswer: Sendable {
     case status(Int, headers: [String] = [], body: String = "")
     /// A redirect (302) to a URL.
     case redirect(String)
-    /// No response until the client disconnects.
+    /// A missing response: the connection stays open until the client disconnects.
     case hang
 }
 

@@ -7,7 +7,6 @@ import Glibc
 ///
 /// Directories, sizes, names and attributes are ordered as in the journal of ext4: a sync also commits everything
 /// before it.
-/// came before it.
 package struct WriteLog: Sendable {
     private enum Action: Sendable {
         /// The creation of a file if it does not exist.
