@@ -67,7 +67,7 @@ indirect enum DownloadAction {
 struct ConnectionWish: Equatable {
     /// The purpose of the connection.
     enum Purpose: Equatable {
-        /// One of as many as ``ConnectionGrowth`` wants.
+        /// A connection towards the number that ``ConnectionGrowth`` wants.
         case growth(target: Int)
         /// A single one, after a server refused or lost others.
         case single
@@ -90,22 +90,22 @@ enum RangeRequest: Equatable {
     case whole
     /// `Range: bytes=from-last`, with `If-Range` where there is a validator.
     case range(from: Int64, last: Int64?, ifRange: String?)
-    /// From before the end of the part, so that its last bytes can be compared; where to begin takes a look at them, and
-    /// ``DownloadStateMachine/overlapBegins(_:at:)`` follows.
+    /// From before the end of the part, so that its last bytes can be compared; where to begin takes a look at them,
+    /// and ``DownloadStateMachine/overlapBegins(_:at:)`` follows.
     case overlap(Overlap)
 }
 
-/// What to do with a response, once its head is known.
+/// The decision on a response, once its head is known.
 enum HeadAction {
     case discard
     case receive(BodyPlan)
 }
 
-/// How the body of a response becomes part of the file.
+/// The place of a response's body in the file.
 struct BodyPlan {
     /// The position of its first byte in the file.
     var offset: Int64
-    /// Where it ends, as far as the response says.
+    /// The position behind its last byte, as far as the response says.
     var end: Int64?
     /// The size of the whole resource, as far as the response says.
     var total: Int64?
@@ -121,7 +121,7 @@ struct BodyPlan {
     var coding: BodyDecoder.Coding?
 }
 
-/// What to do with bytes of a body.
+/// The decision on bytes of a body.
 enum BytesAction: Equatable {
     /// Write all of them.
     case append

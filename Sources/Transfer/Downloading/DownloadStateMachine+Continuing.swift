@@ -26,8 +26,8 @@ extension DownloadStateMachine {
         case .turn(let error): return turn(from: connection, error, facts)
         case .handOver(let source): return handOver(connection, to: source, isJoining: true, facts)
         case .change(let source):
-            // However little the present source brought: its rate is known now. One that has not responded yet may still
-            // be fast.
+            // However little the present source brought: its rate is known now. One that has not responded yet may
+            // still be fast.
             if connection.timing.hasBegun {
                 sources[connection.source].note(rate: max(1, connection.timing.pace.rate))
             } else {

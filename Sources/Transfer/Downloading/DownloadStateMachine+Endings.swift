@@ -1,6 +1,6 @@
 /// The ends of exchanges.
 extension DownloadStateMachine {
-    /// How an exchange ended, as libcurl and the decoder saw it.
+    /// The end of an exchange, as libcurl and the decoder saw it.
     struct ExchangeEnd {
         /// `nil` where libcurl accepts the body as complete.
         var error: TransferError?
@@ -160,7 +160,7 @@ extension DownloadStateMachine {
         return diskFailed(number, error.code == .allowanceUsedUp ? error : failures.first ?? error, facts)
     }
 
-    /// No other source goes on after this failure of the last connection.
+    /// Decides what follows where no other source goes on after this failure of the last connection.
     mutating func exhausted(
         _ connection: SegmentConnection, _ error: TransferError, _ facts: DownloadFacts
     ) -> DownloadAction {
@@ -225,7 +225,7 @@ extension DownloadStateMachine {
         failures.changed.map { $0.source != connection.source } ?? false
     }
 
-    /// One of several connections failed.
+    /// Decides what follows the failure of one of several connections.
     ///
     /// - Parameter isGivenUp: whether another connection in its place would do no better.
     mutating func lose(

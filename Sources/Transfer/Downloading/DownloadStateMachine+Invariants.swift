@@ -7,11 +7,11 @@
 /// 4. *Bytes of two versions never meet.* Several connections request from one source, or a digest shows whether their
 ///    bytes belong together.
 /// 5. *The number of connections stays within its limit.*
-/// 6. *From every state some event leads to an end.* An exchange is under way, a timer or a slow disk will call back, or
-///    the download has ended.
+/// 6. *From every state some event leads to an end.* An exchange is under way, a timer or a slow disk will call back,
+///    or the download has ended.
 /// 7. *Nothing is requested where nothing is missing.* Every request for a range is made in one function, which checks.
-/// 8. *Complete bytes are never thrown away.* The part is dropped only where its bytes were seen to be wrong, or where a
-///    response replaces an incomplete part.
+/// 8. *Complete bytes are never thrown away.* The part is dropped only where its bytes were seen to be wrong, or where
+///    a response replaces an incomplete part.
 extension DownloadStateMachine {
     /// The invariant that does not hold; `nil` where all do. To be read between two events.
     ///

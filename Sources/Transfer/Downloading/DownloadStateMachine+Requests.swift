@@ -114,8 +114,8 @@ extension DownloadStateMachine {
             let last = connection.end.flatMap { $0 < part.version.total ?? .max ? $0 - 1 : nil }
             return .range(from: connection.start, last: last, ifRange: ifRange)
         }
-        // Bytes without a strong validator are received once more and compared, unless a digest will tell. Bytes behind a
-        // gap do not count.
+        // Bytes without a strong validator are received once more and compared, unless a digest will tell. Bytes
+        // behind a gap do not count.
         connection.request.have = part.front
         guard part.isJoinable, part.version.total != nil else { return .overlap(connection.overlap) }
         guard part.front > 0 else { return .whole }

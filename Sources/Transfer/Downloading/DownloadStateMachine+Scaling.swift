@@ -78,8 +78,8 @@ extension DownloadStateMachine {
         return traits.ignoresCondition ? validator.strongEntityTag != nil : validator.ifRange != nil
     }
 
-    /// Whether the missing bytes are worth another connection: a few seconds' bytes of a slow line, or as many as a fast
-    /// one brings in a moment.
+    /// Whether the missing bytes are worth another connection: a few seconds' bytes of a slow line, or as many as a
+    /// fast one brings in a moment.
     private func isWorthSharing(_ left: Int64) -> Bool {
         let rate = connections.reduce(0) { $0 + $1.timing.pace.rate }
         return left >= Self.smallestShared || (rate > 0 && Double(left) >= 3 * rate)

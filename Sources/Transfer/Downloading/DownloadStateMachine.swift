@@ -138,8 +138,8 @@ struct DownloadStateMachine {
     /// Whether every byte of the file is written or gathered.
     func hasEverything(_ facts: DownloadFacts) -> Bool { missing(facts) == 0 && !facts.part.version.isDecoded }
 
-    /// Whether the part's validator came from this very URL. A validator means nothing to another one (RFC 9110, section
-    /// 8.8.3).
+    /// Whether the part's validator came from this very URL. A validator means nothing to another one (RFC 9110,
+    /// section 8.8.3).
     func isVouched(by resource: String?, _ part: PartContents) -> Bool {
         guard let resource, let origin = part.version.origin else { return false }
         return origin == resource
@@ -165,8 +165,8 @@ struct DownloadStateMachine {
         wasShared && !isShared && !traits.wasAskedLater && part.count > 0
     }
 
-    /// Whether the rest of a response that is broken off can be requested: the server sends ranges, and a strong validator
-    /// ties them to the part.
+    /// Whether the rest of a response that is broken off can be requested: the server sends ranges, and a strong
+    /// validator ties them to the part.
     func canRequestRest(_ part: PartContents) -> Bool {
         guard let first = connections.first else { return false }
         return traits.sendsRanges && isVouched(by: first.resource, part) && part.version.validator.ifRange != nil

@@ -4,7 +4,7 @@
 /// A value without I/O. ``DownloadStateMachine`` holds one for each connection.
 struct SegmentConnection {
     enum Phase: Equatable {
-        /// No response head has been evaluated: no request is under way, or its response has yet to come.
+        /// A state before the response head: no request is under way, or its response has yet to come.
         case requesting
         /// The body belongs to the file, up to `end` where the response says where it ends.
         case receiving(end: Int64?)
@@ -40,7 +40,7 @@ struct SegmentConnection {
     var isResting = false
     /// The first byte of its claim that is not written yet.
     var start: Int64 = 0
-    /// Where its claim ends; `nil`: at the end of the file.
+    /// The end of its claim; `nil`: the end of the file.
     var end: Int64?
     var request = Request()
     /// The URL that answers, as ``ResumeData/resource(of:)`` normalises it; `nil` before the first request.
@@ -64,7 +64,7 @@ struct SegmentConnection {
     /// Whether a body that belongs to the file is being received.
     var isReceiving: Bool { if case .receiving = phase { true } else { false } }
 
-    /// Where the response under way ends, as far as it says so.
+    /// The end of the response under way, as far as it says so.
     var reach: Int64? { if case .receiving(let end) = phase { end } else { nil } }
 
     /// The next byte that it is to bring.
@@ -85,7 +85,7 @@ struct SegmentConnection {
     }
 }
 
-/// How one exchange of a download ended, and what the download goes on from.
+/// The outcome of one exchange of a download, from which the download goes on.
 enum SegmentOutcome: Equatable {
     /// libcurl saw a complete body; `end` is where it was to end, as far as that is known.
     case bodyEnded(end: Int64?)
@@ -107,7 +107,7 @@ enum SegmentOutcome: Equatable {
     case unusable(reason: String)
     /// The exchange failed.
     case failed(TransferError)
-    /// What was received cannot be kept, or must not be.
+    /// The received bytes cannot be kept, or must not be.
     case refused(TransferError)
     /// The connection was too slow.
     case replaced

@@ -57,8 +57,8 @@ struct SegmentTiming {
         return Double(receivedNow) * 1000 / Double(max(Self.shortestMeasure, now - respondedAt))
     }
 
-    /// Milliseconds for which the connection can be measured: since its first bytes, before them since the request, less
-    /// the time that its source is given to respond.
+    /// Milliseconds for which the connection can be measured: since its first bytes, before them since the request,
+    /// less the time that its source is given to respond.
     func watchedTime(at now: Int64, patience: Int64) -> Int64 {
         now - (begunAt ?? requestedAt + patience - DownloadSource.firstPatience)
     }
@@ -76,8 +76,8 @@ struct SegmentTiming {
         return responseTime
     }
 
-    /// Milliseconds until the next request, after a response has ended: a server that sends next to nothing each time is
-    /// not asked as fast as it responds.
+    /// Milliseconds until the next request, after a response has ended: a server that sends next to nothing each time
+    /// is not asked as fast as it responds.
     mutating func delayAfterResponse() -> Int64 {
         guard receivedNow < Self.smallestResponse else {
             crumbs = 0

@@ -9,7 +9,7 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
     let file: DownloadFile
     let session: Session
     var machine: DownloadStateMachine
-    /// One for each connection of the state machine.
+    /// The exchanges, one for each connection of the state machine.
     var connections: [DownloadConnection] = []
     var destination: FileDestination?
     var borrowed: BorrowedConnections

@@ -31,7 +31,7 @@ enum Fetch {
                 FileHandle.standardError.write(Data("\r\(Int(percent)) % ".utf8))
             }
 
-        signal(SIGINT, SIG_IGN)
+        _ = signal(SIGINT, SIG_IGN)  // the dispatch source below handles it
         let interrupt = DispatchSource.makeSignalSource(signal: SIGINT, queue: .main)
         interrupt.setEventHandler { download.cancel() }
         interrupt.resume()
