@@ -129,6 +129,7 @@ let package = Package(
         .testTarget(
             name: "ControlClientTests",
             dependencies: ["ControlClient", "ControlProtocol", "TaskModel", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "dldTests", dependencies: ["dld", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "dlctlTests",
             dependencies: ["dlctl", "ControlClient", "ControlProtocol", "TaskModel", "TestSupport", .argumentParser],

@@ -13,23 +13,23 @@ struct AccessRule: Sendable {
     let group: UInt32?
 
     /// - Throws: an error if a group named in the configuration does not exist.
-    init(_ configuration: Configuration, surroundings: Surroundings) throws(FileError) {
+    init(_ configuration: Configuration, environment: ProcessEnvironment) throws(FileError) {
         let control = configuration.control
         func group(_ name: String, at key: String) throws(FileError) -> (gid: UInt32, members: Set<UInt32>) {
             if let found = Self.group(name) { return found }
             throw configuration.marks.error(
                 at: key, "\(key): there is no group \(name) on this system; make it (groupadd) or name another")
         }
-        daemonUser = surroundings.uid
+        daemonUser = environment.uid
         // The default is the group `dld` if the system has one. A user's own daemon is for that user only.
-        let fallback = surroundings.isSystem ? Self.group("dld")?.gid : nil
+        let fallback = environment.isSystem ? Self.group("dld")?.gid : nil
         if let name = control.group {
             self.group = try group(name, at: "control.group").gid
         } else {
             self.group = fallback
         }
         mode = control.mode ?? (self.group == nil ? 0o600 : 0o660)
-        isShared = mode & 0o066 != 0 || surroundings.isSystem
+        isShared = mode & 0o066 != 0 || environment.isSystem
         if let name = control.adminGroup {
             administrators = try group(name, at: "control.admin-group").members
         } else {

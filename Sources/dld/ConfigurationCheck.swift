@@ -27,7 +27,7 @@ struct ConfigurationCheck {
             for problem in problems { Dld.report(problem) }
             throw last
         }
-        let file = planner.surroundings.configurationFile
+        let file = planner.environment.configurationFile
         if planner.configurationFile == nil, TextFile.isMissing(file) {
             Dld.report("there is no \(file): every default holds")
         }
@@ -35,12 +35,12 @@ struct ConfigurationCheck {
     }
 
     private func problems(_ plan: DaemonPlan) -> [StartupFailure] {
-        let isOfService = planner.surroundings.isSystem && plan.unit == nil && planner.usesDefaultFile
+        let isOfService = planner.environment.isSystem && plan.unit == nil && planner.usesDefaultFile
         let unit = isOfService ? UnitSandbox(unit: "dld.service") : nil
         var inspector = plan.queueSettings.inspector
         if isOfService, let uid = Self.become(Self.serviceUser) {
             inspector = PlaceInspector(uid: uid)
-            let file = planner.surroundings.configurationFile
+            let file = planner.environment.configurationFile
             if faccessat(AT_FDCWD, file, R_OK, AT_EACCESS) != 0, case let error = errno, !TextFile.isMissing(file) {
                 let text =
                     "the user \(Self.serviceUser) cannot read \(file) (\(String(cString: strerror(error)))); let it "

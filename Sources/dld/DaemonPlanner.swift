@@ -7,7 +7,7 @@ import TaskModel
 /// The factory of the daemon's plan, from the command line, the configuration and the environment. It is used at the
 /// start and on each reload of the configuration.
 struct DaemonPlanner: Sendable {
-    let surroundings: Surroundings
+    let environment: ProcessEnvironment
     /// The command line's options, which take precedence over the configuration.
     let configurationFile: String?
     let socket: String?
@@ -23,27 +23,27 @@ struct DaemonPlanner: Sendable {
     func plan(waits: Bool = false) throws -> DaemonPlan {
         var configuration = try readConfiguration(waits: waits)
         if let downloadDirectory {
-            configuration.downloads.directory = Surroundings.absolute(downloadDirectory)
+            configuration.downloads.directory = ProcessEnvironment.absolute(downloadDirectory)
             configuration.places.removeAll { $0.use == .downloadDirectory }
         }
         configuration.limits.activeTasks = Self.affordable(configuration.limits.activeTasks)
-        let state = stateDirectory.map(Surroundings.absolute) ?? surroundings.stateDirectory
+        let state = stateDirectory.map(ProcessEnvironment.absolute) ?? environment.stateDirectory
         let socket =
             inheritedSockets.isEmpty
-            ? socket.map(Surroundings.absolute) ?? configuration.control.socket ?? surroundings.socket : nil
+            ? socket.map(ProcessEnvironment.absolute) ?? configuration.control.socket ?? environment.socket : nil
         return DaemonPlan(
             configuration: configuration, stateDirectory: state,
-            downloadDirectory: surroundings.downloadDirectory(stateDirectory: state),
+            downloadDirectory: environment.downloadDirectory(stateDirectory: state),
             inheritedSockets: inheritedSockets, socket: socket,
-            access: try AccessRule(configuration, surroundings: surroundings),
+            access: try AccessRule(configuration, environment: environment),
             logLevel: logLevel ?? Logger.Level(rawValue: configuration.log.level.rawValue) ?? .info,
-            uid: surroundings.uid, unit: surroundings.unit, layout: surroundings.isSystem ? .perUser : .shared,
+            uid: environment.uid, unit: environment.unit, layout: environment.isSystem ? .perUser : .shared,
             protectedDirectories: protectedDirectories(state, socket: socket))
     }
 
     private func protectedDirectories(_ state: String, socket: String?) -> [String] {
-        let file = configurationFile.map(Surroundings.absolute) ?? surroundings.configurationFile
-        return [state] + surroundings.ownDirectories + [file, socket].compactMap { $0.map(Self.directory) }
+        let file = configurationFile.map(ProcessEnvironment.absolute) ?? environment.configurationFile
+        return [state] + environment.ownDirectories + [file, socket].compactMap { $0.map(Self.directory) }
     }
 
     private static func directory(of path: String) -> String {
@@ -52,11 +52,11 @@ struct DaemonPlanner: Sendable {
 
     /// Whether the configuration file is the default one.
     var usesDefaultFile: Bool {
-        configurationFile.map { Surroundings.absolute($0) == surroundings.configurationFile } ?? true
+        configurationFile.map { ProcessEnvironment.absolute($0) == environment.configurationFile } ?? true
     }
 
     private func readConfiguration(waits: Bool) throws -> Configuration {
-        let path = configurationFile.map(Surroundings.absolute) ?? surroundings.configurationFile
+        let path = configurationFile.map(ProcessEnvironment.absolute) ?? environment.configurationFile
         guard configurationFile != nil || !TextFile.isMissing(path) else { return Configuration() }
         return try Configuration(
             parsing: FileText.decode(try TextFile.read(path, waits: waits && configurationFile != nil), file: path),

@@ -81,8 +81,8 @@ struct Dld: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let surroundings = Surroundings.current
-        Surroundings.scrub()
+        let environment = ProcessEnvironment.current
+        ProcessEnvironment.scrub()
         // A closed peer and a file beyond the size limit then cause errors of a call instead of ending the process.
         // SIGHUP is ignored until the daemon traps it for reloading.
         _ = signal(SIGPIPE, SIG_IGN)  // fails only for an unknown signal
@@ -97,7 +97,7 @@ struct Dld: AsyncParsableCommand {
 
         let inherited = checkConfig ? ServiceManager.Inherited() : ServiceManager.inherited()
         let planner = DaemonPlanner(
-            surroundings: surroundings, configurationFile: config, socket: socket, stateDirectory: stateDirectory,
+            environment: environment, configurationFile: config, socket: socket, stateDirectory: stateDirectory,
             downloadDirectory: downloadDirectory, logLevel: logLevel.flatMap(Logger.Level.init(rawValue:)),
             inheritedSockets: inherited.sockets)
         if checkConfig {
@@ -109,7 +109,7 @@ struct Dld: AsyncParsableCommand {
             }
             return
         }
-        let logger = Self.makeLogger(surroundings)
+        let logger = Self.makeLogger(environment)
         let startup = Startup(
             planner: planner, queueFile: queue, exitsWhenDone: exitWhenDone,
             descriptorStore: DescriptorStore(inherited), logger: logger)
@@ -186,7 +186,8 @@ struct Dld: AsyncParsableCommand {
                 ])
             guard exitWhenDone else { return 0 }
             try await batch.retryFailed(on: daemon.queue)
-            for task in try await batch.wait(on: daemon.queue) {
+            try await batch.wait(on: daemon.queue)
+            try await batch.forEachIncomplete(on: daemon.queue) { task in
                 let why = task.error.map { "\($0.code): \($0.message)" } ?? task.reason?.rawValue ?? "no reason known"
                 report("task \(task.id) (\(task.url)) is \(task.state.rawValue): \(why)")
                 status = 1
@@ -204,8 +205,8 @@ struct Dld: AsyncParsableCommand {
 
     // MARK: Setup
 
-    private static func makeLogger(_ surroundings: Surroundings) -> Logger {
-        let toJournal = surroundings.logsToJournal
+    private static func makeLogger(_ environment: ProcessEnvironment) -> Logger {
+        let toJournal = environment.logsToJournal
         return Logger(label: "dld") { _ in
             toJournal ? JournalLogHandler() as any LogHandler : StandardErrorLogHandler()
         }
@@ -233,7 +234,7 @@ struct Dld: AsyncParsableCommand {
     }
 
     /// The prefix for the priority `err`, which the journal parses on each line (sd-daemon(3), `SD_ERR`).
-    static var errorPrefix: String { Surroundings.current.logsToJournal ? "<3>" : "" }
+    static var errorPrefix: String { ProcessEnvironment.current.logsToJournal ? "<3>" : "" }
 
     /// Prints why the daemon cannot start. A position, FILE:LINE:COLUMN, comes first, as editors expect it.
     static func report(_ failure: StartupFailure) {

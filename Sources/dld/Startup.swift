@@ -63,16 +63,16 @@ struct Startup: Sendable {
                 "the control socket has no path: set XDG_RUNTIME_DIR, or give --socket PATH",
                 exit: StartupFailure.Exit.configuration)
         }
-        guard plan.socket != Surroundings.systemSocket || !planner.surroundings.isRootBesideService else {
+        guard plan.socket != ProcessEnvironment.systemSocket || !planner.environment.isRootBesideService else {
             throw StartupFailure(
-                "\(Surroundings.systemSocket) belongs to the system's service, which has its own queue: start it with "
+                "\(ProcessEnvironment.systemSocket) belongs to the system's service, which has its own queue: start it with "
                     + "`systemctl start dld`, or give --socket PATH and --state-directory DIR for another queue",
                 exit: StartupFailure.Exit.configuration)
         }
         let batch = try queueFile.map { path throws(StartupFailure) in
             let exit = exitsWhenDone ? StartupFailure.Exit.failure : StartupFailure.Exit.configuration
             return try Self.failing(exit) {
-                try BatchRun(file: Surroundings.absolute(path), uid: planner.surroundings.uid, waits: waits)
+                try BatchRun(file: ProcessEnvironment.absolute(path), uid: planner.environment.uid, waits: waits)
             }
         }
         LogLevelSwitch.level = plan.logLevel

@@ -1,19 +1,20 @@
 import Glibc
 
 /// The environment: the locations that systemd, XDG and the user define.
-struct Surroundings {
-    let environment: [String: String]
+struct ProcessEnvironment {
+    let variables: [String: String]
     let uid: UInt32
 
-    static var current: Surroundings {
+    static var current: ProcessEnvironment {
         var variables: [String: String] = [:]
         for name in [
-            "STATE_DIRECTORY", "RUNTIME_DIRECTORY", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR",
+            "STATE_DIRECTORY", "RUNTIME_DIRECTORY", "CONFIGURATION_DIRECTORY", "XDG_CONFIG_HOME", "XDG_STATE_HOME",
+            "XDG_RUNTIME_DIR",
             "XDG_DOWNLOAD_DIR", "HOME", "JOURNAL_STREAM", "INVOCATION_ID",
         ] {
             if let value = getenv(name) { variables[name] = String(cString: value) }
         }
-        return Surroundings(environment: variables, uid: getuid())
+        return ProcessEnvironment(variables: variables, uid: getuid())
     }
 
     /// Removes variables that could change the behaviour of the libraries.
@@ -26,7 +27,7 @@ struct Surroundings {
 
     /// Whether this is the system's daemon, as opposed to a user's own.
     var isSystem: Bool {
-        if let directory = environment["STATE_DIRECTORY"] { return directory.hasPrefix("/var/") }
+        if let directory = variables["STATE_DIRECTORY"] { return directory.hasPrefix("/var/") }
         return uid == 0
     }
 
@@ -36,32 +37,32 @@ struct Surroundings {
     /// Whether root runs the daemon in a shell on a machine whose service is installed. Its queue is then not the
     /// service's.
     var isRootBesideService: Bool {
-        guard uid == 0, environment["STATE_DIRECTORY"] == nil else { return false }
+        guard uid == 0, variables["STATE_DIRECTORY"] == nil else { return false }
         return ["/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"]
             .contains { TextFile.exists("\($0)/systemd/system/dld.service") }
     }
 
-    private var home: String { environment["HOME"] ?? "/" }
+    private var home: String { variables["HOME"] ?? "/" }
 
     /// Returns the first directory of a variable. systemd separates several directories by colons.
     private func first(_ name: String) -> String? {
-        environment[name]?.split(separator: ":").first.map(String.init)
+        variables[name]?.split(separator: ":").first.map(String.init)
     }
 
     var configurationFile: String {
         if isSystem { return "/etc/dld/dld.yaml" }
-        return (environment["XDG_CONFIG_HOME"] ?? home + "/.config") + "/dld/dld.yaml"
+        return (variables["XDG_CONFIG_HOME"] ?? home + "/.config") + "/dld/dld.yaml"
     }
 
     var stateDirectory: String {
-        first("STATE_DIRECTORY") ?? (environment["XDG_STATE_HOME"] ?? home + "/.local/state") + "/dld"
+        first("STATE_DIRECTORY") ?? (variables["XDG_STATE_HOME"] ?? home + "/.local/state") + "/dld"
     }
 
     /// The path of the control socket; `nil` if no variable defines a location.
     var socket: String? {
         if let directory = first("RUNTIME_DIRECTORY") { return directory + "/dld.sock" }
         // Root's own daemon is not the system's, if the two can be distinguished.
-        if uid != 0 || environment["STATE_DIRECTORY"] == nil, let directory = environment["XDG_RUNTIME_DIR"],
+        if uid != 0 || variables["STATE_DIRECTORY"] == nil, let directory = variables["XDG_RUNTIME_DIR"],
             directory.hasPrefix("/")
         {
             return directory + "/dld/dld.sock"
@@ -79,12 +80,12 @@ struct Surroundings {
 
     func downloadDirectory(stateDirectory: String) -> String {
         if isSystem { return stateDirectory + "/downloads" }
-        return environment["XDG_DOWNLOAD_DIR"] ?? home + "/Downloads"
+        return variables["XDG_DOWNLOAD_DIR"] ?? home + "/Downloads"
     }
 
     /// The systemd unit whose service this process is (systemd.exec(5), `INVOCATION_ID`); `nil` outside of one.
     var unit: String? {
-        guard environment["INVOCATION_ID"] != nil, let bytes = try? TextFile.read("/proc/self/cgroup", limit: 1 << 16)
+        guard variables["INVOCATION_ID"] != nil, let bytes = try? TextFile.read("/proc/self/cgroup", limit: 1 << 16)
         else { return nil }
         // The last line is that of the unified hierarchy (cgroups(7)): `0::/system.slice/dld.service`.
         let line = String(decoding: bytes, as: UTF8.self).split(separator: "\n").last ?? ""
@@ -92,7 +93,7 @@ struct Surroundings {
     }
 
     /// Whether standard error goes to the journal.
-    var logsToJournal: Bool { environment["JOURNAL_STREAM"] != nil }
+    var logsToJournal: Bool { variables["JOURNAL_STREAM"] != nil }
 
     /// Returns the absolute path for a path relative to the working directory.
     static func absolute(_ path: String) -> String {

@@ -1,0 +1,52 @@
+import Testing
+
+@testable import dld
+
+@Suite("The locations that the environment defines")
+struct ProcessEnvironmentTests {
+    private static let service = [
+        "STATE_DIRECTORY": "/var/lib/dld:/var/lib/other", "RUNTIME_DIRECTORY": "/run/dld",
+        "CONFIGURATION_DIRECTORY": "/etc/other",
+    ]
+
+    @Test("a system service uses the directories that systemd names, the first of several")
+    func service() {
+        let environment = ProcessEnvironment(variables: Self.service, uid: 100)
+        #expect(environment.isSystem)
+        #expect(environment.stateDirectory == "/var/lib/dld")
+        #expect(environment.socket == "/run/dld/dld.sock")
+        #expect(environment.configurationFile == "/etc/dld/dld.yaml")
+        #expect(environment.downloadDirectory(stateDirectory: "/var/lib/dld") == "/var/lib/dld/downloads")
+    }
+
+    @Test("a user's daemon uses the XDG base directories, and their defaults below the home directory")
+    func user() {
+        let set = ProcessEnvironment(
+            variables: [
+                "HOME": "/home/u", "XDG_CONFIG_HOME": "/c", "XDG_STATE_HOME": "/s", "XDG_RUNTIME_DIR": "/run/user/7",
+                "XDG_DOWNLOAD_DIR": "/d",
+            ], uid: 7)
+        #expect(!set.isSystem)
+        #expect(set.configurationFile == "/c/dld/dld.yaml" && set.stateDirectory == "/s/dld")
+        #expect(set.socket == "/run/user/7/dld/dld.sock" && set.downloadDirectory(stateDirectory: "/s") == "/d")
+        let bare = ProcessEnvironment(variables: ["HOME": "/home/u"], uid: 7)
+        #expect(bare.configurationFile == "/home/u/.config/dld/dld.yaml")
+        #expect(bare.stateDirectory == "/home/u/.local/state/dld")
+        #expect(bare.socket == nil && bare.downloadDirectory(stateDirectory: "/s") == "/home/u/Downloads")
+    }
+
+    @Test("the daemon's own directories include those that systemd names, and the system's for a system service")
+    func ownDirectories() {
+        let service = ProcessEnvironment(variables: Self.service, uid: 100).ownDirectories
+        #expect(service.contains("/run/dld") && service.contains("/etc/other") && service.contains("/etc"))
+        let user = ProcessEnvironment(variables: ["RUNTIME_DIRECTORY": "/run/user/7/dld"], uid: 7).ownDirectories
+        #expect(user == ["/run/user/7/dld"])
+    }
+
+    @Test("root's own daemon beside a service has its socket in root's runtime directory")
+    func root() {
+        let own = ProcessEnvironment(variables: ["XDG_RUNTIME_DIR": "/run/user/0"], uid: 0)
+        #expect(own.socket == "/run/user/0/dld/dld.sock")
+        #expect(ProcessEnvironment(variables: [:], uid: 0).socket == ProcessEnvironment.systemSocket)
+    }
+}
