@@ -55,9 +55,7 @@ struct BatchRun: Sendable {
     }
 
     /// Waits until every task of the batch has ended or needs a user's action.
-    ///
-    /// - Returns: the tasks that did not complete.
-    func wait(on queue: TaskQueue) async throws -> [TaskStatus] {
+    func wait(on queue: TaskQueue) async throws {
         // The subscription precedes the first query, so that no event between the two is missed.
         let (_, pages) = try queue.events(after: nil, for: caller)
         var iterator = pages.makeAsyncIterator()
@@ -65,7 +63,14 @@ struct BatchRun: Sendable {
             if try await !hasUnsettled(queue) { break }
             guard await iterator.next() != nil else { break }
         }
-        return try await tasks(queue, states: [.failed, .cancelled, .paused])
+    }
+
+    /// Calls `body` with every task of the batch that did not complete.
+    func forEachIncomplete(on queue: TaskQueue, _ body: (TaskStatus) -> Void) async throws {
+        _ = try await contains(queue, states: [.failed, .cancelled, .paused]) { task in
+            body(task)
+            return false
+        }
     }
 
     private func hasUnsettled(_ queue: TaskQueue) async throws -> Bool {
@@ -74,11 +79,20 @@ struct BatchRun: Sendable {
             for: caller)
         if !open.isEmpty { return true }
         // A task that a user has paused may still be resumed.
-        return try await tasks(queue, states: [.paused]).contains { !$0.isSettled }
+        return try await contains(queue, states: [.paused]) { !$0.isSettled }
     }
 
-    private func tasks(_ queue: TaskQueue, states: [TaskState]) async throws -> [TaskStatus] {
-        try await queue.page(filter(states), after: nil, limit: 1_000, newest: nil, for: caller)
+    /// Returns whether `predicate` holds for a task in one of the states. The tasks are read page by page.
+    private func contains(
+        _ queue: TaskQueue, states: [TaskState], where predicate: (TaskStatus) -> Bool
+    ) async throws -> Bool {
+        var last: TaskID?
+        while true {
+            let page = try await queue.page(filter(states), after: last, limit: 1_000, newest: nil, for: caller)
+            if page.contains(where: predicate) { return true }
+            guard page.count == 1_000, let end = page.last else { return false }
+            last = end.id
+        }
     }
 
     private func filter(_ states: [TaskState]) -> TaskFilter {

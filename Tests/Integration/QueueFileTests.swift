@@ -201,6 +201,17 @@ struct QueueFileTests {
         #expect(Resource(size: 1000, seed: 1).difference(fromFileAt: daemon.path("a")) == nil)
     }
 
+    @Test("a batch of more than a thousand failed tasks is reported whole")
+    func largeBatchFailure() async throws {
+        let server = try ScriptedServer([:])
+        let daemon = try DaemonProcess(configuration: quickRetries)
+        let urls = (0..<1_050).map { "\"\(server.url("/nothing\($0)"))\"" }.joined(separator: ", ")
+        let file = try daemon.directory.write("batch: b\ndownloads: [\(urls)]\n", to: "queue.yaml")
+        let batch = try daemon.launch(extra: ["--queue", file, "--exit-when-done"])
+        #expect(try await batch.wait() == .exited(1))
+        #expect(batch.standardError.split(separator: "\n").filter { $0.contains("is failed: http-404") }.count == 1_050)
+    }
+
     @Test("a batch that is run again tries again what had failed, and fetches nothing twice")
     func batchModeAgain() async throws {
         let resource = Resource(size: 1000)
