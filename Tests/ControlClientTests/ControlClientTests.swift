@@ -82,7 +82,7 @@ import TestSupport
         let daemon = try ScriptedDaemon { _ in .fragment(#"{"jsonrpc":"2.0","#) }
         let client = try ControlClient(path: daemon.path)
         #expect(throws: ClientError.connectionLost(path: daemon.path)) { try client.status() }
-        // The next call meets a socket that is closed on the other side: an error and no SIGPIPE.
+        // The next call writes to a socket whose peer has closed: the result is an error, not SIGPIPE.
         #expect(throws: ClientError.connectionLost(path: daemon.path)) { try client.status() }
     }
 

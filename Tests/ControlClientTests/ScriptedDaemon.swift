@@ -3,12 +3,12 @@ import Glibc
 import Synchronization
 import TestSupport
 
-/// A daemon's socket whose answers a test writes: each line that comes in is handed to `script`.
+/// A daemon socket with scripted responses: each received line is passed to `script`.
 final class ScriptedDaemon: Sendable {
     enum Reply: Sendable {
-        /// Written as they are, each with an LF.
+        /// Lines sent verbatim, each followed by an LF.
         case lines([String])
-        /// Bytes without LF; then the connection closes.
+        /// Bytes sent without an LF, after which the connection closes.
         case fragment(String)
         case close
     }
@@ -18,7 +18,7 @@ final class ScriptedDaemon: Sendable {
     private let listener: Int32
     private let lines = Mutex<[String]>([])
 
-    /// What came in so far.
+    /// The lines received so far.
     var received: [String] { lines.withLock { $0 } }
 
     init(_ script: @escaping @Sendable (_ line: String) -> Reply) throws {
@@ -52,7 +52,8 @@ final class ScriptedDaemon: Sendable {
         }
     }
 
-    /// Closing is the thread's: were it done here, its next accept(2) could meet another test's descriptor.
+    /// Shuts the listener down without closing it. The thread closes it: a close here could let its next accept(2) hit
+    /// a descriptor that another test has reused.
     deinit { shutdown(listener, Int32(SHUT_RDWR)) }
 
     private static func serve(_ connection: Int32, _ script: (String) -> Reply) {
@@ -86,13 +87,13 @@ final class ScriptedDaemon: Sendable {
     }
 }
 
-/// The id of a call, as it stands in its line.
+/// Returns the id of the call in `line`.
 func requestID(_ line: String) -> Int {
     struct Request: Decodable { var id: Int }
     return (try? JSONDecoder().decode(Request.self, from: Data(line.utf8)).id) ?? -1
 }
 
-/// The answer to the call in `line`.
+/// Returns the response to the call in `line`.
 func answer(_ line: String, _ result: String) -> String {
     #"{"jsonrpc":"2.0","id":\#(requestID(line)),"result":\#(result)}"#
 }

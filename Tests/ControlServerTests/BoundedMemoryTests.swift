@@ -18,7 +18,8 @@ struct BoundedMemoryTests {
             calls.withLock { $0 += 1 }
             return .success(page)
         })
-        // Answers of 480 kB, more than the sockets on the way take, in buffers of 512 KiB: two or three may be unread.
+        // Each response is 480 kB, more than the socket buffers hold, in buffers of 512 KiB: two or three may be
+        // unread.
         try await withServer(
             handler,
             limits: {
@@ -29,11 +30,11 @@ struct BoundedMemoryTests {
         ) { _, path in
             let clients = try (0..<20).map { _ in try TestClient(connectingTo: path) }
             for client in clients { try await client.send(Self.list + "\n") }
-            // Quick requests have room all the while.
+            // Quick requests still have room.
             let other = try TestClient(connectingTo: path)
             for number in 0..<50 { #expect(try await other.ask(request(number)) == acknowledgement(number)) }
             #expect(calls.withLock { $0 } <= 3)
-            // Which of them come first is the server's to choose.
+            // The server chooses the order of the responses.
             try await withThrowingTaskGroup { readers in
                 for client in clients { readers.addTask { try await client.line()?.utf8.count ?? 0 } }
                 for try await length in readers { #expect(length > 480_000) }
@@ -48,7 +49,7 @@ struct BoundedMemoryTests {
         let handler = ScriptedHandler(commands: { _, _ in .success(page) })
         try await withServer(handler, limits: { $0.stalled = .milliseconds(100) }) { _, path in
             let client = try TestClient(connectingTo: path)
-            // More than the socket takes, less than the channel would call too much.
+            // More than the socket takes, but less than the channel's limit for unread bytes.
             await #expect(throws: TestClient.Failure.self) {
                 for number in 0..<8 { try await client.send(request(number) + "\n") }
                 while true { try await client.send("\n") }
@@ -106,7 +107,8 @@ struct BoundedMemoryTests {
             try await small.send(lines)
             small.shutdownWriting()
             let large = try TestClient(connectingTo: path)
-            // More than its room, and no more than what goes to the server unread.
+            // More than the user's `surplusPerUser`, but no more than the kernel accepts while the server does not
+            // read.
             try await large.send(Self.list + "\n" + String(repeating: request(1) + "\n", count: 1_000))
             large.shutdownWriting()
             #expect(try await large.line() == nil)

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Between clients and the server", .serialized, .timeLimit(.minutes(2)))
 struct ClientFrontTests {
-    /// Seconds. No test waits for that.
+    /// The SO_LINGER time in seconds. No test waits that long.
     private static let linger: Int32 = 1_000_000
 
     enum Place: CaseIterable {
@@ -116,7 +116,7 @@ struct ClientFrontTests {
         try await withFront { arrival in
             _ = SystemThread.start(name: "test-server") {
                 var byte: UInt8 = 0
-                // Reads as soon as there is something, while the front may still be taking it from the client.
+                // Reads as soon as bytes arrive, while the front may still be reading from the client.
                 while read(arrival.descriptor, &byte, 1) < 0 {}
                 arrival.link.hold { connection in
                     var waiting: UInt8 = 0
@@ -162,7 +162,7 @@ struct ClientFrontTests {
                 try client.send([0x20], passing: input, count: 1)
                 try await client.send("x")
                 #expect(await iterator.next() == 2)
-                // As often as one user may.
+                // The interval that keeps to the rate allowed to one user.
                 try await Task.sleep(for: .milliseconds(35))
             }
         }
@@ -236,7 +236,7 @@ struct ClientFrontTests {
 
     // MARK: - Without descriptors
 
-    /// Answers as accept(2) would: with errors first, as many as a test says.
+    /// A substitute for accept(2) that first returns a given sequence of errors.
     private final class Accepting: Sendable {
         private let state: Mutex<(errors: [Int32], calls: Int)>
 
@@ -255,7 +255,7 @@ struct ClientFrontTests {
         }
     }
 
-    /// - Returns: how long the first connection took to arrive.
+    /// - Returns: the time until the first connection arrived, and the number of accept calls.
     private func arrival(after errors: [Int32], reserve: Int) async throws -> (time: Duration, calls: Int) {
         let accepting = Accepting(errors)
         let (arrivals, continuation) = AsyncStream<Void>.makeStream()

@@ -64,7 +64,7 @@ struct ConnectionHandlerTests {
         try await withServer(handler) { _, path in
             let client = try TestClient(connectingTo: path)
             try await client.send(request(0) + "\n")
-            // Sends until nothing more is taken: the socket's buffers are full, and the server reads no further.
+            // Sends until no more bytes are accepted: the socket buffers are full and the server has stopped reading.
             let line = Array((request(1) + "\n").utf8)
             let block = [[UInt8]](repeating: line, count: 100).flatMap { $0 }
             var sent = 0
@@ -113,7 +113,7 @@ struct ConnectionHandlerTests {
             let blanks = [UInt8](repeating: UInt8(ascii: " "), count: MessageLimits.lineLength - text.count)
             try await client.send(text + blanks + [0x0A])
             #expect(try await client.line() == acknowledgement(1))
-            // The server hangs up in the middle; what it said can be read all the same.
+            // The server closes the connection halfway; its response can still be read.
             try? await client.send([UInt8](repeating: UInt8(ascii: "x"), count: 8 << 20))
             #expect(
                 try await client.line()
@@ -161,7 +161,7 @@ struct ConnectionHandlerTests {
         try await withServer(handler, limits: { $0.stalled = .milliseconds(200) }) { _, path in
             let client = try TestClient(connectingTo: path)
             let lines = [String](repeating: request(1) + "\n", count: 50_000).joined()
-            // Comes back only because the server hangs up: the buffers are smaller than this.
+            // Returns only because the server closes the connection: the buffers are smaller than `lines`.
             let failure = await #expect(throws: TestClient.Failure.self) { try await client.send(lines) }
             #expect(failure.map { [EPIPE, ECONNRESET].contains($0.errno) } == true)
             #expect(calls.withLock { $0 } < 100)
@@ -179,8 +179,8 @@ struct ConnectionHandlerTests {
                 #expect(try await client.line() == acknowledgement(number))
             }
             Glibc.close(input)
-            // Had the server kept a single one, the pipe would have no end. (A child that another test starts at this
-            // moment may hold one, but not for long.)
+            // If the server had kept a single descriptor, the pipe would not report a hang-up. (A child process that
+            // another test starts at this moment may hold one briefly.)
             var readable = pollfd(fd: output, events: Int16(POLLIN), revents: 0)
             let patience = ContinuousClock.now + .seconds(20)
             while poll(&readable, 1, 0) == 0, ContinuousClock.now < patience { await Task.yield() }

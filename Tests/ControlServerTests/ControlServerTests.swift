@@ -85,7 +85,7 @@ struct ControlServerTests {
             await server.shutdown()
             #expect(access(directory + "/made", F_OK) != 0)
             #expect(access(directory + "/passed", F_OK) == 0)
-            // Another process is the last one to close it.
+            // Another process closes the last descriptor of the socket.
             try await eventually(that: "nobody listens any more") {
                 (try? TestClient(connectingTo: directory + "/passed")) == nil
             }

@@ -20,7 +20,7 @@ struct EventStreamTests {
         return try JSONDecoder().decode(EventNotification.self, from: Data(line.utf8)).event.sequence
     }
 
-    /// A handler with one stream, and the stream's other end.
+    /// Returns a handler with one stream, and the stream's continuation.
     private func handler(
         onEnd: @escaping @Sendable () -> Void = {}
     ) -> (ScriptedHandler, AsyncStream<TaskEvent>.Continuation) {
@@ -144,7 +144,8 @@ struct EventStreamTests {
             let other = try TestClient(connectingTo: path)
             #expect(try await other.ask(request(1)) == acknowledgement(1))
             await ended.wait()
-            // What the kernel and the channel hold; without a halt a second is enough for many times as much.
+            // The limit is what the kernel and the channel buffer. Without back-pressure a second is enough for many
+            // times as many events.
             #expect(pulled.withLock { $0 } < 5000)
             #expect(try await other.ask(request(2)) == acknowledgement(2))
             #expect(try await stuck.line() == Self.subscribed)

@@ -88,7 +88,7 @@ struct LineDecoderTests {
     func releases() {
         var decoder = LineDecoder()
         let line = ByteBuffer(repeating: UInt8(ascii: "x"), count: 1000)
-        // Never empty, so that the buffer is never simply thrown away.
+        // The buffer is never empty, so that it is never simply discarded.
         decoder.append(ByteBuffer(string: "begin"))
         for _ in 0..<10_000 {
             decoder.append(ByteBuffer(string: "\n"))

@@ -1,7 +1,7 @@
 import Glibc
 
-/// A TCP connection whose closing takes as long as a client likes: its peer reads nothing, and SO_LINGER says how long
-/// that is waited for (socket(7)).
+/// A TCP connection whose close(2) takes as long as a client chooses: its peer reads nothing, and SO_LINGER sets how
+/// long close(2) waits (socket(7)).
 final class LingeringSocket: Sendable {
     let descriptor: Int32
     private let others: [Int32]
@@ -35,7 +35,7 @@ final class LingeringSocket: Sendable {
         _ = try check(setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, size), "setsockopt")
     }
 
-    /// Leaves the only reference to whoever was sent the socket.
+    /// Closes the local descriptor, so that the receiver of the socket holds the only reference.
     func giveUp() { close(descriptor) }
 
     deinit { for other in others { close(other) } }

@@ -138,7 +138,7 @@ struct ListeningSocketTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/s"
             let first = try ListeningSocket(making: SocketPath(path: path, replacesStale: false))
-            // Both live at once, so that the second cannot have been given the first one's inode.
+            // Both sockets exist at once, so that the second cannot reuse the first one's inode.
             rename(path, directory + "/kept")
             let second = try ListeningSocket(making: SocketPath(path: path, replacesStale: false))
             first.unlinkIfMade()

@@ -51,9 +51,9 @@ struct PeerTests {
         #expect(answer.contains(#""result":["65534:65534"]"#))
     }
 
-    /// Connects in a process that has become nobody.
+    /// Connects from a process that runs as user nobody.
     ///
-    /// - Returns: the line that came back.
+    /// - Returns: the received line.
     private func askAsNobody(_ path: String) async throws -> String {
         let parent = String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)])
         try #require(chmod(parent, 0o755) == 0)

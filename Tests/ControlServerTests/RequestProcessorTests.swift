@@ -20,7 +20,7 @@ struct RequestProcessorTests {
 
     private func answer(_ line: String) async -> String? { await answer(Array(line.utf8)) }
 
-    /// The number of the one error that comes back.
+    /// Returns the number of the single error in the response.
     private func errorNumber(_ line: [UInt8]) async throws -> Int? {
         let text = try #require(await answer(line))
         let response = try JSONDecoder().decode(
@@ -51,7 +51,7 @@ struct RequestProcessorTests {
         arguments: [
             Array("hello".utf8), Array("{".utf8), Array("[1,2".utf8), Array(#"{"id":}"#.utf8), Array("{} {}".utf8),
             [0xFF, 0xFE], [0x7B, 0x22, 0xC3, 0x28, 0x22, 0x3A, 0x31, 0x7D], [0xED, 0xA0, 0x80],
-            // The same request in UTF-16, which a lenient decoder would take.
+            // The same request in UTF-16, which a lenient decoder would accept.
             request(1).utf8.reduce(into: []) { $0 += [$1, 0] },
             [0], Array(11...255),
         ] as [[UInt8]])

@@ -5,7 +5,7 @@ import Glibc
 import Logging
 import TaskModel
 
-/// Answers as a test tells it to.
+/// A handler with scripted responses.
 struct ScriptedHandler: ControlHandler {
     var commands: @Sendable (Command, Peer) async -> Result<any Encodable & Sendable, RPCError> = { _, _ in
         .success(Acknowledgement())
@@ -25,7 +25,7 @@ struct ScriptedHandler: ControlHandler {
     }
 }
 
-/// Something that happens once and that others wait for.
+/// A one-time event that tasks can wait for.
 actor Gate {
     private var isOpen = false
     private var waiting: [CheckedContinuation<Void, Never>] = []
@@ -42,7 +42,7 @@ actor Gate {
     }
 }
 
-/// A directory that is gone after the test, with all that is in it.
+/// Runs `body` with a directory that is removed afterwards with all its contents.
 func withTemporaryDirectory<Value>(_ body: (String) async throws -> Value) async throws -> Value {
     var template = Array("/tmp/dld-control-XXXXXX".utf8CString)
     guard mkdtemp(&template) != nil else { throw TestClient.Failure(call: "mkdtemp", errno: errno) }
@@ -51,7 +51,7 @@ func withTemporaryDirectory<Value>(_ body: (String) async throws -> Value) async
     return try await body(directory)
 }
 
-/// A pipe that no child process inherits.
+/// Creates a pipe that no child process inherits.
 func makePipe() throws -> (output: Int32, input: Int32) {
     var ends: [Int32] = [0, 0]
     guard pipe(&ends) == 0 else { throw TestClient.Failure(call: "pipe", errno: errno) }
@@ -59,7 +59,7 @@ func makePipe() throws -> (output: Int32, input: Int32) {
     return (ends[0], ends[1])
 }
 
-/// A server on a socket of its own, for the length of `body`.
+/// Runs a server on its own socket for the duration of `body`.
 func withServer<Value>(
     _ handler: ScriptedHandler = ScriptedHandler(), mode: UInt32 = 0o600,
     authorize: @escaping @Sendable (Peer) -> Bool = { _ in true },
@@ -86,14 +86,14 @@ func withServer<Value>(
 
 let quietLogger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
-/// A request for the daemon's status, which every handler above answers.
+/// Returns a request for the daemon's status, which every handler above answers.
 func request(_ id: Int) -> String { #"{"jsonrpc":"2.0","id":\#(id),"method":"daemon.status"}"# }
 
-/// What ``ScriptedHandler`` answers if nobody tells it otherwise.
+/// Returns the default response of ``ScriptedHandler``.
 func acknowledgement(_ id: Int) -> String { #"{"id":\#(id),"jsonrpc":"2.0","result":{"ok":true}}"# }
 
 extension EventSubscription {
-    /// Events one by one.
+    /// Creates a subscription that delivers the events one at a time.
     init(last: Int64, events: AsyncStream<TaskEvent>) {
         self.init(last: last) { _ in events.map { [$0] } }
     }

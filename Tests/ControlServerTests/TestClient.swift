@@ -2,9 +2,9 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// A client without any knowledge of the protocol: bytes out, lines in.
+/// A client without any knowledge of the protocol: it sends bytes and receives lines.
 ///
-/// Its calls block on a queue of its own and never on Swift's threads, which the server needs too.
+/// Its calls block on their own queue and never on Swift's threads, which the server needs too.
 final class TestClient: Sendable {
     struct Failure: Error {
         let call: String
@@ -18,7 +18,7 @@ final class TestClient: Sendable {
     init(connectingTo path: String) throws {
         descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { throw Failure(call: "socket", errno: errno) }
-        // No test waits for ever: what does not come in this time does not come.
+        // A time-out, so that no test waits for ever.
         var patience = timeval(tv_sec: 20, tv_usec: 0)
         for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
             setsockopt(descriptor, SOL_SOCKET, option, &patience, socklen_t(MemoryLayout<timeval>.size))
@@ -46,7 +46,7 @@ final class TestClient: Sendable {
         }
     }
 
-    /// - Throws: ``Failure`` where the server has closed; what it said before can still be read.
+    /// - Throws: ``Failure`` if the server has closed the connection; the bytes that it sent before can still be read.
     func send(_ bytes: [UInt8]) async throws {
         try await blocking { [descriptor] in
             var rest = bytes[...]
@@ -62,7 +62,7 @@ final class TestClient: Sendable {
 
     func send(_ text: String) async throws { try await send(Array(text.utf8)) }
 
-    /// The next line without its LF.
+    /// Returns the next line without its LF.
     ///
     /// - Returns: `nil` at the end of the connection.
     func line() async throws -> String? {
@@ -90,13 +90,13 @@ final class TestClient: Sendable {
 
     func shutdownWriting() { shutdown(descriptor, Int32(SHUT_WR)) }
 
-    /// Ends both directions at once, as a client's exit does.
+    /// Shuts down both directions at once, as a client's exit does.
     func leave() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
-    /// Sends `bytes` with `count` copies of the descriptor `passed` beside them (SCM_RIGHTS, unix(7)).
-    /// - Parameter flags: as for send(2).
+    /// Sends `bytes` with `count` copies of the descriptor `passed` as ancillary data (SCM_RIGHTS, unix(7)).
+    /// - Parameter flags: the flags of send(2).
     func send(_ bytes: [UInt8], passing passed: Int32, count: Int, flags: Int32 = 0) throws {
-        // `struct cmsghdr` is a length of 8 bytes, a level and a type of 4 each; then the descriptors.
+        // `struct cmsghdr` is a length of 8 bytes, a level and a type of 4 bytes each; the descriptors follow.
         var control: [Int32] = [Int32(16 + 4 * count), 0, SOL_SOCKET, 1]
         control += [Int32](repeating: passed, count: count)
         if control.count % 2 == 1 { control.append(0) }

@@ -6,7 +6,8 @@ import Testing
 
 @Suite("What users may have under way")
 struct WorkloadTests {
-    /// Small numbers: a user may hold 100 bytes, all 200, of which 50 are left to those who hold no more than 10.
+    /// Small limits: 100 bytes for each user, 200 in total, of which 50 are reserved for users that hold no more than
+    /// 10.
     private static var limits: ConnectionLimits {
         var limits = ConnectionLimits()
         limits.memoryPerUser = 100
@@ -23,7 +24,7 @@ struct WorkloadTests {
 
     private final class Owner {}
 
-    /// What was begun, in order.
+    /// A record of the requests that were started, in order.
     private final class Log {
         var tickets: [(name: String, ticket: Workload.Ticket)] = []
         var names: [String] { tickets.map(\.name) }
@@ -139,7 +140,8 @@ struct WorkloadTests {
                 workload.requestLongLine(user: user, owner: ObjectIdentifier(owner)) { begun.append(user) }
             }
             for user: UInt32 in [1, 1, 1, 2, 2, 3] { ask(user) }
-            // The third of the first user and the second of the next wait: the last place is a newcomer's.
+            // The third request of the first user and the second request of the next user wait: the last place is
+            // reserved for a new user.
             #expect(begun == [1, 1, 2, 3])
             workload.releaseLongLine(user: 1)
             #expect(begun == [1, 1, 2, 3], "all but the reserve is taken")

@@ -6,9 +6,10 @@ import Testing
 struct BodyBufferTests {
     private let pool = BufferPool()
 
-    /// Gathers `pieces` of so many bytes, one each `milliseconds`, and writes what is there whenever it has to go.
+    /// Appends `pieces` of `length` bytes, one every `milliseconds`, and flushes the buffer whenever it must be
+    /// written.
     ///
-    /// - Returns: how long the blocks are, and how much memory was held at most.
+    /// - Returns: the lengths of the blocks written, and the peak memory held.
     private func gather(_ pieces: Int, of length: Int, every milliseconds: Int64) -> (blocks: [Int], most: Int) {
         var buffer = BodyBuffer(pool: pool)
         var (blocks, most) = ([Int](), 0)
@@ -58,7 +59,7 @@ struct BodyBufferTests {
 
     @Test("a body of a middling rate gets a buffer between the two")
     func middling() {
-        // 128 KiB a second.
+        // 4096 bytes every 31 ms, which is about 128 KiB/s.
         let most = gather(1000, of: 4096, every: 31).most
         #expect(most > BufferPool.smallestSize && most < BufferPool.bufferSize)
     }
@@ -72,7 +73,7 @@ struct BodyBufferTests {
         let burst = [UInt8](repeating: 7, count: bytesPerSecond)
         for second in 0..<60 {
             burst.withUnsafeBytes { burst in
-                // As many bytes at a time as a small receive buffer of libcurl has.
+                // Pieces as large as a small receive buffer of libcurl.
                 var rest = burst
                 while !rest.isEmpty {
                     let piece = UnsafeRawBufferPointer(rebasing: rest[..<min(4_096, rest.count)])

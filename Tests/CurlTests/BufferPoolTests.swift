@@ -50,7 +50,7 @@ struct BufferPoolTests {
         let buffers = (0..<16).map { _ in pool.take() }
         for buffer in buffers { pool.give(buffer) }
         #expect(pool.freeCount == 16)
-        // The turn in which all were out, and one in which a single one was.
+        // The turn in which all buffers were in use, and one in which a single buffer was.
         var last: UnsafeMutableRawPointer?
         for _ in 0..<2 * BufferPool.turn {
             let buffer = pool.take()

@@ -38,9 +38,9 @@ struct CurlURLTests {
         let url = try CurlURL("http://user:secret@example.org/f")
         #expect(url.host == "example.org")
         #expect(url.origin == "http://example.org:80")
-        // What looks like the host is a user here.
+        // The part that looks like the host is the user here.
         #expect(try CurlURL("http://example.org@evil.example/f").host == "evil.example")
-        // Within an origin they stay, across one they are gone.
+        // The credentials are kept within an origin and dropped across origins.
         #expect(try CurlURL("/g", relativeTo: url).text == "http://user:secret@example.org/g")
         #expect(try CurlURL("http://other.example/g", relativeTo: url).text == "http://other.example/g")
     }

@@ -7,7 +7,7 @@ import Testing
 struct ExchangePauseTests {
     private static let connectTimeout = 60_000
 
-    /// Fetches `url`, pauses at the first piece of its body and goes on after 50 ms, where told to.
+    /// Fetches `url`, pauses at the first piece of its body and, if `goesOn`, resumes after 50 ms.
     private func fetch(
         _ url: String, on loop: TransferLoop, goesOn: Bool = true, verdict: BodyVerdict = .accepted,
         holdsPause: Bool = true
@@ -23,7 +23,7 @@ struct ExchangePauseTests {
                 _ = try? core.start(handler: handler) { (exchange: Exchange) throws(CurlError) in
                     try exchange.easy.set(.url, to: url)
                     try exchange.easy.set(.proxy, to: "")
-                    // What libcurl would wait for if it forgot the exchange.
+                    // The time that libcurl would wait if it forgot the exchange.
                     try exchange.easy.set(.connectTimeout, to: Self.connectTimeout)
                 }
             }

@@ -37,7 +37,7 @@ struct LookupQueueTests {
         #expect(all() == ["d"])
         ask(["e"], Asker(party: "e", task: 50))
         #expect(all().isEmpty)
-        // A thread that is free again goes to whoever has none.
+        // A thread that becomes free goes to the party that has none.
         _ = queue.finish("a0")
         #expect(all() == ["e"])
     }

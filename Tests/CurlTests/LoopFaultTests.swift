@@ -51,7 +51,7 @@ struct LoopFaultTests {
 
     @Test("a multi handle's code is not taken for the transfer's with the same number")
     func codes() {
-        // CURLM_OUT_OF_MEMORY has the number of CURLE_URL_MALFORMAT.
+        // CURLM_OUT_OF_MEMORY has the same number as CURLE_URL_MALFORMAT.
         #expect(CurlError(CURLM_OUT_OF_MEMORY).code.rawValue == CURLE_UNRECOVERABLE_POLL.rawValue)
         #expect(CurlError(CURLM_OUT_OF_MEMORY).message == String(cString: curl_multi_strerror(CURLM_OUT_OF_MEMORY)))
     }
@@ -64,7 +64,7 @@ struct LoopFaultTests {
         let (log, left) = await withCheckedContinuation { continuation in
             loop.post { core in
                 let handler = CancellingHandler(core) { log in
-                    // After the turn in which it ended, and a moment for what libcurl might still say.
+                    // Runs after the turn in which the exchange ended, plus 50 ms for any further libcurl callback.
                     _ = core.after(milliseconds: 50) {
                         continuation.resume(returning: (log.events, core.leftBehind.count))
                     }
@@ -84,7 +84,7 @@ struct LoopFaultTests {
     func refusedByEpoll() async throws {
         let loop = try TransferLoop(name: "test-refused")
         defer { loop.stop() }
-        // epoll takes no regular file (EPERM).
+        // epoll accepts no regular file (EPERM).
         let file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC)
         try #require(file >= 0)
         defer { close(file) }
@@ -93,7 +93,8 @@ struct LoopFaultTests {
                 let watcher = CountingWatcher()
                 watcher.onLook = { count in
                     guard count == 3 else { return }
-                    // From now on epoll takes it: nothing to read, so that no look follows.
+                    // From now on epoll accepts the descriptor. It has nothing to read, so that no further call
+                    // follows.
                     let event = linux_eventfd(0)
                     dup2(event, file)
                     close(event)
@@ -133,7 +134,7 @@ struct LoopFaultTests {
     }
 }
 
-/// Counts how often it is told that its descriptor is ready.
+/// A watcher that records the masks with which it was called.
 private final class CountingWatcher: DescriptorWatcher {
     private(set) var masks: [UInt32] = []
     var count: Int { masks.count }
@@ -145,7 +146,7 @@ private final class CountingWatcher: DescriptorWatcher {
     }
 }
 
-/// Cancels its exchange as soon as a part of the body is there.
+/// A handler that cancels its exchange as soon as a part of the body has been received.
 private final class CancellingHandler: ExchangeHandler {
     private(set) var events: [String] = []
     private let core: LoopCore

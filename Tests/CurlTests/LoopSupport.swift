@@ -4,7 +4,7 @@ import TestSupport
 @testable import Curl
 
 extension TransferLoop {
-    /// Runs `work` on the loop's thread and waits for what comes of it.
+    /// Runs `work` on the loop's thread and waits for its result.
     func run<Value: Sendable>(_ work: @escaping @Sendable (LoopCore) -> Value) async -> Value {
         await withCheckedContinuation { continuation in
             post { core in continuation.resume(returning: work(core)) }
@@ -12,7 +12,7 @@ extension TransferLoop {
     }
 }
 
-/// How an exchange went, as values that may cross threads.
+/// The outcome of an exchange, as values that may cross threads.
 struct ExchangeRecord: Sendable, Equatable {
     var ending = ""
     var systemError: Int32 = 0
@@ -20,12 +20,12 @@ struct ExchangeRecord: Sendable, Equatable {
     var body: [UInt8] = []
 }
 
-/// Notes what an exchange says; lives on the loop's thread.
+/// A handler that records the callbacks of an exchange. It lives on the loop's thread.
 final class RecordingHandler: ExchangeHandler {
     private var record = ExchangeRecord()
-    /// How many pieces of the body are put off before one is taken.
+    /// The number of body pieces that are paused before one is accepted.
     private var pauses: Int
-    /// What becomes of the pieces after the pauses.
+    /// The verdict on the pieces after the pauses.
     private let verdict: BodyVerdict
     let holdsPause: Bool
     private let paused: (Exchange) -> Void
@@ -77,7 +77,7 @@ final class RecordingHandler: ExchangeHandler {
 }
 
 extension TransferLoop {
-    /// Fetches `url` and waits for the exchange's end.
+    /// Fetches `url` and waits for the exchange to end.
     func fetch(
         _ url: String, stallTimeout: Int64 = 0, pausing milliseconds: Int64? = nil
     ) async -> ExchangeRecord {

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The resolver")
 struct ResolverTests {
-    /// Answers as told, counts, and waits where a gate is shut.
+    /// Scripted name resolution that records the names asked for and blocks where a name has a closed gate.
     private final class Names: Sendable {
         let asked = Mutex<[String]>([])
         let answers: [String: Resolver.Answer]
@@ -105,7 +105,7 @@ struct ResolverTests {
         }
         #expect(await resolve("other.example", with: resolver, for: .init(party: "2", task: 20)).isSuccess)
         #expect(await resolve("own.example", with: resolver, for: .init(party: "1", task: 0)).isSuccess)
-        // Those that none waits for any more are not looked up.
+        // Names that no caller waits for any longer are not looked up.
         questions = []
         #expect(resolver.openQuestions == 0)
         for _ in 0..<64 { gate.signal() }

@@ -166,7 +166,7 @@ struct StreamConnectionTests {
         let log = StreamLog()
         let id = try await loop.open(port: peer.port, log: log) { stream, event in
             guard event == "connected" else { return }
-            // Nothing is read any more, so that only a write finds out.
+            // Reading is closed, so that only a write detects the reset.
             stream.closeRead()
             _ = stream.write([1])
         }
@@ -190,7 +190,7 @@ struct StreamConnectionTests {
         let id = try await loop.open(port: peer.port, log: log) { stream, event in
             if event == "connected" || event == "can write" { _ = stream.write(chunk) }
         }
-        // Until the sockets' buffers on both sides are full.
+        // Waits until the socket buffers on both sides are full.
         var before = -1
         try await eventually(that: "nothing moves", every: .milliseconds(100)) {
             defer { before = log.written }
@@ -240,7 +240,7 @@ struct StreamConnectionTests {
         #expect(try await wakeUps(of: "test-half-idle") <= 1)
     }
 
-    /// How often the thread of that name wakes up while no one has anything for it.
+    /// Returns the number of wake-ups of the named thread in 300 ms without work.
     private func wakeUps(of name: String) async throws -> Int {
         let thread = try #require(ThreadProbe(name: name))
         try await Task.sleep(for: .milliseconds(50))
@@ -375,7 +375,7 @@ struct StreamConnectionTests {
                 (easy: inout EasyHandle) throws(CurlError) in try easy.set(.proxy, to: "")
             }
             stream?.cancel()
-            // Without effect, all of them.
+            // All these calls have no effect.
             stream?.cancel()
             stream?.closeWrite()
             stream?.closeRead()

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Source addresses of connections")
 struct StreamRouteTests {
-    /// A connection to `port` of this machine from `source`.
+    /// Connects to `port` on this machine from the address `source`.
     private func connect(to port: Int, from source: UInt32) throws -> StreamSocket {
         let socket = StreamSocket(adopting: Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0))
         func address(_ host: UInt32, _ port: Int) -> sockaddr_in {

@@ -4,7 +4,7 @@ import Synchronization
 @testable import Curl
 @testable import TestSupport
 
-/// What a stream said, for threads other than its loop's.
+/// A record of a stream's events that threads other than its loop's may read.
 final class StreamLog: Sendable {
     private struct State {
         var events: [String] = []
@@ -16,19 +16,19 @@ final class StreamLog: Sendable {
     }
     private let state = Mutex(State())
 
-    /// All but the bytes that came and went.
+    /// All events except bytes received and written.
     var events: [String] { state.withLock { $0.events } }
     var received: [UInt8] { state.withLock { $0.received } }
     var text: String { String(decoding: received, as: UTF8.self) }
     var written: Int { state.withLock { $0.written } }
     var ending: StreamEnding? { state.withLock { $0.ending } }
-    /// Whoever waits for the end may hear of it later, on a machine that has much to do.
+    /// The time of the end. A waiting test may be notified later on a busy machine.
     var endedAt: MonotonicTime? { state.withLock { $0.endedAt } }
     var errorCode: UInt32? { if case .failed(let error, _) = ending { error.code.rawValue } else { nil } }
     var errorText: String { if case .failed(let error, _) = ending { error.message } else { "" } }
     var systemError: Int32? { if case .failed(_, let number) = ending { number } else { nil } }
 
-    /// What the handler says after each piece.
+    /// The handler's return value after each received piece.
     var takesMore: Bool {
         get { state.withLock { $0.takesMore } }
         set { state.withLock { $0.takesMore = newValue } }
@@ -59,7 +59,7 @@ final class StreamLog: Sendable {
     }
 }
 
-/// Notes what a stream says, and reacts.
+/// A handler that records the events of a stream and reacts to them.
 final class LoggingStreamHandler: StreamHandler {
     private let log: StreamLog
     private let react: (StreamConnection, String) -> Void
@@ -92,7 +92,7 @@ final class LoggingStreamHandler: StreamHandler {
 }
 
 extension TransferLoop {
-    /// Opens a stream and returns its number; what libcurl does not take is an error of the test.
+    /// Opens a stream and returns its number; an option that libcurl rejects is a test failure.
     func open(
         _ host: String = "127.0.0.1", port: Int, secure: Bool = false, log: StreamLog,
         proxy: String = "", trusting pem: String? = nil, timeout: Int = 20_000,
@@ -119,7 +119,7 @@ extension TransferLoop {
     }
 }
 
-/// Writes a resource, as fast as it is taken, and then closes the write side.
+/// A writer that sends a resource as fast as the stream accepts it, and then closes the write side.
 final class Pump: Sendable {
     private let bytes: [UInt8]
     private let offset = Mutex(0)

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Streams under TLS")
 struct StreamTLSTests {
-    /// A peer that says hello, waits for STARTTLS and hands the connection over to `echo`.
+    /// Creates a peer that sends a greeting, waits for STARTTLS and relays the connection to `echo`.
     private func mailPeer(before echo: TLSEcho) throws -> TalkingPeer {
         let port = echo.port
         return try TalkingPeer { socket in
@@ -18,7 +18,8 @@ struct StreamTLSTests {
         }
     }
 
-    /// Asks for TLS at the greeting, starts it at the consent, and writes a line once it stands.
+    /// Requests STARTTLS after the greeting, starts TLS after the peer's consent, and writes a line once TLS is
+    /// established.
     private func talk(trusting pem: String?, timeout: Int = 20_000) -> @Sendable (StreamConnection, String) -> Void {
         let text = Mutex("")
         return { stream, event in
@@ -59,7 +60,7 @@ struct StreamTLSTests {
     func bulk() async throws {
         let echo = try await TLSEcho()
         let port = echo.port
-        // Slower than we write, so that records get stuck halfway.
+        // Slower than the test writes, so that records are sent in part.
         let relay = try TalkingPeer { try $0.relay(to: port, pausing: 5000) }
         let loop = try TransferLoop(name: "test-tls-bulk")
         defer { loop.stop() }
@@ -229,7 +230,7 @@ struct StreamTLSTests {
         let id = try await loop.open(port: peer.port, log: other) { stream, event in
             guard event == "received" else { return }
             #expect(stream.secure(trusting: nil) == nil)
-            // Kept until TLS stands.
+            // The byte is buffered until TLS is established.
             #expect(stream.write([5]) == 1)
             #expect(stream.secure(trusting: nil) == .notOpen)
         }
@@ -279,7 +280,7 @@ struct StreamTLSTests {
         }
         try await log.wait(for: "olleh")
         broken.signal()
-        // Which of the two depends on the library; 7.88.1 with OpenSSL tells the former.
+        // The library determines which of the two happens; 7.88.1 with OpenSSL reports the closed read side.
         try await eventually(that: "the stream notices") {
             log.events.contains("read closed") || log.errorCode == 56
         }
@@ -287,7 +288,7 @@ struct StreamTLSTests {
 }
 
 extension StreamConnection {
-    /// - Returns: why TLS was not started.
+    /// - Returns: the reason that TLS was not started, or `nil`.
     func secure(trusting pem: String?, timeout: Int = 20_000) -> StartTLSRefusal? {
         do throws(StartTLSRefusal) {
             try startTLS { (easy: inout EasyHandle) throws(CurlError) in

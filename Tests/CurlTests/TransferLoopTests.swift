@@ -50,7 +50,7 @@ struct TransferLoopTests {
         func switchesWhileIdle() async throws -> Int {
             await loop.run { _ in }
             let thread = try #require(ThreadProbe(name: "test-idle"))
-            // Until it has gone to sleep after that work.
+            // Waits until the thread sleeps again after that work.
             try await Task.sleep(for: .milliseconds(50))
             let before = try #require(thread.voluntarySwitches)
             try await Task.sleep(for: .milliseconds(300))
@@ -71,7 +71,7 @@ struct TransferLoopTests {
             #expect(server.connectionsAccepted == round)
             try await eventually(that: "the connection is closed") { server.connectionsOpen == 0 }
         }
-        // The pause between two exchanges has to be one without an end.
+        // With the default idle time, successive exchanges reuse one connection.
         let patient = try TransferLoop(name: "test-keep")
         defer { patient.stop() }
         for _ in 1...3 { #expect(await patient.fetch(server.url("/f")).ending == "finished") }
@@ -138,7 +138,7 @@ struct TransferLoopTests {
         await loop.run { core in
             let pair = Pair()
             for _ in 0..<2 {
-                // Each puts an end to both.
+                // Each of the two timers cancels both.
                 pair.numbers.append(
                     core.after(milliseconds: 0) {
                         fired.wrappingAdd(1, ordering: .relaxed)
@@ -213,7 +213,7 @@ struct TransferLoopTests {
         defer { loop.stop() }
         async let record = loop.fetch(server.url("/f"), stallTimeout: 1000)
         try await eventually(that: "the server is thinking") { line.connections == 1 }
-        // As a call of libcurl's that waits for another server.
+        // Simulates a libcurl call that blocks the loop while it waits for another server.
         loop.post { _ in usleep(900_000) }
         #expect(await record.ending == "finished")
     }

@@ -21,7 +21,7 @@ struct WakeUpTests {
             wakeUp.signal()
             let allEnded = await waiting { (0..<8).allSatisfy { _ in ended.wait(atMost: 10_000) } }
             #expect(allEnded)
-            // On a busy machine all may have given up before the signal came.
+            // On a busy machine all threads may have timed out before the signal.
             if taken.exchange(0, ordering: .relaxed) == 0 { wakeUp.wait() }
             #expect(!wakeUp.wait(atMost: 0))
         }

@@ -45,7 +45,7 @@ struct WorkerThreadsTests {
                 done.signal()
             }
         }
-        // All three are held at once before any may go on.
+        // All three threads are held at once before any may continue.
         await waiting { for _ in 0..<3 { arrived.wait() } }
         for _ in 0..<12 { gate.signal() }
         await waiting { for _ in 0..<12 { done.wait() } }
@@ -133,7 +133,7 @@ struct WorkerThreadsTests {
     }
 }
 
-/// Blocks a thread of its own, never one that runs the tests.
+/// Runs a blocking `body` on its own thread, never on one that runs the tests.
 func waiting<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
     await withCheckedContinuation { continuation in
         SystemThread.start(name: "test-waiting") { continuation.resume(returning: body()) }

@@ -128,9 +128,9 @@ struct BadInputTests {
         #expect(try await check.wait() == .exited(0), "\(check.standardError)")
     }
 
-    /// Sends `bytes` on a new connection and gives back the first line of the answer.
+    /// Sends `bytes` on a new connection and returns the first line of the response.
     ///
-    /// - Parameter goesOn: whether the same connection must answer a good request afterwards, or must end.
+    /// - Parameter goesOn: whether the same connection must answer a valid request afterwards, or must end.
     private func answer(_ daemon: DaemonProcess, to bytes: [UInt8], goesOn: Bool = true) throws -> String {
         let connection = try StreamSocket(path: daemon.socket)
         connection.setReadTimeout(20)
@@ -179,7 +179,7 @@ struct BadInputTests {
     func otherUser() async throws {
         let daemon = try DaemonProcess(mode: 0o755)
         try await daemon.start()
-        // The build may lie where the other user cannot reach.
+        // The build directory may be inaccessible to the other user.
         let client = daemon.directory.file("dlctl")
         try FileManager.default.copyItem(atPath: DaemonProcess.program("dlctl"), toPath: client)
         let outcome = try await run([

@@ -5,7 +5,7 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// What each of several users' downloads may take up on disk.
+/// The bytes that each user's downloads may take up on disk.
 @Suite("Bytes of each owner", .serialized, .timeLimit(.minutes(3)), .enabled(if: isRoot))
 struct ByteQuotaTests {
     private static let (one, other) = (UInt32(64_111), UInt32(64_112))
@@ -49,7 +49,7 @@ struct ByteQuotaTests {
         return status.storage?.owners.first { $0.owner == uid }?.bytes
     }
 
-    /// Bytes that lie in a user's directory.
+    /// Returns the total size of the files in a user's directory.
     private func stored(_ uid: UInt32, _ daemon: DaemonProcess) -> Int64 {
         let directory = daemon.path("\(uid)")
         return TemporaryDirectory.names(beneath: directory).reduce(0) { $0 + (size(of: "\(directory)/\($1)") ?? 0) }
@@ -74,7 +74,7 @@ struct ByteQuotaTests {
         #expect(stored(Self.one, daemon) == missing)
         let others = try await dlctl(Self.other, daemon, ["add", "--wait", server.url("/a")])
         #expect(others.succeeded, "\(others.error)")
-        // What fits still comes, and brings nothing else up.
+        // A file that fits is still downloaded, and changes nothing else.
         let small2 = try await add(Self.one, daemon, server.url("/s"))
         #expect(try await daemon.settled(small2).state == .completed)
         #expect(try daemon.task(second).state == .waiting)
@@ -83,7 +83,7 @@ struct ByteQuotaTests {
         let shown = try await dlctl(Self.one, daemon, ["status"])
         #expect(shown.output.contains("  6.0 MiB of 10.0 MiB\n"), "\(shown.output)")
         #expect(shown.output.contains("1: quota exceeded\n"), "\(shown.output)")
-        // It is known after a crash too, and no server is asked again for what does not fit.
+        // The usage is known after a crash too, and no server is asked again for files that do not fit.
         let requests = server.requests().count
         try await daemon.kill()
         try await daemon.start()
@@ -109,7 +109,7 @@ struct ByteQuotaTests {
         #expect(task.bytesDone <= Self.limit && stored(Self.one, daemon) <= Self.limit)
         let others = try await dlctl(Self.other, daemon, ["add", "--wait", server.url("/s")])
         #expect(others.succeeded, "\(others.error)")
-        // Neither does the end of another task of hers have it begin again.
+        // The end of another task of the same owner does not start the task again either.
         let next = try await add(Self.one, daemon, server.url("/s"))
         _ = try await daemon.state(of: next, "to end") { $0.state == .completed || $0.reason == .quota }
         #expect(try daemon.task(id).state == .waiting)
@@ -134,7 +134,7 @@ struct ByteQuotaTests {
         }
         #expect(try await used(Self.one, daemon) == 8 * mebibyte)
         #expect(stored(Self.one, daemon) <= 8 * mebibyte)
-        // A part that is let go of makes room for one of them.
+        // Removing a part file makes room for one of the waiting tasks.
         let running = try #require(try daemon.tasks().first { $0.state == .active })
         #expect(try await dlctl(Self.one, daemon, ["remove", "\(running.id)"]).succeeded)
         try await eventually(that: "another runs in its place") {

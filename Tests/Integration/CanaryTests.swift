@@ -4,17 +4,18 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// Words that nobody may find again but the server that they are for.
+/// Secrets that must appear nowhere except at the server that they are for.
 @Suite("Secrets that are looked for everywhere", .serialized, .timeLimit(.minutes(3)))
 struct CanaryTests {
-    /// Every secret begins with it.
+    /// The prefix of every secret.
     private static let canary = "c4nary"
 
     private func processText(_ pid: pid_t) -> String {
         ["cmdline", "environ"].map { textOfProcessFile("/proc/\(pid)/\($0)") }.joined()
     }
 
-    /// Everything that can carry a secret, read from files: what stands on a command line everyone may see.
+    /// Writes a queue file that uses every option that can carry a secret, each read from a file: a command line is
+    /// visible to every user.
     private func queue(_ server: ScriptedServer, _ name: String, in directory: TemporaryDirectory) throws -> String {
         let word = Self.canary
         let host = "127.0.0.1:\(server.port)"
@@ -49,7 +50,7 @@ struct CanaryTests {
         #expect(!processText(try #require(daemon.pid)).contains(Self.canary))
     }
 
-    /// The files of the state directory that hold a secret.
+    /// Returns the files of the state directory that contain a secret.
     private func holders(_ daemon: DaemonProcess) async throws -> [String] {
         try await run(["grep", "-rla", Self.canary, daemon.stateDirectory]).lines
     }
@@ -86,7 +87,8 @@ struct CanaryTests {
             "/bad": [.status(403, body: "c4nary-answer")], "/bad-in": [.status(500, body: "c4nary-answer")],
         ])
         let daemon = try await DaemonProcess.started()
-        // The scripted server knows what a proxy is asked for (RFC 9112, section 3.2.2) by no path: that task fails.
+        // The scripted server does not recognise the absolute-form target of a proxy request (RFC 9112, section 3.2.2):
+        // that task fails.
         let good = try await run("good", daemon, server)
         let states = try good.map { try daemon.task($0).state }
         #expect(states.filter { $0 == .completed }.count == 4, "\(states)")
@@ -101,7 +103,7 @@ struct CanaryTests {
         }
         #expect(sent.contains { String(decoding: $0.body, as: UTF8.self).contains("c4nary-field") })
         #expect(sent.contains { $0.header("proxy-authorization") != nil })
-        // A task that failed may be tried again; what is removed, and what is done, needs its secrets no more.
+        // A failed task may be retried; a removed or completed task no longer needs its secrets.
         #expect(try await daemon.dlctl("remove", "--all", "--state", "failed", "--yes").succeeded)
         #expect(try await daemon.dlctl("remove", "--all", "--state", "paused", "--yes").succeeded)
         try await eventually(that: "nothing holds a secret", within: .seconds(60), every: .milliseconds(200)) {

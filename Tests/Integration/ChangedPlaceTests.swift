@@ -4,7 +4,7 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// `dlctl set` on real daemons where it is about a file's place, its mirrors, its digest, and about several tasks.
+/// `dlctl set` on real daemons: changes of a file's place, its mirrors, its digest, and of several tasks.
 @Suite("Changed places, sources and selections", .serialized, .timeLimit(.minutes(3)))
 struct ChangedPlaceTests {
     private let resource = Resource(size: 24 * mebibyte)

@@ -41,7 +41,7 @@ struct CrashLoopTests {
             try await daemon.kill()
             try await daemon.start()
         }
-        // Otherwise the files were too small, or the line too fast, for what is to be shown.
+        // Otherwise the files were too small, or the line too fast, for the test to be meaningful.
         #expect(killsAtWork >= 20, "seed \(seed)")
 
         for (id, resource) in zip(ids, resources.indices) {

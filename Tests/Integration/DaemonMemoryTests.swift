@@ -16,7 +16,7 @@ struct DaemonMemoryTests {
             disk: {min-free: 0}
 
             """)
-        // What the first ones make is not the others' cost.
+        // Allocations that the first downloads cause are excluded from the cost of each.
         try await run(20, of: nginx, named: "first", on: daemon, upTo: 1)
         let before = try residentKiB(daemon)
         try await run(count - 20, of: nginx, named: "other", on: daemon, upTo: 150_000)
@@ -24,7 +24,7 @@ struct DaemonMemoryTests {
         #expect(each < 64, "\(each) KiB each")
         let removed = try await daemon.dlctl("remove", "--all")
         #expect(removed.succeeded, "\(removed.error)")
-        // What is left is the store's and the control socket's.
+        // The remaining memory belongs to the store and the control socket.
         var left = Int.max
         do {
             try await eventually(that: "memory is given back", within: .seconds(20), every: .milliseconds(500)) {
@@ -43,7 +43,7 @@ struct DaemonMemoryTests {
         return try #require(line.split(whereSeparator: { !$0.isNumber }).first.flatMap { Int($0) })
     }
 
-    /// Adds so many downloads, and waits until each has brought so many bytes.
+    /// Adds `count` downloads and waits until each has received `bytes` bytes.
     private func run(_ count: Int, of nginx: Nginx, named name: String, on daemon: DaemonProcess, upTo bytes: Int64)
         async throws
     {

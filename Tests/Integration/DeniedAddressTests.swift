@@ -14,7 +14,7 @@ struct DeniedAddressTests {
         #expect(task.error?.code == .addressNotAllowed)
         let message =
             "the address 127.0.0.2 lies in the denied network 127.0.0.2/32 (`network.deny` of the daemon's configuration)"
-        // Of a list or a Metalink, the message says first that it is about that.
+        // For a list of digests or a Metalink, the message is prefixed with what the failure is about.
         #expect(task.error?.message.hasSuffix(message) == true, "\(task.error?.message ?? "")")
         #expect(task.attempts == 1)
     }
@@ -43,7 +43,7 @@ struct DeniedAddressTests {
         let inner = try ScriptedServer(host: 2, ["/f": [.serve(resource)]])
         let daemon = try await DaemonProcess.started(quickRetries)
         #expect(try await daemon.dlctl("add", "--wait", inner.url("/f")).succeeded)
-        // A kept connection of before would serve again.
+        // A reused connection from before the reload would still serve the file.
         let count = inner.connectionsAccepted
         try daemon.configure(quickRetries + "network: {deny: [127.0.0.2/32]}\n")
         #expect(try await daemon.dlctl("reload").succeeded)

@@ -4,21 +4,21 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// Disks that fail: at a sync, a write, a close, once or for good.
+/// Disk faults: failed syncs, writes and closes, once or permanently.
 @Suite("Disk errors", .serialized, .timeLimit(.minutes(3)), .needsStrace)
 struct DiskErrorTests {
     private static let retries =
         oneConnection + "retry: {attempts: 50, base-delay: 200ms, max-delay: 500ms}\ndisk: {min-free: 0}\n"
     private static let resource = Resource(size: 3 * mebibyte / 2, seed: 3)
 
-    /// The first answer takes more than a second longer than the following ones.
+    /// Creates a server whose first response takes over a second longer than the following ones.
     private static func makeServer() throws -> ScriptedServer {
         try ScriptedServer([
             "/f": [.drip(resource, after: mebibyte / 2, bytesPerSecond: 700_000), .serve(resource)]
         ])
     }
 
-    /// The path of the one part that there is once the task has begun.
+    /// Waits until the task has begun and returns the path of the only part file.
     private func part(of id: TaskID, _ daemon: DaemonProcess) async throws -> String {
         try await daemon.state(of: id, "to begin") { $0.bytesDone > 0 }
         return daemon.path(try #require(daemon.partFiles.first))
@@ -43,7 +43,7 @@ struct DiskErrorTests {
     func failedCheckpoint() async throws {
         let resource = Resource(size: 12 * mebibyte)
         let server = try ScriptedServer([
-            // The second answer leaves time to end the fault in.
+            // The second response leaves time to end the fault during the transfer.
             "/f": [.drip(resource, bytesPerSecond: 2 << 20), .drip(resource, bytesPerSecond: 4 << 20)]
         ])
         let daemon = try await DaemonProcess.started(Self.retries)
@@ -58,7 +58,7 @@ struct DiskErrorTests {
             try await stored() > 0
         }
         let fault = try await attach(Injection("fdatasync", .error("EIO"), at: [part]), to: daemon)
-        // One more may have come before the fault was there; none does while it is.
+        // One more checkpoint may have been written before the fault was injected; none is written while it lasts.
         let covered = try await stored()
         try await hit(fault)
         try await fault.detach()
@@ -98,7 +98,7 @@ struct DiskErrorTests {
             #expect(refused.status == .exited(1))
             #expect(refused.error.contains("database"), "\(refused.error)")
         }
-        // The transfer's own end cannot be written down meanwhile, and is not lost.
+        // The end of the transfer cannot be recorded meanwhile, and is not lost.
         try await Task.sleep(for: .milliseconds(1500))
         #expect(daemon.answers)
         try await fault.detach()
@@ -208,7 +208,7 @@ struct DiskErrorTests {
             #expect(added.succeeded)
             spans.append(asked.duration(to: .now))
         }
-        // One may meet with a busy machine; behind the slow disk each would wait for seconds.
+        // A busy machine may delay one of them; if they waited for the slow disk, each would take seconds.
         #expect(spans.sorted()[8] < .milliseconds(1_800), "\(spans)")
         #expect(try await daemon.settled(id).state == .completed)
         #expect(begun.duration(to: .now) > .seconds(4))

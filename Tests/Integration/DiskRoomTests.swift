@@ -4,7 +4,7 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// Disks without room, and limits that come to the same.
+/// Full disks, and file size limits with the same effect.
 @Suite("Room on disks", .serialized, .timeLimit(.minutes(3)), .needsRoot)
 struct DiskRoomTests {
     private static let retries = "retry: {attempts: 10, base-delay: 500ms, max-delay: 1s}\ndisk: {min-free: 0}\n"
@@ -17,7 +17,7 @@ struct DiskRoomTests {
         #expect(outcome.succeeded, "\(outcome.error)")
     }
 
-    /// Fails the test where the daemon keeps a processor, or the server, busy with what cannot be.
+    /// Fails the test if the daemon uses the processor, or sends requests, for work that cannot succeed.
     private func expectQuiet(_ daemon: DaemonProcess, _ server: ScriptedServer) async throws {
         let (requests, time) = (server.requests().count, daemon.processorTime)
         #expect(time > .zero)
@@ -78,7 +78,7 @@ struct DiskRoomTests {
         let daemon = try await DaemonProcess.started(Self.retries, stateDirectory: state)
         let id = try await daemon.add(server.url("/f"))
         try await daemon.state(of: id, "to begin") { $0.bytesDone > 0 }
-        // What the log has of room within itself is used up as well.
+        // The free pages within the log are used up as well.
         #expect(throws: SystemError.self) { try Resource(size: 8 * mebibyte).write(to: "\(state)/ballast") }
         let urls = (0..<3000).map { server.url("/many-\($0)-\(String(repeating: "x", count: 200))") }
         let refused = try await daemon.dlctl(["add", "--input", "-"], input: urls.joined(separator: "\n"))
@@ -100,7 +100,7 @@ struct DiskRoomTests {
     func reserve() async throws {
         let place = try TemporaryDirectory()
         let state = try place.makeDirectory("state")
-        // An eighth of it is kept.
+        // An eighth of the disk is kept in reserve.
         let disk = try await Mount.tmpfs(at: state, bytes: 32 * mebibyte)
         let resource = Resource(size: 3 * mebibyte)
         let server = try ScriptedServer(["/f": [.drip(resource, after: mebibyte, bytesPerSecond: 1 << 20)]])
@@ -163,7 +163,7 @@ struct DiskRoomTests {
         let image = daemon.directory.file("image")
         try await Mount.makeExt4(image: image, bytes: 16 * mebibyte)
         let disk = try await Mount.ext4(image: image, at: small)
-        // The file would fit if this were not there.
+        // The file would fit without this ballast.
         try Resource(size: 8 * mebibyte).write(to: "\(small)/ballast")
         let id = try await daemon.add("--directory", "small", server.url("/file"))
         let task = try await parked(id, daemon)
@@ -214,7 +214,7 @@ struct DiskRoomTests {
 
     @Test("F17: a file past the process's limit is the end of its task and not of the daemon")
     func fileSize() async throws {
-        // Its length is not told.
+        // The response states no length.
         let server = try ScriptedServer(["/file": [.chunked(Resource(size: 8 * mebibyte))]])
         let daemon = try await DaemonProcess.started(
             Self.retries, prefix: ["prlimit", "--fsize=\(4 * mebibyte)"])
@@ -229,7 +229,7 @@ struct DiskRoomTests {
 }
 
 extension DaemonProcess {
-    /// What all its threads have used so far.
+    /// The processor time of all its threads so far.
     var processorTime: Duration {
         let text = pid.flatMap { try? String(contentsOfFile: "/proc/\($0)/stat", encoding: .utf8) } ?? ""
         // The second field is the program's name in parentheses; user and system time are the 14th and 15th (proc(5)).

@@ -1,8 +1,8 @@
 import FoundationEssentials
 import TestSupport
 
-/// Two ext4 file systems, one for the state and one for the files: what the journal of the one writes down says
-/// nothing of the other.
+/// Two ext4 file systems, one for the state and one for the files: the journal of one does not order the writes of the
+/// other.
 final class Disks {
     private let place: TemporaryDirectory
     private let paths: [String]
@@ -25,24 +25,24 @@ final class Disks {
         for (image, path) in zip(images, paths) { mounts.append(try await Mount.ext4(image: image, at: path)) }
     }
 
-    /// From this moment on nothing reaches the disks.
+    /// Cuts the power: from this moment on no write reaches the disks.
     func cut() throws {
         for mount in mounts { try mount.cutPower() }
     }
 
-    /// Takes them off their paths; nobody may have anything open beneath.
+    /// Unmounts both file systems; no process may have a file open on them.
     func unmount() async throws {
         for mount in mounts { try await mount.unmount() }
         mounts = []
     }
 
-    /// Power is back.
+    /// Restores power: remounts both file systems.
     func remount() async throws {
         try await unmount()
         try await mount()
     }
 
-    /// A daemon whose state and files lie here, each in a directory of its own.
+    /// Creates a daemon whose state and files are on these disks, each in its own directory.
     func daemon(_ name: String, configuration: String) throws -> DaemonProcess {
         for path in paths {
             try FileManager.default.createDirectory(atPath: "\(path)/\(name)", withIntermediateDirectories: false)

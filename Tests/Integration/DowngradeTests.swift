@@ -3,10 +3,10 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// Servers, and whoever stands before them, that offer less than TLS as it is today.
+/// Servers, or intermediaries in front of them, that offer less than current TLS.
 @Suite("Downgrades", .serialized, .timeLimit(.minutes(2)))
 struct DowngradeTests {
-    /// `ben:of-the-origin`
+    /// `ben:of-the-origin` in Base64.
     private static let login = "YmVuOm9mLXRoZS1vcmlnaW4="
 
     private let place: TemporaryDirectory
@@ -16,7 +16,7 @@ struct DowngradeTests {
         try place.write("of-the-origin\n", to: "password")
     }
 
-    /// On a machine whose OpenSSL is told to take everything.
+    /// Creates a daemon with an OpenSSL configuration that permits every version and cipher.
     private func daemon() async throws -> DaemonProcess {
         let lenient = """
             openssl_conf = all
@@ -55,7 +55,7 @@ struct DowngradeTests {
         let daemon = try await daemon()
         let added = try await add(nginx.url("/f", host: "localhost"), to: daemon)
         let task = try #require(try daemon.tasks().last)
-        // The newer two show that all else would do.
+        // The two newer versions show that everything else works.
         if version == "TLSv1.2" || version == "TLSv1.3" {
             #expect(added.succeeded, "\(added.error)")
             #expect(resource.difference(fromFileAt: daemon.path("f")) == nil)
@@ -72,7 +72,8 @@ struct DowngradeTests {
         "A24: a proxy of https that speaks TLS 1.1 alone is told no secret", arguments: ["TLSv1.1", "TLSv1.2"])
     func oldProxy(version: String) async throws {
         let identity = try await TestCertificates.shared.server
-        // It reads the request as its own, and has no such file: what counts is whether it hears of it.
+        // This server treats the request as its own and has no such file: the test only checks whether it receives the
+        // request.
         let nginx = try await Nginx(
             tls: .init(certificate: identity),
             settings: "ssl_protocols \(version); ssl_ciphers DEFAULT:@SECLEVEL=0;")
@@ -92,7 +93,7 @@ struct DowngradeTests {
         let added = try await add("https://127.0.0.1:\(server.port)/f", to: daemon)
         #expect(added.status == .exited(1))
         #expect(try daemon.tasks().last?.error?.code == .tls)
-        // What came was the beginning of TLS: a handshake's record.
+        // The bytes received were the beginning of TLS: a handshake record.
         #expect(!server.requests.isEmpty)
         for said in server.requests { #expect(said.utf8.first == 22 && !said.contains("GET")) }
         #expect(!exists(daemon.path("f")))

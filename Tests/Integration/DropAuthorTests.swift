@@ -3,14 +3,14 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// Dropped files whose owner is not their author.
+/// Dropped files that are owned by another user than their author.
 @Suite(
     "Dropped files of others' making", .timeLimit(.minutes(2)),
     .enabled(if: getuid() == 0, "needs processes of several users"))
 struct DropAuthorTests {
     private static let (alice, bob, service): (uid_t, uid_t, uid_t) = (61_201, 61_202, 61_200)
 
-    /// A shared daemon that watches a directory into which everyone may drop files.
+    /// A shared daemon that watches a directory into which every user may drop files.
     private struct Fixture {
         let daemon: DaemonProcess
         let server: ScriptedServer

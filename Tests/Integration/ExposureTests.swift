@@ -4,10 +4,10 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// What a daemon lays open to others: sockets, and the modes of what it makes.
+/// The daemon's exposure to other users: its sockets, and the modes of the files that it creates.
 @Suite("What lies open", .serialized, .timeLimit(.minutes(2)))
 struct ExposureTests {
-    /// The inodes of the sockets that a process holds.
+    /// Returns the inodes of the sockets that a process holds.
     private func sockets(of pid: pid_t) -> Set<String> {
         let place = "/proc/\(pid)/fd"
         let links = TemporaryDirectory.names(in: place).compactMap {
@@ -16,7 +16,7 @@ struct ExposureTests {
         return Set(links.filter { $0.hasPrefix("socket:[") }.map { String($0.dropFirst(8).dropLast()) })
     }
 
-    /// The inodes and states of a table of sockets (proc(5), `/proc/net/tcp`).
+    /// Returns the inodes and states in a socket table (proc(5), `/proc/net/tcp`).
     private func table(_ name: String) -> [(inode: String, state: String)] {
         let lines = textOfProcessFile("/proc/net/\(name)").split(separator: "\n").dropFirst()
         return lines.compactMap { line in
@@ -41,7 +41,7 @@ struct ExposureTests {
             for name in ["udp", "udp6", "raw", "raw6"] {
                 #expect(!table(name).contains { own.contains($0.inode) }, "\(name)")
             }
-            // Flags 00010000 say that a Unix socket listens.
+            // Flags 00010000 mean that a Unix socket is listening.
             let listening = textOfProcessFile("/proc/net/unix").split(separator: "\n").filter { line in
                 let fields = line.split(separator: " ")
                 return fields.count > 6 && fields[3] == "00010000" && own.contains(String(fields[6]))
@@ -51,7 +51,7 @@ struct ExposureTests {
         try check()
         let id = try await daemon.add(server.url("/f"))
         try await daemon.state(of: id, "to run") { $0.bytesDone >= mebibyte / 2 }
-        // The look itself finds what there is: the transfer's own connection.
+        // The check itself works: it finds the transfer's own connection.
         let own = sockets(of: pid)
         #expect(table("tcp").contains { own.contains($0.inode) })
         try check()
@@ -157,7 +157,7 @@ struct ExposureTests {
     }
 }
 
-/// A file of proc(5), whose size the kernel does not tell.
+/// Returns the text of a file of proc(5), whose size the kernel does not report.
 func textOfProcessFile(_ path: String) -> String {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return "" }

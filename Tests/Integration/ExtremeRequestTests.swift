@@ -5,14 +5,14 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// `DLD_FUZZ_SECONDS` makes the second test go on for so long, with `DLD_FUZZ_SEED`; `DLD_BIN_DIR` names a daemon that
-/// was built with AddressSanitizer.
+/// Fuzz tests of the requests. `DLD_FUZZ_SECONDS` sets the duration of the second test, `DLD_FUZZ_SEED` its seed;
+/// `DLD_BIN_DIR` names a daemon that was built with AddressSanitizer.
 @Suite("Requests at the edge of what can be written", .serialized, .timeLimit(.minutes(60)))
 struct ExtremeRequestTests {
     private static let configuration =
         "retry: {attempts: 1, base-delay: 50ms, max-delay: 200ms}\ndisk: {min-free: 0}\nlimits: {active-tasks: 2}\n"
 
-    /// Methods that take nothing; every other one has its parameters in the table.
+    /// Methods without parameters; all other methods have theirs in the table.
     private static let bare: Set<MethodName> = [.queueList, .daemonStatus, .daemonReload, .daemonShutdown]
 
     @Test("every method with every field missing, doubled, mistyped and extreme is answered, and the daemon lives")
@@ -23,7 +23,7 @@ struct ExtremeRequestTests {
             try send(ExtremeRequests.all(of: method), to: daemon)
             try expectAlive(daemon, after: "\(method)")
         }
-        // What was taken is told, and is there again after a restart.
+        // Accepted tasks are listed, and are still listed after a restart.
         let told = try daemon.tasks()
         #expect(!told.isEmpty)
         #expect(try await daemon.terminate() == .exited(0))
@@ -51,7 +51,7 @@ struct ExtremeRequestTests {
 
         init(seed: UInt64) { state = seed }
 
-        /// SplitMix64.
+        /// Returns the next number of SplitMix64.
         mutating func next() -> UInt64 {
             state &+= 0x9E37_79B9_7F4A_7C15
             var mixed = (state ^ (state >> 30)) &* 0xBF58_476D_1CE4_E5B9
@@ -65,8 +65,8 @@ struct ExtremeRequestTests {
         try #require(!daemon.log.contains("AddressSanitizer"), "after \(what): \(daemon.log.suffix(9000))")
     }
 
-    /// Sends requests on one connection, those that subscribe or announce open files each on one of its own, and waits for
-    /// all answers.
+    /// Sends requests on one connection, except that each request that subscribes or announces open files has its own
+    /// connection, and waits for all responses.
     private func send(_ requests: [ExtremeRequests.Request], to daemon: DaemonProcess) throws {
         try sendTogether(requests.filter { ![.eventsSubscribe, .sourceReceive].contains($0.method) }, to: daemon)
         for request in requests where request.method == .sourceReceive { try sendTogether([request], to: daemon) }
@@ -79,7 +79,7 @@ struct ExtremeRequestTests {
         guard !requests.isEmpty else { return }
         let connection = try StreamSocket(path: daemon.socket)
         connection.setReadTimeout(30)
-        // As many as fit into the sockets at a time: nobody reads while they are being sent.
+        // At most as many requests at a time as fit into the socket buffers: no thread reads while they are being sent.
         var first = 0
         while first < requests.count {
             var text = ""
@@ -99,7 +99,7 @@ struct ExtremeRequestTests {
                         line.append(byte)
                         continue
                     }
-                    // Events come between the answers.
+                    // Events arrive between the responses.
                     if line.firstRange(of: #""method":"event""#.utf8) == nil { answers += 1 }
                     line = []
                 }

@@ -9,7 +9,7 @@ enum ExtremeRequests {
         var text: String
     }
 
-    /// JSON texts that a field is given.
+    /// JSON texts used as the value of a field.
     static let values =
         numbers + [
             "null", "true", "false", "\"\"", "\"\\u0000\"", "\"\\ud800\"", "\"9223372036854775807\"", "\"-1\"",
@@ -27,7 +27,7 @@ enum ExtremeRequests {
         "18446744073709551615", "18446744073709551616",
     ]
 
-    /// What a request says otherwise, so that the field at hand is reached: by method, parameters as JSON texts.
+    /// Returns the other parameters of a request, as JSON texts, with which the method reaches the field under test.
     private static func base(of method: MethodName) -> [String: String] {
         switch method {
         case .taskAdd: ["tasks": "[\(task([:]))]"]
@@ -45,7 +45,7 @@ enum ExtremeRequests {
         }
     }
 
-    /// The fields of what stands in a parameter of that name.
+    /// Returns the fields of the objects in the named parameter.
     private static func fields(within parameter: String) -> [String] {
         switch parameter {
         case "filter": TaskFilter.CodingKeys.allCases.map(\.rawValue)
@@ -64,7 +64,7 @@ enum ExtremeRequests {
         object(["url": "\"http://127.0.0.1:9/a\"", "paused": "true"].merging(fields) { $1 })
     }
 
-    /// A value of `parameter` with `value` in its field `field`.
+    /// Returns a value of `parameter` with `value` in its field `field`.
     private static func nested(_ parameter: String, _ field: String, _ value: String) -> String {
         switch parameter {
         case "tasks", "entries": "[\(task([field: value]))]"
@@ -80,7 +80,7 @@ enum ExtremeRequests {
             text: #"{"jsonrpc":"2.0","id":1,"method":"\#(method.rawValue)","params":\#(parameters)}"#)
     }
 
-    /// All of one method. Of `daemon.shutdown` none is valid.
+    /// Returns all requests of one method. None of those for `daemon.shutdown` is valid.
     static func all(of method: MethodName) -> [Request] {
         let base = base(of: method)
         var requests = values.filter { method != .daemonShutdown || $0 != "{}" }.map { request(method, $0) }
@@ -107,7 +107,7 @@ enum ExtremeRequests {
         return requests
     }
 
-    /// One of a method's fields, or several, with values that no one listed.
+    /// Returns a random request with unlisted values in one or several fields of a method.
     static func random(using generator: inout some RandomNumberGenerator) -> Request {
         func value() -> String {
             switch UInt8.random(in: 0..<8, using: &generator) {
@@ -124,7 +124,7 @@ enum ExtremeRequests {
             }
         }
         let method = MethodName.allCases.randomElement(using: &generator) ?? .daemonStatus
-        // Nobody may end the run.
+        // No request may shut the daemon down.
         guard method != .daemonShutdown else { return request(method, object(["unknown": value()])) }
         var parameters = base(of: method)
         for parameter in method.parameters where Bool.random(using: &generator) {

@@ -4,10 +4,10 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// Every failure ends in the state and the word of the contract, and disturbs no other task.
+/// Failures that end in the state and error code of the contract, and disturb no other task.
 @Suite("Failures", .serialized, .timeLimit(.minutes(3)))
 struct FailureTests {
-    /// Fails the test unless a fresh task beside the failing one completes.
+    /// Fails the test unless a new task completes while another one fails.
     private func expectOthersRun(_ daemon: DaemonProcess) async throws {
         let resource = Resource(size: 30_000, seed: 99)
         let server = try ScriptedServer(["/other": [.serve(resource)]])
@@ -131,7 +131,7 @@ struct FailureTests {
         let server = try ScriptedServer(["/file": [.claim(resource, length: 60_000)]])
         let daemon = try await DaemonProcess.started()
         let id = try await daemon.add(server.url("/file"))
-        // The same 50,000 bytes again are no progress that would begin the count of attempts anew.
+        // Receiving the same 50,000 bytes again is no progress that would reset the number of attempts.
         let task = try await daemon.settled(id, within: .seconds(15))
         #expect(task.state == .failed)
         #expect(!exists(daemon.path("file")))
@@ -147,7 +147,7 @@ struct FailureTests {
         let daemon = try await DaemonProcess.started(quickRetries + "disk: {min-free: 0}\n")
         let small = try daemon.directory.makeDirectory("downloads/small")
         let disk = try await Mount.tmpfs(at: small, bytes: (lengthIsKnown ? 40 : 8) * mebibyte)
-        // It would fit if it were alone: what never fits does not wait.
+        // The file would fit without the ballast: a task whose file can never fit does not wait.
         if lengthIsKnown { try Resource(size: 32 * mebibyte).write(to: "\(small)/ballast") }
         let id = try await daemon.add("--directory", "small", server.url("/file"))
         let waiting = try await daemon.state(of: id, "to wait") { $0.state == .waiting && $0.reason == .diskFull }
@@ -155,7 +155,7 @@ struct FailureTests {
         #expect(!exists("\(small)/file"))
         try await expectOthersRun(daemon)
         #expect(try daemon.task(id).state != .failed)
-        // It looks again by itself, at most max-delay later.
+        // The task checks again by itself, at most max-delay later.
         try await disk.resize(bytes: 96 * mebibyte)
         #expect(try await daemon.settled(id).state == .completed)
         #expect(resource.difference(fromFileAt: "\(small)/file") == nil)
@@ -174,7 +174,7 @@ struct FailureTests {
         let urls = (0..<200).map { _ in hanging.url("/hang") }
         #expect(try await daemon.dlctl(["add"] + urls).succeeded)
         try await eventually(that: "the host is taken up") { hanging.connectionsAccepted > 0 }
-        // Once nothing more starts, what is left of the slots is what other hosts get.
+        // Once no further task starts, the remaining slots are those left to other hosts.
         try await Task.sleep(for: .seconds(1))
         let id = try await daemon.add(server.url("/file"))
         let task = try await daemon.settled(id, within: .seconds(15))

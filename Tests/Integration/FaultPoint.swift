@@ -1,14 +1,14 @@
 import TestSupport
 
-/// A moment in the order of writes: the Nth call of a kind about a place.
+/// A moment in the order of writes: the Nth system call of one kind on one kind of file.
 struct FaultPoint: Sendable, CustomStringConvertible {
     enum Place: Sendable, CaseIterable {
-        /// The files that are on their way.
+        /// Part files.
         case parts
         /// The write-ahead log.
         case log
         case database
-        /// Of the finished files.
+        /// The directory of the finished files.
         case directory
         case anywhere
     }
@@ -25,7 +25,7 @@ struct FaultPoint: Sendable, CustomStringConvertible {
         self.occurrence = occurrence
     }
 
-    /// What is walked through one occurrence after another until none is left.
+    /// The kinds of calls to test, one occurrence after another until none is left.
     static let kinds: [(call: String, place: Place)] = [
         ("pwrite64", .parts), ("fdatasync", .parts), ("openat2", .parts), ("openat2", .anywhere),
         ("pwrite64", .log), ("fdatasync", .log), ("pwrite64", .database), ("fdatasync", .database),
@@ -34,7 +34,7 @@ struct FaultPoint: Sendable, CustomStringConvertible {
         ("openat", .anywhere),
     ]
 
-    /// A dozen of them.
+    /// The points of a short run.
     static let chosen = [
         FaultPoint("pwrite64", .parts, 1), FaultPoint("pwrite64", .parts, 2), FaultPoint("fdatasync", .parts, 1),
         FaultPoint("openat2", .parts, 1), FaultPoint("pwrite64", .log, 3), FaultPoint("fdatasync", .log, 1),
@@ -55,16 +55,17 @@ struct FaultPoint: Sendable, CustomStringConvertible {
         return Injection(call, .kill, occurrence: "\(occurrence)", at: paths)
     }
 
-    /// Calls `body` with a dozen points, or, under long torture, with one after another of each kind.
+    /// Calls `body` with the chosen points, or, under long torture, with one after another of each kind.
     ///
-    /// - Parameter body: says whether the point was reached.
+    /// - Parameter body: returns whether the point was reached.
     static func forEach(_ body: (FaultPoint) async throws -> Bool) async throws {
         guard Torture.isLong else {
             for point in chosen { _ = try await body(point) }
             return
         }
         for kind in kinds {
-            // The loader opens much before anything of ours happens, which is no different from one call to the next.
+            // The dynamic loader opens many files before the daemon's own code runs; those calls are equivalent to one
+            // another.
             let step = kind.call == "openat" ? 5 : 1
             var occurrence = 1
             while occurrence < 500, try await body(FaultPoint(kind.call, kind.place, occurrence)) { occurrence += step }

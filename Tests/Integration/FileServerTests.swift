@@ -3,7 +3,7 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// Tasks to and from real FTP and SFTP servers.
+/// Transfers to and from real FTP and SFTP servers.
 @Suite("File servers", .serialized, .timeLimit(.minutes(2)))
 struct FileServerTests {
     private let resource = Resource(size: 3 * mebibyte + 7, seed: 6)
@@ -14,7 +14,7 @@ struct FileServerTests {
         return path
     }
 
-    /// Sends a file and fetches it again.
+    /// Uploads a file and downloads it again.
     private func roundTrip(
         _ daemon: DaemonProcess, _ url: String, stored: String, _ options: [String] = []
     ) async throws {
@@ -70,7 +70,7 @@ struct FileServerTests {
         #expect(!daemon.log.contains("sesame") && !daemon.log.contains("wrong"))
     }
 
-    /// A daemon whose user has another home, in which `.ssh` lies.
+    /// Creates a daemon whose user has the home directory `home`, which contains `.ssh`.
     private func daemon(atHome home: String) async throws -> DaemonProcess {
         let accounts = try TemporaryDirectory()
         let lines = try text(of: "/etc/passwd").split(separator: "\n").map { line in

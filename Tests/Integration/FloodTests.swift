@@ -4,7 +4,7 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// Servers that send, for as long as someone reads, what brings nothing.
+/// Servers that send useless bytes for as long as the client reads.
 @Suite("Floods", .serialized, .timeLimit(.minutes(3)))
 struct FloodTests {
     private func daemon() async throws -> DaemonProcess {
@@ -25,7 +25,7 @@ struct FloodTests {
         return try #require(line.split(whereSeparator: { !$0.isNumber }).first.flatMap { Int($0) })
     }
 
-    /// Hundredths of a second of processor time.
+    /// Returns the processor time used, in hundredths of a second.
     private func ticks(_ daemon: DaemonProcess) throws -> Int {
         let fields = textOfProcessFile("/proc/\(try #require(daemon.pid))/stat").split(separator: " ")
         return try #require(Int(fields[13])) + #require(Int(fields[14]))
@@ -34,7 +34,7 @@ struct FloodTests {
     private func expectUnharmed(_ daemon: DaemonProcess, since before: Int) async throws {
         let grown = try number("VmHWM:", of: daemon) - before
         #expect(grown < 64 << 10, "\(grown) KiB")
-        // A processor that a flood has kept would be busy for half of this time at least.
+        // A flood that still kept the processor busy would use at least half of this time.
         let used = try ticks(daemon)
         try await Task.sleep(for: .seconds(1))
         #expect(try ticks(daemon) - used < 40)
@@ -43,8 +43,8 @@ struct FloodTests {
 
     @Test("A15, A20, F51: no flood of HTTP/2 frames takes memory or the processor, and each attempt ends by itself")
     func frames() async throws {
-        // libcurl 7.88.1 takes the end of a connection after a frame that is too long for the end of a body without a
-        // length: see F51 in docs/failures.md.
+        // libcurl 7.88.1 takes the end of a connection after an oversized frame for the end of a body without a length:
+        // see F51 in docs/failures.md.
         let kinds = FloodServer.Kind.allCases.filter {
             ![.refusedTunnel, .chunkedTunnel, .banner, .packets, .tickets, .hugeFrame].contains($0)
         }
@@ -54,7 +54,7 @@ struct FloodTests {
         let quiet: Set<FloodServer.Kind> = [
             .emptyData, .padding, .priority, .unknown, .trailers, .window, .goAway, .resets,
         ]
-        // Those that libcurl ends by itself, side by side; then some of those that it reads on and on.
+        // First the kinds that libcurl ends by itself, concurrently; then some of those that it reads without end.
         let first = kinds.filter { !quiet.contains($0) }
         let others: [FloodServer.Kind] = Torture.isLong ? Array(quiet) : [.emptyData, .padding, .priority, .unknown]
         for some in [first, others] {
@@ -113,7 +113,7 @@ struct FloodTests {
         let before = try number("VmHWM:", of: daemon)
         let ids = [
             try await daemon.add("sftp://anna@127.0.0.1:\(server.port(.packets))/f"),
-            // Its other address, where it has one, refuses first.
+            // The other address of localhost, if any, refuses the connection first.
             try await daemon.add("-o", "g", "sftp://anna@localhost:\(server.port(.packets))/g"),
             try await daemon.add("-o", "tickets", "https://localhost:\(server.port(.tickets))/"),
         ]

@@ -4,7 +4,7 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// The daemon's process stands still for a while, as when the machine sleeps.
+/// A daemon process that is stopped for a while, as when the machine is suspended.
 @Suite("A daemon that is frozen", .serialized, .timeLimit(.minutes(3)))
 struct FrozenDaemonTests {
     @Test(
@@ -21,7 +21,7 @@ struct FrozenDaemonTests {
         for id in ids { try await daemon.state(of: id, "to run") { $0.bytesDone > 0 } }
         let pid = try #require(daemon.pid)
         #expect(kill(pid, SIGSTOP) == 0)
-        // The time is what this is about: two and a half times what a connection may be silent.
+        // The duration matters here: it is two and a half times the stall time-out.
         try await Task.sleep(for: .seconds(5))
         #expect(kill(pid, SIGCONT) == 0)
         for (id, name) in zip(ids, names) {
@@ -33,7 +33,8 @@ struct FrozenDaemonTests {
         daemon.expectTidy()
     }
 
-    /// Adds to the clock that people set what stands in the file that `CLOCK_STEP` names, in seconds.
+    /// The source of a preloaded library that adds to the wall clock the number of seconds in the file named by
+    /// `CLOCK_STEP`.
     private static let shim = """
         #include <dlfcn.h>
         #include <fcntl.h>
@@ -84,7 +85,7 @@ struct FrozenDaemonTests {
         for id in ids { try await daemon.state(of: id, "to run") { $0.bytesDone > 0 } }
         try step(to: 86_400)
         let ahead = try await daemon.add(server.url("/c"))
-        // The shim is at work: what is added now was added tomorrow.
+        // The shim works: the new task was created tomorrow by the wall clock.
         let created = try daemon.task(ahead).createdAt
         let earlier = try daemon.task(ids[0]).createdAt
         #expect(created - earlier > 80_000_000)
@@ -101,8 +102,8 @@ struct FrozenDaemonTests {
         daemon.expectTidy()
     }
 
-    /// As ``shim``, and says what the kernel says to those who ask to hear of a clock that is set (timerfd_create(2),
-    /// `TFD_TIMER_CANCEL_ON_SET`): once for each byte in the FIFO that `CLOCK_SIGNS` names.
+    /// The source of ``shim`` with simulated notifications of a set clock (timerfd_create(2),
+    /// `TFD_TIMER_CANCEL_ON_SET`): one for each byte in the FIFO that `CLOCK_SIGNS` names.
     private static let tellingShim =
         shim + """
             #include <errno.h>
@@ -135,7 +136,7 @@ struct FrozenDaemonTests {
     func hours(hours: Int64) async throws {
         let shim = try #require(try await PreloadedShim.make(Self.tellingShim))
         let (small, limited) = (Resource(size: 10), Resource(size: 2 * mebibyte))
-        // Each a host of its own, lest one's wait is another's.
+        // Each server is its own host, so that the back-off of one does not delay the other.
         let server = try ScriptedServer(["/waits": [.status(503, headers: ["Retry-After: 6"]), .serve(small)]])
         let other = try ScriptedServer([
             "/limited": [.serve(limited)], "/soon": [.serve(small)], "/late": [.serve(small)],
@@ -159,7 +160,7 @@ struct FrozenDaemonTests {
         let descriptor = open(clock, O_WRONLY | O_CLOEXEC)
         defer { close(descriptor) }
         try #require(withUnsafeBytes(of: hours * 3600) { pwrite(descriptor, $0.baseAddress, 8, 0) } == 8)
-        // A pipe whose reader is there takes one byte at once.
+        // A pipe with a reader accepts one byte at once.
         let sign = open(signs, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
         defer { close(sign) }
         try #require(write(sign, "!", 1) == 1)

@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// The harness itself, held against curl and plain programs: what measures must be right first.
+/// Tests of the harness itself against curl and plain programs.
 @Suite("The harness")
 struct HarnessTests {
     @Test("a program's status, output and error come back")

@@ -39,7 +39,7 @@ struct HostSettingsTests {
         let daemon = try await daemon(hosts: "localhost: {http-version: 2}")
         try await download(nginx.url("/f", host: "localhost"), by: daemon)
         #expect(nginx.accesses().map(\.version) == ["HTTP/2.0"])
-        // Everything came in the first answer.
+        // The first response contained the whole file.
         #expect(nginx.accesses().map(\.bodyBytes) == [resource.size])
         try await download(nginx.url("/f", host: "127.0.0.1"), by: daemon)
         #expect(Set(nginx.accesses().dropFirst().map(\.version)) == ["HTTP/1.1"])

@@ -3,7 +3,7 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// One large file over a slow line, interrupted in every way that a person, a crash or a supervisor knows.
+/// One large file over a slow line, interrupted by pauses, kills and terminations.
 @Suite("Interruptions", .serialized, .timeLimit(.minutes(3)))
 struct InterruptionTests {
     @Test("300 MiB, paused, resumed and interrupted by SIGKILL, end byte-exact and are hardly fetched twice")
@@ -45,7 +45,7 @@ struct InterruptionTests {
 
         let task = try await daemon.state(of: id, "to end", within: .seconds(90)) { task in
             if !task.isSettled, exists(final) {
-                // Published and not yet told: then it is whole.
+                // The file is published before its completion is reported: it must be complete.
                 #expect(size(of: final) == resource.size)
             }
             return task.isSettled
@@ -55,7 +55,7 @@ struct InterruptionTests {
         #expect(task.bytesFetched >= resource.size)
         #expect(task.bytesFetched < resource.size / 4 * 5)
         let sent = nginx.accesses(for: "/slow/large.img").reduce(0) { $0 + $1.bodyBytes }
-        // What lay in the sockets of each connection, at the pause and at the kill, is on top.
+        // The bytes in the socket buffers of each connection, at the pause and at the kill, are counted too.
         #expect(sent < resource.size / 2 * 3)
         #expect(resource.difference(fromFileAt: final) == nil)
         daemon.expectTidy()

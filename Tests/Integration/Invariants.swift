@@ -5,40 +5,40 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// What holds whatever happened (I1 to I8 of the list of faults), asked of a daemon, its database and its files.
+/// The invariants I1 to I8 of the list of faults, checked on a daemon, its database and its files.
 ///
-/// `atRest` is for a daemon that was killed or lost its power, `alive` for one that answers, `finish` for the end.
+/// `atRest` is for a daemon that was killed or lost its power, `alive` for a running one, `finish` for the end.
 struct Invariants {
-    /// A task that someone was told of.
+    /// A task whose creation was acknowledged, and its expected outcome.
     struct Wish {
         enum Fate: Equatable {
             case completes
             case fails(ErrorCode)
             case cancelled, removed
-            /// It was asked for its removal, and nobody has said yes so far.
+            /// A task whose removal was requested and not yet acknowledged.
             case leaving
-            /// By its user, until it is resumed.
+            /// A task that its user has paused, until it is resumed.
             case paused
         }
 
         let id: TaskID
         let resource: Resource
-        /// What the file may be called; tasks that want the same name come by it in any order.
+        /// The possible names of the file; tasks that want the same name may get it in any order.
         let names: Set<String>
         var fate = Fate.completes
-        /// Told to be complete: that stays so.
+        /// Whether the task was reported as complete, which must not change.
         var wasCompleted = false
     }
 
     let daemon: DaemonProcess
-    /// Holds the files, at its top.
+    /// The directory of the files, without subdirectories.
     let directory: String
-    /// Printed with each failure.
+    /// The text printed with each failure.
     let context: String
     var wishes: [Wish] = []
-    /// Files of the user's own.
+    /// Files of the user that the daemon must not touch.
     var bystanders: [String: Resource] = [:]
-    /// What a file holds that a task is to replace.
+    /// The contents of files that a task is to replace.
     var replaced: [String: Resource] = [:]
 
     init(_ daemon: DaemonProcess, directory: String? = nil, context: String = "") {
@@ -49,7 +49,8 @@ struct Invariants {
 
     // MARK: Without a daemon
 
-    /// I3, I4, I5: the database is whole, what it calls done is on disk, no final name holds part of a file.
+    /// Checks I3, I4 and I5: the database is intact, the bytes that it calls done are on disk, and no final name holds
+    /// a partial file.
     func atRest() async throws {
         try await database()
         finalNames()
@@ -58,7 +59,7 @@ struct Invariants {
     private func database() async throws {
         let copy = try TemporaryDirectory()
         for name in ["dld.db", "dld.db-wal", "dld.db-journal"] where exists("\(daemon.stateDirectory)/\(name)") {
-            // Of a copy: whoever opens the database itself would do the daemon's recovery for it.
+            // Checks a copy: opening the database itself would perform the daemon's recovery.
             let from = URL(filePath: "\(daemon.stateDirectory)/\(name)")
             try FileManager.default.copyItem(at: from, to: URL(filePath: copy.file(name)))
         }
@@ -66,7 +67,7 @@ struct Invariants {
         let check = try await run(["sqlite3", copy.file("dld.db"), "PRAGMA integrity_check"])
         #expect(check.output == "ok\n", "I5 \(context): \(check.output) \(check.error)")
         let tables = try await run(["sqlite3", copy.file("dld.db"), ".tables"])
-        // One that was never finished has none.
+        // A database whose creation was interrupted has no such table.
         guard tables.output.contains("task_resume") else { return }
         let sql = """
             SELECT (SELECT value FROM meta WHERE name = 'identity') || ' ' || task_id || ' ' || CAST(data AS TEXT)
@@ -81,10 +82,10 @@ struct Invariants {
         }
     }
 
-    /// What the database says of a part file.
+    /// The database's record of a part file.
     private struct Claim: Decodable {
         var generation: String
-        /// Start and end, start and end.
+        /// Alternating starts and ends of the byte ranges.
         var ranges: [Int64]
     }
 
@@ -94,7 +95,7 @@ struct Invariants {
         defer { close(descriptor) }
         var mark = [UInt8](repeating: 0, count: 256)
         let count = linux_fgetxattr(descriptor, "user.dld.part", &mark, mark.count)
-        // A part that was begun anew since is none that the claim is about.
+        // A part file that has since been started anew does not match the claim.
         guard count > 0, mark[..<count].elementsEqual(claim.generation.utf8) else { return }
         for index in stride(from: 0, to: claim.ranges.count - 1, by: 2) {
             let (start, end) = (claim.ranges[index], claim.ranges[index + 1])
@@ -121,7 +122,8 @@ struct Invariants {
 
     // MARK: With one
 
-    /// I1, I2, I8: every task is there and stands as it was told; what is complete is so on disk.
+    /// Checks I1, I2 and I8: every task exists in the state that was reported, and every complete one is complete on
+    /// disk.
     mutating func alive() throws {
         let tasks = Dictionary(uniqueKeysWithValues: try daemon.tasks().map { ($0.id, $0) })
         for index in wishes.indices {
@@ -149,9 +151,9 @@ struct Invariants {
         #expect(wish.resource.difference(fromFileAt: path) == nil, "I2 \(context): task \(task.id)")
     }
 
-    /// I6, I7 and all others: everything comes to its end by itself, and nothing is left over.
+    /// Checks I6, I7 and all others: every task ends by itself, and nothing is left over.
     ///
-    /// - Returns: bytes that were fetched more than once.
+    /// - Returns: the number of bytes that were fetched more than once.
     @discardableResult
     mutating func finish(within limit: Duration = .seconds(90)) async throws -> Int64 {
         var refetched: Int64 = 0
@@ -171,7 +173,8 @@ struct Invariants {
             case .fails(let code):
                 let task = try await daemon.settled(wish.id, within: limit)
                 #expect(task.state == .failed && task.error?.code == code, "I6 \(context): \(task)")
-                // What it threw away may be back after a power cut: the task is there, and its removal takes it along.
+                // Its removed part file may reappear after a power cut: the task still exists, and removing it removes
+                // the file.
                 parts += 1
             case .cancelled, .paused: parts += 1
             case .removed, .leaving: break

@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// The daemon under something that listens where systemd's journal does.
+/// A daemon with a substitute that listens on the socket of systemd's journal.
 @Suite(
     "systemd's journal", .enabled(if: geteuid() == 0, "only root can stand in for the journal"), .timeLimit(.minutes(2))
 )
@@ -24,8 +24,8 @@ struct JournalTests {
         #expect(message.contains(#"/a\u{a}PRIORITY=0\u{a}\u{1b}[31m"#), "\(message)")
     }
 
-    /// Starts the daemon, prints the fields of its first message `ready`, and ends it. The protocol is that of
-    /// systemd.io/JOURNAL_NATIVE_PROTOCOL.
+    /// A program that starts the daemon, prints the fields of its first message `ready`, and ends it. The protocol is
+    /// that of systemd.io/JOURNAL_NATIVE_PROTOCOL.
     private static let program = #"""
         import json, os, signal, socket, struct, subprocess, sys
         dld, place, downloads = sys.argv[1:]

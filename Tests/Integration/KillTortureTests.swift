@@ -15,13 +15,14 @@ struct KillTortureTests {
             var set = try await MixedSet(
                 daemon, largest: Torture.isLong ? 12 * mebibyte : 7 * mebibyte, context: context, random: &random)
             for kill in 1...killsInSet {
-                // Now and then long enough for a checkpoint; else moments in which everything begins.
+                // Every third pause may be long enough for a checkpoint; the others fall into the start-up of the
+                // transfers.
                 let pause = Int.random(in: 0...(kill.isMultiple(of: 3) ? 2800 : 500), using: &random)
                 try await Task.sleep(for: .milliseconds(pause))
                 if [2, 5, 8].contains(kill) { try await set.command() } else { try await set.addOne() }
                 try await daemon.kill()
                 if kill.isMultiple(of: 4) {
-                    // Once more, while it is about to put in order what it finds.
+                    // A second kill during recovery.
                     try daemon.launch()
                     try await Task.sleep(for: .milliseconds(Int.random(in: 0...300, using: &random)))
                     try await daemon.kill()
@@ -31,7 +32,8 @@ struct KillTortureTests {
                 try set.invariants.alive()
             }
             let refetched = try await set.finish()
-            // What a checkpoint does not cover: two seconds, a look once a second, and what nginx sends at first.
+            // The bytes that a checkpoint does not cover: two seconds, a check once a second, and nginx's initial
+            // burst.
             let window = min(64 * mebibyte, 5 * MixedSet.rate) * MixedSet.activeTasks
             #expect(refetched <= window * Int64(killsInSet), "F1 \(context)")
             Torture.count(kills: killsInSet, refetched: refetched)
@@ -49,7 +51,7 @@ struct KillTortureTests {
                 try await daemon.start()
             }
             try await set.drive(under: point.kill(in: set).prefix())
-            // Every one of the dozen is a moment that comes.
+            // Each chosen point must occur.
             if !Torture.isLong { #expect(set.deaths > 0, "\(point) never came") }
             Torture.count(kills: set.deaths)
             return set.deaths > 0

@@ -4,7 +4,7 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// Part files that no task goes on with.
+/// Part files that no task resumes.
 @Suite("Left-over parts", .serialized, .timeLimit(.minutes(3)))
 struct LeftoverPartTests {
     private static let resource = Resource(size: 3 * mebibyte)
@@ -13,7 +13,7 @@ struct LeftoverPartTests {
         try ScriptedServer(["/f": [.drip(resource, after: mebibyte, bytesPerSecond: 1 << 18), .serve(resource)]])
     }
 
-    /// A task with a part that stands still.
+    /// Adds a task and pauses it once it has a part file.
     private func paused(
         _ daemon: DaemonProcess, _ server: ScriptedServer, _ arguments: String...
     ) async throws -> TaskID {
@@ -92,7 +92,7 @@ struct LeftoverPartTests {
         try FileManager.default.moveItem(atPath: database, toPath: newer)
         try FileManager.default.copyItem(atPath: copy, toPath: database)
         try await daemon.start()
-        // It gives the same numbers again, for files elsewhere, and those tasks end.
+        // The older copy assigns the same ids again, to files elsewhere, and those tasks end.
         let small = try ScriptedServer(["/s": [.serve(Resource(size: 100))]])
         for id in ids {
             #expect(try await daemon.add("--directory", "elsewhere", small.url("/s")) == id)
@@ -100,7 +100,7 @@ struct LeftoverPartTests {
         }
         #expect(try await daemon.dlctl("remove", "--yes", "\(ids[0])").succeeded)
         try await daemon.terminate()
-        // What is certainly left shows when the directory was looked at.
+        // The removal of a part file that is certainly left over shows that the directory was scanned.
         try Resource(size: 10).write(to: daemon.path(".dld-\(identity)-\(old).part"))
         try await daemon.start()
         try await eventually(that: "the directory was looked at", within: .seconds(20)) {

@@ -23,7 +23,7 @@ struct LinkDownTests {
             $0.state == .waiting && $0.reason == .network
         }
         #expect(waiting.bytesDone >= mebibyte)
-        // It is tried again and again meanwhile, were each of them one of its three attempts, it would fail.
+        // The task retries repeatedly meanwhile. If each retry counted as one of its three attempts, it would fail.
         try await Task.sleep(for: .seconds(4))
         #expect(try daemon.task(id).state != .failed)
         try await network.setAddress(address)
@@ -31,7 +31,7 @@ struct LinkDownTests {
         try await network.setLink(up: true)
         let task = try await daemon.settled(id, within: .seconds(40))
         #expect(task.state == .completed, "\(task)")
-        // Five seconds are the file's.
+        // The transfer of the file takes five seconds of that.
         #expect(begin.duration(to: .now) < .seconds(20))
         #expect(resource.difference(fromFileAt: daemon.path("file")) == nil)
         #expect(nginx.accesses(for: "/slow/file").last?.status == 206)

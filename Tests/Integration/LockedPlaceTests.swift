@@ -11,7 +11,7 @@ struct LockedPlaceTests {
     private static let configuration =
         oneConnection + "retry: {attempts: 3, base-delay: 100ms, max-delay: 300ms}\ndisk: {min-free: 0}\n"
 
-    /// A daemon with an ext4 at `downloads/volume`.
+    /// A daemon with an ext4 file system at `downloads/volume`.
     private struct Scene {
         let daemon: DaemonProcess
         let path: String
@@ -34,7 +34,8 @@ struct LockedPlaceTests {
             guard outcome.succeeded else { throw Unusable(reason: outcome.error) }
         }
 
-        /// It waits with a reason that names the cause, burns nothing, and goes on with the bytes that it has.
+        /// Checks that the task waits with a reason that names the cause, uses up no attempts, and resumes from the
+        /// bytes that it has.
         func expectHeals(_ id: TaskID, after flag: String, on place: String, requests: Int) async throws {
             let task = try await daemon.state(of: id, "to wait for its place") {
                 $0.reason == .disk && $0.error?.message.contains("chattr") == true
@@ -73,7 +74,7 @@ struct LockedPlaceTests {
         }
         let part = "\(scene.daemon.downloads)/\(try #require(scene.daemon.partFiles.first))"
         if flag == "a" {
-            // Whoever has it open goes on writing.
+            // A process that has the file open can still write to it.
             #expect(try await scene.daemon.dlctl("pause", "\(id)").succeeded)
         }
         try await scene.flag("+\(flag)", part)

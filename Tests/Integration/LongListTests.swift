@@ -40,7 +40,7 @@ struct LongListTests {
             try await daemon.start()
             let now = try await total(daemon)
             if outcome.succeeded || now == expected + Self.count {
-                // It was done, though the answer may have been lost.
+                // The list was committed, though the response may have been lost.
                 expected += Self.count
             } else {
                 cut += 1

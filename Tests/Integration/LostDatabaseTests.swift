@@ -4,7 +4,7 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// The files of the database are taken away under a daemon that runs.
+/// A running daemon whose database files are moved away.
 @Suite("A lost database", .serialized, .timeLimit(.minutes(3)))
 struct LostDatabaseTests {
     private static let resource = Resource(size: 4 * mebibyte, seed: 9)

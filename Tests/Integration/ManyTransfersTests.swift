@@ -19,7 +19,7 @@ struct ManyTransfersTests {
                 let path = "\(nginx.root)/f\(number)"
                 if number == 0 { try nginx.publish(resource, as: "f0") } else { link("\(nginx.root)/f0", path) }
             }
-            // Its tag is made of its time.
+            // The ETag is derived from the modification time.
             let time = timeval(tv_sec: 1_600_000_000, tv_usec: 0)
             utimes("\(nginx.root)/f0", [time, time])
             return nginx
@@ -39,7 +39,7 @@ struct ManyTransfersTests {
         }
         let begin = ContinuousClock.now
         #expect(try await daemon.terminate() == .exited(0))
-        // What systemd grants is TimeoutStopSec=30.
+        // The limit set for systemd is TimeoutStopSec=30.
         #expect(begin.duration(to: .now) < .seconds(15))
         var words: [String] = []
         while let message = supervisor.message() { words.append(message) }
@@ -57,7 +57,7 @@ struct ManyTransfersTests {
             try daemon.tasks().allSatisfy { $0.state == .completed }
         }
         for number in 0..<count { #expect(resource.difference(fromFileAt: daemon.path("f\(number)")) == nil) }
-        // Each went on where it was.
+        // Each transfer resumed from its last byte.
         #expect(fast.accesses().allSatisfy { $0.status == 206 })
         daemon.expectTidy()
     }

@@ -4,7 +4,7 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// A person, or another program, lays hands on what the daemon is at work on.
+/// Changes to the daemon's files by a person or another program while it works on them.
 @Suite("Meddling with files", .serialized, .timeLimit(.minutes(3)))
 struct MeddlingTests {
     enum Meddling: String, CaseIterable {
@@ -20,7 +20,7 @@ struct MeddlingTests {
                 try #require(pwrite(descriptor, "not what came", 13, 50_000) == 13)
             case .deleted: try #require(unlink(path) == 0)
             case .replaced:
-                // The same size and another file.
+                // A different file of the same size.
                 let length = try #require(size(of: path))
                 try #require(unlink(path) == 0)
                 try Resource(size: length, seed: 77).write(to: path)
@@ -31,7 +31,7 @@ struct MeddlingTests {
     private static let resource = Resource(size: 2 * mebibyte, seed: 6)
     private static let script = script(bytesPerSecond: 400_000)
 
-    /// The first answer leaves time to meddle in.
+    /// Returns a script whose first response leaves time to change the part file.
     private static func script(bytesPerSecond rate: Int) -> [String: [ScriptedAnswer]] {
         ["/f": [.drip(resource, after: mebibyte, bytesPerSecond: rate), .serve(resource)]]
     }

@@ -4,14 +4,14 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// Mistakes that newcomers make, each with what they are told: what is wrong, where, and what to do.
+/// Common mistakes of new users, each with the required message: what is wrong, where, and what to do.
 @Suite("Mistakes", .serialized, .timeLimit(.minutes(2)))
 struct MistakeTests {
-    /// One line typed at a shell. `@DIR@` stands for the daemon's directory, `@URL@` for a server that answers 404.
+    /// One shell command line. `@DIR@` stands for the daemon's directory, `@URL@` for a server that responds with 404.
     struct Mistake: Sendable, CustomTestStringConvertible {
         let line: String
         let status: Int32
-        /// What standard error holds.
+        /// The texts that standard error must contain.
         let told: [String]
 
         init(_ line: String, _ status: Int32, _ told: String...) {
@@ -23,7 +23,7 @@ struct MistakeTests {
         var testDescription: String { "dlctl \(line)" }
     }
 
-    /// Task 1 is paused, task 2 completed, task 3 failed.
+    /// The mistakes and their messages. Task 1 is paused, task 2 completed, task 3 failed.
     private static let table = [
         Mistake("frobnicate", 64, "there is no command 'frobnicate'", "dlctl --help"),
         Mistake("ad http://h/", 64, "there is no command 'ad'", "did you mean 'add'?"),
@@ -140,7 +140,7 @@ struct MistakeTests {
         try await daemon.start()
         let id = try await daemon.add(server.url("/a"))
         try await daemon.state(of: id, "to wait") { $0.reason == .diskFull }
-        // Now and then it looks again just then.
+        // At times the task is just checking the disk.
         try await eventually(that: "the list says that the disk is full") {
             try await daemon.dlctl("list").output.contains("disk full, looks again in")
         }
@@ -157,7 +157,7 @@ struct MistakeTests {
             [DaemonProcess.program("dlctl"), "--socket", daemon.socket, "wait", "\(id)"],
             directory: daemon.directory.path)
         try await eventually(that: "the server is asked") { !server.requests().isEmpty }
-        // The signal is for a client that has set its handler.
+        // The signal must reach a client that has installed its handler.
         try await eventually(that: "the client sleeps on its socket") {
             (try? String(contentsOfFile: "/proc/\(waiting.pid)/wchan", encoding: .utf8))?.contains("poll") == true
         }

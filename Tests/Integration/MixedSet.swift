@@ -3,18 +3,19 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// A set of tasks of every kind: small and large, names that are taken, sums that are right and wrong, and some that
-/// will be cancelled, removed and paused on the way.
+/// A set of tasks of every kind: small and large, conflicting names, right and wrong checksums, and some that are
+/// cancelled, removed and paused while they run.
 struct MixedSet {
     private let nginx: Nginx
     let daemon: DaemonProcess
     var invariants: Invariants
     private var next = 0
-    /// Commands for later moments.
+    /// The commands that remain to be run.
     private var commands: [(word: String, id: TaskID, fate: Invariants.Wish.Fate)] = []
     private var paused: [TaskID] = []
 
-    /// Tasks that run at a time, and what a connection brings in a second.
+    /// A configuration with the number of concurrent tasks of ``activeTasks``; ``rate`` is the throughput of a
+    /// connection in bytes per second.
     static let configuration = """
         retry: {attempts: 10, base-delay: 50ms, max-delay: 200ms}
         limits: {active-tasks: 5}
@@ -25,12 +26,12 @@ struct MixedSet {
     static let activeTasks: Int64 = 5
     private static let long = Resource(size: 40 * mebibyte, seed: 90)
 
-    /// - Parameter largest: in bytes, of those that take their time.
+    /// - Parameter largest: the size in bytes of the largest file.
     init(_ daemon: DaemonProcess, largest: Int64, context: String, random: inout SeededGenerator) async throws {
         self.daemon = daemon
         nginx = try await Nginx([.limited("/", bytesPerSecond: Int(Self.rate))])
         invariants = Invariants(daemon, context: context)
-        // Long ones, so that they are on their way when their command comes.
+        // Long files, so that they are still being transferred when their command is run.
         for (word, fate) in [("cancel", Invariants.Wish.Fate.cancelled), ("remove", .removed), ("pause", .paused)] {
             let id = try await add(Self.long, as: word)
             commands.append((word, id, fate))
@@ -81,17 +82,17 @@ struct MixedSet {
         return id
     }
 
-    /// One more small file, as the last thing that was said yes to before the lights go out.
+    /// Adds one more small file, as the last acknowledged request before the daemon is killed.
     mutating func addOne() async throws {
         try await add(Resource(size: Int64(next) * 1000, seed: UInt64(next)), as: "late-\(next)")
     }
 
-    /// Carries out one of the commands that are left.
+    /// Runs one of the remaining commands.
     mutating func command() async throws {
         guard let command = commands.popLast() else { return }
         let outcome = try await daemon.dlctl(command.word, command.id.description)
         guard outcome.succeeded else {
-            // On a machine that is busy with something else it came to its end before its command did.
+            // On a busy machine the task may have completed before its command.
             #expect(try daemon.task(command.id).state == .completed, "\(outcome)")
             return
         }
@@ -102,7 +103,7 @@ struct MixedSet {
         if command.fate == .paused { paused.append(command.id) }
     }
 
-    /// Everything goes on that a person stopped, and comes to its end.
+    /// Runs the remaining commands, resumes all paused tasks and waits until every task ends.
     mutating func finish() async throws -> Int64 {
         while !commands.isEmpty { try await command() }
         for id in paused {

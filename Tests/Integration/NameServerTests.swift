@@ -26,7 +26,7 @@ struct NameServerTests {
                 $0.error?.message.contains(words) == true
             }
             #expect(task.error?.code == .dns && !task.isSettled, "\(task)")
-            // A name that is gone is asked for a few times alone.
+            // An unknown name is looked up only a few times.
             guard answer != .unknown else { continue }
             let other = try await daemon.add("-o", "other\(number)", server.url("/other"))
             #expect(try await daemon.settled(other, within: .seconds(10)).state == .completed)

@@ -3,10 +3,11 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// The priority that the daemon runs at is the one that it was started with.
+/// The daemon's nice value: the one that it was started with.
 @Suite("Nice values", .timeLimit(.minutes(1)))
 struct NiceValueTests {
-    /// The nice value of each thread (proc(5), the 19th field of `stat`), after the thread's name in parentheses.
+    /// Returns the nice value of each thread (proc(5), the 19th field of `stat`), counted after the thread's name in
+    /// parentheses.
     private func niceValues(of pid: Int32) throws -> [Int] {
         let tasks = "/proc/\(pid)/task"
         return try FileManager.default.contentsOfDirectory(atPath: tasks).compactMap { thread in

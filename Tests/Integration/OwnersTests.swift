@@ -4,7 +4,7 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// Users of one daemon, each a real one, who have much and little.
+/// Several real users of one daemon, with many tasks and with few.
 @Suite("Owners beside each other", .serialized, .timeLimit(.minutes(3)), .enabled(if: isRoot))
 struct OwnersTests {
     private static let (one, other) = (UInt32(64_101), UInt32(64_102))
@@ -62,7 +62,7 @@ struct OwnersTests {
         #expect(try await events(daemon)["\(Self.other)"] == 4)
     }
 
-    /// The number of events in the journal, by owner.
+    /// Returns the number of events in the journal by owner.
     private func events(_ daemon: DaemonProcess) async throws -> [String: Int] {
         let sql = "SELECT owner || ' ' || sum(count) FROM event GROUP BY owner"
         let found = try await run(["sqlite3", "-readonly", "\(daemon.stateDirectory)/dld.db", sql])

@@ -3,13 +3,13 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Whose files a shared daemon reads and writes, seen by users with uids of their own.
+/// The files that a shared daemon reads and writes for users with different uids.
 @Suite(
     "Files of several users", .timeLimit(.minutes(5)), .enabled(if: getuid() == 0, "needs processes of several users"))
 struct OwnershipTests {
     private static let (alice, bob, service): (uid_t, uid_t, uid_t) = (61_001, 61_002, 61_000)
 
-    /// A daemon that everyone may use, with `srv` as a root of downloads and `out` as one of uploads.
+    /// A daemon that every user may use, with `srv` as a download root and `out` as an upload root.
     private final class Fixture {
         let daemon: DaemonProcess
         let server: ScriptedServer
@@ -17,7 +17,7 @@ struct OwnershipTests {
         let srv: String
         let out: String
 
-        /// - Parameter user: that the daemon runs as.
+        /// - Parameter user: the uid that the daemon runs as.
         init(as user: uid_t, _ configuration: String = "") async throws {
             server = try ScriptedServer(["/file": [.serve(resource)]])
             let prefix =
@@ -54,14 +54,14 @@ struct OwnershipTests {
                 command(uid, groups) + [DaemonProcess.program("dlctl"), "--socket", daemon.socket] + arguments)
         }
 
-        /// A busy machine may not look in time at once.
+        /// Waits until task 1 is shown with `words`. A busy machine may delay the daemon's check.
         func expectShown(_ words: String, to user: uid_t) async throws {
             try await eventually(that: "task 1 is shown with: \(words)") {
                 try await dlctl(user, "show", "1").output.contains(words)
             }
         }
 
-        /// Whether a command of the user's succeeds.
+        /// Returns whether a command run as the user succeeds.
         func may(_ uid: uid_t, _ arguments: String...) async throws -> Bool {
             try await run(command(uid, []) + arguments).succeeded
         }
@@ -93,7 +93,7 @@ struct OwnershipTests {
         }
         #expect(try await fixture.dlctl(Self.alice, "add", "--wait", "-d", place + "/named", fixture.url).succeeded)
         #expect(fixture.resource.difference(fromFileAt: place + "/named/file") == nil)
-        // What the daemon's own user asks for lies in the common directory.
+        // Downloads of the daemon's own user go to the common directory.
         #expect(try await fixture.dlctl(daemonUser, "add", "--wait", fixture.url).succeeded)
         #expect(fixture.resource.difference(fromFileAt: daemon.path("file")) == nil)
     }
@@ -133,7 +133,7 @@ struct OwnershipTests {
         #expect(try await overwrite(Self.alice).succeeded)
         #expect(inode() != first)
         try await fixture.expectShown("replaced or changed since", to: Self.alice)
-        // The administrator's word counts.
+        // The administrator may overwrite it.
         #expect(try await overwrite(0).succeeded)
     }
 
@@ -154,7 +154,7 @@ struct OwnershipTests {
             Self.alice, "add", "--wait", "-d", open, "--on-conflict", "overwrite", fixture.url)
         #expect(overwritten.status == .exited(1))
         #expect(try String(contentsOfFile: open + "/file", encoding: .utf8) == "old")
-        // The group counts, also when the daemon has forgotten who asked.
+        // The user's group applies, even after the daemon has restarted.
         let added = try await fixture.dlctl(Self.alice, groups: [7], "add", "--paused", "-d", theirs, fixture.url)
         #expect(added.succeeded, "\(added.error)")
         let id = added.lines.first ?? ""
@@ -186,7 +186,7 @@ struct OwnershipTests {
         try await fixture.daemon.start()
         let added = try await fixture.dlctl(Self.bob, "add", "--wait", "-d", fixture.srv + "/made", fixture.url)
         #expect(added.succeeded, "\(added.error)")
-        // What lies in it and is root's own is not.
+        // A subdirectory of it that root created is not accepted.
         let within = try fixture.daemon.directory.makeDirectory("srv/made/etc")
         try #require(chmod(within, 0o755) == 0)
         let refused = try await fixture.dlctl(Self.bob, "add", "-d", within, fixture.url)
@@ -232,7 +232,7 @@ struct OwnershipTests {
         var texts: Set<String> = []
         for path in [closed + "/file", closed + "/none", denied, grouped, "/etc/shadow", "/etc/none"] {
             let groups = path == denied ? [uid_t(7)] : []
-            // By itself dlctl would look first.
+            // The plain `dlctl upload` would check the file itself first.
             let task = #"{"tasks":[{"kind":"upload","file":"\#(path)","url":"\#(target)"}]}"#
             let refused = try await fixture.dlctl(Self.alice, groups: groups, "rpc", "task.add", task)
             #expect(refused.error.contains("permission-denied"), "\(path) \(refused)")
@@ -244,7 +244,7 @@ struct OwnershipTests {
             #"{"tasks":[{"kind":"upload","file":"\#(fixture.out)/none","url":"\#(target)"}]}"#)
         #expect(missing.error.contains("there is no file"), "\(missing)")
         #expect(fixture.server.requests().isEmpty)
-        // The group's right lasts over a restart of the daemon.
+        // The group's permission still applies after a restart of the daemon.
         let added = try await fixture.dlctl(Self.alice, groups: [7], "upload", "--paused", grouped, target)
         #expect(added.succeeded, "\(added.error)")
         try await fixture.daemon.kill()
@@ -264,7 +264,7 @@ struct OwnershipTests {
             Self.alice, "add", "--wait", "--key", "night", "-d", "isos", fixture.url)
         #expect(added.succeeded, "\(added.error)")
         let hers = added.lines.first ?? ""
-        /// What a user is told, without the name that she asked for.
+        /// Returns the distinct responses to a user, with the requested name masked.
         func answers(_ names: [String], _ ask: (String) async throws -> Outcome) async throws -> Set<String> {
             var texts: Set<String> = []
             for name in names {
@@ -288,7 +288,7 @@ struct OwnershipTests {
             let told = try await answers([hers, "424242"]) { try await fixture.dlctl(Self.bob, command, $0) }
             #expect(told.count == 1, "\(command): \(told)")
         }
-        // Her key is no name of his.
+        // Her key does not apply to his tasks.
         let his = try await fixture.dlctl(Self.bob, "add", "--wait", "--key", "night", "-d", "isos", fixture.url)
         #expect(his.succeeded && his.lines.first != hers, "\(his)")
         #expect(fixture.resource.difference(fromFileAt: daemon.path("\(Self.bob)/isos/file")) == nil)

@@ -5,13 +5,14 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// Uploads of files that their users open and pass to the daemon (SCM_RIGHTS), since it has no way to them itself.
+/// Uploads of files that their users open and pass to the daemon (SCM_RIGHTS), because the daemon cannot access them
+/// itself.
 @Suite(
     "Passed sources", .timeLimit(.minutes(2)), .enabled(if: getuid() == 0, "needs processes of several users"))
 struct PassedSourceTests {
     private static let (alice, bob, service): (uid_t, uid_t, uid_t) = (61_101, 61_102, 61_100)
 
-    /// A daemon of a user of its own, and a home of alice's to which it has no way.
+    /// A daemon that runs as its own user, and a home directory of alice's that it cannot access.
     private struct Fixture {
         let daemon: DaemonProcess
         let server: ScriptedServer
@@ -41,7 +42,7 @@ struct PassedSourceTests {
                     + [DaemonProcess.program("dlctl"), "--socket", daemon.socket] + arguments)
         }
 
-        /// What came, and whether it is the file.
+        /// Whether each received body equals the file.
         var bodies: [Bool] { server.requests(for: "/in").map { $0.body == resource.bytes } }
     }
 
@@ -64,7 +65,7 @@ struct PassedSourceTests {
         let added = try await fixture.dlctl(
             Self.alice, "upload", "--paused", fixture.source, fixture.server.url("/in"))
         let id = try #require(added.lines.first)
-        // Its name leads elsewhere by now.
+        // The file has been renamed by now.
         try #require(rename(fixture.source, fixture.source + ".moved") == 0)
         #expect(try await fixture.dlctl(Self.alice, "resume", id).succeeded)
         #expect(try await fixture.dlctl(Self.alice, "wait", id).succeeded)
@@ -99,7 +100,7 @@ struct PassedSourceTests {
         let id = try #require(added.lines.first)
         try await fixture.daemon.kill()
         try await fixture.daemon.start()
-        // Root has no part in it: what it passes would go where alice said.
+        // Root cannot pass the file: a file passed by root would be sent where alice chose.
         #expect(try await fixture.dlctl(0, "resume", id).succeeded)
         try await eventually(that: "the task waits for its file") {
             let shown = try await fixture.dlctl(Self.alice, "show", id).output
@@ -125,7 +126,7 @@ struct PassedSourceTests {
         let request = #"{"jsonrpc":"2.0","id":1,"method":"source.receive","params":{"count":1}}"#
         connection.send(request.utf8 + [0x0A])
         if trick == .early {
-            // It comes with the request, before the daemon is ready.
+            // The descriptor arrives with the request, before the daemon is ready.
             connection.send([0x0A])
             #expect(try answers(of: connection).contains { $0.contains("error") })
         } else {
@@ -155,13 +156,13 @@ struct PassedSourceTests {
     func silentFileSystem(signal: Int32) async throws {
         let fixture = try await Fixture()
         let daemon = fixture.daemon
-        // One more than may be waited for at once.
+        // One more than the limit of concurrent waits.
         let times = 9
         let silent = try SilentFileSystem(
             passingTo: daemon.socket, times: times, as: Self.alice, url: fixture.server.url("/in"))
         defer { silent.end() }
         try await eventually(that: "all are refused: \(silent.log)", within: .seconds(60)) { silent.isDone }
-        // The last one's connection is closed: what it sent cannot be taken out.
+        // The last connection is closed: the descriptors that it sent cannot be received.
         #expect(silent.answers == times - 1)
         #expect(silent.refusals.count(where: { $0.contains("FUSE, which could keep the daemon waiting") }) == times - 1)
         #expect(silent.refusals.last?.contains("too many processes waiting") == true, "\(silent.log)")
@@ -173,7 +174,7 @@ struct PassedSourceTests {
         try await eventually(that: "the daemon has ended", within: .seconds(15)) { !daemon.isRunning }
         try await daemon.start()
         try await expectUpload(fixture, of: "after", by: Self.bob)
-        // Nobody was let go meanwhile, and no file that nobody asked for added one.
+        // None of the waiting processes was released meanwhile, and no unrequested file added one.
         #expect(silent.waiting == times - 1)
         #expect(fixture.bodies == [true, true])
     }
@@ -191,9 +192,9 @@ struct PassedSourceTests {
         let pid = try #require(fixture.daemon.pid)
         let receiver = try #require(children(of: pid).first)
         func open() throws -> Int { try FileManager.default.contentsOfDirectory(atPath: "/proc/\(receiver)/fd").count }
-        // Its standard streams and the daemon's requests.
+        // The standard streams and the request descriptor of the daemon.
         let atRest = 4
-        // Those with files that nobody asked for, and the one whose file was not taken.
+        // The connections with unrequested files, and the one whose file was not taken.
         try await eventually(that: "they wait") { try open() == atRest + times + 1 }
         #expect(try children(of: receiver).count == times - 1)
         silent.end()
@@ -203,7 +204,7 @@ struct PassedSourceTests {
         try await expectUpload(fixture, of: "after", by: Self.alice)
     }
 
-    /// Has `user` pass a file that is the user's alone.
+    /// Passes a file that is private to `user` and expects its upload to succeed.
     private func expectUpload(_ fixture: borrowing Fixture, of name: String, by user: uid_t) async throws {
         let place = try fixture.daemon.directory.makeDirectory("place-\(name)")
         let path = place + "/file"
@@ -232,7 +233,7 @@ struct PassedSourceTests {
         }
     }
 
-    /// The lines that come until the daemon closes, two at most.
+    /// Returns the lines received until the daemon closes the connection, two at most.
     private func answers(of connection: borrowing StreamSocket) throws -> [String] {
         var lines: [String] = []
         while lines.count < 2, let line = try connection.readLine() {
@@ -251,8 +252,8 @@ private func children(of process: Int32) throws -> [Int32] {
     }
 }
 
-/// What a daemon has open, by path, but for what it opens for itself when it first needs it: further connections to its
-/// database, timers, signals.
+/// Returns the paths of the daemon's open files, except those that it opens for itself on first use: further
+/// connections to its database, timers, signals.
 private func openFiles(of daemon: DaemonProcess) throws -> [String] {
     let pid = try #require(daemon.pid)
     return try FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/fd").compactMap { name in

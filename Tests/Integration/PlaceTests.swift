@@ -7,7 +7,7 @@ import Testing
 /// Directories that the configuration names and that cannot be used.
 @Suite("Places", .serialized, .timeLimit(.minutes(1)))
 struct PlaceTests {
-    /// What a configuration says, and what is said of it.
+    /// Wrong configurations and the error message for each.
     private static let wrong: [(configuration: String, message: String)] = [
         ("downloads: {roots: [@DIR@/none]}\n", "dld.yaml:1:21: @DIR@/none does not exist; make the directory"),
         ("downloads: {roots: [@DIR@/dld.yaml]}\n", "dld.yaml:1:21: @DIR@/dld.yaml is not a directory"),
@@ -49,7 +49,7 @@ struct PlaceTests {
         let status = try await daemon.dlctl("status")
         #expect(
             status.output.contains("problems   \(daemon.configurationFile):2:53: \(place) does not exist"), "\(status)")
-        // What is wrong since the start holds up no other change.
+        // A problem that has existed since the start does not block another change.
         try daemon.configure(
             quickRetries + "log: {level: debug}\ndownloads: {roots: [@DIR@/downloads, @DIR@/later]}\n")
         let reload = try await daemon.dlctl("reload")

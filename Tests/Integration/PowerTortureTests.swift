@@ -17,12 +17,12 @@ struct PowerTortureTests {
             try await daemon.start()
             var set = try await MixedSet(
                 daemon, largest: Torture.isLong ? 12 * mebibyte : 7 * mebibyte, context: context, random: &random)
-            // What lay there before is on disk.
+            // The initial files are on disk.
             sync()
             for cut in 1...cutsInSet {
                 let pause = Int.random(in: 0...(cut.isMultiple(of: 3) ? 2800 : 500), using: &random)
                 try await Task.sleep(for: .milliseconds(pause))
-                // F4: what is told to be complete now is so after the cut. F6: what was added now is there.
+                // F4: a task reported as complete now is complete after the cut. F6: a task added now exists after it.
                 if [2, 5, 8].contains(cut) { try await set.command() } else { try await set.addOne() }
                 try set.invariants.alive()
                 try disks.cut()
@@ -30,7 +30,7 @@ struct PowerTortureTests {
                 try await disks.remount()
                 try await set.invariants.atRest()
                 if cut.isMultiple(of: 4) {
-                    // Once more, while it is about to put in order what it finds.
+                    // A second power cut during recovery.
                     try daemon.launch()
                     try await Task.sleep(for: .milliseconds(Int.random(in: 0...300, using: &random)))
                     try disks.cut()
@@ -85,7 +85,7 @@ struct PowerTortureTests {
         try await daemon.start()
         let id = try await daemon.add(server.url("/f"))
         try await daemon.state(of: id, "to begin") { $0.bytesDone > 0 }
-        // The part itself is on disk, as one is that has been checkpointed.
+        // The part file itself is on disk, like one that has been checkpointed.
         sync()
         #expect(try await daemon.dlctl("remove", id.description).succeeded)
         try disks.cut()
@@ -107,13 +107,13 @@ struct PowerTortureTests {
             number += 1
             let daemon = try disks.daemon("case-\(number)", configuration: ShortSet.configuration)
             var set = try await ShortSet(daemon, template: template, context: "F3 at \(point)") { invariants in
-                // The process died at the call; what it had written has had no time to reach the disk.
+                // The process died at the call; its writes have had no time to reach the disk.
                 try disks.cut()
                 try await disks.remount()
                 try await invariants.atRest()
                 try await daemon.start()
             }
-            // The set itself is there before its power fails.
+            // The set itself is on disk before its power fails.
             sync()
             try await set.drive(under: point.kill(in: set).prefix())
             if !Torture.isLong { #expect(set.deaths > 0, "\(point) never came") }
@@ -126,7 +126,8 @@ struct PowerTortureTests {
         try await disks.unmount()
     }
 
-    /// A daemon on disks of its own with a file on its way, slow enough for what is to be put between its steps.
+    /// Returns a daemon on its own disks with a transfer in progress, slow enough for a fault to be injected between
+    /// its steps.
     private func underWay(_ disks: Disks, _ server: ScriptedServer) async throws -> (DaemonProcess, TaskID) {
         let daemon = try disks.daemon("a", configuration: ShortSet.configuration)
         try await daemon.start()
@@ -146,7 +147,7 @@ struct PowerTortureTests {
         let server = try ScriptedServer(Self.script)
         let (daemon, id) = try await underWay(disks, server)
         let pid = try #require(daemon.pid)
-        // After the directory's sync comes the commit; after the commit the event is sent.
+        // The commit follows the sync of the directory; the event is sent after the commit.
         let place = call == "fsync" ? daemon.downloads : "\(daemon.stateDirectory)/dld.db-wal"
         let stop = try await Injection(call, .stop, occurrence: "1", at: [place]).attach(to: pid)
         try await eventually(that: "the step is reached", within: .seconds(30)) { stop.hasStopped }
@@ -159,7 +160,7 @@ struct PowerTortureTests {
         #expect(server.requests().count == 1)
         #expect(Self.file.difference(fromFileAt: daemon.path("f")) == nil)
         #expect(daemon.partFiles == [])
-        // Whoever listened hears of it once more, or for the first time.
+        // A subscriber receives the event again, or for the first time.
         let connection = try StreamSocket(path: daemon.socket)
         connection.setReadTimeout(20)
         connection.send(#"{"jsonrpc":"2.0","id":1,"method":"events.subscribe","params":{"after":0}}"#.utf8 + [0x0A])
@@ -190,7 +191,7 @@ struct PowerTortureTests {
         try await disks.unmount()
     }
 
-    /// Where a new database can be cut off, as far as anyone knows; longer torture tries all of them.
+    /// The known points at which the creation of a database can be interrupted; long torture tries all of them.
     private static let creation: [(call: String, file: String, occurrences: [Int])] = [
         ("pwrite64", "dld.db", [1]), ("fdatasync", "dld.db", [1]), ("pwrite64", "dld.db-wal", [1, 20]),
         ("fdatasync", "dld.db-wal", [1, 2]), ("fdatasync", "dld.db-journal", []), ("pwrite64", "dld.db-journal", []),

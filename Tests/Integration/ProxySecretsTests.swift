@@ -4,11 +4,11 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// What a proxy, and the servers behind it, hear of each other's secrets.
+/// The secrets of a proxy and of the servers behind it, which must not reach each other.
 @Suite("Secrets on the way through a proxy", .serialized, .timeLimit(.minutes(2)))
 struct ProxySecretsTests {
-    /// A forward proxy that remembers every line that its clients say to itself, passes requests on as they are, and
-    /// carries what is said in a tunnel (CONNECT) unseen.
+    /// A forward proxy that records every line that its clients send to it, forwards requests unchanged, and does not
+    /// record the bytes in a tunnel (CONNECT).
     private final class Proxy: Sendable {
         private let heard = Heard()
         private let peer: TalkingPeer
@@ -34,7 +34,7 @@ struct ProxySecretsTests {
             }
         }
 
-        /// Of `host:port` or `http://host:port/path`.
+        /// Returns the port of `host:port` or `http://host:port/path`.
         private static func port(_ target: Substring) -> Int? {
             let authority = target.hasPrefix("http://") ? target.dropFirst(7).prefix { $0 != "/" } : target
             return authority.split(separator: ":").last.flatMap { Int($0) }
@@ -45,9 +45,9 @@ struct ProxySecretsTests {
         var lines: [String] { heard.lines.withLock { $0 } }
     }
 
-    /// `ann:of-the-proxy`
+    /// `ann:of-the-proxy` in Base64.
     private static let proxyLogin = "YW5uOm9mLXRoZS1wcm94eQ=="
-    /// `ben:of-the-origin`
+    /// `ben:of-the-origin` in Base64.
     private static let originLogin = "YmVuOm9mLXRoZS1vcmlnaW4="
     private static let originSecrets = [originLogin, "of-the-cookie", "of-the-field"]
     private static let echo = Nginx.Location.echo(
@@ -63,7 +63,7 @@ struct ProxySecretsTests {
 
     private func daemon() async throws -> DaemonProcess {
         let authority = try await TestCertificates.shared.authority.path
-        // Exceptions that the environment would make are none.
+        // The environment's proxy exceptions must have no effect.
         let daemon = try DaemonProcess(
             configuration: quickRetries + "tls: {ca-file: \(authority)}\n",
             environment: ["no_proxy": "*", "NO_PROXY": "localhost,127.0.0.1"])
@@ -71,7 +71,7 @@ struct ProxySecretsTests {
         return daemon
     }
 
-    /// What the server echoes of a request with all of the origin's secrets, by the proxy.
+    /// Returns the server's echo of a request that carries all of the origin's secrets through the proxy.
     private func fetch(
         _ url: String, by daemon: DaemonProcess, proxy: String? = nil, _ more: [String] = []
     ) async throws -> String {
@@ -91,7 +91,7 @@ struct ProxySecretsTests {
         let nginx = try await Nginx([Self.echo], tls: .init(certificate: identity))
         let daemon = try await daemon()
         let echoed = try await fetch(nginx.url("/echo", host: "localhost"), by: daemon)
-        // Each got its own, so that a leak would be seen.
+        // Each received its own secrets, so that a leak would be visible.
         for secret in Self.originSecrets { #expect(echoed.contains(secret), "\(secret)") }
         #expect(proxy.lines.contains { $0.contains(Self.proxyLogin) })
         #expect(!echoed.contains(Self.proxyLogin))
@@ -113,10 +113,10 @@ struct ProxySecretsTests {
             nginx.url("/echo", host: "localhost"), by: daemon, proxy: kind == "socks5" ? socks.url() : proxy.bareURL,
             header)
         #expect(echoed.contains(Self.originLogin))
-        // This proxy passes on what others take out.
+        // This proxy forwards the field, which other proxies remove.
         #expect(echoed.contains("of-the-field-for-proxies") == (kind == "http"))
         if kind == "http" { #expect(proxy.lines.contains("Proxy-Authorization: Basic of-the-field-for-proxies")) }
-        // Without a proxy nobody is there whom it would be for.
+        // Without a proxy the field has no recipient.
         let plain = try await daemon.dlctl(
             ["add", "--wait", "-o", "plain"] + header + [nginx.url("/echo", host: "localhost")])
         #expect(plain.succeeded, "\(plain.error)")
@@ -133,10 +133,10 @@ struct ProxySecretsTests {
         let first = try await Nginx([.custom("/f", "return 302 '\(target.url("/echo", host: "localhost"))';")])
         let daemon = try await daemon()
         let echoed = try await fetch(first.url("/f"), by: daemon)
-        // The first server got its own, by the proxy.
+        // The first server received its own secrets through the proxy.
         for secret in Self.originSecrets { #expect(proxy.lines.contains { $0.contains(secret) }, "\(secret)") }
         for secret in Self.originSecrets { #expect(!echoed.contains(secret), "\(secret)") }
-        // Through the tunnel nothing of the proxy's goes; without one it is the proxy's to take out.
+        // The tunnel carries none of the proxy's secrets; without a tunnel the proxy would have to remove its login.
         #expect(echoed.contains(Self.proxyLogin) == !secure)
         let hop = try #require(proxy.lines.lastIndex { $0.hasPrefix("CONNECT ") || $0.hasPrefix("GET ") })
         #expect(proxy.lines[hop].hasPrefix(secure ? "CONNECT localhost:\(target.port)" : "GET http://localhost"))

@@ -233,7 +233,7 @@ struct QueueFileTests {
         let batch = try daemon.launch(extra: ["--queue", file, "--exit-when-done"])
         #expect(try await batch.wait() == .exited(1))
         #expect(batch.standardError.contains("\(file):1:1: ") && batch.standardError.contains("downloads"))
-        // What the queue alone can judge is named in the same way.
+        // Errors that only the queue can detect are located in the same way.
         let misplaced = try daemon.directory.write(
             "downloads:\n  - http://h/a\n  - {url: 'http://h/b', directory: /etc}\n", to: "misplaced.yaml")
         let refused = try daemon.launch(extra: ["--queue", misplaced, "--exit-when-done"])

@@ -5,10 +5,11 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// Someone who may write to the downloads' directory swaps what lies there while the daemon writes to it.
+/// A user with write access to the download directory who swaps its entries while the daemon writes to it.
 @Suite("Places that are swapped in a race", .serialized, .timeLimit(.minutes(3)))
 struct RacedPlaceTests {
-    /// Swaps a directory for a link to another place, and final names for links to a file and to nothing there.
+    /// A thread that swaps a directory for a link to another place, and final names for links to a file and to nothing
+    /// there.
     private final class Racer: Sendable {
         private let isOver = Mutex(false)
         let swaps = Mutex(0)
@@ -19,7 +20,7 @@ struct RacedPlaceTests {
                 while !isOver.withLock({ $0 }) {
                     round += 1
                     let component = "\(downloads)/sub"
-                    // Whichever of these fails, the next round does it.
+                    // If either call fails, the next round repeats it.
                     _ = rename(component, "\(downloads)/aside")
                     _ = symlink(outside, component)
                     let name = "\(downloads)/name\(round % 40)"

@@ -4,7 +4,7 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// A real daemon that is told to go by something else while it runs.
+/// A real daemon whose settings change while it runs.
 @Suite("Rates, reload and queue files of the configuration", .serialized, .timeLimit(.minutes(3)))
 struct ReloadTests {
     @Test("dlctl limit holds all tasks back, lets go within a second, and is known after kill -9")
@@ -41,14 +41,14 @@ struct ReloadTests {
         try await eventually(that: "the new rate counts") {
             try await daemon.dlctl("limit", "--json").output.contains(#""download":2048"#)
         }
-        // A wrong one is refused whole.
+        // A wrong configuration is refused as a whole.
         try daemon.configure(quickRetries + "limits: {download-rate: 4K, active-tasks: 0}\n")
         let refused = try await daemon.dlctl("reload")
         #expect(refused.status == .exited(1))
         #expect(refused.error.contains(":2:43: `active-tasks` must be a whole number from 1"), "\(refused.error)")
         #expect(try await daemon.dlctl("limit", "--json").output.contains(#""download":2048"#))
         #expect(try daemon.task(id).state == .active)
-        // Another session is made for what begins from now on; what runs stays on its own.
+        // New transfers use a new session; running ones stay on the old one.
         try daemon.configure(quickRetries + "limits: {connections-per-host: 2}\ntimeouts: {stall: 20s}\n")
         #expect(try await daemon.dlctl("reload").succeeded)
         let task = try await daemon.settled(id)

@@ -5,16 +5,16 @@ import Testing
 
 @Suite("Writes that reach the disk in another order", .needsStrace, .timeLimit(Torture.patience))
 struct ReorderedWritesTests {
-    /// Long torture has it come over several connections.
+    /// The large file. In long torture it is fetched over several connections.
     private static let large = Resource(size: (Torture.isLong ? 5 : 1) * mebibyte + 77, seed: 3)
     private static let rate = Torture.isLong ? 700_000 : 250_000
     private static let small = Resource(size: 3_000, seed: 4)
     private static let late = Resource(size: 200_000, seed: 5)
 
-    /// More than one call brings.
+    /// The number of listed tasks, more than one call carries.
     private static let listed = 1_001
 
-    /// So many disks are made of one life's writes.
+    /// The number of disk images that are made of the writes of one run.
     private static let cuts = Torture.isLong ? 400 : 8
 
     @Test("F8: whichever sectors a power cut leaves of what was not synced, the store is whole and claims nothing else")
@@ -32,7 +32,7 @@ struct ReorderedWritesTests {
             let id = try await daemon.add(server.url("/\(name)"))
             wishes.append((.init(id: id, resource: resource, names: [name]), WriteLog.lines(in: path)))
         }
-        // Two parts, which nobody is told of before the set is committed.
+        // Two parts of the list, unacknowledged before the set is committed.
         let list = place.file("list")
         let urls = (0..<Self.listed).map { server.url("/listed/\($0)\n") }
         try urls.joined().write(toFile: list, atomically: true, encoding: .utf8)
@@ -54,7 +54,7 @@ struct ReorderedWritesTests {
             invariants.wishes = wishes.map(\.wish)
             try await invariants.atRest()
             try await daemon.start()
-            // What nobody was told of may be there or not.
+            // Unacknowledged tasks may exist or not.
             let tasks = try daemon.tasks()
             let known = Set(tasks.map(\.id))
             let count = tasks.count { $0.url.contains("/listed/") }

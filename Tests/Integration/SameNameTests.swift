@@ -4,7 +4,7 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// Many downloads that want one name.
+/// Many downloads with the same name.
 @Suite("Same names", .serialized, .timeLimit(.minutes(3)))
 struct SameNameTests {
     private func add(_ count: Int, _ daemon: DaemonProcess, _ server: ScriptedServer) async throws {

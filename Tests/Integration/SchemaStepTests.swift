@@ -7,14 +7,14 @@ import Testing
 
 @testable import TaskStore
 
-/// Power that fails while a daemon brings the database of an earlier one up to date.
+/// Power cuts during a daemon's schema migration of an earlier database.
 @Suite(
     "Steps from one schema to the next", .serialized, .timeLimit(Torture.patience), .needsStrace, .needsLoopDevices)
 struct SchemaStepTests {
     private static let count = 10_000
 
-    /// A database as an earlier daemon left it: tasks of several users in several states, with secrets, resume data,
-    /// events and names in queue files.
+    /// A database of an earlier daemon: tasks of several users in several states, with secrets, resume data, events and
+    /// names in queue files.
     private struct Old {
         let directory: TemporaryDirectory
         var path: String { directory.file("dld.db") }
@@ -50,7 +50,7 @@ struct SchemaStepTests {
         }
     }
 
-    /// Everything that was there, of the file itself, so that a row that is there twice is seen.
+    /// A query over the file itself that counts everything that was there, so that a duplicate row is detected.
     private static let census = """
         SELECT count(*) || ' ' || count(DISTINCT id) || ' ' || count(DISTINCT url) || ' ' || sum(bytes_done = id)
             || ' ' || sum(state = 'failed') || ' ' || sum(owner = 1000) || ' ' || count(key) FROM task;
@@ -69,12 +69,12 @@ struct SchemaStepTests {
         """
     }
 
-    /// Asked of a daemon that answers, and of the file that it left.
+    /// Checks a running daemon, and the file that it leaves.
     private func expectAll(_ daemon: DaemonProcess, count: Int, _ context: String) async throws {
         let counts = try await daemon.dlctl("status", "--json")
         let status = try JSONDecoder().decode(Status.self, from: Data(counts.output.utf8))
         #expect(status.tasks["paused"] == count - count / 7 && status.tasks["failed"] == count / 7, "\(context)")
-        // What stands in the tables of the newest schema alone: sets, and the order of what is ready.
+        // The tables of the newest schema alone: sets, and the order of ready tasks.
         let batch = try await daemon.dlctl("list", "--batch", "batch", "--limit", "3", "--json")
         let ids = try JSONDecoder().decode([Listed].self, from: Data(batch.output.utf8)).map(\.id)
         #expect(ids == [count - 8, count - 4, count], "\(context) \(batch.error)")
@@ -95,7 +95,7 @@ struct SchemaStepTests {
         var occurrence: Int
     }
 
-    /// Where the steps can be cut off, as far as anyone knows; longer torture tries many more places.
+    /// The known points at which the migrations can be interrupted; long torture tries many more.
     private static let cuts: [Cut] = [
         Cut(schema: "v1", call: "pwrite64", file: "dld.db-wal", occurrence: 1),
         Cut(schema: "v1", call: "pwrite64", file: "dld.db-wal", occurrence: 700),
@@ -129,7 +129,7 @@ struct SchemaStepTests {
     func cutSteps() async throws {
         let disks = try await Disks()
         var old: [String: Old] = [:]
-        // How far the steps had come at the cuts.
+        // The last schema committed at each cut.
         var schemas: Set<String> = []
         for (number, cut) in (Torture.isLong ? Self.longCuts : Self.cuts).enumerated() {
             let context = "F7 from \(cut.schema) at \(cut.call) \(cut.occurrence) of \(cut.file)"
@@ -165,12 +165,12 @@ struct SchemaStepTests {
             Torture.note(context + (isReached ? "" : ": not reached"))
         }
         try await disks.unmount()
-        // Some of them in the midst of the steps.
+        // Some of the cuts must fall between two migrations.
         #expect(schemas.count >= 3 && !schemas.isDisjoint(with: ["v2", "v3", "v4", "v5", "v6"]), "\(schemas)")
     }
 
-    /// The newest schema that is committed, of a copy: whoever opens the database itself would do the daemon's recovery
-    /// for it.
+    /// Returns the newest committed schema, read from a copy: opening the database itself would perform the daemon's
+    /// recovery.
     private func reached(_ daemon: DaemonProcess) async throws -> String {
         let copy = try TemporaryDirectory()
         for name in ["dld.db", "dld.db-wal"] where exists("\(daemon.stateDirectory)/\(name)") {
@@ -180,7 +180,7 @@ struct SchemaStepTests {
         return try await run(["sqlite3", copy.file("dld.db"), sql]).lines.first ?? ""
     }
 
-    /// Enough that the steps are more than one page of each table.
+    /// The number of tasks, enough that the migrations write more than one page of each table.
     private static let fewer = 500
 
     @Test("F7, F8: whichever sectors a power cut leaves of a step that was not synced, every task is there once")

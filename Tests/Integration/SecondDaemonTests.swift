@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// A daemon that is started where another one runs.
+/// A daemon that is started while another one runs.
 @Suite("A second daemon", .timeLimit(.minutes(1)))
 struct SecondDaemonTests {
     @Test("it is refused, whether or not someone removed the lock's file, and the first one goes on")

@@ -5,10 +5,10 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// Commands that select tasks by a filter, and ask before they reach far.
+/// Commands that select tasks by a filter, and ask for confirmation if they affect many.
 @Suite("Selections", .serialized, .timeLimit(.minutes(1)))
 struct SelectionTests {
-    /// A daemon with two paused tasks of its own user.
+    /// Returns a daemon with two paused tasks of its own user.
     private func daemon(_ configuration: String = "") async throws -> DaemonProcess {
         let daemon = try DaemonProcess(configuration: quickRetries + configuration, mode: 0o755)
         try await daemon.start()
@@ -16,7 +16,7 @@ struct SelectionTests {
         return daemon
     }
 
-    /// Runs dlctl on a terminal of its own, and types `input`.
+    /// Runs dlctl on its own terminal and types `input`.
     private func onTerminal(_ daemon: DaemonProcess, _ arguments: String, typing input: String) async throws -> Outcome
     {
         let command = "\(try DaemonProcess.program("dlctl")) --socket \(daemon.socket) \(arguments)"
@@ -35,7 +35,7 @@ struct SelectionTests {
         let yes = try await onTerminal(daemon, "remove --all", typing: "y\n")
         #expect(yes.status == .exited(0) && yes.output.contains("2 tasks removed"), "\(yes)")
         #expect(try daemon.tasks().isEmpty)
-        // Where nothing would change there is nothing to ask.
+        // A command that would change nothing asks for no confirmation.
         #expect(try await onTerminal(daemon, "pause --all", typing: "").status == .exited(0))
     }
 

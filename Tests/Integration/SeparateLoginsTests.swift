@@ -3,7 +3,7 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// Two users of one daemon who have logins of their own at one host.
+/// Two users of one daemon with different logins at one host.
 @Suite("Logins of several users at one host", .timeLimit(.minutes(2)), .enabled(if: isRoot))
 struct SeparateLoginsTests {
     @Test("A25: no request of one user carries another's login, header or cookie, whichever connection it goes by")
@@ -34,7 +34,7 @@ struct SeparateLoginsTests {
                     + ["--header", "@\(header)"] + urls)
             #expect(added.succeeded, "\(added.error)")
         }
-        // And someone who has none.
+        // Tasks without a login as well.
         let added = try await daemon.dlctl(["add"] + (0..<12).map { server.url("/nobody\($0)") })
         #expect(added.succeeded, "\(added.error)")
         for task in try daemon.tasks() { #expect(try await daemon.settled(task.id).state == .completed) }
@@ -52,8 +52,8 @@ struct SeparateLoginsTests {
                 #expect(request.header("x-token") == "token-of-\(name)", "\(request)")
             }
         }
-        // Only what goes with each request proves who asks (Basic, Digest, fields), so that a connection is nobody's own;
-        // were a login bound to a connection, as NTLM binds it, this would have to be otherwise.
+        // Only the contents of each request authenticate its user (Basic, Digest, header fields), so that connections
+        // may be shared between users. A login bound to a connection, as with NTLM, would rule that out.
         #expect(usersOfConnections.count >= 1)
         for request in server.requests() {
             #expect(request.header("authorization")?.hasPrefix("NTLM") != true)

@@ -3,10 +3,10 @@ import Glibc
 import TestSupport
 import Testing
 
-/// The real servers of the harness, each held against the `curl` program.
+/// The real servers of the harness, each tested with the `curl` program.
 @Suite("The servers of the harness")
 struct ServerFixtureTests {
-    /// One call of curl: its exit code and what it wrote to standard output.
+    /// Runs curl once and returns its exit code and standard output.
     private func curl(
         _ arguments: [String], home: String = "/nonexistent"
     ) async throws -> (code: Int32, output: String) {
@@ -139,7 +139,8 @@ struct ServerFixtureTests {
 
     // MARK: FTP
 
-    /// What any FTP or SFTP server here has to do: a download, a resumed one, an upload, a resumed one.
+    /// Tests the transfers that every FTP or SFTP server here must support: a download, a resumed one, an upload, a
+    /// resumed one.
     private func transfers(
         _ resource: Resource, _ file: String, into place: String, at uploads: String, _ options: [String]
     ) async throws {

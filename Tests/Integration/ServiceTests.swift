@@ -4,7 +4,7 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// The daemon's manners towards those who start it.
+/// The daemon's interface to service managers and shells.
 @Suite("The service", .serialized, .timeLimit(.minutes(1)))
 struct ServiceTests {
     @Test("F24: a second daemon on one state directory is refused with 75 and told who is first")
@@ -43,7 +43,8 @@ struct ServiceTests {
         #expect(try await daemon.terminate() == .exited(0))
     }
 
-    /// Has a program end with 99 where it lets OpenSSL free what other threads may still use.
+    /// The source of a preloaded library that makes a program exit with 99 if it lets OpenSSL free memory that other
+    /// threads may still use.
     private static let shim = """
         #include <unistd.h>
 
@@ -97,7 +98,7 @@ struct ServiceTests {
         #expect(mode(daemon.socket).map { $0 & 0o007 } == 0)
     }
 
-    /// A client that has asked something, and waits.
+    /// Connects a client that has sent a request and waits for its response.
     private func ask(_ path: String) throws -> Int32 {
         let client = try StreamSocket(path: path)
         client.setReadTimeout(30)
@@ -105,7 +106,8 @@ struct ServiceTests {
         return dup(client.descriptor)
     }
 
-    /// Whether each of the clients gets an answer; those whose connection ends without one ask once more, as `dlctl` does.
+    /// Returns the number of clients that receive a response; a client whose connection ends without one asks once
+    /// more, as `dlctl` does.
     private func answers(_ clients: [Int32], _ path: String) throws -> Int {
         var count = 0
         for client in clients {
@@ -120,14 +122,14 @@ struct ServiceTests {
     func hundredClients() async throws {
         let daemon = try DaemonProcess()
         let unit = try SocketUnit(daemon)
-        // Nobody runs yet: all of them wait in the socket's queue.
+        // No daemon runs yet: all clients wait in the socket's backlog.
         let early = try (0..<100).map { _ in try ask(daemon.socket) }
         #expect(try answers(early, daemon.socket) == 100)
         for signal in [SIGTERM, SIGKILL] {
             let pid = try #require(daemon.pid)
             var clients = try (0..<30).map { _ in try ask(daemon.socket) }
             #expect(kill(pid, signal) == 0)
-            // None of these is refused, whether the old daemon still runs, no one does, or the next one.
+            // None of these is refused, whether the old daemon still runs, none does, or the next one.
             clients += try (0..<70).map { _ in try ask(daemon.socket) }
             #expect(try answers(clients, daemon.socket) == 100)
             try await eventually(that: "another daemon runs") { daemon.pid != pid }
@@ -141,7 +143,7 @@ struct ServiceTests {
         let server = try ScriptedServer(["/file": [.serve(resource)]])
         let daemon = try DaemonProcess()
         let unit = try SocketUnit(daemon)
-        // The first client is what starts the daemon, and it is served.
+        // The first client starts the daemon, and is served.
         let outcome = try await daemon.dlctl("add", "--wait", server.url("/file"))
         #expect(outcome.succeeded, "\(outcome.error)\(daemon.log)")
         #expect(resource.difference(fromFileAt: daemon.path("file")) == nil)

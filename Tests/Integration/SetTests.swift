@@ -4,7 +4,7 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// `dlctl set` on real daemons, and what it is there for: URLs that expire. Beside it the protocols of file servers.
+/// Tests of `dlctl set` on real daemons, with its main use, URLs that expire, and of the protocols of file servers.
 @Suite("Changed tasks and other protocols", .serialized, .timeLimit(.minutes(5)))
 struct SetTests {
     private static func connections(_ count: String) -> String {
@@ -32,7 +32,7 @@ struct SetTests {
         #expect(waited.status == .exited(1) && waited.error.contains(advice), "\(waited.error)")
         #expect(try await daemon.dlctl("show", id.description).output.contains(advice))
         #expect(try await daemon.dlctl("list").error.contains(advice))
-        // It stands so over a crash.
+        // The state persists over a crash.
         try await daemon.kill()
         try await daemon.start()
         #expect(try daemon.task(id).reason == .urlExpired)
@@ -55,7 +55,7 @@ struct SetTests {
         ["1", "auto"])
     func anotherFile(tags: (old: String?, new: String?), connections: String) async throws {
         var (old, new) = (Resource(size: 24 * mebibyte, seed: 1), Resource(size: 24 * mebibyte, seed: 2))
-        // An entity tag tells versions of one resource apart, and says nothing across two (RFC 9110, section 8.8.3).
+        // An entity tag distinguishes versions of one resource, and means nothing across two (RFC 9110, section 8.8.3).
         (old.entityTag, new.entityTag) = tags
         let server = try ScriptedServer([
             "/old": [.serveThenCut(old, after: 12 * mebibyte), .status(403)], "/new": [.serve(new)],
@@ -107,7 +107,7 @@ struct SetTests {
         try await Task.sleep(for: .seconds(2))
         let fetched = try daemon.task(id).bytesFetched - before.bytesFetched
         let seconds = Double((ContinuousClock.now - begun).components.seconds + 1)
-        // Without it the server would have sent all there is at once.
+        // Without the limit the server would have sent everything at once.
         #expect(fetched > 0 && Double(fetched) < (seconds + 1) * Double(mebibyte), "\(fetched) in \(seconds) s")
         #expect(try await daemon.dlctl("set", id.description, "--limit", "none").succeeded)
         #expect(try await daemon.settled(id, within: .seconds(10)).state == .completed)
@@ -171,11 +171,11 @@ struct SetTests {
 
     // MARK: - File servers
 
-    /// Downloads over a connection that is as slow as the server makes it, with a SIGKILL in the middle.
+    /// Downloads at the server's rate, with a SIGKILL in the middle.
     private func surviveKill(
         _ daemon: DaemonProcess, _ id: TaskID, _ resource: Resource, freeze: () -> Void = {}, thaw: () -> Void = {}
     ) async throws {
-        // No download is 64 MiB ahead of its last commit: of 100 MiB, 36 are known to be there.
+        // A download is never 64 MiB ahead of its last commit: of 100 MiB, 36 are known to be committed.
         try await daemon.state(of: id, "to reach 100 MiB") { $0.bytesDone >= 100 * mebibyte }
         freeze()
         try await daemon.kill()
@@ -245,7 +245,7 @@ struct SetTests {
         let password = try place.write("open sesame\n", to: "password")
         let login = ["--user", server.user, "--password-file", password]
 
-        // The keys that count are in the home of the user as whom the daemon runs, as the accounts have it.
+        // The known keys are those in the home directory of the daemon's user, as the account database states it.
         func daemon(knowing keys: [SFTPServer.KeyPair]) async throws -> DaemonProcess {
             let accounts = try text(of: "/etc/passwd").split(separator: "\n").map { line in
                 var fields = line.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
@@ -271,7 +271,7 @@ struct SetTests {
         let refused = try wary.task(TaskID(1))
         #expect(refused.state == .failed && refused.error?.code == .tls && refused.bytesFetched == 0)
         #expect(!exists(wary.path("large.img")))
-        // Without a login there is nobody to log in as: a person is asked for one.
+        // A transfer without a login fails: the user is asked for one.
         let anonymous = try await trusting.dlctl("add", "--wait", server.url("/large.img"))
         #expect(anonymous.status == .exited(1) && anonymous.error.contains("password"), "\(anonymous.error)")
         #expect(try trusting.task(TaskID(2)).reason == .auth)

@@ -3,17 +3,17 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// A few tasks that between them go every way through the daemon's disk: written, checkpointed, resumed, removed,
-/// renamed, put in the place of another file; driven to their end over the daemon's deaths, however many.
+/// A few tasks that cover every disk operation of the daemon: written, checkpointed, resumed, removed, renamed,
+/// replacing another file. They are driven to their end over any number of daemon deaths.
 struct ShortSet {
-    /// The store's mark in the names of parts.
+    /// The store's identity in the names of part files.
     let identity: String
     let daemon: DaemonProcess
     private let server: ScriptedServer
     private let queueFile: String
     private(set) var invariants: Invariants
     private(set) var deaths = 0
-    /// What brings the daemon back, and what happened to the disks meanwhile.
+    /// A closure that restarts the daemon, after simulating any disk fault.
     private let revive: (Invariants) async throws -> Void
 
     private static let gone = "gone"
@@ -29,8 +29,8 @@ struct ShortSet {
     static let configuration = "retry: {attempts: 10, base-delay: 50ms, max-delay: 200ms}\ndisk: {min-free: 0}\n"
 
     /// - Parameters:
-    ///   - template: an empty state directory, as ``template()`` made it.
-    ///   - revive: called each time that the daemon is found dead; brings it back.
+    ///   - template: an empty state directory created by ``template()``.
+    ///   - revive: called each time that the daemon is found dead; restarts it.
     init(
         _ daemon: DaemonProcess, template: Template, context: String,
         revive: @escaping (Invariants) async throws -> Void
@@ -39,7 +39,7 @@ struct ShortSet {
         self.revive = revive
         identity = template.identity
         invariants = Invariants(daemon, context: context)
-        // What is removed never comes to its end; what is paused takes its time once.
+        // The removed task never ends; the paused one is slow once.
         let server = try ScriptedServer(
             Dictionary(
                 uniqueKeysWithValues: Self.files.map { [gone = Self.gone] file in
@@ -66,7 +66,7 @@ struct ShortSet {
         try await template.copy(to: daemon.stateDirectory)
     }
 
-    /// An empty state directory; its identity is known beforehand, and so are the names of parts.
+    /// An empty state directory whose identity, and therefore the names of part files, is known beforehand.
     final class Template: Sendable {
         let identity: String
         private let directory: TemporaryDirectory
@@ -87,7 +87,7 @@ struct ShortSet {
         }
     }
 
-    /// The paths of the parts that its tasks may have.
+    /// The paths of the part files that its tasks may have.
     var parts: [String] {
         Self.files.indices.flatMap { index -> [String] in
             let name = ".dld-\(identity)-\(index + 1).part"
@@ -97,9 +97,9 @@ struct ShortSet {
 
     // MARK: Driving it
 
-    /// From the beginning to the daemon's own end.
+    /// Drives the set from the beginning to the daemon's own end.
     ///
-    /// - Parameter prefix: what the daemon runs under at first.
+    /// - Parameter prefix: the command that the daemon first runs under.
     mutating func drive(under prefix: [String]) async throws {
         let child = try daemon.launch(under: prefix)
         try await eventually(that: "the daemon answers or is dead", within: .seconds(30), every: .milliseconds(5)) {
@@ -118,7 +118,7 @@ struct ShortSet {
             try set.invariants.alive()
             return try set.daemon.tasks().allSatisfy(\.isSettled)
         }
-        // A daemon that ends writes the log into the database, and can be cut off in that as well.
+        // A daemon that ends writes the log into the database, and can be killed during that as well.
         if try await daemon.terminate() == .killed(signal: SIGKILL) {
             deaths += 1
             try await revive(invariants)
@@ -129,11 +129,11 @@ struct ShortSet {
         _ = try await daemon.terminate()
     }
 
-    /// Tries until it is done; a daemon that died on the way is brought back.
+    /// Repeats `step` until it succeeds; a daemon that has died is restarted.
     private mutating func until(_ what: String, _ step: (inout ShortSet) async throws -> Bool) async throws {
         let deadline = ContinuousClock.now + .seconds(60)
         while ContinuousClock.now < deadline {
-            // A dying daemon breaks a call off in the middle.
+            // A dying daemon interrupts a call.
             let isDone = (try? await step(&self)) ?? false
             if isDone { return }
             if daemon.isRunning {
@@ -150,7 +150,7 @@ struct ShortSet {
             reason: "\(invariants.context): \(what) takes too long; tasks: \(tasks); \(daemon.log.suffix(4000))")
     }
 
-    /// - Returns: whether the tasks are there.
+    /// - Returns: whether the tasks exist.
     private mutating func learn() throws -> Bool {
         let tasks = try daemon.tasks()
         guard !tasks.isEmpty else { return false }
@@ -161,7 +161,7 @@ struct ShortSet {
         return true
     }
 
-    /// A command counts as done too where an earlier try, whose answer was lost, has done it.
+    /// Returns whether a command has taken effect, possibly by an earlier attempt whose response was lost.
     private func isDone(_ outcome: Outcome, _ id: TaskID) throws -> Bool {
         if outcome.succeeded { return true }
         guard outcome.status == .exited(1), daemon.isRunning else { return false }

@@ -22,7 +22,7 @@ struct StartupTests {
         try daemon.configure("downloads: {}\n")
         try await eventually(that: "the daemon serves") { try await daemon.dlctl("list").succeeded }
         let log = daemon.log
-        // A slow machine may leave the daemon alone for so long that it ends; the next client starts another one.
+        // On a slow machine the daemon may be idle for so long that it ends; the next client starts another one.
         let ends = try await unit.stop()
         #expect(ends.last == .exited(0), "\(log)")
         #expect(ends.dropLast().allSatisfy { $0 == .exited(78) }, "\(ends)")

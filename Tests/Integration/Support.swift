@@ -7,16 +7,16 @@ import Testing
 
 let isRoot = geteuid() == 0
 
-/// For tests that reckon with the pace of one connection.
+/// A configuration for tests that depend on the throughput of one connection.
 let oneConnection = "limits: {connections-per-task: 1}\n"
 
-/// Failures come to their end quickly.
+/// A configuration under which failures end quickly.
 let quickRetries = "retry: {attempts: 3, base-delay: 50ms, max-delay: 200ms}\n"
 
 let mebibyte: Int64 = 1 << 20
 
-/// A command that runs a daemon for which the hosts file is all that names are looked up in, whatever resolver this
-/// machine has or lacks; others than root have to take the machine's.
+/// Returns a command that runs a daemon which resolves names from the hosts file only, whatever resolver this machine
+/// has or lacks. Without root it uses the machine's resolver.
 func hostsFileAlone(in place: TemporaryDirectory) throws -> [String] {
     guard isRoot else { return [] }
     let file = try place.write("hosts: files\n", to: "nsswitch.conf")
@@ -24,7 +24,7 @@ func hostsFileAlone(in place: TemporaryDirectory) throws -> [String] {
 }
 
 extension DaemonProcess {
-    /// A daemon that answers.
+    /// Starts a daemon and waits until it answers.
     static func started(
         _ configuration: String = quickRetries, stateDirectory: String? = nil, prefix: [String] = []
     ) async throws -> DaemonProcess {
@@ -34,7 +34,7 @@ extension DaemonProcess {
         return daemon
     }
 
-    /// Queues with `dlctl`; fails the test where that is refused.
+    /// Adds a task with `dlctl`; a refusal is a test failure.
     func add(_ arguments: String..., sourceLocation: SourceLocation = #_sourceLocation) async throws -> TaskID {
         try await id(of: dlctl(["add"] + arguments), sourceLocation)
     }
@@ -49,7 +49,7 @@ extension DaemonProcess {
         return TaskID(number)
     }
 
-    /// One call on a connection of its own.
+    /// Makes one call on a new connection.
     func call<Value: Decodable & Sendable>(
         _ method: MethodName, _ parameters: some Encodable & Sendable, as type: Value.Type = Value.self
     ) throws -> Value {
@@ -63,7 +63,7 @@ extension DaemonProcess {
 
     func task(_ id: TaskID) throws -> TaskStatus { try call(.taskGet, TaskGetParameters(id: id)) }
 
-    /// All of them, page by page.
+    /// Returns all tasks, page by page.
     func tasks() throws -> [TaskStatus] {
         var all: [TaskStatus] = []
         var after: TaskID?
@@ -75,12 +75,12 @@ extension DaemonProcess {
         return all
     }
 
-    /// Waits until the task has come to its end, or needs a person.
+    /// Waits until the task has ended, or needs a person.
     func settled(_ id: TaskID, within limit: Duration = .seconds(60)) async throws -> TaskStatus {
         try await state(of: id, "to settle", within: limit) { $0.isSettled }
     }
 
-    /// Waits until what is told of the task satisfies `condition`.
+    /// Waits until the reported status of the task satisfies `condition`.
     @discardableResult
     func state(
         of id: TaskID, _ what: String, within limit: Duration = .seconds(60),
@@ -100,7 +100,7 @@ extension DaemonProcess {
 
     func path(_ name: String) -> String { "\(downloads)/\(name)" }
 
-    /// What must hold once everything is done: nothing of a part is left, and the daemon lives.
+    /// Checks the state after the last task: no part file is left, and the daemon runs.
     func expectTidy(sourceLocation: SourceLocation = #_sourceLocation) {
         #expect(partFiles == [], sourceLocation: sourceLocation)
         #expect(isRunning, "\(log.suffix(4000))", sourceLocation: sourceLocation)

@@ -4,10 +4,10 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// A system that gives less than it was asked for: fewer descriptors, shorter writes, interrupted calls.
+/// System limits and calls that do less than asked: few descriptors, short writes, interrupted calls.
 @Suite("System limits", .serialized, .timeLimit(.minutes(3)))
 struct SystemLimitTests {
-    /// Holds a connection, in an array as well.
+    /// A reference to a connection, so that an array can hold it.
     private final class Client {
         private let socket: StreamSocket
 
@@ -30,8 +30,8 @@ struct SystemLimitTests {
         #expect(added.succeeded, "\(added.error)")
         let ids = added.lines.compactMap { Int64($0) }.map { TaskID($0) }
         try #require(ids.count == 60)
-        // Clients that take all that is left, and stay: libdispatch, which looks at its threads once a second, has to
-        // find a descriptor all the same.
+        // Clients that take all remaining descriptors and stay connected: libdispatch, which inspects its threads once
+        // a second, must still find a descriptor.
         var clients = try (0..<60).map { _ in try Client(StreamSocket(path: daemon.socket)) }
         try await Task.sleep(for: .seconds(3))
         #expect(daemon.isRunning)
@@ -45,10 +45,10 @@ struct SystemLimitTests {
             return tasks.allSatisfy(\.isSettled)
         }
         let time = ContinuousClock.now - begun
-        // Other tests run beside this one, and this daemon was built for debugging.
+        // Other tests run beside this one, and this daemon is a debug build.
         #expect(slowest < .seconds(5))
         #expect(daemon.processorTime < time / 2 + .seconds(2))
-        // Whoever has to wait costs no processor.
+        // Waiting clients cost no processor time.
         let before = daemon.processorTime
         clients = try (0..<60).map { _ in try Client(StreamSocket(path: daemon.socket)) }
         try await Task.sleep(for: .seconds(1))
@@ -61,8 +61,8 @@ struct SystemLimitTests {
         try await invariants.finish()
     }
 
-    /// Writes and reads less than asked, and every third call is interrupted before it begins. Descriptors of regular
-    /// files alone: what sockets do of this, they do by themselves.
+    /// The source of a preloaded library whose reads and writes are short, and interrupts every third call before it
+    /// begins. It affects regular files only: sockets have such short calls by themselves.
     private static let shim = """
         #include <dlfcn.h>
         #include <errno.h>
@@ -173,7 +173,7 @@ struct SystemLimitTests {
     }
 }
 
-/// The SHA-256 of a resource, as `sha256sum` has it.
+/// Returns the SHA-256 of a resource, as `sha256sum` prints it.
 func checksum(of resource: Resource) async throws -> String {
     let directory = try TemporaryDirectory()
     try resource.write(to: directory.file("f"))

@@ -4,15 +4,15 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// How much torture is wanted: a dozen of each, or with `DLD_TORTURE=1` (`make torture`) the long numbers.
+/// The amount of torture: a dozen rounds of each, or with `DLD_TORTURE=1` (`make torture`) the long numbers.
 enum Torture {
     static let isLong = ProcessInfo.processInfo.environment["DLD_TORTURE"] == "1"
     static let seed = ProcessInfo.processInfo.environment["DLD_TORTURE_SEED"].flatMap { UInt64($0) } ?? 20_261_122
-    /// Kills at random moments.
+    /// The number of kills at random moments.
     static let kills = isLong ? 1_000 : 12
-    /// Power cuts at random moments.
+    /// The number of power cuts at random moments.
     static let cuts = isLong ? 200 : 12
-    /// Of a whole suite.
+    /// The time limit of a whole suite.
     static let patience: TimeLimitTrait.Duration = .minutes(isLong ? 180 : 4)
 
     private struct Tally {
@@ -31,13 +31,14 @@ enum Torture {
             return "torture: \(tally.kills) kills, \(tally.cuts) power cuts, \(tally.refetched / mebibyte) MiB "
                 + "fetched again\n"
         }
-        // The last line that was written is what `make torture` shows in the end, so that a broken-off run has one too.
+        // The last line written is the one that `make torture` shows at the end, so that an interrupted run has one
+        // too.
         if let path = ProcessInfo.processInfo.environment["DLD_TORTURE_SUMMARY"] {
             try? Data(line.utf8).write(to: URL(filePath: path))
         }
     }
 
-    /// A line that shows how far a long run has come.
+    /// Prints a line that shows the progress of a long run.
     static func note(_ text: String) {
         guard isLong else { return }
         var line = "torture: \(text)\n"

@@ -1,10 +1,10 @@
 import TestSupport
 import Testing
 
-/// What the library costs under load, in a process of its own.
+/// The library's costs under load, measured in its own process.
 @Suite("The library under load", .serialized)
 struct TransferLoadTests {
-    /// The figures that the program prints, by their names.
+    /// Returns the figures that the program prints, by their names.
     private func figures(_ mode: String, _ url: String, _ count: Int) async throws -> [String: Int] {
         figures(try await run([try DaemonProcess.program("TransferLoad"), mode, url, String(count)]))
     }
@@ -51,7 +51,7 @@ struct TransferLoadTests {
         #expect(resource.difference(fromFileAt: "\(directory.path)/file") == nil)
         let (reads, writes) = try (#require(figures["reads"]), #require(figures["writes"]))
         #expect(reads >= 200 && writes >= 500, "\(reads) reads, \(writes) writes")
-        // A checkpoint for each 32 MiB, and each may take a few.
+        // One checkpoint for each 32 MiB, and each may allocate a few times.
         let (allocations, mutexes) = try (#require(figures["allocations"]), #require(figures["mutexes"]))
         #expect(allocations <= 7 * 4 && mutexes <= 7 * 4, "\(allocations) allocations, \(mutexes) mutexes")
     }

@@ -8,8 +8,9 @@ import Testing
     "Users who leave answers unread", .serialized, .timeLimit(.minutes(3)),
     .enabled(if: isRoot, "only root can become other users"))
 struct UnreadAnswersTests {
-    /// Connects as other users, each connection in its own way, and prints what that cost: MiB above rest, MiB once all
-    /// have gone, and how long a request of yet another user took at most, in milliseconds.
+    /// A script that connects as other users, each connection in its own way, and prints the costs: MiB above rest, MiB
+    /// once all have closed, the 95th percentile of the latency of another user's requests in milliseconds, and the
+    /// number of those requests.
     private static let script = #"""
         import json, os, socket, sys, threading, time
         path, pid, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -100,7 +101,7 @@ struct UnreadAnswersTests {
         try #require(figures.count == 4, "\(outcome.output)")
         #expect(figures[0] < 64, "MiB above rest: \(figures)")
         #expect(figures[1] <= 16, "MiB above rest once all have gone: \(figures)")
-        // This daemon was built for debugging, and the machine has others to serve.
+        // This is a debug build, and the machine runs other tests.
         #expect(figures[2] < 500, "milliseconds of 95 in 100 requests: \(figures)")
         #expect(figures[3] > 20, "requests: \(figures)")
         #expect(daemon.answers)

@@ -13,7 +13,7 @@ struct UploadSourceTests {
         try Resource(size: 100_000, seed: 1).write(to: path)
         let id = try await daemon.upload(path, server.url("/in"))
         try await daemon.state(of: id, "to send") { $0.bytesDone == 100_000 }
-        // Commits come one after the other: with this one the note of the source is there.
+        // Commits are ordered: with this one the record of the source is committed.
         _ = try await daemon.add("--paused", server.url("/other"))
         try await daemon.kill()
         let other = Resource(size: 100_000, seed: 2)
@@ -81,7 +81,7 @@ struct UploadSourceTests {
         #expect(symlink(secret, root + "/link") == 0)
         #expect(try await upload(root + "/link").status == .exited(77))
         #expect(try await upload(inside, ["--wait"]).succeeded)
-        // What was right when it was added may be wrong when it runs.
+        // A path that was allowed when the task was added may be forbidden when it runs.
         let outcome = try await upload(inside, ["--paused"])
         let id = TaskID(try #require(outcome.lines.first.flatMap { Int64($0) }))
         #expect(unlink(inside) == 0 && symlink(secret, inside) == 0)

@@ -4,12 +4,12 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// Volumes that turn read-only or go away under a transfer.
+/// Volumes that become read-only or disappear during a transfer.
 @Suite("Vanishing places", .serialized, .timeLimit(.minutes(3)), .needsLoopDevices)
 struct VanishingPlaceTests {
     private static let resource = Resource(size: 6 * mebibyte, seed: 4)
 
-    /// A daemon with a task on its way to the volume at `downloads/volume`.
+    /// A daemon with a running download to the volume at `downloads/volume`.
     private struct Scene {
         let daemon: DaemonProcess
         let server: ScriptedServer
@@ -32,7 +32,7 @@ struct VanishingPlaceTests {
             try await daemon.state(of: id, "to begin") { $0.bytesDone > 2 * mebibyte }
         }
 
-        /// Returns once the task has looked for its place more often than a server is asked, burning no attempt.
+        /// Returns once the task has checked its place more often than a server is asked, without using up attempts.
         func looksAgain() async throws {
             let first = try await daemon.state(of: id, "to wait for its place") { $0.reason == .disk }
             var looks: Set<Int64> = []
@@ -63,14 +63,14 @@ struct VanishingPlaceTests {
         let other = try ScriptedServer(["/other": [.serve(Resource(size: 30_000))]])
         #expect(try await daemon.dlctl("add", "--wait", "-o", "other", other.url("/other")).succeeded)
         #expect(!exists("\(scene.path)/f"))
-        // Nothing may be open there when it is taken off.
+        // Files may not be open there when the volume is unmounted.
         try await daemon.terminate()
         try await scene.disk.unmount()
         let again = try await Mount.ext4(image: scene.image, at: scene.path)
         try await daemon.start()
         #expect(try await daemon.settled(id).state == .completed)
         #expect(Self.resource.difference(fromFileAt: "\(scene.path)/f") == nil)
-        // Nobody was asked while nothing could be written, and what was here then still counts.
+        // The server received no request while the volume was read-only, and the bytes received before still count.
         #expect(scene.server.requests().count == 2)
         #expect(scene.server.requests().last?.header("range") != nil)
         daemon.expectTidy()
@@ -88,7 +88,7 @@ struct VanishingPlaceTests {
         #expect(stopped.reason == .disk)
         #expect(stopped.error?.code == .io)
         #expect(stopped.error?.message.contains("mount it again") == true)
-        // Tried again meanwhile, it does not begin anew in what is there now.
+        // Retries meanwhile do not start anew in the directory that is now visible.
         try await scene.looksAgain()
         #expect(try FileManager.default.contentsOfDirectory(atPath: scene.path) == [])
         #expect(scene.server.requests().count == 1)

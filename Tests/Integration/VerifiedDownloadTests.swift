@@ -97,7 +97,7 @@ struct VerifiedDownloadTests {
         ])
         let daemon = try await DaemonProcess.started(quickRetries)
         let id = try await daemon.add("--metalink", "--connections", "2", server.url("/dist/disk.iso.meta4"))
-        // By then two seconds have passed, and with them a commit.
+        // By then two seconds have passed, and therefore a commit.
         try await daemon.state(of: id, "to have 24 MiB") { $0.bytesDone >= 24 * mebibyte }
         try await daemon.kill()
         #expect(!exists(daemon.path("disk.iso")) && daemon.partFiles.count == 1)

@@ -20,7 +20,7 @@ struct WatchTests {
         let resource = Resource(size: 1000, seed: 1)
         let server = try ScriptedServer(["/a": [.serve(resource)], "/b": [.serve(resource)]])
         let daemon = try DaemonProcess(configuration: Self.configuration)
-        // One lies there before the daemon begins.
+        // This file exists before the daemon starts.
         try daemon.directory.makeDirectory("drop")
         try daemon.directory.write("\(server.url("/a"))\n", to: "drop/early.txt")
         try await daemon.start()
@@ -52,7 +52,7 @@ struct WatchTests {
             let list = "downloads: [{url: 'http://127.0.0.1:1/\(round)', paused: true}]\n"
             try daemon.directory.write(list, to: "drop/.\(round)")
             #expect(rename("\(drop)/.\(round)", "\(drop)/\(round)") == 0)
-            // Sooner and later: before the file is seen, amid its way, after it.
+            // The kills fall before the file is seen, during its processing and after it.
             usleep(useconds_t(round) * 2_000)
             try await daemon.kill()
         }

@@ -8,7 +8,7 @@ struct Aria2InputTests {
         try Aria2Input(parsing: Array(text.utf8), file: "f", limit: limit)
     }
 
-    /// The one task of an entry for `url` with `options`.
+    /// Returns the only task of an entry for `url` with `options`.
     private func task(_ options: String..., url: String = "http://h/a") throws -> TaskSpecification {
         let input = try parse(([url] + options.map { "  " + $0 }).joined(separator: "\n"))
         #expect(input.entries.count == 1)

@@ -43,7 +43,7 @@ struct ExampleFilesTests {
             let section = lines[(start + 1)...].prefix { $0.isEmpty || $0.hasPrefix(" ") }
             for key in keys.known {
                 let isThere = section.contains { line in
-                    // Of a host, beneath its name; of a list, within its entries.
+                    // Keys of a host are beneath its name, keys of a list within its entries.
                     ["hosts", "schedule", "watch"].contains(name)
                         ? line.contains("\(key): ") : line.hasPrefix("  \(key):")
                 }

@@ -1,13 +1,13 @@
 import TaskFiles
 
-/// The error of a file named `f`.
+/// Returns the error of a file named `f`.
 func fault(_ line: Int, _ column: Int, _ message: String) -> FileError {
     FileError(file: "f", line: line, column: column, message: message)
 }
 
-/// A queue file in `/base`, read at 2024-01-01T00:00:00Z by clocks that show UTC.
+/// Parses a queue file in `/base`, read at 2024-01-01T00:00:00Z with UTC as local time.
 ///
-/// - Parameter files: what there is beside it, by path.
+/// - Parameter files: the files beside it, by path.
 func queue(_ text: String, files: [String: String] = [:]) throws(FileError) -> QueueFile {
     try queue(text, readFile: reading(files))
 }
@@ -18,7 +18,7 @@ func queue(_ text: String, readFile: @escaping ReadFile) throws(FileError) -> Qu
         readFile: readFile)
 }
 
-/// Reads `files` and no others.
+/// Returns a reader of `files` that fails for all others.
 func reading(_ files: [String: String]) -> ReadFile {
     { (path, limit) throws(UnreadableFile) in
         guard let text = files[path] else { throw UnreadableFile("cannot open \(path)") }

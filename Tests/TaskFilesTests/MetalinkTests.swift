@@ -9,7 +9,7 @@ struct MetalinkTests {
         try Metalink(parsing: Array(text.utf8), file: "f").files
     }
 
-    /// One file of version 4 with `content`, after a line of its own.
+    /// Returns the only file of a version 4 Metalink, with `content` on its second line.
     private static func one(_ content: String, name: String = "a") throws(FileError) -> Metalink.File? {
         try read(four("<file name='\(name)'>\n\(content)\n</file>")).first
     }

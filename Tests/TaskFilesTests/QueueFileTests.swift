@@ -49,7 +49,7 @@ struct QueueFileTests {
 
     @Test("a start without a zone is local time, as clocks show it on that day")
     func localStart() throws {
-        // Summer time from 2024-03-31T01:00:00Z on.
+        // Daylight saving time from 2024-03-31T01:00:00Z on.
         let file = try QueueFile(
             parsing: "downloads: [{url: http://h/, start-at: 2024-04-01}]", file: "f", baseDirectory: "/",
             now: 1_704_067_200_000, utcOffset: { $0 < 1_711_846_800_000 ? 3_600 : 7_200 }, readFile: reading([:]))

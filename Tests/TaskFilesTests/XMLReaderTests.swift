@@ -5,7 +5,7 @@ import Testing
 
 @Suite("XML")
 struct XMLReaderTests {
-    /// The tags and texts of a document as one line: `a[x=1](text)/`.
+    /// Returns the tags and texts of a document as one line: `a[x=1](text)/`.
     private static func outline(_ text: String) throws(FileError) -> String {
         try outline(Array(text.utf8))
     }

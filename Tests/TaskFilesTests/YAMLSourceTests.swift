@@ -30,7 +30,7 @@ struct YAMLSourceTests {
 
     @Test("columns count characters, whatever they are made of")
     func columns() {
-        // é of two scalars, and a family of five.
+        // The letter é of two scalars, and a family emoji.
         #expect(throws: fault(1, 28, "this entry is the same task as the one at line 1; give it a key of its own")) {
             try queue("downloads: ['http://h/e\u{301}👨‍👩‍👧', 'http://h/e\u{301}👨‍👩‍👧']")
         }
@@ -85,7 +85,7 @@ struct YAMLSourceTests {
             state ^= state << 17
             return state
         }
-        // Bytes that mean something to YAML, so that the parser's depths are reached.
+        // Bytes with a meaning in YAML, so that deep parts of the parser are reached.
         let alphabet = Array("{}[],:-?&*!|>'\"%@#~ \n\t\\ab\u{E9}\u{2028}\r\0".utf8)
         let bytes = (0..<300).map { _ in alphabet[Int(next() % UInt64(alphabet.count))] }
         let isSpared = (try? FileText.decode(bytes, file: "f")).flatMap { try? Configuration(parsing: $0, file: "f") }

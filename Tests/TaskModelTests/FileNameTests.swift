@@ -4,7 +4,7 @@ import Testing
 
 @Suite("File names")
 struct FileNameTests {
-    /// What must hold for any name that a server can bring us to.
+    /// Returns the violation of the rules for any name suggested by a server, or `nil`.
     private static func fault(_ name: String) -> String? {
         let bytes = Array(name.utf8)
         if bytes.isEmpty || bytes.count > 255 { return "has \(bytes.count) bytes" }

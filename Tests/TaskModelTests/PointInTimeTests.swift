@@ -34,7 +34,7 @@ struct PointInTimeTests {
 
     @Test("local time is that of the day in question, where clocks change before it")
     func summerTime() {
-        // Summer time from 2024-03-31T01:00:00Z on.
+        // Daylight saving time from 2024-03-31T01:00:00Z on.
         let offset = { (moment: Milliseconds) in moment < 1_711_846_800_000 ? 3_600 : 7_200 }
         #expect(PointInTime.parse("2024-03-30T12:00", now: now, utcOffset: offset) == 1_711_796_400_000)
         #expect(PointInTime.parse("2024-04-01T12:00", now: now, utcOffset: offset) == 1_711_965_600_000)

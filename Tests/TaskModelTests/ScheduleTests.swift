@@ -11,7 +11,8 @@ struct ScheduleTests {
 
     private static func utc(_: Milliseconds) -> Int { 0 }
 
-    /// An hour ahead of UTC in winter and two in summer: clocks are set on 2026-03-29 and 2026-10-25 at 01:00 UTC.
+    /// Returns the offset of Berlin: one hour ahead of UTC in winter and two in summer; the clocks change on 2026-03-29
+    /// and 2026-10-25 at 01:00 UTC.
     private static func berlin(_ moment: Milliseconds) -> Int {
         (1_774_746_000_000..<1_792_890_000_000).contains(moment) ? 7_200 : 3_600
     }
@@ -66,7 +67,7 @@ struct ScheduleTests {
     @Test("windows go by what clocks show, also on the days when clocks are set")
     func daylightSaving() {
         let schedule = Schedule([ScheduleWindow(from: 540, to: 1_080)])
-        // Sunday, 2026-03-29, midnight in winter's time, and 2026-10-25 in summer's.
+        // Sunday, 2026-03-29, midnight in standard time, and 2026-10-25 in daylight saving time.
         let (spring, autumn): (Milliseconds, Milliseconds) = (1_774_738_800_000, 1_792_879_200_000)
         #expect(schedule.nextChange(after: spring, utcOffset: Self.berlin) == spring + 8 * Self.hour)
         #expect(schedule.nextChange(after: autumn, utcOffset: Self.berlin) == autumn + 10 * Self.hour)
@@ -76,13 +77,13 @@ struct ScheduleTests {
     func shiftedHours() {
         let schedule = Schedule([ScheduleWindow(from: 120, to: 180)])
         let (spring, autumn): (Milliseconds, Milliseconds) = (1_774_738_800_000, 1_792_879_200_000)
-        // 02:00 becomes 03:00: the window of that night does not come.
+        // 02:00 becomes 03:00: the window of that night is skipped.
         #expect(schedule.nextChange(after: spring, utcOffset: Self.berlin) == spring + 25 * Self.hour)
         // 03:00 becomes 02:00 again.
         let begin = autumn + 2 * Self.hour
         #expect(schedule.nextChange(after: autumn, utcOffset: Self.berlin) == begin)
         #expect(schedule.nextChange(after: begin, utcOffset: Self.berlin) == begin + 2 * Self.hour)
-        // One that would begin within the hour that is left out begins after it.
+        // A window that would begin within the skipped hour begins after it.
         let half = Schedule([ScheduleWindow(from: 150, to: 240)])
         #expect(half.nextChange(after: spring, utcOffset: Self.berlin) == spring + 2 * Self.hour)
     }

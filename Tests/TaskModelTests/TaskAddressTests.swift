@@ -42,9 +42,9 @@ struct TaskAddressTests {
     @Test(
         "A11: an address that programs read in two ways is refused",
         arguments: [
-            // libcurl goes to the host behind the at sign, a browser to the one before the back-slash.
+            // libcurl connects to the host behind the at sign, a browser to the one before the back-slash.
             "http://good\\@evil/", "http://good\\evil/", "http://u\\:p@h/", "http://h\\/a",
-            // libcurl decodes it: one host under many names.
+            // libcurl decodes it: one host would have many names.
             "http://127%2e0.0.1/", "http://h%00/", "http://%68/",
         ])
     func ambiguous(url: String) {

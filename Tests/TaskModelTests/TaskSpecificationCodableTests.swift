@@ -40,8 +40,7 @@ struct TaskSpecificationCodableTests {
         #expect(specification.maxSize == 9_007_199_254_740_993)
         let fields =
             Mirror(reflecting: specification).children.count - 1 + Mirror(reflecting: DetailValues()).children.count
-        // The piece hashes have three fields of their own; the asker's groups and the open file's name are
-        // told to nobody.
+        // The piece hashes have three fields; the caller's groups and the open file's name are never encoded.
         #expect(Self.full.split(separator: "\":").count - 1 == fields + 3 - 2, "a field is missing in this test")
     }
 

@@ -94,7 +94,7 @@ struct TaskSpecificationFormTests {
             #expect(Self.field(url, kind: kind) { $0.userAgent = "a" } == "userAgent")
             #expect(Self.field(url, kind: kind) { $0.referer = "a" } == "referer")
         }
-        // Those are asked for by HTTP.
+        // These mirrors and lists of digests are fetched by HTTP.
         #expect(Self.field(url, kind: .download) { ($0.userAgent, $0.mirrors) = ("a", ["http://i/a"]) } == nil)
         #expect(Self.field(url, kind: .download) { ($0.userAgent, $0.checksumURL) = ("a", "http://i/a") } == nil)
     }

@@ -15,7 +15,7 @@ struct TaskStandingTests {
         [.start, .succeed, .fail, .release, .abandon, .pause, .resume, .cancel, .retry, .update]
         + TaskReason.allCases.flatMap { [.park($0, until: 7), .park($0, until: nil), .block($0)] }
 
-    /// The machine once more, by state instead of by event.
+    /// Returns the outcome from a second definition of the state machine, by state instead of by event.
     private static func expected(_ event: TaskStanding.Event, in state: TaskState) -> Outcome {
         switch state {
         case .queued, .waiting:

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("A task in JSON")
 struct TaskStatusTests {
-    /// Of the contract, whether null or not.
+    /// The fields of the contract, whether null or not.
     private static let fields: Set<String> = [
         "id", "kind", "state", "reason", "phase", "url", "path", "name", "owner", "batch", "key", "priority",
         "bytesDone", "bytesTotal", "bytesFetched", "rate", "eta", "connections", "attempts", "notBefore", "createdAt",
@@ -15,7 +15,7 @@ struct TaskStatusTests {
         try JSONDecoder().decode([String: Value].self, from: JSONEncoder().encode(status))
     }
 
-    /// A JSON value, told apart as far as these tests need it.
+    /// A JSON value, as detailed as these tests need it.
     private enum Value: Decodable, Equatable {
         case null, bool(Bool), number(Int64), text(String), object([String: Value])
 

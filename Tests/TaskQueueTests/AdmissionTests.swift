@@ -221,7 +221,7 @@ struct AdmissionTests {
             before.user = nil
         }
         #expect(code("https://h/b?c", by: 8) == nil)
-        // To where a key would let its owner in, and the caller not.
+        // A host at which a key would log the owner in, and the caller not.
         before.headers = []
         func isRefused(owner: UInt32) -> Bool {
             var admission = Admission(settings: Self.settings(), caller: Caller(uid: 8, isAdministrator: true), now: 5)
@@ -230,7 +230,7 @@ struct AdmissionTests {
             return (try? admission.readmit(asked, after: before, names: true, owner: owner)) == nil
         }
         #expect(isRefused(owner: 500) && isRefused(owner: 0) && !isRefused(owner: 7))
-        // A form goes along with its upload, wherever that goes.
+        // A form is sent with its upload, to whatever host.
         before = TaskSpecification(kind: .upload, url: "https://h/a")
         (before.file, before.form) = ("/f", ["token=secret"])
         #expect(code("https://other/a", by: 8) == .permissionDenied && code("https://other/a", by: 7) == nil)
@@ -265,7 +265,7 @@ struct AdmissionTests {
             for uid: UInt32 in [0, 7, 500] { #expect(fault(uid, change) == nil) }
         }
         #expect(fault(8) { $0.priority = .high } == nil)
-        // What she may read she could have sent there herself.
+        // A file that the caller may read could have been sent there by the caller.
         #expect(chmod(path, 0o644) == 0)
         for (_, change) in changes { #expect(fault(8, change) == nil) }
     }
@@ -318,7 +318,7 @@ struct AdmissionTests {
         }
     }
 
-    /// Whether `owner` may upload `path`; the daemon runs as 500.
+    /// Returns whether `owner` may upload `path`; the daemon runs as uid 500.
     private static func may(
         _ owner: UInt32, groups: [UInt32] = [], _ path: String, roots: [String]
     ) throws -> Bool {
@@ -340,7 +340,7 @@ struct AdmissionTests {
         let inside = try directory.write("a", to: "out/inside")
         let outside = try directory.write("a", to: "outside/file")
         let me = getuid()
-        // As root one is allowed everything; then the file belongs to someone else.
+        // Root may read everything; the files then belong to another user.
         let owner: UInt32 = me == 0 ? 4_000 : me
         if me == 0 { try #require(chown(inside, 4_000, 4_000) == 0 && chown(outside, 4_000, 4_000) == 0) }
         chmod(inside, 0o600)
@@ -378,7 +378,8 @@ struct AdmissionTests {
         "a file is anyone's to send only as far as the kernel would let them read it",
         .enabled(if: getuid() == 0, "needs files of several users"),
         arguments: [
-            // Of the file: its owner and group are 4000; of the directory above it: mode, or a closed one further up.
+            // The mode of the file, whose owner and group are 4000; the mode of the directory above it; the caller's
+            // uid and groups; whether access is allowed.
             (0o604, 0o755, 4_001, [4_000], false), (0o604, 0o755, 4_001, [7], true),
             (0o640, 0o755, 4_001, [7, 4_000], true),
             (0o640, 0o755, 4_001, [], false), (0o044, 0o755, 4_000, [4_000], false), (0o644, 0o700, 4_001, [], false),
@@ -394,14 +395,14 @@ struct AdmissionTests {
         try #require(chmod(root, 0o755) == 0 && chmod(inner, 0o755) == 0)
         try #require(chmod(path, mode_t(file)) == 0 && chmod(root + "/inner", mode_t(above)) == 0)
         #expect(try Self.may(uid, groups: groups, path, roots: [root]) == isAllowed)
-        // The kernel's own word.
+        // The kernel's verdict.
         let command =
             ["setpriv", "--reuid", "\(uid)", "--regid", "\(groups.first ?? 9)"]
             + (groups.isEmpty ? ["--clear-groups"] : ["--groups", groups.map(String.init).joined(separator: ",")])
         #expect(try Self.reads(command, path) == isAllowed)
     }
 
-    /// Whether a process that `command` starts may read a file.
+    /// Returns whether a process that `command` starts may read a file.
     private static func reads(_ command: [String], _ path: String) throws -> Bool {
         let child = try ChildProcess(command + ["test", "-r", path])
         while true {
@@ -415,7 +416,7 @@ struct AdmissionTests {
         let directory = try TemporaryDirectory(mode: 0o755)
         let link = directory.file("link")
         try #require(symlink(try directory.write("a", to: "file"), link) == 0)
-        // A link that is read is noted to have been, unless its file system keeps no such notes.
+        // Following a link updates its access time, unless its file system keeps none.
         func isRead(_ roots: [String]) throws -> Bool {
             let times = [timespec(tv_sec: 1, tv_nsec: 0), timespec(tv_sec: 1, tv_nsec: 0)]
             try #require(utimensat(AT_FDCWD, link, times, AT_SYMLINK_NOFOLLOW) == 0)

@@ -2,7 +2,7 @@ import Glibc
 import Synchronization
 import TestSupport
 
-/// Answers every request with two bytes, and counts how many it has before it at a time.
+/// A server that sends two bytes in response to every request, and counts its concurrent requests.
 final class CountingServer: Sendable {
     let port: Int
     private let listener: Int32
@@ -15,7 +15,7 @@ final class CountingServer: Sendable {
         var connections: Set<Int32> = []
     }
 
-    /// - Parameter expected: no request is answered before so many were there together, or two seconds passed.
+    /// - Parameter expected: no response is sent before this number of requests is present, or two seconds have passed.
     init(expected: Int) throws {
         self.expected = expected
         listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
@@ -73,7 +73,8 @@ final class CountingServer: Sendable {
         }
         for _ in 0..<2_000 where peak < expected { usleep(1_000) }
         usleep(3_000)
-        // Counted out before the client can know: what is counted is never more than what was asked.
+        // Decremented before the client can receive the response: the count never exceeds the number of pending
+        // requests.
         state.withLock { $0.present -= 1 }
         let answer = Array("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".utf8)
         _ = send(connection, answer, answer.count, Int32(MSG_NOSIGNAL))

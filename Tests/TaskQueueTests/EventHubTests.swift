@@ -17,7 +17,7 @@ struct EventHubTests {
         return taken
     }
 
-    /// A queue in which three tasks were added, paused, and two events came of each.
+    /// Returns a queue with three tasks that were added paused and then cancelled, which makes two events each.
     private static func fixture() async throws -> QueueFixture {
         let fixture = try await QueueFixture()
         for _ in 0..<3 {
@@ -79,7 +79,7 @@ struct EventHubTests {
         let (last, pages) = try fixture.queue.events(after: sequence, for: QueueFixture.administrator)
         #expect(last == 6)
         let listener = Task { await Self.take(sequence < 0 ? 6 : 1, of: pages) }
-        // One that is ahead of the journal reads before it waits.
+        // A listener that is ahead of the journal reads before it waits.
         for _ in 0..<20 { _ = try await fixture.add("http://127.0.0.1:9/a") { $0.paused = true } }
         if sequence > 0 { listener.cancel() }
         #expect(await listener.value.first?.sequence == (sequence < 0 ? 1 : nil))

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Fair shares")
 struct FairShareTests {
-    /// Whoever of `keys` is next.
+    /// Returns the key that is served next.
     private func next(_ share: FairShare<String>, _ keys: String...) -> String? {
         keys.min { share.claim(of: $0) < share.claim(of: $1) }
     }
@@ -18,12 +18,12 @@ struct FairShareTests {
             share.start("new")
             share.end("old")
         }
-        // 6 of the old and 4 of the new run.
+        // 6 tasks of `old` and 4 of `new` run.
         for _ in 0..<2 {
             #expect(next(share, "old", "new") == "new")
             share.start("new")
         }
-        // Six of each.
+        // Six tasks of each run.
         #expect(next(share, "old", "new") == "old")
     }
 

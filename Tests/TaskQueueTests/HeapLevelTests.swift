@@ -6,7 +6,7 @@ import Testing
 struct HeapLevelTests {
     private var level = HeapLevel()
 
-    /// - Returns: the number of the look at which memory is given back.
+    /// - Returns: the number of the check at which memory is released.
     private mutating func looks(at running: Int, upTo count: Int = 20) -> Int? {
         (1...count).first { _ in level.look(at: running) }
     }

@@ -11,7 +11,7 @@ import Testing
 struct HostGateTests {
     private static let policy = RetryPolicy(attempts: 10, baseDelay: 1_000, maximumDelay: 600_000)
 
-    /// Two tasks, of different hosts.
+    /// Returns two tasks of different hosts.
     private func works() async throws -> (fixture: QueueFixture, works: [TaskWork]) {
         let fixture = try await QueueFixture()
         let urls = ["http://127.0.0.1:1/a", "http://127.0.0.1:2/a"]
@@ -56,7 +56,7 @@ struct HostGateTests {
         #expect(works[0].witness(of: here) == .own && works[0].witness(of: elsewhere) == .other(works[1].host))
         for error in [nil, refused, here, elsewhere] { #expect(proxied.witness(of: error) == .none) }
 
-        // A host that has answered may have all slots, one that did not no more than half of them.
+        // A host that has answered may use all slots, one that has not no more than half of them.
         let settings = QueueFixture.settings(downloads: fixture.downloads) { $0.activeTasks = 2 }
         var chooser = TaskChooser(store: fixture.store, settings: settings)
         let started = chooser.place(of: works[0], now: 0)
@@ -85,7 +85,7 @@ struct HostGateTests {
         let opening = try #require(gate.nextOpening(now: 0))
         #expect(!gate.isClosed(works[0].hostMark, now: opening))
         gate.enter(works[0].hostMark, now: opening)
-        // While one finds out, the others wait.
+        // While one probe is pending, the other tasks wait.
         #expect(gate.isClosed(works[0].hostMark, now: opening))
         gate.note(TransferError(.cannotConnect, "refused"), of: works[0], now: opening)
         #expect(try #require(gate.nextOpening(now: opening)) - opening > opening)
@@ -115,7 +115,7 @@ struct HostGateTests {
     func placesAfterFailure() async throws {
         let (fixture, _) = try await works()
         await fixture.queue.stop()
-        // One more than are read at a time.
+        // One more than the number that is read at a time.
         let tasks = (0...512).map { TaskSpecification(url: "http://127.0.0.1:1/\($0)") }
         _ = try await fixture.queue.add(tasks, by: QueueFixture.me)
         let settings = QueueFixture.settings(downloads: fixture.downloads) {
@@ -124,7 +124,7 @@ struct HostGateTests {
         }
         var chooser = TaskChooser(store: fixture.store, settings: settings)
         let busy = TaskChooser.Busy(running: [:], held: [:])
-        // How many tasks the host may have is known once the first has been chosen.
+        // The number of tasks that the host may have is known once the first has been chosen.
         for limit in [1] + Array(repeating: 60, count: 8) {
             let count = try chooser.choose(limit: limit, busy: busy, now: 0).count
             #expect(count == limit)

@@ -1,10 +1,10 @@
 import TestSupport
 
-/// Names and directories as nobody in his right mind would write them; the same ones for the same seed.
+/// A generator of malicious names and directories, deterministic for a seed.
 struct HostileNames {
     private var generator: SeededGenerator
 
-    /// Entries of ``NameTrial``'s roots that lead elsewhere.
+    /// The entries of ``NameTrial``'s roots that lead elsewhere.
     static let links = ["out", "abs", "up", "self", "loop", "slash", "cwd", "secret", "other", "deep"]
 
     private static let pieces: [String] =
@@ -25,12 +25,13 @@ struct HostileNames {
 
     mutating func number(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &generator) }
 
-    /// One time in so many.
+    /// Returns `true` in one of `times` cases.
     mutating func happens(_ times: Int) -> Bool { number(1...times) == 1 }
 
     mutating func pick<Value>(_ values: [Value]) -> Value { values[number(0...values.count - 1)] }
 
-    /// Joined by scalars: a mark that combines with a slash is no other character than the two.
+    /// Returns a name joined from Unicode scalars: a combining mark after a slash must not merge with it into one
+    /// character.
     mutating func name() -> String {
         var name = String.UnicodeScalarView()
         for _ in 0..<number(1...7) {
@@ -43,14 +44,14 @@ struct HostileNames {
         return String(name)
     }
 
-    /// As ``name()``, with bytes among them that are no text.
+    /// Returns the bytes of ``name()`` with random bytes inserted, which may be invalid UTF-8.
     mutating func bytes() -> [UInt8] {
         var bytes = Array(name().utf8)
         for _ in 0..<number(0...3) { bytes.insert(UInt8(number(0...255)), at: number(0...bytes.count)) }
         return bytes
     }
 
-    /// A directory, absolute now and then: beneath one of `roots`, beside it, or anywhere.
+    /// Returns a directory, sometimes absolute: beneath one of `roots`, beside it, or anywhere.
     mutating func directory(_ roots: [String]) -> String {
         let components = (0..<number(0...5)).map { _ in
             switch number(0...9) {

@@ -16,13 +16,13 @@ struct HostileNamesTests {
             case .directory: 15_000
             case .url, .header: 15_000
             case .change: 5_000
-            // What reads a file takes longer.
+            // Sources that parse a file take longer.
             case .metalink, .metalinkOfURL: 3_000
             case .queueFile: 1_500
             }
         }
 
-        /// One of so many is written to the disk.
+        /// The sampling interval: one case in this number is written to the disk.
         static let sampling = 30
     }
 
@@ -57,7 +57,7 @@ struct HostileNamesTests {
 
     // MARK: Sources
 
-    /// - Returns: `nil` where the file that would name it is refused.
+    /// - Returns: `nil` if the file that would contain the name is refused.
     private func make(
         _ source: Source, _ names: inout HostileNames, _ trial: NameTrial
     ) throws -> NameTrial.Case? {
@@ -79,7 +79,7 @@ struct HostileNamesTests {
         case .metalink:
             guard let specification = try metalink(&names) else { return nil }
             item.specification = specification
-            // As `dlctl add --input FILE --directory DIR` lets them lie beneath that.
+            // The case of `dlctl add --input FILE --directory DIR`, which puts the file's directory beneath DIR.
             if names.happens(3), let inner = specification.directory {
                 item.specification.directory = names.directory(roots) + "/" + inner
                 item.fields = ["directory"]
@@ -91,7 +91,7 @@ struct HostileNamesTests {
         case .queueFile:
             guard let specification = try queueFile(&names, roots) else { return nil }
             item.specification = specification
-            // Whether it lies beneath a root, the daemon alone knows.
+            // Only the daemon knows whether the directory is beneath a root.
             item.fields = ["directory"]
         case .change:
             var changes = TaskChanges()
@@ -109,7 +109,7 @@ struct HostileNamesTests {
         let bytes = names.bytes()
         let path = bytes.map { byte -> String in
             let isPlain = (0x21..<0x7F).contains(byte) || byte >= 0x80
-            // Mostly as a URL has it, since otherwise a space ends it all.
+            // Mostly percent-encoded, because an unencoded space ends the URL.
             if isPlain ? names.happens(6) : !names.happens(40) {
                 return "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
             }
@@ -118,7 +118,7 @@ struct HostileNamesTests {
         return names.pick(["http://h/", "https://h:8080/a/", "ftp://h/", "http://h"]) + path.joined()
     }
 
-    /// The lines of a head with `Content-Disposition`, in all the ways that a name is written there.
+    /// Returns the `Content-Disposition` line of a head, with every notation of a file name.
     private func header(_ names: inout HostileNames) -> [UInt8] {
         func quoted(_ bytes: [UInt8]) -> [UInt8] {
             [0x22] + bytes.flatMap { $0 == 0x22 || $0 == 0x5C ? [0x5C, $0] : [$0] } + [0x22]
@@ -136,7 +136,7 @@ struct HostileNamesTests {
                 value += Array("; filename*=\(names.pick(["utf-8", "UTF-8", "ISO-8859-1"]))'en'\(encoded)".utf8)
             }
         }
-        // What ends a line, ends it: the connection hands over lines.
+        // LF is removed, because the connection delivers single lines.
         value.removeAll { $0 == 0x0A }
         return Array("Content-Disposition: ".utf8) + value + [0x0A]
     }
@@ -145,7 +145,7 @@ struct HostileNamesTests {
         let marks: [Unicode.Scalar: String] = ["&": "&amp;", "<": "&lt;", ">": "&gt;", "\"": "&quot;", "\n": "&#10;"]
         var name = ""
         for scalar in names.name().unicodeScalars {
-            // A control character is no part of any XML.
+            // Control characters are not allowed in XML.
             if scalar != "\n", scalar.value < 0x20 || (0x7F..<0xA0).contains(scalar.value) { continue }
             name += marks[scalar] ?? String(scalar)
         }
@@ -162,7 +162,7 @@ struct HostileNamesTests {
         return try specification(in: text, naming: ["output", "directory"])
     }
 
-    /// In double quotation marks (YAML 1.2, section 7.3.1).
+    /// Returns the text in double quotation marks (YAML 1.2, section 7.3.1).
     private static func quoted(_ text: String) -> String {
         var quoted = "\""
         for scalar in text.unicodeScalars {

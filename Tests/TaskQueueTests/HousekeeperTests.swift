@@ -104,7 +104,7 @@ struct HousekeeperTests {
         #expect(try isFound())
         _ = try await fixture.queue.remove([ids[1]], deletesFiles: false, by: QueueFixture.me)
         try await eventually(that: "it is erased") { try !isFound() }
-        // That is noted down once it is done.
+        // The completion of the erasure is recorded afterwards.
         try await eventually(that: "nothing is left to erase") { try !fixture.store.holdsErasedSecrets() }
     }
 

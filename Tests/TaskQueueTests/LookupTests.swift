@@ -18,7 +18,7 @@ struct LookupTests {
             """
     }
 
-    /// What of a Metalink at `url` is asked for: the URL and the mirrors.
+    /// Returns the addresses that are requested for a Metalink at `url`: the URL and the mirrors.
     private static func urls(_ urls: [String], at url: String) throws(TransferError) -> [String] {
         guard case .file(let file) = try Lookup.answer(.metalink, url, Array(metalink(urls).utf8)) else { return [] }
         let task = TaskSpecification(url: url).described(by: file)

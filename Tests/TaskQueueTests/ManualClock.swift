@@ -3,7 +3,7 @@ import TaskModel
 
 @testable import TaskQueue
 
-/// A clock that stands still until it is told to go on.
+/// A clock that advances only on request.
 final class ManualClock: Sendable {
     private struct Sleeper {
         var wakesAt: Milliseconds
@@ -14,7 +14,7 @@ final class ManualClock: Sendable {
         var now: Milliseconds = 1_700_000_000_000
         var lastNumber = 0
         var sleepers: [Int: Sleeper] = [:]
-        /// Cancelled before they slept.
+        /// Sleepers that were cancelled before they slept.
         var cancelled: Set<Int> = []
     }
 
@@ -26,7 +26,7 @@ final class ManualClock: Sendable {
         QueueClock(now: { self.now }, monotonic: { self.now }, sleep: { await self.sleep($0) })
     }
 
-    /// Wakes all whose time comes within `milliseconds`.
+    /// Advances the clock and wakes every sleeper that is due.
     func advance(by milliseconds: Milliseconds) {
         let woken = state.withLock { state in
             state.now += milliseconds
@@ -63,7 +63,7 @@ final class ManualClock: Sendable {
     }
 }
 
-/// How far a clock is ahead of another.
+/// A settable offset between two clocks.
 final class ManualOffset: Sendable {
     private let milliseconds = Mutex<Milliseconds>(0)
 

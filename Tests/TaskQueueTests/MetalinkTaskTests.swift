@@ -16,7 +16,7 @@ struct MetalinkTaskTests {
             .map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 
-    /// - Parameter content: absent, the digest of the body.
+    /// - Parameter content: the description of the file; by default the digest of the body.
     private func metalink(_ urls: [String], name: String = "dir/disk.iso", _ content: String? = nil) -> ScriptedAnswer {
         let urls = urls.map { "<url>\($0)</url>" }.joined()
         let content = content ?? "<hash type='md5'>\(md5(body))</hash>"
@@ -46,7 +46,7 @@ struct MetalinkTaskTests {
         #expect(status.bytesFetched == body.size && status.bytesTotal == body.size && status.attempts == 1)
         #expect(fixture.files == ["disk.iso"], "its directory is left out")
         #expect(body.difference(fromFileAt: fixture.downloads + "/disk.iso") == nil)
-        // What proves who asks stays with the task's own server.
+        // Credentials are sent only to the task's own server.
         let asked = try #require(server.requests().first)
         #expect(asked.header("authorization") != nil && asked.header("cookie") == "a=b")
         #expect(files.requests().map(\.path) == ["/none", "/f"])

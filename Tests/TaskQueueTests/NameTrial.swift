@@ -8,14 +8,14 @@ import TestSupport
 @testable import TaskQueue
 @testable import Transfer
 
-/// Two roots with links in them that lead elsewhere, and a tree around them in which nothing may change.
+/// Two roots that contain links to other places, and a surrounding tree in which nothing may change.
 ///
-/// What is tried goes the way that a task goes in the daemon: admission, the place, the opened directory, the name, and,
-/// where it is to be written, the part file and its publishing.
+/// Each case takes the path of a task in the daemon: admission, the place, the opened directory, the name, and, if it
+/// is to be written, the part file and its publication.
 final class NameTrial {
     let settings: QueueSettings
     let home: String
-    /// An absolute directory may lie here.
+    /// The root for absolute directories.
     let other: String
     private let temporary: TemporaryDirectory
     private let outside: String
@@ -27,7 +27,7 @@ final class NameTrial {
     private(set) var opened = 0
     private(set) var written = 0
 
-    /// What went wrong.
+    /// A violation of the rules.
     struct Escape: Error, CustomStringConvertible {
         let description: String
 
@@ -70,7 +70,7 @@ final class NameTrial {
         }
     }
 
-    /// Everything outside the roots, by path: what it is, and when it was last changed in any way.
+    /// Returns the identity and times of every file outside the roots, by path.
     private func surroundings() -> [String: String] {
         var found: [String: String] = [:]
         func note(_ path: String) {
@@ -89,33 +89,33 @@ final class NameTrial {
         return found
     }
 
-    /// What of the surroundings is not as it was.
+    /// The paths outside the roots that have changed.
     var changes: [String] {
         let after = surroundings()
         return Set(before.keys).union(after.keys).filter { before[$0] != after[$0] }.sorted()
     }
 
-    /// Makes what no code of ours may make.
+    /// Creates a directory that the code under test must never create.
     func meddle() { mkdir(outside + "/a/new", 0o700) }
 
     // MARK: The way of a task
 
-    /// What a task goes by: what was asked for, and what a server said.
+    /// The inputs of a task: its specification, and the server's response.
     struct Case {
         var specification: TaskSpecification
-        /// What it asked for until someone changed it.
+        /// The specification before it was changed.
         var before: TaskSpecification?
-        /// The lines of its answer's head.
+        /// The lines of its response's head.
         var head: [UInt8]?
-        /// The name that an earlier attempt's answer suggested.
+        /// The name that an earlier attempt's response suggested.
         var suggested: String?
         /// The name in the Metalink at its URL.
         var described: String?
-        /// The fields that it may be refused for.
+        /// The fields for which it may be refused.
         var fields: Set<String> = []
     }
 
-    /// - Parameter writes: makes the file too.
+    /// - Parameter writes: whether to write the file as well.
     func attempt(_ item: Case, writes: Bool) async throws {
         let task: TaskSpecification
         var admission = Admission(settings: settings, caller: Caller(uid: 1000, isAdministrator: false), now: 0)
@@ -142,14 +142,14 @@ final class NameTrial {
             directory = try Directory.open(
                 root: place.root, subdirectory: place.subdirectory, makesRoot: place.makesRoot)
         } catch {
-            // Links and files that stand in the way, and paths that the system finds too long.
+            // Links and files in the path, and paths that are too long for the system.
             guard let number = error.systemError, [ELOOP, EXDEV, ENOTDIR, ENAMETOOLONG].contains(number),
                 error.message.contains("the directory \(place.root)")
             else { throw Escape("\(place) was refused by \(error)") }
             return refuse()
         }
         opened += 1
-        // Not even a link that stays beneath the root was followed.
+        // Links are not followed, even if they stay beneath the root.
         let expected = place.root + (place.subdirectory.isEmpty ? "" : "/") + place.subdirectory
         let real = try Self.realPath(of: directory)
         guard real.utf8.elementsEqual(expected.utf8), directory.path.utf8.elementsEqual(expected.utf8) else {
@@ -173,7 +173,8 @@ final class NameTrial {
         return String(decoding: buffer[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 
-    /// - Parameter isOwn: a person may name a file as the system allows, a server not.
+    /// - Parameter isOwn: whether a person chose the name, who may use any name that the system allows, unlike a
+    /// server.
     private static func check(_ name: String, isOwn: Bool) throws {
         let bytes = Array(name.utf8)
         let isFile =

@@ -8,13 +8,13 @@ import Transfer
 @Suite("Parts that no task goes on with")
 struct PartJudgeTests {
     private static let identity = "0123abcd"
-    /// The first life gave 1 to 10, the second one 11 to 20.
+    /// The first life of the store assigned the ids 1 to 10, the second one 11 to 20.
     private let judge = PartJudge(
         identity: identity,
         lives: [StoreLife(newest: TaskID(0), since: 1_000_000), StoreLife(newest: TaskID(10), since: 2_000_000)])
     private let newest = TaskID(20)
 
-    /// A part of the task `id` that was added at a time.
+    /// Returns the traces of a part of the task `id` that was added at the time `createdAt`.
     private func marked(_ id: Int64, _ createdAt: Milliseconds) -> Directory.PartTraces {
         .init(owner: "\(Self.identity)-\(id)-\(String(createdAt, radix: 36))", changed: createdAt + 5_000)
     }
@@ -40,7 +40,7 @@ struct PartJudgeTests {
     func live() {
         let task = PartTask(createdAt: 1_500_000, isCompleted: false)
         #expect(!isLeft(5, task, marked(5, 1_500_000)) && !isLeft(5, task, unmarked(1_500_000)))
-        // Of whatever task it is.
+        // The part may be of any task.
         #expect(!isLeft(5, task, marked(5, 1_400_000)))
     }
 
@@ -55,7 +55,7 @@ struct PartJudgeTests {
     @Test("what an older copy of the database does not know stays, also once it has given the number itself")
     func olderCopy() {
         #expect(!isLeft(21, nil, marked(21, 2_500_000)) && !isLeft(21, nil, unmarked(2_500_000)))
-        // The copy ends with 10 and was put back at 2,000,000; the newer database had added 11 to 20 before.
+        // The copy ends with task 10 and was restored at 2,000,000; the newer database had added 11 to 20 before.
         #expect(!isLeft(15, nil, marked(15, 1_900_000)) && !isLeft(15, nil, unmarked(1_900_000)))
         let again = PartTask(createdAt: 2_500_000, isCompleted: true)
         #expect(!isLeft(15, again, marked(15, 1_900_000)) && !isLeft(15, again, unmarked(1_900_000)))

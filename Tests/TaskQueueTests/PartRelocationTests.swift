@@ -11,7 +11,7 @@ import Transfer
 struct PartRelocationTests {
     private let body = Resource(size: 4_000_000)
 
-    /// Almost stands still at first, and goes on as fast as can be afterwards.
+    /// Creates a server whose first response becomes slow after 1,000,000 bytes, and whose next is as fast as possible.
     private func server() throws -> ScriptedServer {
         try ScriptedServer(["/a": [.drip(body, after: 1_000_000, bytesPerSecond: 100_000), .serve(body)]])
     }
@@ -24,7 +24,7 @@ struct PartRelocationTests {
         return try await fixture.queue.update(id, by: changes, for: QueueFixture.me)
     }
 
-    /// A paused task with some bytes in its part.
+    /// Returns a paused task with some bytes in its part file.
     private func paused(_ fixture: QueueFixture, _ server: ScriptedServer) async throws -> TaskID {
         let id = try await fixture.add(server.url("/a"))
         try await fixture.running(id, bytes: 500_000)
@@ -36,7 +36,7 @@ struct PartRelocationTests {
         fixture.files.filter { $0.hasSuffix(".part") }
     }
 
-    /// The file is whole, at its place, of bytes that came once, and nothing else lies about.
+    /// Checks that the file is complete, at its place, of bytes that were fetched once, and that no part file is left.
     private func expectWhole(_ status: TaskStatus, at path: String, _ fixture: QueueFixture) {
         #expect(status.path == path && body.difference(fromFileAt: path) == nil)
         #expect(status.bytesFetched - body.size < 200_000, "\(status.bytesFetched)")
@@ -97,7 +97,7 @@ struct PartRelocationTests {
         expectWhole(try await fixture.completed(id), at: fixture.downloads + "/a", fixture)
     }
 
-    /// What a death between two steps leaves behind.
+    /// The moments of the daemon's death between two steps.
     enum Death: CaseIterable {
         case beforeMove, beforeCommit, afterCommit
     }
@@ -113,7 +113,7 @@ struct PartRelocationTests {
         let part = RequestMaker.partName(id, identity: fixture.store.identity)
         try await fixture.store.note([PartMove(id: id, directories: [nil, "isos"])])
         if death != .beforeMove {
-            // As a daemon makes it.
+            // The directory is created in the same way as by the daemon.
             _ = try Directory.open(root: fixture.downloads).make(["isos"])
             try #require(rename(fixture.downloads + "/" + part, fixture.downloads + "/isos/" + part) == 0)
         }

@@ -8,7 +8,7 @@ import Transfer
 
 @testable import TaskQueue
 
-/// A queue with a store, a session and a download directory of one test's own.
+/// A queue with its own store, session and download directory for one test.
 final class QueueFixture: Sendable {
     let directory: TemporaryDirectory
     let store: TaskStore
@@ -32,7 +32,7 @@ final class QueueFixture: Sendable {
         var settings = QueueSettings(Configuration(), downloadDirectory: downloads, daemonUser: getuid())
         settings.retry = RetryPolicy(attempts: 3, baseDelay: 1, maximumDelay: 5)
         settings.minimumFree = 0
-        // Tests count requests; what several connections do is the engine's to test.
+        // Tests count requests; transfers over several connections are tested with the engine.
         settings.segments = .fixed(1)
         change(&settings)
         return settings
@@ -47,13 +47,13 @@ final class QueueFixture: Sendable {
 
     // MARK: Lives
 
-    /// The life after one that ended between a file's naming and the note of it: its server sent some bytes, the task
-    /// waits, and all of `body` has the `name`.
+    /// Restarts the queue after a simulated death between the publication of a file and its record: its server sent
+    /// some bytes, the task waits, and a file with all of `body` has the `name`.
     func nextLife(of id: TaskID, whichFinished body: Resource, as name: String) async throws -> TaskQueue {
         _ = try await status(id, once: [.waiting, .failed])
         _ = try await queue.change(.pause, [id], by: Self.me)
         await queue.stop()
-        // It bears the task's mark.
+        // The part file carries the task's mark.
         let part = downloads + "/" + (parts.first ?? "no part")
         try body.write(to: part)
         guard rename(part, downloads + "/" + name) == 0 else { throw SystemError("giving the part its name") }
@@ -62,7 +62,7 @@ final class QueueFixture: Sendable {
         return next
     }
 
-    /// Has a task that was paused, or failed, go on.
+    /// Resumes a paused task, or retries a failed one.
     static func takeUp(_ id: TaskID, in queue: TaskQueue) async throws {
         _ = try await queue.change(.resume, [id], by: me)
         _ = try await queue.change(.retry, [id], by: me)
@@ -87,7 +87,7 @@ final class QueueFixture: Sendable {
         return status
     }
 
-    /// The task's status after its first event of one of `kinds`; those before `sequence` do not count.
+    /// Returns the task's status after its first event of one of `kinds`; events up to `sequence` do not count.
     func status(
         _ id: TaskID, once kinds: Set<TaskEvent.Kind>, after sequence: Int64 = 0, in queue: TaskQueue? = nil
     ) async throws -> TaskStatus {
@@ -116,7 +116,7 @@ final class QueueFixture: Sendable {
 
     func completed(_ id: TaskID) async throws -> TaskStatus { try await status(id, once: [.completed]) }
 
-    /// Until the task runs and so many bytes are there.
+    /// Waits until the task is active and `bytes` bytes have been received.
     func running(_ id: TaskID, bytes: Int64) async throws {
         try await eventually(that: "task \(id) gets \(bytes) bytes", every: .milliseconds(2)) {
             let status = try await self.status(id)
@@ -124,13 +124,13 @@ final class QueueFixture: Sendable {
         }
     }
 
-    /// Names in the download directory.
+    /// The sorted names in the download directory.
     var files: [String] { TemporaryDirectory.names(beneath: downloads).sorted() }
 
     var parts: [String] { files.filter { $0.hasSuffix(".part") } }
 }
 
-/// The field at fault that keeps the queue from doing `body`; `nil` where it does it.
+/// Returns the invalid field for which the queue refuses `body`; `nil` if it succeeds.
 func fault<Value>(_ body: () async throws -> Value) async throws -> FieldError? {
     do {
         _ = try await body()

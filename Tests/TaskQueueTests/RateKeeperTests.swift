@@ -9,7 +9,7 @@ import Transfer
 
 @Suite("The rates in force", .timeLimit(.minutes(1)))
 struct RateKeeperTests {
-    /// Thursday, 2023-11-16, midnight UTC, is the first one after the manual clock's beginning.
+    /// Thursday, 2023-11-16, midnight UTC: the first midnight after the manual clock's start.
     private static let midnight: Milliseconds = 1_700_092_800_000
     private static let hour: Milliseconds = 3_600_000
 
@@ -37,7 +37,7 @@ struct RateKeeperTests {
         #expect((rates.download, rates.upload, rates.uploadSource) == (7, 8, .command))
         rates = try await fixture.queue.orderRates { $0.download = .unlimited }
         #expect((rates.download, rates.downloadSource, rates.upload) == (nil, .command, 8))
-        // The next life knows it.
+        // The rates are restored after a restart.
         await fixture.queue.stop()
         let next = try QueueFixture.queue(fixture.store, fixture.settings)
         await next.start()
@@ -111,7 +111,7 @@ struct RateKeeperTests {
         settings.connectionsPerHost = 3
         try await fixture.queue.apply(settings, session: SessionConfiguration())
         #expect(try await fixture.completed(waiting).state == .completed)
-        // What ran before still does, on the session that it began on.
+        // A running task continues on its original session.
         #expect(try await fixture.status(running).state == .active)
         let rates = await fixture.queue.ratesInForce()
         #expect((rates.download, rates.upload) == (5_000, 6_000))

@@ -14,7 +14,7 @@ struct ReadyWindowTests {
         ReadyTask(id: TaskID(id), priority: priority.rank, position: id, hostMark: host)
     }
 
-    /// Takes everything, as it would be taken while nothing ends.
+    /// Returns the order in which all tasks are taken while none ends.
     private func order(
         _ flows: [(Flow, [ReadyTask])], credit: Int = 0, running: [(UInt32, Int)] = [], mayStart: Set<Int64>? = nil,
         urgentLimit: Int = .max
@@ -107,7 +107,7 @@ struct ReadyWindowTests {
         window.add([task(1), task(2)], to: 1, limit: 2, excludingHosts: [])
         window.add([task(3)], to: 2, limit: 2, excludingHosts: [])
         #expect(lacking() == [])
-        // Host 1 is full: flow 1 may have others behind, flow 2 has not.
+        // Host 1 is full: flow 1 may have further tasks behind, flow 2 has none.
         #expect(lacking([1]) == [1])
         #expect(lacking([1], isUrgentOnly: true) == [])
         window.add([], to: 1, limit: 2, excludingHosts: [1])
@@ -118,7 +118,7 @@ struct ReadyWindowTests {
         for _ in 0..<3 { _ = window.take(owners: owners, groups: groups, isUrgent: { _, _ in false }) { _, _ in true } }
         owners.start(1)
         groups.start(.init(flow(1)))
-        // Host 1 was left out when flow 1 was read last.
+        // Host 1 was excluded when flow 1 was last read.
         #expect(lacking() == [1])
     }
 

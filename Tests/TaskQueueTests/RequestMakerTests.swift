@@ -29,7 +29,7 @@ struct RequestMakerTests {
         let server = try ScriptedServer(["/a": [.status(200, body: "new")]])
         let fixture = try await QueueFixture()
         try fixture.directory.write("old", to: "downloads/taken")
-        // It is the asker's own.
+        // The file must belong to the caller.
         if getuid() == 0 { #expect(chown(fixture.downloads + "/taken", QueueFixture.me.uid, 0) == 0) }
         let id = try await fixture.add(server.url("/a")) { task in
             task.output = "taken"
@@ -82,14 +82,14 @@ struct RequestMakerTests {
             "/slow": [.hang], "/a": [.serve(body)], "/b": [.serve(body)], "/c": [.serve(body)],
         ])
         let fixture = try await QueueFixture()
-        // Something runs all the time.
+        // One task runs all the time.
         let slow = try await fixture.add(server.url("/slow"))
         _ = try await fixture.completed(try await fixture.add(server.url("/a")) { $0.directory = "sub" })
         #expect(rename(fixture.downloads + "/sub", fixture.downloads + "/old") == 0)
         _ = try await fixture.completed(try await fixture.add(server.url("/b")) { $0.directory = "sub" })
         #expect(body.difference(fromFileAt: fixture.downloads + "/sub/b") == nil)
         #expect(body.difference(fromFileAt: fixture.downloads + "/old/a") == nil)
-        // A link in its place is not followed, even where it leads to the directory that was there.
+        // A link in its place is not followed, even if it leads to the original directory.
         let away = fixture.directory.file("away")
         #expect(rename(fixture.downloads + "/sub", away) == 0 && symlink(away, fixture.downloads + "/sub") == 0)
         let refused = try await fixture.add(server.url("/c")) { $0.directory = "sub" }

@@ -90,7 +90,7 @@ struct RunConclusionTests {
         #expect(outcome?.standing.state == .failed)
     }
 
-    /// Error, state, reason, code; whether the attempt counts.
+    /// The error, the state, the reason, the code, and whether the attempt counts.
     private static let table: [(TransferError, TaskState, TaskReason?, String, burns: Bool)] = [
         (TransferError(.invalidRequest, "m"), .failed, nil, "invalid", true),
         (TransferError(.unknownHost, "m"), .waiting, .retry, "dns", true),
@@ -207,7 +207,7 @@ struct RunConclusionTests {
         #expect(Self.conclude(error, record: Self.record(failures: 0), attempts: 3)?.failures == 3)
     }
 
-    /// - Returns: how often it was tried, and the milliseconds from the first attempt to the last.
+    /// - Returns: the number of attempts, and the milliseconds from the first attempt to the last.
     private func attempts(of error: TransferError, seed: UInt64) throws -> (count: Int, time: Milliseconds) {
         let manual = ManualClock()
         let begin = manual.now
@@ -318,7 +318,7 @@ struct RunConclusionTests {
         let conclusion = Self.conclude(
             error, record: Self.record(failures: 9), transferred: 500, bytesDone: 500, beganAnew: true)
         #expect(conclusion?.standing.state == .failed)
-        // That it broke off several times after that says nothing: it may have got further each time.
+        // Further interruptions after that are no evidence: each attempt may have got further.
         let first = Self.conclude(
             error, record: Self.record(failures: 0), attempts: 10, transferred: 500, bytesDone: 500, beganAnew: true)
         #expect(first?.standing.state == .waiting && first?.failures == 1)

@@ -25,7 +25,7 @@ struct SchedulerHostsTests {
         let broken = Array(repeating: ScriptedAnswer.status(500), count: 24)
         let server = try ScriptedServer(["/a": broken + [.status(200, body: "x")]])
         let fixture = try await QueueFixture(clock: manual.clock) {
-            // One task may be the host's probe each time.
+            // A single task may be the host's probe each time.
             $0.retry = RetryPolicy(attempts: 100, baseDelay: 1_000, maximumDelay: 60_000)
         }
         let ids = try await fixture.queue.add(tasks(server, 1_000), by: QueueFixture.me)
@@ -115,7 +115,7 @@ struct SchedulerHostsTests {
             if way == "mirror" { $0.mirrors = [other.url("/b")] }
         }
         _ = try await fixture.status(led, once: [.waiting])
-        // No time passes.
+        // The clock does not advance.
         let own = try await fixture.add(server.url("/a")) { $0.output = "own" }
         _ = try await fixture.completed(own)
         #expect(try fixture.store.holds(now: manual.now).isEmpty)
@@ -137,7 +137,7 @@ struct SchedulerHostsTests {
         let fixture = try await QueueFixture(clock: manual.clock) {
             $0.retry = RetryPolicy(attempts: 10, baseDelay: 1_000, maximumDelay: 60_000)
         }
-        // As a proxy it is asked for the whole URL.
+        // Requests to a proxy carry the whole URL.
         let proxy = try ScriptedServer([server.url("/a"): [.status(503, headers: ["Retry-After: 5000"])]])
         let closed = try FreePort.next()
         let proxies = [proxy.url("")] + Array(repeating: "http://127.0.0.1:\(closed)", count: 8)
@@ -148,7 +148,7 @@ struct SchedulerHostsTests {
             }
             _ = try await fixture.status(id, once: [.waiting])
         }
-        // No time passes.
+        // The clock does not advance.
         let direct = try await fixture.add(server.url("/a")) { $0.output = "direct" }
         _ = try await fixture.completed(direct)
         #expect(try fixture.store.holds(now: manual.now).isEmpty)
@@ -188,7 +188,7 @@ struct SchedulerHostsTests {
         _ = try await fixture.completed(behind)
         #expect(try fixture.store.holds(now: manual.now).map(\.host) == [other.url("")])
         #expect(other.requests().count == 1)
-        // Also by way of a task that waits for nothing but its host.
+        // The same holds for a resumed task that waits only for its host.
         let ready = try await fixture.add(other.url("/a")) { $0.output = "ready" }
         #expect(try await fixture.status(ready).reason == .hostLimit)
         #expect(try await fixture.queue.change(.resume, [ready], by: QueueFixture.me).refused.isEmpty)
@@ -197,7 +197,7 @@ struct SchedulerHostsTests {
 
     @Test("ten tasks beside hundreds of another batch, or owner, are next", arguments: [true, false])
     func turns(isOfOtherOwner: Bool) async throws {
-        // Each is answered when the test says so: with the clock's help nothing is lent.
+        // The server paces the responses, because slots are lent only when the clock advances.
         let server = try ScriptedServer(["/a": [.drip(Resource(size: 40_000), bytesPerSecond: 200_000)]])
         let fixture = try await QueueFixture { $0.activeTasks = 4 }
         let many = try await fixture.queue.add(tasks(server, 200, batch: "many"), by: QueueFixture.me)
@@ -272,7 +272,8 @@ struct SchedulerHostsTests {
 
 @Suite("Signs of the network and of the clock")
 struct SchedulerSignsTests {
-    /// A scheduler of its own over a task that waits for `reason`, and what tells it of the network.
+    /// Returns a queue and a task that waits for `reason`, for a separate scheduler with simulated network
+    /// notifications.
     private func scheduler(
         _ reason: TaskReason, _ manual: ManualClock, clock: QueueClock? = nil, server: ScriptedServer
     ) async throws -> (fixture: QueueFixture, id: TaskID) {

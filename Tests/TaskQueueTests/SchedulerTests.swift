@@ -42,7 +42,7 @@ struct SchedulerTests {
     func noProgress() async throws {
         var body = Resource(size: 400_000)
         body.entityTag = nil
-        // It knows no ranges: each attempt begins anew and gets as far as the one before.
+        // The server supports no ranges: each attempt begins anew and gets as far as the one before.
         let server = try ScriptedServer(["/a": [.claim(body, length: 500_000)]])
         let fixture = try await QueueFixture { $0.retry.attempts = 2 }
         let id = try await fixture.add(server.url("/a"))
@@ -143,7 +143,7 @@ struct SchedulerTests {
         let id = try await fixture.add(server.url("/a"))
         let next = try await fixture.add(other.url("/b"))
         var fetched: Int64 = 0
-        // Four steps of the clock, each with bytes of its own, between two looks of the scheduler's.
+        // Four steps of the clock, each with received bytes, between two checks of the scheduler.
         for _ in 0..<24 {
             try await eventually(that: "more bytes come", every: .milliseconds(2)) {
                 try await fixture.status(id).bytesFetched > fetched
@@ -164,7 +164,7 @@ struct SchedulerTests {
         let tasks = Array(repeating: TaskSpecification(url: silent.url("/a")), count: 200)
         _ = try await fixture.queue.add(tasks, by: QueueFixture.me)
         let id = try await fixture.add(server.url("/b"))
-        // Seconds of the queue's clock.
+        // Each step is one second of the queue's clock.
         try await eventually(that: "the other host's task completes", every: .milliseconds(5)) {
             manual.advance(by: 1_000)
             return try await fixture.status(id).state == .completed
@@ -202,7 +202,7 @@ struct SchedulerTests {
             first.stop()
             second.stop()
         }
-        // Its clock stands still: nothing is lent.
+        // The clock does not advance, so that no slots are lent.
         let fixture = try await QueueFixture(clock: ManualClock().clock) { settings in
             settings.activeTasks = 5
             settings.connectionsPerHost = 3

@@ -8,17 +8,17 @@ import Testing
 
 @testable import TaskQueue
 
-/// Where a secret of a task stands, and where it never does.
+/// The places in which a task's secret is stored, and those in which it never is.
 @Suite("Secrets of tasks")
 struct SecretsTests {
     /// One way to give a task a secret.
     struct Way: Sendable, CustomTestStringConvertible {
         var testDescription: String
         var kind = TaskKind.download
-        /// The task comes to a good end with it.
+        /// Whether the task completes with it.
         var completes = true
         /// - Parameters:
-        ///   - url: the server's, without its scheme: `127.0.0.1:PORT/path`.
+        ///   - url: the server's URL without its scheme: `127.0.0.1:PORT/path`.
         var give: @Sendable (_ task: inout TaskSpecification, _ url: String, _ secret: String) -> Void
     }
 
@@ -70,7 +70,7 @@ struct SecretsTests {
         return fixture
     }
 
-    /// The tables in which the secret stands.
+    /// Returns the tables that contain the secret.
     private func tables(of fixture: QueueFixture) throws -> [String] {
         let database = try DatabaseQueue(path: fixture.directory.file("state/dld.db"))
         return try database.read { database in
@@ -87,7 +87,7 @@ struct SecretsTests {
         }
     }
 
-    /// Whether the secret stands anywhere in what is told of the tasks.
+    /// Returns whether the secret occurs in any report about the tasks.
     private func isTold(_ id: TaskID, by fixture: QueueFixture) async throws -> Bool {
         var told: [String] = []
         let status = try await fixture.status(id)
@@ -103,7 +103,7 @@ struct SecretsTests {
         return told.contains { $0.contains(secret) }
     }
 
-    /// Whether the bytes of the database hold it, once its log is emptied into it.
+    /// Returns whether the database files contain the secret after the log has been checkpointed.
     private func isOnDisk(_ fixture: QueueFixture) async throws -> Bool {
         await fixture.queue.stop()
         try fixture.store.close()
@@ -175,7 +175,7 @@ struct SecretsTests {
             let changes = try await fixture.queue.commitSet(second, prune: false, dryRun: false, by: Self.me)
             #expect(changes.updated == Self.ways.count)
         }
-        // What a set leaves is swept up behind everyone's back.
+        // The rest of an aborted or committed set is removed in the background.
         let expected = end == "abort" ? [] : ["task_secret"]
         try await eventually(that: "it is swept up", every: .milliseconds(5)) { try tables(of: fixture) == expected }
         let ids = try await fixture.queue.page(TaskFilter(), after: nil, limit: 100, newest: nil, for: Self.me).map(

@@ -30,7 +30,7 @@ struct PlaceGuardTests {
             return isOver.withLock { $0 }
         }
         #expect(await verdict.value == nil)
-        // Nobody waits for it.
+        // The second call does not wait for the first.
         #expect(await placeGuard.judge { 2 } == nil)
         isReleased.withLock { $0 = true }
         try await eventually(that: "places are judged again") { await placeGuard.judge { 3 } == 3 }
