@@ -3,7 +3,7 @@ import TaskModel
 import TestSupport
 import Testing
 
-/// One large file over a slow line, interrupted by pauses, kills and terminations.
+/// A large file over a slow line, interrupted by pauses, kills and terminations.
 @Suite("Interruptions", .serialized, .timeLimit(.minutes(3)))
 struct InterruptionTests {
     @Test("300 MiB, paused, resumed and interrupted by SIGKILL, end byte-exact and are hardly fetched twice")

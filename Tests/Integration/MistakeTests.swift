@@ -7,7 +7,7 @@ import Testing
 /// Common mistakes of new users, each with the required message: what is wrong, where, and what to do.
 @Suite("Mistakes", .serialized, .timeLimit(.minutes(2)))
 struct MistakeTests {
-    /// One shell command line. `@DIR@` stands for the daemon's directory, `@URL@` for a server that responds with 404.
+    /// A shell command line. `@DIR@` stands for the daemon's directory, `@URL@` for a server that responds with 404.
     struct Mistake: Sendable, CustomTestStringConvertible {
         let line: String
         let status: Int32

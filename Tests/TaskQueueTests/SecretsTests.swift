@@ -11,7 +11,7 @@ import Testing
 /// The places in which a task's secret is stored, and those in which it never is.
 @Suite("Secrets of tasks")
 struct SecretsTests {
-    /// One way to give a task a secret.
+    /// A way to give a task a secret.
     struct Way: Sendable, CustomTestStringConvertible {
         var testDescription: String
         var kind = TaskKind.download

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TaskQueue
 
-/// One thread that a task may prefer.
+/// A single-threaded executor that a task may prefer.
 private final class OneThread: TaskExecutor {
     private let queue = DispatchQueue(label: "one-thread")
 
@@ -14,7 +14,7 @@ private final class OneThread: TaskExecutor {
         queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
 
-    /// Occupies the thread after what it does now, from when `isOccupied` is signalled until `gate` is.
+    /// Occupies the thread after its current job: signals `isOccupied`, then waits for `gate`.
     func occupy(_ isOccupied: DispatchSemaphore, until gate: DispatchSemaphore) {
         queue.async {
             isOccupied.signal()
@@ -56,7 +56,7 @@ struct SharedThreadsTests {
         let id = try await fixture.add("https://localhost:1/a") { $0.paused = true }
         let (one, isOccupied, gate) = (OneThread(), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let preferring = Task(executorPreference: one) {
-            // The thread is occupied as soon as the request waits for anything.
+            // The thread is occupied as soon as the request suspends.
             one.occupy(isOccupied, until: gate)
             try await request.ask(queue, id)
         }
@@ -75,7 +75,7 @@ struct SharedThreadsTests {
         await queue.stop()
     }
 
-    /// - Returns: whether it was signalled within ten seconds.
+    /// - Returns: whether the semaphore was signalled within ten seconds.
     @discardableResult
     private static func wait(for semaphore: DispatchSemaphore) async -> DispatchTimeoutResult {
         await withCheckedContinuation { continuation in

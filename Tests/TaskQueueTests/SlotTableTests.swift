@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Slots")
 struct SlotTableTests {
-    /// Hosts 1 to 9 have answered.
+    /// Returns a table in which hosts 1 to 9 have answered.
     private func slots(_ activeTasks: Int) -> SlotTable {
         var slots = SlotTable(activeTasks: activeTasks)
         for host in Int64(1)...9 { slots.set(host, isAnswering: true) }

@@ -9,7 +9,7 @@ import Testing
 struct TaskQueueCommandsTests {
     private let body = Resource(size: 16_000_000)
 
-    /// Stops almost in the middle at first, and goes on as fast as can be afterwards.
+    /// Creates a server whose first response becomes slow after 1,000,000 bytes, and whose next is as fast as possible.
     private func server() throws -> ScriptedServer {
         try ScriptedServer(["/a": [.drip(body, after: 1_000_000, bytesPerSecond: 100_000), .serve(body)]])
     }

@@ -15,7 +15,7 @@ struct TaskQueueSelectionUpdatesTests {
         return changes
     }
 
-    /// The digest of ``body``.
+    /// Returns the digest of ``body``.
     private func sum(_ fixture: QueueFixture) async throws -> String {
         let path = fixture.directory.file("body")
         try body.write(to: path)
@@ -93,7 +93,7 @@ struct TaskQueueSelectionUpdatesTests {
             return
         }
         #expect(status.state == .failed && status.error?.code == .checksumMismatch && !fixture.files.contains("a"))
-        // The right one takes it up again.
+        // With the right digest the task resumes and completes.
         _ = try await fixture.queue.update(id, by: changes { $0.checksum = .set(right) }, for: QueueFixture.me)
         #expect(try await fixture.completed(id).verified)
         #expect(body.difference(fromFileAt: fixture.downloads + "/a") == nil)

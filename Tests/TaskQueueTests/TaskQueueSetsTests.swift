@@ -18,7 +18,7 @@ struct TaskQueueSetsTests {
         return try await fixture.queue.commitSet(set, prune: prune, dryRun: dryRun, by: QueueFixture.me)
     }
 
-    /// Applies a set of one entry that is new.
+    /// Applies a set with one new entry.
     private static func add(_ entry: TaskSpecification, _ fixture: QueueFixture) async throws -> TaskID {
         TaskID(try #require(try await apply([entry], fixture).ids.first).lowerBound)
     }
@@ -86,7 +86,7 @@ struct TaskQueueSetsTests {
             "/hang": [.hang], "/old": [.status(200, body: "old")], "/new": [.status(200, body: "new")],
         ])
         let fixture = try await QueueFixture()
-        // While another runs, a finished file waits a moment for company before it is synced and named.
+        // While another task runs, a finished file waits a moment for others before it is synced and named.
         _ = try await fixture.add(server.url("/hang"))
         for number in 0..<5 {
             func entry(_ path: String) -> TaskSpecification {
@@ -217,7 +217,7 @@ struct TaskQueueSetsTests {
         }
         try await fixture.queue.abortSet(sets[0], by: QueueFixture.me)
         #expect(try await apply(entries("a", "b", "c"), batch: "x").added == 3)
-        // The same once more is not more.
+        // The same entries again add no tasks.
         #expect(try await apply(entries("a", "b", "c"), batch: "x").unchanged == 3)
         await #expect { try await apply(entries("a", "b", "c", "d"), batch: "x") } throws: { isQuota($0) }
         #expect(try await fixture.queue.counts(for: QueueFixture.me)[.paused] == 3)

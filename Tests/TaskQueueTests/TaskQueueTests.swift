@@ -142,7 +142,7 @@ struct TaskQueueTests {
         _ = try await QueueFixture()
         let before = try open()
         for _ in 0..<10 { _ = try await QueueFixture() }
-        // Those of the last one may be on their way.
+        // The descriptors of the last one may still be closing.
         try await eventually(that: "they are closed") { try open() < before + 10 }
     }
 

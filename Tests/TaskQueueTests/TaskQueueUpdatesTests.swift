@@ -29,7 +29,7 @@ struct TaskQueueUpdatesTests {
         }
     }
 
-    /// Almost stands still at first, and goes on as fast as can be afterwards.
+    /// Returns a first response that becomes slow after 1,000,000 bytes, and a second one that is as fast as possible.
     private func slowThenFast() -> [ScriptedAnswer] {
         [.drip(body, after: 1_000_000, bytesPerSecond: 100_000), .serve(body)]
     }
@@ -135,7 +135,7 @@ struct TaskQueueUpdatesTests {
     func atTheEnd() async throws {
         let server = try ScriptedServer(["/hang": [.hang], "/a": [.status(200, body: "text")]])
         let fixture = try await QueueFixture()
-        // While another runs, a finished file waits a moment for company before it is synced and named.
+        // While another task runs, a finished file waits a moment for others before it is synced and named.
         _ = try await fixture.add(server.url("/hang"))
         for number in 0..<8 {
             let id = try await fixture.add(server.url("/a")) { $0.output = "old\(number)" }

@@ -9,15 +9,15 @@ import Transfer
 
 @Suite("Uploads as tasks")
 struct UploadTaskTests {
-    /// Who may upload any file.
+    /// A user who may upload any file.
     private static let daemonUser = Caller(uid: getuid(), isAdministrator: true)
-    /// Who may not.
+    /// A user who may not upload every file.
     private static let other = Caller(uid: 4_000, isAdministrator: false)
 
     private let first = Resource(size: 100_000, seed: 1)
     private let second = Resource(size: 100_000, seed: 2)
 
-    /// A queue in which what failed waits until someone says so.
+    /// Creates a queue with a back-off of a day, so that a failed task waits until it is resumed.
     private func fixture(_ change: (inout QueueSettings) -> Void = { _ in }) async throws -> QueueFixture {
         try await QueueFixture { settings in
             settings.retry = RetryPolicy(attempts: 5, baseDelay: 86_400_000, maximumDelay: 86_400_000)
@@ -36,7 +36,7 @@ struct UploadTaskTests {
         }
     }
 
-    /// A task whose first attempt the server did not take, and which waits.
+    /// Returns a waiting task whose first attempt the server rejected.
     private func waiting(
         _ path: String, _ server: ScriptedServer, in fixture: QueueFixture, by caller: Caller = daemonUser
     ) async throws -> TaskID {
@@ -53,7 +53,7 @@ struct UploadTaskTests {
         #expect(try await queue.change(event, [id], by: caller).changed == 1)
     }
 
-    /// The status after what comes of an order.
+    /// Returns the first completed, failed or paused status after the command `event`.
     private func outcome(
         of event: TaskStanding.Event, _ id: TaskID, in fixture: QueueFixture, by caller: Caller = daemonUser
     ) async throws -> TaskStatus {
@@ -62,7 +62,7 @@ struct UploadTaskTests {
         return try await fixture.status(id, once: [.completed, .failed, .paused], after: last)
     }
 
-    /// Leaves another file at the path, as editors do.
+    /// Replaces the file at the path with another one, as editors do.
     private func replace(_ path: String, by resource: Resource) throws {
         try resource.write(to: path + "~")
         #expect(rename(path + "~", path) == 0)
@@ -119,7 +119,7 @@ struct UploadTaskTests {
             })
         let body = String(decoding: try #require(server.requests().first).body, as: UTF8.self)
         #expect(body.contains("name=\"f\"; filename=\"a.bin\"\r\nContent-Type: text/x-thing\r\n\r\nx\r\n"))
-        // Where the server points after that is for people.
+        // The redirect in the response is for people and is not followed.
         #expect(server.requests().count == 1)
     }
 
@@ -147,7 +147,7 @@ struct UploadTaskTests {
         let id = try await upload(fixture.directory.file("source"), server.url("/in"), in: fixture) {
             $0.limit = 200_000
         }
-        // Without a limit it would be over when so much has gone, or in a moment.
+        // Without a limit the upload would have ended by then, or would end within a moment.
         try await fixture.running(id, bytes: 400_000)
         let status = try await fixture.status(id)
         #expect(status.state == .active && status.bytesDone < 25_000_000 && status.bytesTotal == 50_000_000)
@@ -290,7 +290,7 @@ struct UploadTaskTests {
         chmod(secret, 0o644)
         let fixture = try await fixture { settings in
             settings.uploadRoots = [place.file("out")]
-            // Nobody whose tasks these are.
+            // A uid that owns none of these tasks.
             settings.daemonUser = 4_001
         }
         let path = root + "/source"
@@ -300,7 +300,7 @@ struct UploadTaskTests {
         var code = ErrorCode.permissionDenied
         switch harm {
         case "closed":
-            // Someone else's, and for nobody else: the daemon could read it still.
+            // The file of another user, readable by its owner only; the daemon could still read it.
             chmod(path, 0o600)
         case "link": #expect(unlink(path) == 0 && symlink(secret, path) == 0)
         case "directory link":
@@ -342,7 +342,7 @@ struct UploadTaskTests {
         ] {
             #expect(refusal(path) == expected, "\(path)")
         }
-        // Within them it is said.
+        // Within the roots the refusal tells whether a file exists.
         #expect(refusal(root + "/none")?.code == .sourceChanged)
     }
 }

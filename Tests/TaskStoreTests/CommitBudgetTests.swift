@@ -7,7 +7,7 @@ import Testing
 
 @testable import TaskStore
 
-/// Notes how many rows of `task` each commit changed.
+/// A transaction observer that records the number of changed rows of `task` in each commit.
 private final class CommitSizes: TransactionObserver, Sendable {
     private let state = Mutex((rows: 0, commits: [Int]()))
     var commits: [Int] { state.withLock(\.commits) }
@@ -27,13 +27,13 @@ private final class CommitSizes: TransactionObserver, Sendable {
 struct CommitBudgetTests {
     private static let megabyte = 1 << 20
 
-    /// A task whose record takes up a megabyte.
+    /// Returns a task whose record takes up a megabyte.
     private static func large(_ number: Int, key: String? = nil) -> NewTask {
         .sample("https://example.org/\(number)", key: key)
             .with(password: String(repeating: "p", count: megabyte))
     }
 
-    /// Judges nothing.
+    /// A judge that accepts every change.
     private static let judge: TaskStore.Judge = { asked, _, owner in
         var specification = asked
         let secrets = specification.takeSecrets(redactedURL: asked.url)
@@ -48,13 +48,13 @@ struct CommitBudgetTests {
         return sizes
     }
 
-    /// - Parameter total: rows that all commits together changed.
+    /// - Parameter total: the number of rows that all commits together changed.
     private func expectShort(
         _ sizes: CommitSizes, total: Int, _ context: String, location: SourceLocation = #_sourceLocation
     ) {
         let commits = sizes.commits
         #expect(commits.reduce(0, +) == total, "\(context): \(commits)", sourceLocation: location)
-        // 4 MB, and what the cache holds back.
+        // The limit is 4 MB, plus the rows delayed by the cache.
         #expect(commits.allSatisfy { $0 <= 8 }, "\(context): \(commits)", sourceLocation: location)
     }
 
@@ -137,7 +137,7 @@ struct CommitBudgetTests {
             try await group.waitForAll()
         }
         #expect(try fixture.store.counts(owner: nil) == [.queued: 24])
-        // The row, and the sum of its bytes.
+        // Two changes for each task: its row and the sum of its owner's bytes.
         #expect(sizes.commits.allSatisfy { $0 <= 16 }, "\(sizes.commits)")
     }
 

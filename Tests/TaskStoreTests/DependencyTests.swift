@@ -64,7 +64,7 @@ struct DependencyTests {
         _ = try await fixture.store.remove([first], owner: nil, now: 1)
         #expect(try await fixture.store.settleDependencies(now: 9_000) == 1)
         #expect(try fixture.store.record(id, owner: nil)?.error?.message.hasSuffix("is gone") == true)
-        // Whoever tries it again knows that.
+        // A retry is accepted with knowledge of that failure.
         _ = try await fixture.store.apply(.retry, to: [id], owner: nil, now: 9_500)
         #expect(try await fixture.store.settleDependencies(now: 9_600) == 0)
         #expect(try fixture.states([id]) == [.queued])
@@ -104,13 +104,13 @@ struct DependencyTests {
         _ = try await fixture.store.settleDependencies(now: 9_000)
         _ = try await fixture.store.apply(.retry, to: [first, id], owner: nil, now: 1)
         #expect(try fixture.states([first, id]) == [.queued, .waiting])
-        // By itself, it fails again for as long as the other has failed.
+        // A retry of the follower alone fails again for as long as the other task is failed.
         try await fixture.conclude(first, .inState(.failed))
         _ = try await fixture.store.settleDependencies(now: 9_000)
         _ = try await fixture.store.apply(.retry, to: [id], owner: nil, now: 1)
         _ = try await fixture.store.settleDependencies(now: 9_000)
         #expect(try fixture.states([first, id]) == [.failed, .failed])
-        // In whatever order they are named.
+        // The order of the ids does not matter.
         _ = try await fixture.store.apply(.retry, to: [id, first], owner: nil, now: 1)
         _ = try await fixture.store.settleDependencies(now: 9_000)
         #expect(try fixture.states([first, id]) == [.queued, .waiting])
@@ -199,7 +199,7 @@ struct DependencyTests {
         #expect(try fixture.store.counts(owner: nil)[.queued] == ids.count)
     }
 
-    /// With a walk of the chain for each, as many steps as there are pairs.
+    /// If the chain were walked for each task, the number of steps would be the number of pairs.
     @Test("a chain of 20,000 tasks is not walked for each one that is added", .timeLimit(.minutes(1)))
     func longChain() async throws {
         let fixture = try StoreFixture()
@@ -209,7 +209,7 @@ struct DependencyTests {
         }
         let ids = try await fixture.store.add(tasks, now: 1_000).map(\.id)
         #expect(ids.last == TaskID(Int64(count)))
-        // One after the other too.
+        // Adding tasks one after another is as fast.
         for _ in 0..<200 { _ = try await fixture.add(follower(of: TaskID(Int64(count)))) }
         try await fixture.conclude(TaskID(1), .inState(.completed))
         #expect(try await fixture.store.settleDependencies(now: 9_000) == 1)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Flows and their counts")
 struct FlowTableTests {
-    /// The counts as they are kept, and as they are.
+    /// Returns the stored counts and the actual ones.
     private func counts(_ fixture: StoreFixture) throws -> (kept: [[Int64]], true: [[Int64]]) {
         let states = TaskState.stored.map(\.rawValue)
         return try fixture.store.read { database in

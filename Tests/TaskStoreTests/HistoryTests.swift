@@ -7,7 +7,7 @@ import Testing
 
 @Suite("What is kept of the past")
 struct HistoryTests {
-    /// Tasks that ended at these times, in this order.
+    /// Adds tasks that ended at these times, in this order.
     private func add(
         _ fixture: StoreFixture, owner: UInt32 = 1000, endedAt times: [Milliseconds]
     ) async throws -> [TaskID] {
@@ -77,7 +77,7 @@ struct HistoryTests {
         }
         try await trim(fixture, KeptHistory(since: 200, count: 1_000))
         #expect(try fixture.store.oldestEvent() == 51)
-        // Of the next fifty, the last ones are to be kept.
+        // The last ones of the next fifty must be kept.
         try await trim(fixture, KeptHistory(since: 200, count: 60))
         #expect(try fixture.store.oldestEvent() == 51)
         try await trim(fixture, KeptHistory(since: 301, count: 1_000))
@@ -105,7 +105,7 @@ struct HistoryTests {
         for owner in UInt32(1)...5 { _ = try await add(fixture, owner: owner, endedAt: [100, 200, 300]) }
         let own = try await add(fixture, owner: 6, endedAt: [1])
         let ids = try fixture.store.expired(KeptHistory(since: 0, count: 3), limit: 100)
-        // 12 for all: one of the last, and two of each of the others.
+        // The total is 12: one of the last owner, and two of each of the others.
         #expect(ids.count == 5 && !ids.contains(own[0]))
     }
 
@@ -171,7 +171,7 @@ struct HistoryTests {
         let quota = Quota(recordsPerOwner: 16_000)
         try await complete(9, quota: quota)
         #expect(try kept().outputs == ["6", "7", "8"] && kept().bytes == 3 * 1_022)
-        // What there was before a limit goes with what comes, or when somebody looks.
+        // Entries from before the limit are trimmed when the owner adds more, or when the store is cleaned up.
         try await complete(5)
         #expect(try kept().outputs.count == 8)
         try await complete(1, quota: quota)

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Bytes that the records of owners' tasks take up")
 struct OwnerRecordsTests {
-    /// The sum, counted anew.
+    /// Returns the sum, computed from the tables.
     private func found(_ owner: UInt32, _ store: TaskStore) throws -> Int64 {
         let texts = ["url", "output", "directory", "key", "specification", "path", "error_message"]
         let sides = [("json", "task_secret"), ("data", "task_resume"), ("hashes", "task_piece_hashes")]
@@ -31,7 +31,7 @@ struct OwnerRecordsTests {
         return try store.recordBytes(of: 1000)
     }
 
-    /// Changes the header fields, and judges nothing.
+    /// Changes the header fields with a judge that accepts every change.
     private func update(
         _ ids: [TaskID], headers: [String], in store: TaskStore, quota: Quota = Quota()
     ) async throws -> [TaskID: UpdateOutcome] {
@@ -159,7 +159,7 @@ struct OwnerRecordsTests {
         }
         #expect(try store.recordBytes(of: 1000) == before && found(1000, store) == before)
         #expect(try store.counts(owner: nil) == [.queued: 2])
-        // Another owner has her own, and what is there already makes nothing larger.
+        // Another owner has a separate quota, and existing records may stay or shrink over the limit.
         var other = large
         other.owner = 1001
         _ = try await store.add([other], quota: quota, now: 1)
@@ -167,7 +167,7 @@ struct OwnerRecordsTests {
         #expect(try await store.add([.sample(key: "k")], quota: less, now: 1) == [.existing(ids[1])])
         _ = try await update([ids[0]], headers: ["A: b"], in: store)
         #expect(try await update([ids[0]], headers: [], in: store, quota: less) == [ids[0]: .updated])
-        // Room is made by removal.
+        // Removal makes room.
         _ = try await store.remove([ids[0]], owner: nil, now: 1)
         _ = try await store.add([large], quota: quota, now: 1)
     }

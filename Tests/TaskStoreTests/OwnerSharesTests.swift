@@ -15,7 +15,7 @@ struct OwnerSharesTests {
 
     @Test("past that, those who have the most have alike, and whoever has less keeps it")
     func together() {
-        // 40 are to be shared: 2 and 3 stay, 35 are for four.
+        // 40 are shared: 2 and 3 are kept, 35 remain for four owners.
         #expect(OwnerShares.level(of: [100, 2, 100, 100, 3, 100], limit: 10) == 8)
         #expect(OwnerShares.level(of: Array(repeating: 1, count: 100), limit: 10) == 0)
     }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The state machine and what is stored of it")
 struct RandomWalkTests {
-    /// What the scheduler may report of a run.
+    /// The events that the scheduler may report at the end of a run.
     private static let endings: [TaskStanding.Event] =
         [.succeed, .fail, .release, .pause, .cancel]
         + [.retry, .scheduled, .network, .diskFull, .disk, .quota].flatMap {
@@ -67,7 +67,7 @@ struct RandomWalkTests {
                     try model[id]?.apply(.release)
                 }
             default:
-                // Those that completed make way for others.
+                // Completed tasks are replaced with new ones.
                 let done = model.filter { $0.value.state == .completed }.map(\.key)
                 _ = try await store.remove(done, owner: nil, now: 10)
                 for id in done { model[id] = nil }

@@ -68,7 +68,7 @@ struct ReadyTasksTests {
         let excluded: Set<Int64> = [try mark(fixture, TaskID(1)), try mark(fixture, TaskID(2_001))]
         let found = try fixture.store.readyTasks(of: try flow(fixture), limit: 64, excludingHosts: excluded)
         #expect(found.map(\.id) == others)
-        // As many as there are hosts, where two of each would be too many.
+        // The limit of 20 equals the number of other hosts; two tasks of each would exceed it.
         let few = try fixture.store.readyTasks(of: try flow(fixture), limit: 20, excludingHosts: excluded)
         #expect(few.map(\.id) == Array(others.prefix(20)))
     }

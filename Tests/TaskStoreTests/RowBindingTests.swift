@@ -37,7 +37,7 @@ struct RowBindingTests {
                 try db.insert([1], "INSERT INTO t (a, b) VALUES", columns: 2) { number, row in
                     row.bind(Int64(number))
                     row.bind("text")
-                    // There is no third column (SQLITE_RANGE).
+                    // The table has no third column (SQLITE_RANGE).
                     row.bind("more")
                 }
             }

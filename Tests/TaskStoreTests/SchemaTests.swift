@@ -148,7 +148,7 @@ struct SchemaTests {
         #expect(try store.read { try $0.pastBytes(of: 1000) } == 0)
     }
 
-    /// Makes a database of an earlier version, with what `sql` puts into it.
+    /// Creates a database of an earlier version with the rows that `sql` inserts.
     private static func database(of version: String, _ sql: String) async throws -> TemporaryDirectory {
         let directory = try TemporaryDirectory()
         let pool = try DatabasePool(path: directory.file("dld.db"))

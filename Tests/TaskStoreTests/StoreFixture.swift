@@ -5,10 +5,10 @@ import TestSupport
 
 @testable import TaskStore
 
-/// A store in a directory of its own, and short words for what the tests do with it.
+/// A store in its own directory, with shorthands for tests.
 ///
-/// What the writer runs may hold the store, but not the fixture: the writer would be the last to let it go, and its
-/// end closes the store, which the writer cannot do within its own work.
+/// Closures that run on the writer may capture the store, but not the fixture: the writer would release the last
+/// reference, and the fixture's end closes the store, which the writer cannot do within its own work.
 final class StoreFixture: Sendable {
     let directory: TemporaryDirectory
     let store: TaskStore
@@ -35,7 +35,7 @@ final class StoreFixture: Sendable {
         return id
     }
 
-    /// Adds a task and takes it to `state` the way that the scheduler does.
+    /// Adds a task and moves it to `state` the way that the scheduler does.
     func add(inState state: TaskState, url: String = "https://example.org/a") async throws -> TaskID {
         let id = try await add(url)
         try await conclude(id, .inState(state))
@@ -53,12 +53,12 @@ final class StoreFixture: Sendable {
         return try await store.write([.concluded(id, progress, conclusion)], now: 9_000)
     }
 
-    /// Executes SQL behind the store's back.
+    /// Executes SQL directly, bypassing the store.
     func execute(_ sql: String) async throws {
         try await store.writes.perform { try $0.execute(sql: sql) }
     }
 
-    /// Brings everything in the log into `dld.db`.
+    /// Checkpoints the whole log into `dld.db`.
     func checkpoint() async throws {
         _ = try await store.pool.writeWithoutTransaction { try $0.checkpoint(.truncate) }
     }
@@ -105,7 +105,7 @@ extension NewTask {
 }
 
 extension TaskStanding {
-    /// A standing in each state, reached by the machine's own steps.
+    /// Returns a standing in the given state, reached by transitions of the state machine.
     static func inState(_ state: TaskState, until: Milliseconds? = nil) throws -> TaskStanding {
         var standing = TaskStanding()
         if state == .queued { return standing }

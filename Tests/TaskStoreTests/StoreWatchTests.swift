@@ -106,7 +106,7 @@ struct StoreWatchTests {
     func noCopy() async throws {
         let store = try TaskStore(directory: directory.path)
         _ = try await store.add([.sample()], now: 1)
-        // A directory has the draft's name, and holds something.
+        // A non-empty directory has the draft's name.
         try directory.makeDirectory("dld.db.rescuing-\(getpid())")
         try directory.write("", to: "dld.db.rescuing-\(getpid())/x")
         try #require(unlink(directory.file("dld.db")) == 0)
@@ -126,7 +126,7 @@ struct StoreWatchTests {
         try #require(unlink(directory.file("dld.db")) == 0)
         await expectDisplaced(second)
         try second.close()
-        // The administrator puts an older backup in its place.
+        // The administrator restores an older backup.
         let descriptor = open(directory.file("dld.db"), O_WRONLY | O_CREAT | O_EXCL, 0o600)
         try #require(write(descriptor, bytes, bytes.count) == bytes.count)
         close(descriptor)

@@ -36,7 +36,7 @@ struct TaskStoreChangesTests {
         let events = try await fixture.conclude(id, standing, error: error, resumeData: [9])
 
         let work = try #require(try fixture.store.work(for: id))
-        // A task that runs is never stored as such.
+        // A running task is never stored as such.
         #expect(work.record.standing == (state == .active ? TaskStanding() : standing))
         #expect(work.record.attempts == 3)
         #expect(work.record.failures == 2)
@@ -87,7 +87,7 @@ struct TaskStoreChangesTests {
     func secretsErased() async throws {
         let fixture = try StoreFixture()
         var tasks: [NewTask] = []
-        // Enough of them to fill and empty whole pages, and to move rows between pages.
+        // The number suffices to fill and empty whole pages, and to move rows between pages.
         for number in 0..<300 {
             let filler = String(repeating: "f", count: number % 50)
             tasks.append(.sample("https://example.org/\(number)").with(password: "hush-hush-\(filler)\(number)"))
@@ -96,7 +96,7 @@ struct TaskStoreChangesTests {
         try await fixture.checkpoint()
         #expect(try occurrences(of: "hush-hush-", in: fixture) >= 300)
 
-        // Every third first, so that the rest moves.
+        // Every third task first, so that the remaining rows move.
         for id in ids where id.rawValue % 3 == 0 { try await fixture.conclude(id, .inState(.failed)) }
         #expect(try fixture.store.work(for: ids[2])?.secrets.password == tasks[2].secrets.password)
         for remainder in [Int64(1), 2, 0] {

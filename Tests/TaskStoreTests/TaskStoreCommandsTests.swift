@@ -8,7 +8,7 @@ struct TaskStoreCommandsTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let command: TaskStanding.Event
         let before: TaskState
-        /// `nil`: refused.
+        /// The new state, or `nil` if the command is refused.
         let after: TaskState?
         let event: TaskEvent.Kind?
         var testDescription: String { "\(command) while \(before)" }

@@ -13,7 +13,7 @@ struct TaskStoreQueriesTests {
             filter: filter, owner: owner, after: after, limit: limit, newest: newest, running: running)
         let ids = try fixture.store.page(query).map(\.id)
         if newest == nil {
-            // The other way to ask the same.
+            // The equivalent query for ids.
             let same = try fixture.store.ids(
                 matching: filter, owner: owner, running: running, after: after, limit: limit)
             #expect(same == ids)

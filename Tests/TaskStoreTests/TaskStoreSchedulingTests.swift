@@ -15,7 +15,7 @@ struct TaskStoreSchedulingTests {
             ids.append(try await fixture.add("https://example.org/a"))
             try await fixture.conclude(ids[ids.count - 1], .inState(.waiting, until: until))
         }
-        // Waits for something else than time.
+        // A task that waits for the network instead of a time.
         let network = try await fixture.add(inState: .waiting)
         #expect(try fixture.store.nextWake() == 2_000)
         #expect(try await fixture.store.releaseDue(now: 1_999) == 0)
@@ -67,7 +67,7 @@ struct TaskStoreSchedulingTests {
         #expect(try ends() == [9_000, 2_000])
         try await fixture.store.shiftWaits(by: 86_400_000, latest: 50_000_000, latestAsked: 70_000_000)
         #expect(try ends() == [9_000, 50_000_000])
-        // What a server may have asked for may be longer.
+        // A time that a server may have requested can be later.
         try await fixture.execute("UPDATE task SET http_status = 503, not_before = 6000 WHERE id = \(retry)")
         try await fixture.store.shiftWaits(by: 86_400_000, latest: 50_000_000, latestAsked: 70_000_000)
         #expect(try ends() == [9_000, 70_000_000])

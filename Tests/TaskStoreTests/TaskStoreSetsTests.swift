@@ -159,7 +159,7 @@ struct TaskStoreSetsTests {
         #expect(outcome.unchanged == 2)
         #expect(outcome.idRanges == [4...4])
         #expect(try records(fixture).map(\.specification.url) == [three[1].specification.url])
-        // Neither another batch nor another owner has fetched it.
+        // The entries of another batch or another owner were not fetched.
         #expect(try await apply([three[0]], to: fixture, batch: "weekly").added == 1)
         #expect(try await apply([three[0]], to: fixture, owner: 1001).added == 1)
         try await fixture.store.forgetPastEntries(batch: "nightly", owner: 1001)
@@ -275,7 +275,7 @@ struct TaskStoreSetsTests {
             guard case .quota(let message) = error else { throw error }
             #expect(message.contains("900 bytes") && message.contains("divide it"), "\(message)")
         }
-        // What is in its place at once is compared with nothing.
+        // Entries that are applied at once are compared with no task.
         let free = try await store.beginSet(owner: 1000, batch: nil)
         for _ in 0..<3 { _ = try await store.put(free, entries, quota: quota, now: 1) }
     }
@@ -297,7 +297,7 @@ struct TaskStoreSetsTests {
         let free = Array(repeating: NewTask.sample(r, key: "m"), count: 4)
         #expect(
             try await apply(free, to: fixture, batch: nil) == SetOutcome(added: 1, unchanged: 3, idRanges: [4...4]))
-        // Large ones are not read together.
+        // Large entries are not read together.
         let large = NewTask.sample(r, output: "o").with(password: String(repeating: "p", count: 700_000))
         #expect(
             try await apply(Array(repeating: large, count: 5), to: fixture, prune: true).added == 1)

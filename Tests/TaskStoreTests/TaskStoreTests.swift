@@ -82,7 +82,7 @@ struct TaskStoreTests {
     func logHoldsCommits() async throws {
         let fixture = try StoreFixture()
         let id = try await fixture.add("https://example.org/a")
-        // What is left where the process dies at this moment.
+        // The files as a process that dies at this moment would leave them.
         let copy = try TemporaryDirectory()
         for name in ["dld.db", "dld.db-wal"] {
             let bytes = try StoreFixture.bytes(of: fixture.directory.file(name))
@@ -132,7 +132,8 @@ struct TaskStoreTests {
 
     @Test("a database whose first transaction a power cut broke off becomes one, whatever the disk has of it")
     func tornCreation() throws {
-        // What SQLite 3.40 writes before the first page: no pages before, sectors of 512 bytes, pages of 4096.
+        // The journal that SQLite 3.40 writes before the first page: no pages before, sectors of 512 bytes, pages of
+        // 4096.
         let journal: [UInt8] =
             [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7, 0, 0, 0, 0, 0x34, 0x9F, 0x67, 0x36, 0, 0, 0, 0]
             + [0, 0, 2, 0, 0, 0, 0x10, 0] + [UInt8](repeating: 0, count: 484)
@@ -209,7 +210,7 @@ struct TaskStoreTests {
             _ = try await fixture.store.write([.checkpoint(id, progress)], now: 1)
         }
         let log = try StoreFixture.bytes(of: fixture.directory.file("dld.db-wal"))
-        // 19 MiB were written; a checkpoint comes at 1,000 pages of 4 KiB.
+        // 19 MiB were written; a checkpoint runs at 1,000 pages of 4 KiB.
         #expect(log.count < 1_100 * 4_200)
     }
 }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import TaskStore
 
-/// Counts the commits of the connection that it observes.
+/// A transaction observer that counts the commits of its connection.
 private final class CommitCounter: TransactionObserver, Sendable {
     private let commits = Atomic(0)
     var count: Int { commits.load(ordering: .acquiring) }
@@ -21,8 +21,8 @@ private final class CommitCounter: TransactionObserver, Sendable {
 struct WriteQueueTests {
     struct Refusal: Error {}
 
-    /// Asks for `count` writes while the writer is held, lets it go once all of them stand in line, and gives back
-    /// their results and the number of commits that they took.
+    /// Enqueues `count` writes while the writer is blocked, unblocks it once all of them are queued, and returns their
+    /// results and the number of commits that they took.
     private func run(
         _ count: Int, in fixture: StoreFixture, weight: Int = 1,
         isLasting: @escaping @Sendable (Int) -> Bool = { _ in true },

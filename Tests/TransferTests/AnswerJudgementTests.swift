@@ -43,7 +43,7 @@ struct AnswerJudgementTests {
     private static let accepted = Outcome.accept(offset: 100, length: 100, total: 200)
 
     static let rows: [Row] = [
-        // 206 as asked.
+        // 206 responses to the requested range.
         Row("206 of the rest", 206, good, accepted),
         Row("206, the unit in capitals", 206, ["Content-Range: BYTES 100-199/200", "ETag: \"v1\""], accepted),
         Row("206 without a tag", 206, ["Content-Range: bytes 100-199/200"], accepted),
@@ -60,7 +60,7 @@ struct AnswerJudgementTests {
         Row(
             "206 of the whole file", 206, ["Content-Range: bytes 0-199/200"],
             .accept(offset: 0, length: 200, total: 200)),
-        // 206 that must not be believed.
+        // 206 responses that must be rejected.
         Row("206 that begins later", 206, ["Content-Range: bytes 101-199/200"], .askAgain),
         Row("206 without Content-Range", 206, ["Content-Length: 100"], .askAgain),
         Row("206 with an invalid Content-Range", 206, ["Content-Range: bytes 100-99/200"], .askAgain),
@@ -78,7 +78,7 @@ struct AnswerJudgementTests {
             "206 whose length contradicts", 206, ["Content-Range: bytes 100-199/200", "Content-Length: 99"], .askAgain),
         Row("206 past every number", 206, ["Content-Range: bytes 0-9223372036854775807/*"], .askAgain),
         Row("206 that was not asked for", 206, ["Content-Range: bytes 0-199/200"], .askAgain, Row.fresh),
-        // 200.
+        // 200 responses.
         Row("200 to a range", 200, ["Content-Length: 300", "ETag: \"v2\""], .restart(length: 300)),
         Row("200 to a range, length not told", 200, [], .restart(length: nil)),
         Row("200 afresh", 200, ["Content-Length: 7"], .restart(length: 7), Row.fresh),
@@ -102,7 +102,7 @@ struct AnswerJudgementTests {
         Row(
             "a length past all numbers", 200, ["Content-Length: 99999999999999999999"], .fail("truncated", nil),
             Row.fresh),
-        // 416.
+        // 416 responses.
         Row("416 and all is there", 416, ["Content-Range: bytes */100", "ETag: \"v1\""], .complete) { $0.total = 100 },
         Row(
             "416 and all is there, size unknown before", 416, ["Content-Range: bytes */100", "ETag: \"v1\""], .askAgain
@@ -116,7 +116,7 @@ struct AnswerJudgementTests {
         Row("416 with another size", 416, ["Content-Range: bytes */90", "ETag: \"v1\""], .askAgain) { $0.total = nil },
         Row("416 without a size", 416, ["ETag: \"v1\""], .askAgain) { $0.total = 100 },
         Row("416 that was not asked for", 416, [], .fail("http", 416), Row.fresh),
-        // The rest.
+        // Other status codes.
         Row("412", 412, [], .askAgain),
         Row("412 that was not asked for", 412, [], .fail("http", 412), Row.fresh),
         Row("304", 304, [], .fail("http", 304)),
@@ -178,10 +178,10 @@ struct AnswerJudgementTests {
         #expect(judgement.judge(head(206, [range]), now: 0) == .askUnconditionally)
         #expect(judgement.judge(head(206, [range, "Last-Modified: x"]), now: 0) == accepted)
         #expect(judgement.judge(head(206, [range, "ETag: \"v1\""]), now: 0) == accepted)
-        // Then an overlap is compared.
+        // Without a condition in the request an overlap is compared instead.
         judgement.isConditional = false
         #expect(judgement.judge(head(206, [range]), now: 0) == accepted)
-        // At another place that is not enough.
+        // For another URL that is not enough.
         judgement.isVouched = false
         #expect(
             judgement.judge(head(206, [range]), now: 0)

@@ -35,7 +35,7 @@ struct AuthenticationOfferTests {
             (#"Basic realm="\a\\\"\,""#, [Offer(scheme: "basic", parameters: ["realm": #"a\","#])]),
             (#"Basic realm="""#, [Offer(scheme: "basic", parameters: ["realm": ""])]),
             (#"Basic realm="Köln""#, [Offer(scheme: "basic", parameters: ["realm": "Köln"])]),
-            // Empty members of a list count for nothing (RFC 9110, section 5.6.1.2).
+            // Empty list elements are ignored (RFC 9110, section 5.6.1.2).
             (",, ,Basic realm=x,, ,\t,a=b,", [Offer(scheme: "basic", parameters: ["realm": "x", "a": "b"])]),
             ("Digest ,realm=x", [Offer(scheme: "digest", parameters: ["realm": "x"])]),
             ("Basic  \t realm \t=\t \"x\" \t", [Offer(scheme: "basic", parameters: ["realm": "x"])]),

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Tokens that are refreshed")
 struct AuthenticationRefresherTests {
-    /// Numbers as tokens; a refresh waits until it is let on.
+    /// An authentication with numbers as tokens; a refresh waits until the gate is open.
     private final class Numbers: TokenAuthentication {
         let refreshes = Atomic<Int>(0)
         private let gate = Atomic<Bool>(true)
@@ -55,7 +55,7 @@ struct AuthenticationRefresherTests {
         let refresher = AuthenticationRefresher(numbers, token: 1)
         let refused = Atomic<Int>(0)
         manager.adapter = refresher
-        // Attempts that begin while there is a refresh would wait for it: it begins when all have been refused.
+        // Attempts that begin during a refresh would wait for it: the refresh begins when all have been refused.
         manager.retrier = RetrierChain([
             ClosureRetrier { _, _ in
                 refused.add(1, ordering: .sequentiallyConsistent)
@@ -113,7 +113,7 @@ struct AuthenticationRefresherTests {
         numbers.open()
         for request in requests {
             let error = await request.outcome.error
-            // Who came after the failure asked once more, and heard the same.
+            // A request that came after the failure refreshed once more, with the same failure.
             #expect(error?.code == .authenticationFailed && error?.httpStatus == 401)
             #expect((error?.underlying as? TransferError)?.code == .tls)
         }

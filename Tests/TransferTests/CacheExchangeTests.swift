@@ -20,7 +20,7 @@ struct CacheExchangeTests {
     private static let stale = "Cache-Control: max-age=0"
     private static let tag = "ETag: \"v1\""
 
-    /// A server whose `/f` gives these answers, the last one again and again.
+    /// Creates a server that sends these responses for `/f`, repeating the last one.
     private func server(_ answers: [ScriptedAnswer]) throws -> ScriptedServer { try ScriptedServer(["/f": answers]) }
 
     private func server(_ headers: String...) throws -> ScriptedServer {
@@ -103,7 +103,7 @@ struct CacheExchangeTests {
 
     @Test("a stored answer waits for its reader, and ends where the request is cancelled", .timeLimit(.minutes(1)))
     func cancelled() async throws {
-        // More than is held for a reader.
+        // More than is buffered for a reader.
         let text = String(repeating: "x", count: 4_000_000)
         let server = try server([.status(200, headers: [Self.fresh], body: text)])
         #expect(await get(server).value == text)
@@ -132,7 +132,7 @@ struct CacheExchangeTests {
 
     @Test("each policy does what it says with a fresh answer, a stale one, and none")
     func policies() async throws {
-        /// What two requests made: the second's body, and how many came to the server.
+        /// Returns the body of the second of two requests, and the number of requests that reached the server.
         func outcome(_ policy: RequestCachePolicy, _ header: String) async throws -> String {
             let server = try server(header)
             _ = await get(server)
@@ -143,7 +143,7 @@ struct CacheExchangeTests {
             #expect(try await outcome(.reloadIgnoringLocalCacheData, header) == "second 2")
             #expect(try await outcome(.returnCacheDataElseLoad, header) == "first 1")
             #expect(try await outcome(.returnCacheDataDontLoad, header) == "first 1")
-            // Without a validator there is nothing to ask by.
+            // Without a validator a conditional request is impossible.
             #expect(try await outcome(.reloadRevalidatingCacheData, header) == "second 2")
         }
         #expect(try await outcome(.useProtocolCachePolicy, Self.stale) == "second 2")
@@ -166,7 +166,7 @@ struct CacheExchangeTests {
         #expect(await manager.upload(.data([1]), with: post).outcome.error?.code == .notCached)
         #expect(server.requests().isEmpty)
         #expect(RetryClass(.notCached) == .never)
-        // The request's own word counts before the session's.
+        // The request's policy overrides the session's.
         var request = TransferRequest(url: server.url("/f"))
         request.cachePolicy = .useProtocolCachePolicy
         #expect(await manager.request(request).outcome.error == nil)
@@ -198,10 +198,10 @@ struct CacheExchangeTests {
         let asked = try #require(server.requests().last)
         #expect(asked.header("if-none-match") == "\"v1\"")
         #expect(asked.header("if-modified-since") == "Sun, 06 Nov 1994 08:49:37 GMT")
-        // The 304 made it fresh.
+        // The 304 has made the stored response fresh.
         #expect(await get(server).value == "first")
         #expect(server.requests().count == 2)
-        // One that is fresh is asked about where the policy wants that.
+        // A fresh response is revalidated if the policy demands it.
         #expect(await get(server, policy: .reloadRevalidatingCacheData).value == "first")
         #expect(server.requests().count == 3)
     }
@@ -290,7 +290,7 @@ struct CacheExchangeTests {
         manager.session.configuration.cookieStorage?.set(cookie)
         #expect(await get(nil).isFromCache == false)
         #expect(await get(nil).isFromCache)
-        // Nor what an identity or a trust of a request's own brought.
+        // A response obtained with a request's own identity or trust is not shared either.
         var request = TransferRequest(url: server.url("/f"))
         request.identity = ClientIdentity(certificate: "c", key: "k")
         #expect(await manager.request(request).outcome.isFromCache == false)
@@ -360,7 +360,7 @@ struct CacheExchangeTests {
             #expect(response.value == "first" && response.request?.url == server.url("/f"))
         }
         #expect(server.requests(for: "/r").count == 2 && server.requests(for: "/f").count == 1)
-        // As a final answer it is not stored either: others will want it followed.
+        // The redirect as a final response is not stored either: other requests must follow it.
         var stopping = TransferRequest(url: server.url("/r"))
         stopping.redirects = .stop
         #expect(await manager.request(stopping).outcome.head?.status == 301)
@@ -400,7 +400,8 @@ struct CacheExchangeTests {
             }
             #expect(try await !stored())
         }
-        // The request is complete only when the answer is there, and whoever lets go of the question answers it.
+        // The request completes only after the delegate's answer. If the completion is released without a call, that
+        // counts as an answer.
         manager.delegate.dataTaskWillCacheResponseWithCompletion = { _, response, completion in
             Task.detached { completion(response) }
         }
@@ -463,7 +464,7 @@ struct CacheExchangeTests {
         #expect(nginx.accesses(for: "/fresh/f").map(\.status) == [200])
         #expect(nginx.accesses(for: "/stale/f").map(\.status) == [200, 304, 304])
         #expect(nginx.accesses(for: "/never/f").map(\.status) == [200, 200, 200])
-        // Another file under the name is noticed.
+        // A changed file under the same name is detected.
         let other = Resource(size: 20_000, seed: 7)
         try nginx.publish(other, as: "f")
         #expect(try await Array(manager.request(nginx.url("/stale/f")).value) == other.bytes)
@@ -485,7 +486,7 @@ struct CacheExchangeTests {
             #expect(outcome.head?.contentCoding == "gzip" && outcome.isFromCache == isFromCache)
             #expect(outcome.data.map { Array($0) } == text)
         }
-        // As it was sent.
+        // The coded body as it was sent.
         let raw = TransferRequest(url: nginx.url("/f"), headerFields: [.acceptEncoding: "gzip"])
         let outcome = await manager.request(raw).outcome
         #expect(!outcome.isFromCache && outcome.data.map { $0.count < 1000 } == true)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("What a private cache does (RFC 9111)")
 struct CacheJudgementTests {
-    /// `Sun, 06 Nov 1994 08:49:37 GMT`
+    /// `Sun, 06 Nov 1994 08:49:37 GMT` in seconds since 1970.
     private static let date: Int64 = 784_111_777
     private static let dateField = "Date: Sun, 06 Nov 1994 08:49:37 GMT"
 
@@ -81,7 +81,7 @@ struct CacheJudgementTests {
         }
         #expect(age([Self.dateField], requested: 0, stored: 0, now: 10) == 10)
         #expect(age([Self.dateField, "Age: 30"], requested: 0, stored: 4, now: 10) == 40)
-        // A sender's clock that is behind makes it older, one that is ahead no younger.
+        // A server clock that is behind makes the response older; a clock that is ahead does not make it younger.
         #expect(age([Self.dateField], requested: 100, stored: 100, now: 110) == 110)
         #expect(age([Self.dateField], requested: -100, stored: -100, now: -90) == 10)
         #expect(age(["Age: soon"], requested: 0, stored: 0, now: 10) == 10)

@@ -30,7 +30,7 @@ struct CancellableSleepTests {
     @Test("20,000 sleeps of a day that were cancelled leave no memory taken")
     func nothingStays() async throws {
         try await cancelSleeps(2_000)
-        // What tests beside this one take comes and goes; what sleeps leave behind would stay each time.
+        // Memory of concurrent tests varies between rounds; a leak of the sleeps would show in each.
         var least = Int.max
         for _ in 0..<5 where least >= 4 << 20 {
             let before = try residentBytes()

@@ -18,7 +18,7 @@ struct ChallengeTests {
     private static let digest =
         "WWW-Authenticate: Digest realm=\"vault\", nonce=\"abc\", qop=\"auth\", algorithm=SHA-256"
 
-    /// A server that asks for Basic once and takes what it gets.
+    /// Creates a server that asks for Basic authentication once and accepts any credential.
     private func server(_ offer: String = ChallengeTests.basic) throws -> ScriptedServer {
         try ScriptedServer(["/f": [.status(401, headers: [offer], body: "who?"), .status(200, body: "in")]])
     }
@@ -71,7 +71,7 @@ struct ChallengeTests {
         let outcome = await manager.request(server.url("/f")).authenticate(with: credential).outcome
         #expect(outcome.head?.status == 401)
         #expect(server.requests().count == 2)
-        // Sent without being asked for, it has been refused already.
+        // A credential that was sent preemptively has already been refused.
         let eager = TransferRequest(url: server.url("/f"), credential: credential)
         #expect(await manager.request(eager).outcome.head?.status == 401)
         #expect(server.requests().count == 3)
@@ -219,7 +219,7 @@ struct ChallengeTests {
             #expect(outcome.head?.status == 401 && outcome.error == nil)
             #expect(outcome.data.map { Array($0) } == Array("who?".utf8))
         }
-        // Whoever lets go of the question leaves it to the default.
+        // A completion that is released without a call leaves the challenge to default handling.
         let server = try self.server()
         manager.delegate.taskDidReceiveChallengeWithCompletion = { _, _, _ in }
         #expect(await manager.request(server.url("/f")).outcome.head?.status == 401)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("How many connections a download has")
 struct ConnectionGrowthTests {
-    /// A download over a simulated line, looked at as a run does.
+    /// A download over a simulated line, inspected at the intervals of a real run.
     private struct Download {
         var line: SimulatedLine
         var growth: ConnectionGrowth
@@ -127,7 +127,7 @@ struct ConnectionGrowthTests {
         #expect(download.growth.target == 5 && download.growth.isWaiting)
         download.pass(50)
         #expect(download.growth.target == 16)
-        // A fixed number is kept to.
+        // A fixed number is unaffected by the cap.
         var fixed = ConnectionGrowth(.fixed(4))
         fixed.cap(to: 1)
         #expect(fixed.target == 4)
@@ -151,7 +151,7 @@ struct ConnectionGrowthTests {
         download.sight = { $0.isHeld = true }
         download.pass(10_000)
         #expect(Set(download.targets) == [1] && !download.growth.isTrying)
-        // Once the limit is lifted it is looked for again.
+        // Once the limit is lifted, the download tries more connections again.
         download.sight = { _ in }
         download.pass(3_000)
         #expect(download.growth.target == 16)
@@ -163,7 +163,7 @@ struct ConnectionGrowthTests {
         var download = Download(each: 2e6, total: 8e6)
         download.pass(5_000)
         #expect((4...6).contains(download.growth.target))
-        // Each brings less from here on, all together as much.
+        // From here on each connection is slower, with the same total.
         let drop = SimulatedLine.Specification(each: 5e5, total: specification.total)
         download.line.change(to: drop)
         download.pass(8_000)
@@ -180,7 +180,7 @@ struct ConnectionGrowthTests {
         #expect(download.growth.target == 4)
         download.pass(5_000)
         #expect(Set(download.targets.dropFirst(2)) == [4])
-        // What other downloads have of them is theirs.
+        // Connections of other downloads are subtracted.
         download = Download(total: 4e6, lesson: .shared(connections: 4, rate: 4e6))
         download.sight = { $0.others = 3 }
         download.pass(5_000)
@@ -240,7 +240,7 @@ struct ConnectionGrowthTests {
         var download = Download(each: 1e6, burst: Double(burst))
         download.sight = {
             $0.others = 3
-            // The others' bytes come as this one's do.
+            // The bytes of the other downloads arrive in the same pattern.
             $0.received += 3 * (burst == 0 ? $0.now * 1_000 : 1_000_000 * (1 + $0.now / 1_000))
         }
         download.pass(1_000)
@@ -249,7 +249,7 @@ struct ConnectionGrowthTests {
 
     @Test("connections that share a rate with other downloads are not taken to have one each", arguments: [1, 3, 7])
     func sharedBesideOthers(others: Int) {
-        // The line gives as much to each connection.
+        // The line gives the same rate to each connection.
         var download = Download(total: 8e6)
         download.sight = { sight in
             sight.others = others

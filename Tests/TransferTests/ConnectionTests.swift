@@ -19,7 +19,7 @@ struct ConnectionTests {
     func secureProxy() async throws {
         let certificates = try await TestCertificates.shared
         let server = try ScriptedServer(["/f": [.status(200, body: "abc")]])
-        // What nginx is asked for with a whole URL it asks for in turn.
+        // nginx forwards a request with an absolute URL.
         let proxy = try await Nginx(
             [.custom("/", "proxy_pass http://$http_host$request_uri;")], tls: .init(certificate: certificates.server))
         let address = "https://localhost:\(proxy.port)"
@@ -52,7 +52,7 @@ struct ConnectionTests {
         let manager = try SessionManager(
             configuration: .test {
                 $0.httpVersion = .http2
-                // Each loop keeps connections of its own.
+                // Each loop has its own connections.
                 $0.loops = 1
             })
         var request = TransferRequest(url: nginx.url("/f", host: "localhost"))
@@ -68,7 +68,7 @@ struct ConnectionTests {
         ]
         let times = steps.compactMap { $0 } + [timeline.ended]
         #expect(times.count >= 5 && times == times.sorted())
-        // One that is kept serves the next.
+        // The kept connection serves the next request.
         let again = manager.request(request)
         #expect(try await again.value.count == 1_000_000)
         #expect(again.metrics.last?.isReusedConnection == true)
@@ -81,7 +81,7 @@ struct ConnectionTests {
         let reset: [UInt8] = [0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, 2]
         let answer = Array("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc".utf8)
         let server = try RawServer([settings + reset, answer])
-        // Where libcurl does not wake up for the error, the stall ends it.
+        // If libcurl does not wake up for the error, the stall time-out ends the attempt.
         let manager = try SessionManager(
             configuration: .test {
                 $0.httpVersion = .http2PriorKnowledge
@@ -229,7 +229,7 @@ struct ConnectionTests {
         let manager = try SessionManager(
             configuration: .test {
                 $0.httpVersion = version
-                // All in one loop, where one connection could serve all.
+                // All in one loop, so that one connection could serve every request.
                 $0.loops = 1
                 if isSessions { $0.proxy = own }
             })
@@ -241,12 +241,12 @@ struct ConnectionTests {
             var other = request
             other.proxy = proxy.url.replacing("://", with: "://\(login)")
             let outcome = await manager.request(other).outcome
-            // tinyproxy's answer to a wrong login is the server's word for it.
+            // tinyproxy's response to a wrong login is reported as the status of the server.
             #expect(outcome.error?.httpStatus == (login.isEmpty ? 407 : 401), "\(login)")
         }
-        // The tunnel is there still, and serves the one with the login.
+        // The tunnel still exists, and serves the request with the login.
         #expect(try await manager.request(request).string == "fine")
-        // nginx writes its log once it has answered.
+        // nginx writes its log after its response.
         try await eventually(that: "nginx tells of both") { nginx.accesses().count >= 2 }
         #expect(nginx.accesses().count == 2 && Set(nginx.accesses().map(\.connection)).count == 1)
     }

@@ -13,16 +13,16 @@ struct ContentDispositionTests {
             (#"attachment; filename="semi;colon.iso"; x=y"#, "semi;colon.iso"),
             ("attachment; filename*=UTF-8''na%C3%AFve.txt", "naïve.txt"),
             ("attachment; filename*=utf-8'de'a%20b.txt", "a b.txt"),
-            // The extended form wins, whichever comes first (section 4.3).
+            // The extended form takes precedence, regardless of the order (section 4.3).
             ("attachment; filename=plain.txt; filename*=UTF-8''better.txt", "better.txt"),
             ("attachment; filename*=UTF-8''better.txt; filename=plain.txt", "better.txt"),
-            // An extended form that cannot be read leaves the plain one.
+            // If the extended form is invalid, the plain one applies.
             ("attachment; filename=plain.txt; filename*=ISO-8859-1''na%EFve.txt", "plain.txt"),
             ("attachment; filename=plain.txt; filename*=UTF-8''%FF", "plain.txt"),
             ("attachment; filename=plain.txt; filename*=UTF-8''%4", "plain.txt"),
             ("attachment; filename=plain.txt; filename*=UTF-8''%+1", "plain.txt"),
             ("attachment; filename=first.txt; filename=second.txt", "first.txt"),
-            // As sent: making it safe is another's work.
+            // The name as sent; sanitising it happens elsewhere.
             ("attachment; filename=\"../../etc/passwd\"", "../../etc/passwd"),
             ("attachment; filename=\"unended", "unended"),
         ])

@@ -15,7 +15,7 @@ struct CookieExchangeTests {
         (manager, storage) = try Self.make()
     }
 
-    /// Every name leads to this machine.
+    /// Creates a manager and its cookie storage, in a session where every name resolves to this machine.
     private static func make(
         _ change: (inout SessionConfiguration) -> Void = { _ in }
     ) throws -> (SessionManager, CookieStorage) {
@@ -29,7 +29,7 @@ struct CookieExchangeTests {
         return (try #require(SessionManager(session: session, delegate: session.delegate)), storage)
     }
 
-    /// A server at `/set` sets these; every other path answers without any.
+    /// Creates a server that sets these cookies at `/set` and none at other paths.
     private func server(_ cookies: [String], others: [String] = []) throws -> ScriptedServer {
         var script: [String: [ScriptedAnswer]] = [
             "/set": [.status(200, headers: cookies.map { "Set-Cookie: \($0)" })]
@@ -42,12 +42,12 @@ struct CookieExchangeTests {
         "http://\(host):\(server.port)\(path)"
     }
 
-    /// libcurl puts longer names first, and of those as long as each other the later.
+    /// Returns the cookies sorted: libcurl puts longer names first, and later ones of equal length.
     private func sorted(_ field: String?) -> [String]? {
         field?.split(separator: ";").map { String($0.drop { $0 == " " }) }.sorted()
     }
 
-    /// Asks, and says which cookies went along.
+    /// Sends a request and returns the cookies that it carried.
     @discardableResult
     private func cookies(
         to server: ScriptedServer, _ path: String = "/", host: String = "a.test", fields: HTTPFields = [:]
@@ -126,7 +126,8 @@ struct CookieExchangeTests {
         #expect(try await manager.request(nginx.url("/echo", host: host)).string == "GET /echo\nCookie: sid=right\n")
 
         let plain = try server(["sid=wrong", "sid=; Max-Age=0", "other=1; Secure"])
-        // The request's own cookies keep the stored one from going along, and the answer from it all the same.
+        // The request's own cookies keep the stored one from being sent; it is protected from the response all the
+        // same.
         for fields: HTTPFields in [[:], [.cookie: "own=1"]] {
             let request = TransferRequest(url: url(plain, "/set", host: host), headerFields: fields)
             #expect(await manager.request(request).outcome.error == nil)
@@ -306,7 +307,8 @@ struct CookieExchangeTests {
 
     @Test("what libcurl takes for a double of another, or refuses, is not lost by that")
     func refusedByLibcurl() async throws {
-        // Names that differ in their case alone are one for libcurl, and a name can promise what it does not hold.
+        // libcurl treats names that differ only in case as one, and a name prefix can make a promise that the cookie
+        // does not keep.
         for name in ["a", "A", "__Secure-x"] { storage.set(try cookie(name)) }
         let server = try server(["new=1"])
         try await cookies(to: server, "/set")

@@ -71,7 +71,7 @@ struct CookieStorageTests {
         let fed = storage.candidates(for: "example.org", now: 0)
         storage.replace(fed: fed, got: [try cookie("kept"), try cookie("changed", "2"), try cookie("added")])
         #expect(Set(storage.cookies.map { "\($0.name)=\($0.value)" }) == ["kept=1", "changed=2", "added=1"])
-        // An exchange that did nothing changes nothing, not even the order.
+        // An exchange without changes changes nothing, not even the order.
         let before = storage.cookies
         storage.replace(fed: before, got: before.reversed())
         #expect(storage.cookies == before)
@@ -82,13 +82,13 @@ struct CookieStorageTests {
         let storage = CookieStorage()
         for name in ["token", "old", "both", "removed"] { storage.set(try cookie(name)) }
         let fed = storage.candidates(for: "example.org", now: 0)
-        // Meanwhile another exchange ends.
+        // Another exchange ends meanwhile.
         storage.set(try cookie("token", "renewed"))
         storage.set(try cookie("old", "renewed"))
         storage.set(try cookie("both", "theirs"))
         storage.set(try cookie("new"))
         storage.delete(try cookie("removed"))
-        // Ours saw none of it, deleted `old` and changed `both`.
+        // This exchange saw none of that, deleted `old` and changed `both`.
         storage.replace(fed: fed, got: [try cookie("token"), try cookie("both", "ours"), try cookie("removed")])
         let all = Set(storage.cookies.map { "\($0.name)=\($0.value)" })
         #expect(all == ["token=renewed", "old=renewed", "both=ours", "new=1"])

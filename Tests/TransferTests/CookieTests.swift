@@ -44,7 +44,7 @@ struct CookieTests {
             "..::1\tFALSE\t/\tFALSE\t0\ta\tb",
             "a b\tFALSE\t/\tFALSE\t0\ta\tb", "a.b\tFALSE\t/\tFALSE\t0\ta=c\tb", "a.b\tFALSE\t/\tFALSE\t0\ta\tb;c",
             "a.b\tFALSE\t/\u{7F}\tFALSE\t0\ta\tb", "ä.b\tFALSE\t/\tFALSE\t0\ta\tb",
-            // libcurl takes a line that begins so for a header field.
+            // libcurl takes a line with this beginning for a header field.
             "Set-Cookie:\tFALSE\t/\tFALSE\t0\ta\tb",
         ])
     func none(line: String) {
@@ -64,7 +64,7 @@ struct CookieTests {
         #expect(cookie(path: Cookie.maximumPathLength + 1) == nil)
         #expect(cookie(domain: Cookie.maximumDomainLength) != nil)
         #expect(cookie(domain: Cookie.maximumDomainLength + 1) == nil)
-        // The longest cookie there is fits into the longest line.
+        // The longest possible cookie fits into the longest line.
         let longest = cookie(
             value: Cookie.maximumLength - 1, path: Cookie.maximumPathLength, domain: Cookie.maximumDomainLength)
         #expect(longest.flatMap { Cookie(netscape: $0.netscapeLine) } == longest)

@@ -167,14 +167,14 @@ struct DataRequestTests {
         let request = manager.request(server.url("/f"))
         var (taken, isSame) = (0, true)
         for try await bytes in request.body {
-            // At first nobody reads for a while: what waits is bounded by sockets and the channel.
+            // The reader pauses at first: the sockets and the channel bound the bytes buffered.
             if taken == 0 {
                 try await eventually(that: "the server stands still") {
                     let before = server.bodyBytesSent(for: "/f")
                     try? await Task.sleep(for: .milliseconds(100))
                     return before == server.bodyBytesSent(for: "/f")
                 }
-                // What was read at first, and as much again.
+                // The bytes read at first, and the same amount again.
                 #expect(request.progress.completedBytes <= 2 * Int64(BodyChannel.capacity) + (1 << 17))
             }
             isSame = isSame && resource.bytes(Int64(taken)..<Int64(taken + bytes.count)) == bytes

@@ -17,7 +17,7 @@ struct DecodedDownloadTests {
         manager.delegate.downloadTaskDidRestart = { [restarts] _, reason in restarts.add(reason) }
     }
 
-    /// What gzip makes of what a command prints.
+    /// Returns the gzip-compressed output of a command.
     private func zipped(_ command: String) async throws -> [UInt8] {
         let path = packed.file("packed")
         let outcome = try await run(["sh", "-c", "\(command) | gzip -c > \(path)"])
@@ -70,7 +70,7 @@ struct DecodedDownloadTests {
         let request = manager.download(TransferRequest(url: liar.url()), to: place.target())
         #expect(resource.difference(fromFileAt: try await request.value.path) == nil)
         #expect(Set(asked.all) == ["the whole"])
-        // What came over the line.
+        // The bytes received over the line.
         #expect(request.progress.transferredBytes == Int64(bytes.count))
     }
 

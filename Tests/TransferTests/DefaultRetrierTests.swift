@@ -67,11 +67,11 @@ struct DefaultRetrierTests {
     @Test("a POST whose connection was refused is repeated, one whose connection broke after it was sent is not")
     func postConnections() async throws {
         manager.intercept(with: retrier(RetryPolicy(attempts: 3, baseDelay: 1, maximumDelay: 2)))
-        // Where nobody without privileges can listen.
+        // A port on which only privileged processes can listen.
         let refused = manager.upload(.data([1]), with: TransferRequest(url: "http://127.0.0.1:1/", method: .post))
         #expect(await refused.outcome.error?.code == .cannotConnect)
         #expect(refused.retryCount == 2)
-        // Reads the request and goes without a word.
+        // A server that reads the request and closes without a response.
         let server = try RawServer([[]])
         let broken = manager.request(TransferRequest(url: server.url(), method: .post))
         #expect(await broken.outcome.error != nil)
@@ -112,7 +112,7 @@ struct DefaultRetrierTests {
         manager.intercept(with: retrier)
         let noted = Notes<RetryDecision>()
         let request = manager.request(server.url("/f")).validate()
-        // In place of waiting a thousand seconds.
+        // This retrier asks the real one and then stops, instead of waiting a thousand seconds.
         manager.retrier = ClosureRetrier { request, error in
             retrier.attemptDidEnd(of: request, with: error)
             noted.add(await retrier.retry(request, after: error))
@@ -134,7 +134,7 @@ struct DefaultRetrierTests {
         let time = ManualRetryClock()
         let retrier = retrier(clock: time.clock)
         manager.intercept(with: retrier)
-        // Without validators a failure of the server counts all the same.
+        // A server failure counts for the host even without response validation.
         _ = await manager.request(server.url("/f")).outcome
         let request = manager.request(server.url("/f")).resume()
         try await eventually(that: "it waits") { retrier.hosts.count == 1 }
@@ -148,12 +148,12 @@ struct DefaultRetrierTests {
     func storm() async throws {
         let server = try ScriptedServer(["/f": [.status(500)]])
         let time = ManualRetryClock()
-        // More attempts than failures that open the breaker: nobody is through with them before that.
+        // More attempts than the number of failures that opens the breaker: no request uses all of them before that.
         let retrier = retrier(RetryPolicy(attempts: 20, baseDelay: 1, maximumDelay: 1), clock: time.clock)
         manager.intercept(with: retrier)
         let requests = (0..<1_000).map { _ in manager.request(server.url("/f")).validate().resume() }
         try await eventually(that: "all wait") { retrier.hosts.count == 1_000 }
-        // Those that had been let in before the breaker opened, each once, and a few that came back before that.
+        // The requests that were admitted before the breaker opened, once each, and a few retries before that.
         let before = server.requests().count
         #expect(before <= 1_004)
         var moments = 0
@@ -176,7 +176,7 @@ struct DefaultRetrierTests {
         manager.intercept(with: retrier)
         for _ in 0..<HostStandings.failureLimit { retrier.hosts.note(.failed, of: host) }
         time.advance(milliseconds: 1000)
-        // The probe.
+        // This entry is the probe.
         try await retrier.hosts.enter(host)
         let requests = (0..<20).map { _ in manager.request(server.url("/f")).resume() }
         try await eventually(that: "all wait") { retrier.hosts.count == 20 }

@@ -116,7 +116,7 @@ struct DefectsOfTheOriginalTests {
         manager.delegate.sessionDidBecomeInvalid = { _, _ in invalid.add(true) }
         let request = manager.request(server.url("/f")).validate().resume()
         try await eventually(that: "it waits") { retrier.asked.withLock { !$0.isEmpty } }
-        // The retrier's answer is on its way; until it is there nothing can be cut short.
+        // The retrier's decision is pending; until then nothing can be interrupted.
         try await eventually(that: "it is over") {
             manager.session.finishTasksAndInvalidate()
             return request.delegate.isComplete
@@ -188,7 +188,7 @@ struct DefectsOfTheOriginalTests {
             manager.download(server.url("/f"), to: place.target(), resumingWith: resumeData)
         }
         #expect(await again().cancel().outcome.resumeData == resumeData)
-        // Suspended before its loop knew of it.
+        // Suspended before its loop received it.
         let still = again().adapt(
             with: ClosureAdapter { (_: inout TransferRequest) throws(TransferError) in
                 try? await Task.sleep(for: .milliseconds(20))
@@ -226,7 +226,7 @@ struct DefectsOfTheOriginalTests {
         }
         try await eventually(that: "all wait") { retrier.asked.withLock { $0.count == 1000 } }
         let during = try threadCount()
-        // The server of this test has a thread for each connection; libcurl keeps no more of them than it needs.
+        // The server of this test has a thread for each connection; libcurl keeps no more connections than it needs.
         #expect(during - before < 1000 + 64)
         for request in requests { request.cancel() }
         for request in requests { _ = await request.outcome }

@@ -6,12 +6,13 @@ import Testing
 
 @testable import Transfer
 
-/// A SOCKS proxy of the kinds `socks4` and `socks5` gets an address, which the client finds: then the client judges it.
+/// Tests of SOCKS proxies of the kinds `socks4` and `socks5`. The client resolves names for them, and therefore judges
+/// the addresses.
 @Suite("Denied networks behind a proxy that gets addresses")
 struct DeniedNamesBehindProxyTests {
     private let place: Place
     private let resource = Resource(size: 300_000)
-    /// 127.0.0.2 alone.
+    /// A list that contains 127.0.0.2 only.
     private static let second = [IPNetwork(ipv4: 0x7F00_0002, prefixLength: 32)]
     private static let refusal = "the address 127.0.0.2 of inner.example lies in the denied network 127.0.0.2/32"
 
@@ -71,7 +72,7 @@ struct DeniedNamesBehindProxyTests {
         let heard = Notes<[UInt8]>()
         let proxy = try TalkingPeer { socket in
             heard.add(try socket.receive())
-            // Rejected (SOCKS4, the reply's second byte).
+            // Request rejected (SOCKS4, the reply's second byte).
             socket.send([0, 91, 0, 0, 0, 0, 0, 0])
         }
         let manager = try manager(proxy: "socks4://127.0.0.1:\(proxy.port)") { _ in
@@ -93,7 +94,7 @@ struct DeniedNamesBehindProxyTests {
         #expect(await error("http://outer.example:\(server.port)/f", by: manager)?.message == Self.refusal)
         let retrier = CountingRetrier(limit: 1)
         manager.retrier = retrier
-        // Nobody listens at port 1: the second attempt looks the name up again.
+        // Port 1 has no listener: the second attempt resolves the name again.
         let rebound = await error("http://rebound.example:1/f", by: manager)
         #expect(
             rebound?.message == "the address 127.0.0.2 of rebound.example lies in the denied network 127.0.0.2/32")
@@ -140,7 +141,7 @@ struct DeniedNamesBehindProxyTests {
         let file = try await manager.download("http://server.test:\(server.port)/f", to: place.target()).value
         #expect(resource.difference(fromFileAt: file.path) == nil)
         #expect(asked.all == ["proxy.test", "server.test"])
-        // The data connection's name, with its own port, is libcurl's to look up.
+        // libcurl resolves the name of the data connection, with its own port.
         let other = ftp.url("/file").replacing("127.0.0.1", with: "localhost")
         #expect(Array(try await manager.request(TransferRequest(url: other)).value) == [1, 2, 3])
         #expect(asked.all == ["proxy.test", "server.test", "localhost"])

@@ -13,11 +13,11 @@ struct DeniedNetworksTests {
 
     init() throws { place = try Place() }
 
-    /// 127.0.0.0/8 and ::1.
+    /// The networks 127.0.0.0/8 and ::1.
     private static let local = [
         IPNetwork(ipv4: 0x7F00_0000, prefixLength: 8), IPNetwork(ipv6: 1, prefixLength: 128),
     ]
-    /// 127.0.0.2 alone.
+    /// A list that contains 127.0.0.2 only.
     private static let second = [IPNetwork(ipv4: 0x7F00_0002, prefixLength: 32)]
 
     private func manager(
@@ -66,7 +66,7 @@ struct DeniedNetworksTests {
     func notations(host: String) async throws {
         let server = try ScriptedServer(["/f": [.serve(resource)]])
         let error = await error("http://\(host):\(server.port)/f", by: try manager(Self.local))
-        // Not every system takes the last one for an address.
+        // Some systems do not accept the last notation as an address.
         #expect(error?.code == .addressNotAllowed || host.hasSuffix(".") && error?.code == .unknownHost)
         #expect(server.connectionsAccepted == 0)
     }
@@ -92,7 +92,7 @@ struct DeniedNetworksTests {
         }
         let retrier = CountingRetrier(limit: 1)
         manager.retrier = retrier
-        // Nobody listens there at the first address: the second attempt looks the name up again.
+        // The first address has no listener at this port: the second attempt resolves the name again.
         let error = await error("http://rebound.example:\(inner.port)/f", by: manager)
         #expect(
             error?.message == "the address 127.0.0.2 of rebound.example lies in the denied network 127.0.0.2/32")
@@ -113,7 +113,7 @@ struct DeniedNetworksTests {
         let manager = try manager(Self.second) { _ in .success(addresses) }
         let begin = ContinuousClock.now
         let file = try await manager.download("http://many.example:\(server.port)/f", to: place.target()).value
-        // libcurl waits for half of the connect timeout at an address that is refused to it.
+        // libcurl waits for half of the connect time-out at a refused address.
         #expect(begin.duration(to: .now) < .seconds(20))
         #expect(resource.difference(fromFileAt: file.path) == nil)
         #expect(inner.connectionsAccepted == 0)
@@ -224,7 +224,7 @@ struct DeniedNetworksTests {
         let inner = try ScriptedServer(host: 2, ["/f": [.serve(resource)]])
         for scheme in ["http", "https", "ftp", "sftp"] {
             let error = await error("\(scheme)://u:p@\(host):\(inner.port)/f", by: manager)
-            // Without a proxy it may be no name that the system or libcurl knows.
+            // Without a proxy the system or libcurl may not accept the notation as a name.
             let isUnknown = way.isEmpty && [.unknownHost, .resolverUnavailable, .invalidRequest].contains(error?.code)
             #expect(error?.code == .addressNotAllowed || isUnknown, "\(scheme): \(error?.message ?? "none")")
         }

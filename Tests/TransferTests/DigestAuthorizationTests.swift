@@ -21,7 +21,7 @@ struct DigestAuthorizationTests {
             for: credential, method: method, target: target, nonceCount: count, clientNonce: clientNonce)
     }
 
-    /// Reads an answer back as the server does.
+    /// Parses an Authorization value as the server does.
     private func fields(_ value: String?) -> [String: String] {
         value.flatMap { AuthenticationOffer.parse($0).first?.parameters } ?? [:]
     }
@@ -72,7 +72,7 @@ struct DigestAuthorizationTests {
         #expect(Set(fields.keys) == ["username", "realm", "uri", "nonce", "response"])
     }
 
-    // Reckoned by another program (Python's hashlib).
+    // The expected values were computed with Python's hashlib.
     @Test(
         "keys of a session hold the nonces",
         arguments: [

@@ -213,7 +213,7 @@ struct DownloadDestinationTests {
             server.url("/f"), to: path("a/b/f"), options: .createIntermediateDirectories
         ).value
         #expect(try place.content(of: "a/b/f") == Array("abc".utf8))
-        // A file stands where a directory is wanted.
+        // A file exists where a directory is required.
         let beneath = manager.download(
             server.url("/f"), to: path("a/b/f/g"), options: .createIntermediateDirectories)
         #expect(await beneath.outcome.error?.code == .pathNotAllowed)
@@ -251,7 +251,7 @@ struct DownloadDestinationTests {
         let file = try await manager.download(resumingWith: try #require(cut.resumeData)).value
         #expect(resource.difference(fromFileAt: file.path) == nil)
         #expect(until.all == [Array("before".utf8)])
-        // Whoever had the old file open has it still.
+        // A process that has the old file open still has it.
         #expect(try place.content(of: "old") == Array("before".utf8))
         #expect(place.names == ["f", "old"])
     }

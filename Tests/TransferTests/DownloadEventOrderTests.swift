@@ -9,7 +9,7 @@ import Testing
 /// each event.
 @Suite("Downloads under random orders of events")
 struct DownloadEventOrderTests {
-    /// A download and the generator that everything about it is drawn from.
+    /// A download and the generator of all its random parameters.
     private struct Round {
         var generator: SeededGenerator
         let resource: Resource
@@ -28,7 +28,7 @@ struct DownloadEventOrderTests {
         }
     }
 
-    /// An honest server that now and then ends a connection, fails, or is slow.
+    /// Returns the response of an honest server that sometimes closes a connection, fails, or is slow.
     private static func answer(_ question: Liar.Question, seed: UInt64, of resource: Resource) -> LiarAnswer {
         var generator = SeededGenerator(seed: seed &* 1_000 &+ UInt64(question.number))
         let answer = LiarAnswer(honest: resource, to: question, rate: 40_000_000)
@@ -72,7 +72,7 @@ struct DownloadEventOrderTests {
         if round.hasMirror { request.mirrors = ["http://localhost:\(server.ports[0])/f"] }
         let digest = round.hasMirror ? sha256(of: resource) : nil
         let download = manager.download(request, to: place.target(digest: digest))
-        // The daemon's part: checkpoints are written down as they fall due.
+        // The daemon's part: checkpoints are recorded when they are due.
         download.onCheckpointDue {
             Task {
                 if let data = try? await download.checkpoint() { download.confirm(data) }

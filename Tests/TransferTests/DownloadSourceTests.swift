@@ -12,7 +12,7 @@ struct DownloadSourceTests {
 
     private static let second: Int64 = 1_000_000
 
-    /// The number of the source that takes the place of the own one, which brings 1 MB/s, or joins it.
+    /// Returns the number of the source that replaces or joins the own one, whose throughput is 1 MB/s.
     private func better(
         in sources: DownloadSources, seconds: Int64, isShared: Bool = false, mayReturn: Bool = true
     ) -> Int? {

@@ -100,7 +100,7 @@ struct DownloadTests {
         #expect(server.requests(for: "/f")[2].header("range") == nil)
     }
 
-    /// What a person can do to a part.
+    /// The ways in which a person can change a part file.
     enum Harm: CaseIterable { case remove, cut, replace, write }
 
     @Test(
@@ -131,7 +131,7 @@ struct DownloadTests {
         #expect(wasHarmed)
     }
 
-    /// Changes a byte at the front, in another tick of the file system's clock than the last write.
+    /// Changes a byte near the front, with a modification time that differs from the last write's.
     private func meddle(_ part: String) {
         let descriptor = open(part, O_WRONLY | O_CLOEXEC)
         defer { close(descriptor) }
@@ -276,7 +276,7 @@ struct DownloadTests {
         let server = try ScriptedServer(["/hang": [.hang]])
         let silent = await manager.download(TransferRequest(url: server.url("/hang")), to: place.target()).outcome
         #expect(silent.result.error?.code == .stalled)
-        // So slow that its first pieces come and the next does not.
+        // So slow that the first pieces arrive and the next one does not.
         let drip = try ScriptedServer(["/f": [.drip(Resource(size: 1_000_000), bytesPerSecond: 1)]])
         let slow = await manager.download(TransferRequest(url: drip.url("/f")), to: place.target()).outcome
         #expect(slow.result.error?.code == .stalled)
@@ -399,7 +399,7 @@ struct DownloadTests {
         }
         let file = try await request.value
         #expect(resource.difference(fromFileAt: file.path) == nil)
-        // What has been gathered for one write is on top.
+        // The bytes gathered for one write are added to the limit.
         let most = ahead.withLock { $0.most }
         #expect(most >= 1_000_000 && most <= 2_000_000 + 262_144)
     }

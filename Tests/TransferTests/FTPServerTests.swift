@@ -196,7 +196,7 @@ struct FTPServerTests {
 
     @Test("A27: the data connection goes to the server's own address, wherever it points")
     func passiveElsewhere() async throws {
-        // 192.0.2.1 is nobody's (RFC 5737).
+        // 192.0.2.1 is reserved for documentation (RFC 5737).
         let server = try ScriptedFTPServer(.init(files: ["file": [1, 2, 3]]))
         server.manner.replies["EPSV"] = "500 what?"
         server.manner.passiveAddress = "192,0,2,1"
@@ -356,7 +356,7 @@ struct FTPServerTests {
         #expect(file.path == "\(directory)/file.iso")
         #expect(resource.difference(fromFileAt: file.path) == nil)
         #expect(server.commands.contains("REST 391808"))
-        // What was asked for of TLS is asked for again.
+        // The TLS mode requested is requested again when the download resumes.
         #expect(server.commands.filter { $0 == "AUTH SSL" }.count == 2)
         #expect(heads.all.first?.contentLength == resource.size)
         #expect(heads.all.first?.lastModified == 1_709_208_000)
@@ -373,7 +373,7 @@ struct FTPServerTests {
         request.url = server.url("/new")
         #expect(try await fixture.upload(resource, request) == nil)
         #expect(server.manner.files["new"] == resource.bytes)
-        // A bucket's worth may pass at once.
+        // The token bucket's capacity may pass at once.
         #expect(ContinuousClock.now - begun > .milliseconds(300))
     }
 
@@ -395,7 +395,7 @@ struct FTPServerTests {
         for word in ["USER", "PASS", "RETR", "STOR"] {
             #expect(!server.commands.contains { $0.hasPrefix(word) }, "\(word)")
         }
-        // The control: the same server is used by whoever asks for no TLS.
+        // The control: a request without TLS uses the same server.
         request.transportSecurity = .none
         #expect(Array(try await manager.request(request).value) == [1, 2, 3])
         #expect(server.commands.contains("PASS of-the-origin"))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Transfer
 
-// One after the other: each starts servers of its own.
+// The tests are serialized because each starts its own servers.
 @Suite("FTP and FTPS", .serialized)
 struct FTPTests {
     private let fixture: RemoteFixture
@@ -15,7 +15,7 @@ struct FTPTests {
         fixture = try RemoteFixture()
     }
 
-    /// How a server is entered, and what a request has to bring for that.
+    /// The security mode of a server, and the request options that it requires.
     enum Door: CaseIterable {
         case plain, explicit, implicit
 
@@ -38,7 +38,7 @@ struct FTPTests {
         }
     }
 
-    /// More than what one turn of a loop takes of one connection.
+    /// A size larger than one turn of a loop receives from one connection.
     private static let long: Int64 = 48 << 20
 
     // MARK: Downloads
@@ -108,7 +108,7 @@ struct FTPTests {
         setTime(1_700_000_000, of: "\(server.root)/file")
         let request = TransferRequest(url: server.url("/file"))
         let resumeData = try await fixture.interrupted(request, after: 1 << 20)
-        // Longer and shorter than what is here, and of the same length.
+        // Longer than the part file, shorter than it, and of the original length.
         let other = Resource(size: [7 << 20, 1000, 6 << 20][how], seed: 2)
         try server.publish(other, as: "file")
         setTime(how == 2 ? 1_700_000_001 : 1_700_000_000, of: "\(server.root)/file")
@@ -149,7 +149,7 @@ struct FTPTests {
         }
         download.resume()
         try await eventually(that: "the download stands still") { !written.all.isEmpty }
-        // In one step: the server would take the end of one that is being written for the end of the file.
+        // The file is replaced in one step: the server would take the current end of a growing file for its end.
         try server.publish(other, as: "other")
         setTime(1_700_000_001, of: "\(server.root)/other")
         try #require(rename("\(server.root)/other", path) == 0)
@@ -340,7 +340,7 @@ struct FTPTests {
         #expect(
             try await fixture.upload(Resource(size: 8 << 20), TransferRequest(url: server.url("/upload/file")))?.code
                 == .cancelled)
-        // It is removed after the task is complete: nobody waits for the server.
+        // The file is removed after the task is complete: completion does not wait for the server.
         try await eventually(that: "the temporary file is gone") { fixture.names(beneath: server.uploads).isEmpty }
     }
 

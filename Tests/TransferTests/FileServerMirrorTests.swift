@@ -13,7 +13,7 @@ struct FileServerMirrorTests {
         fixture = try RemoteFixture { $0.stallTimeout = 3_000 }
     }
 
-    /// A file server that has the file, and sends so many bytes of it the first time.
+    /// Creates a file server that has the file and, if `cut` is set, sends that many bytes of it the first time.
     private func server(cut: Int? = nil) throws -> ScriptedFTPServer {
         var manner = ScriptedFTPServer.Manner(files: ["f": resource.bytes])
         if let cut { manner.cuts = [cut] }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Transfer
 
-/// A directory of a test's own to download into.
+/// A temporary directory to download into.
 struct Place {
     let temporary: TemporaryDirectory
     let directory: Directory
@@ -33,7 +33,7 @@ struct Place {
         }
     }
 
-    /// Everything that lies here.
+    /// The names of everything in the directory.
     var names: Set<String> { Set(TemporaryDirectory.names(beneath: temporary.path)) }
 
     func content(of name: String) throws -> [UInt8] { try bytes(ofFileAt: temporary.file(name)) }
@@ -58,7 +58,7 @@ func bytes(ofFileAt path: String) throws -> [UInt8] {
     }
 }
 
-/// The digest of a whole resource.
+/// Returns the digest of a whole resource.
 func sha256(of resource: Resource) -> FileDigest {
     var digest = RunningDigest(.sha256)
     for start in stride(from: 0, to: resource.size, by: 1 << 20) {
@@ -67,9 +67,9 @@ func sha256(of resource: Resource) -> FileDigest {
     return FileDigest(algorithm: .sha256, bytes: digest.value)
 }
 
-/// How often the process has something beneath `path` open.
+/// Returns the number of the process's descriptors that are open beneath `path`.
 func openDescriptors(beneath path: String) -> Int {
-    // All that there are: other tests of this process may hold thousands.
+    // All descriptors are listed: other tests of this process may hold thousands.
     let descriptors = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
     return descriptors.count { descriptor in
         var target = [CChar](repeating: 0, count: 512)
@@ -80,7 +80,7 @@ func openDescriptors(beneath path: String) -> Int {
 }
 
 extension SessionConfiguration {
-    /// One loop, and an end to waiting before a test's patience ends.
+    /// Returns a configuration with time-outs that end before a test's time limit.
     static func test(_ change: (inout SessionConfiguration) -> Void = { _ in }) -> SessionConfiguration {
         var configuration = SessionConfiguration()
         configuration.connectTimeout = 60_000
@@ -97,7 +97,7 @@ extension Result where Failure == TransferError {
     }
 }
 
-/// Tries again so many times, each time after `delay` milliseconds, and notes what it was asked.
+/// A retrier that retries up to `limit` times, each after `delay` milliseconds, and records its calls.
 final class CountingRetrier: RequestRetrier {
     let asked = Mutex<[(code: TransferError.Code, retryCount: Int)]>([])
     private let limit: Int
@@ -115,7 +115,7 @@ final class CountingRetrier: RequestRetrier {
     }
 }
 
-/// A list that many threads add to.
+/// A list to which many threads append.
 final class Notes<Element: Sendable>: Sendable {
     private let list = Mutex<[Element]>([])
 
@@ -125,7 +125,7 @@ final class Notes<Element: Sendable>: Sendable {
 }
 
 extension PartFile {
-    /// Writes `bytes` to `offset` as a run of their own.
+    /// Writes `bytes` at `offset` as a separate run.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(TransferError) {
         let run = beginRun(at: offset)
         defer { end(run) }

@@ -52,7 +52,7 @@ struct FramedFormTests {
         #expect(seen.header("content-type") == form.contentType)
         #expect(upload.progress.completedBytes == form.contentLength)
         #expect(upload.progress.totalBytes == form.contentLength)
-        // Nothing was laid down beside it.
+        // The upload created no temporary file.
         #expect(TemporaryDirectory.names(beneath: place.temporary.path).filter { !$0.contains("txt") } == [])
     }
 
@@ -144,7 +144,7 @@ struct FramedFormTests {
         #expect(server.requests(for: "/in").first?.header("cookie") == "mine=1")
         #expect(server.requests(for: "/next").first?.header("cookie")?.contains("given=2") == true)
         #expect(target.requests(for: "/there").first?.header("cookie") == "local=1")
-        // The session's own are another matter.
+        // The session's own cookie storage is separate.
         #expect(manager.session.configuration.cookieStorage?.cookies.isEmpty == true)
     }
 }

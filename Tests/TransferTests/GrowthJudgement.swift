@@ -1,11 +1,11 @@
 @testable import Transfer
 
-/// What became of one line: the automatic number beside the best fixed one.
+/// The result for one line: the automatic number of connections compared with the best fixed one.
 struct GrowthJudgement {
     static let fixed = [1, 2, 4, 8, 16]
 
     let line: SimulatedLine.Specification
-    /// Seconds of each fixed number.
+    /// The seconds that each fixed number took.
     let seconds: [Double]
     let automatic: GrowthSimulation.Result
     let best: Double
@@ -17,7 +17,7 @@ struct GrowthJudgement {
         let simulation = GrowthSimulation(step: step)
         var best = Double.infinity
         var seconds: [Double] = []
-        // What takes far longer than the best is of no interest.
+        // Runs that take far longer than the best are cut short.
         for count in Self.fixed.reversed() {
             let result = simulation.run(line, .fixed(count), longest: min(2_000, best * 1.3 + 1))
             best = min(best, result.seconds)
@@ -31,7 +31,7 @@ struct GrowthJudgement {
     }
 
     var ratio: Double { automatic.seconds / best }
-    /// Whether it took long enough for a number to be settled on.
+    /// Whether it took long enough for the number of connections to settle.
     var isLong: Bool { best >= 6 }
     var hasTooMany: Bool { isLong && automatic.settled > 2 * need }
 }

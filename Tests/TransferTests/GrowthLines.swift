@@ -1,11 +1,11 @@
 import Glibc
 
-/// Lines for the simulation: those that are named, and random ones.
+/// Lines for the simulation: named ones and random ones.
 enum GrowthLines {
     private static let kib = 1024.0
     private static let mib = 1024.0 * 1024
 
-    /// The lines that a change of the decision is judged by, one by one.
+    /// The named lines, by which a change of the algorithm is judged one by one.
     static var named: [SimulatedLine.Specification] {
         var lines: [SimulatedLine.Specification] = []
         for each in [50 * kib, 200 * kib, mib, 4 * mib, 20 * mib] {
@@ -53,7 +53,7 @@ enum GrowthLines {
         return lines
     }
 
-    /// A line of random rates, sharing, latency and noise.
+    /// Returns a line of random rates, sharing, latency and noise.
     static func random(using generator: inout some RandomNumberGenerator) -> SimulatedLine.Specification {
         func chance(_ share: Double) -> Bool { Double.random(in: 0..<1, using: &generator) < share }
         func between(_ low: Double, _ high: Double) -> Double {

@@ -1,13 +1,13 @@
 @testable import Transfer
 
-/// Downloads over a simulated line, with a fixed number of connections or with an automatic one.
+/// Downloads over a simulated line, with a fixed or an automatic number of connections.
 struct GrowthSimulation {
     struct Result {
-        /// Seconds until all downloads were there; infinite where that took longer than was waited for.
+        /// The seconds until all downloads completed; infinite if they took longer than the limit.
         var seconds = Double.infinity
-        /// Connections of all downloads, that most of the last third of the time saw.
+        /// The number of connections of all downloads that was most frequent in the last third of the time.
         var settled = 0
-        /// Connections at each step of the clock.
+        /// The number of connections at each step of the clock.
         var counts: [Int] = []
     }
 
@@ -17,16 +17,16 @@ struct GrowthSimulation {
         var nextLook = 0.0
         var isStarted = false
         var isDone = false
-        /// It waits for connections that others may give back: it looks again as soon as they do.
+        /// Whether it waits for connections that others may release; it checks again as soon as they do.
         var isExpecting = false
     }
 
-    /// Connections of one host.
+    /// The limit on connections to one host.
     static let limit = 16
-    /// Seconds of one step of the clock.
+    /// The length of one step of the clock in seconds.
     let step: Double
 
-    /// - Parameter longest: seconds after which it is given up.
+    /// - Parameter longest: the time-out in seconds.
     func run(
         _ specification: SimulatedLine.Specification, _ segments: Segments, longest: Double,
         trace: ((Double, Double, Int, [ConnectionGrowth]) -> Void)? = nil
@@ -74,7 +74,7 @@ struct GrowthSimulation {
         return result
     }
 
-    /// Connections have become free.
+    /// Schedules an immediate check for every waiting download, after connections have become free.
     private static func offer(_ downloads: inout [Download], at now: Double) {
         for task in downloads.indices where downloads[task].isExpecting {
             downloads[task].isExpecting = false

@@ -17,7 +17,7 @@ struct HTTP2RateTests {
         let manager = try SessionManager(
             configuration: .test {
                 $0.httpVersion = .http2
-                // All connections are in one multi handle, where they could be mixed up.
+                // All connections share one multi handle, where they could be confused.
                 $0.loops = 1
             })
         manager.retrier = CountingRetrier(limit: 3)

@@ -25,7 +25,7 @@ struct HostGateTests {
         #expect(next == [2, nil])
         let borrowed = [gate.borrow("http://a:80", for: 0), gate.borrow("http://a:80", for: 0)]
         #expect(borrowed == [true, false])
-        // At least one.
+        // The limit is at least one.
         let others = [9, 10].map { gate.enter($0, host: "http://b:81", priority: 0.5) }
         #expect(others == [true, false])
     }
@@ -71,7 +71,7 @@ struct HostGateTests {
         _ = gate.giveBack("a")
         let offered = [gate.offer("a"), gate.offer("a"), gate.offer("a"), gate.offer("b")]
         #expect(offered == [1, 2, nil, nil])
-        // A task that waits to be let in comes first, and no room is offered where it is taken.
+        // A task that waits to be admitted takes precedence, and the room that it takes is not offered.
         let again = [gate.borrow("a", for: 1), gate.borrow("a", for: 2)]
         #expect(again == [true, false])
         _ = gate.enter(3, host: "a", priority: 0.5)
@@ -79,7 +79,7 @@ struct HostGateTests {
         let taken = gate.offer("a")
         #expect(next == 3 && taken == nil)
         #expect(gate.host(of: 3) == "a" && gate.host(of: 9) == nil)
-        // One that was not refused may wait as well, and one that is not there may not.
+        // A task that was not refused may wait as well; an unknown task may not.
         for task in [0, 9, 0] { gate.expect("b", for: task) }
         let expected = [gate.offer("b"), gate.offer("b")]
         #expect(expected == [0, nil])

@@ -14,7 +14,7 @@ struct HostLinesTests {
         for (task, progress) in progress.enumerated() {
             lines.enter(task, at: task == 2 ? "http://127.0.0.2:80" : host, progress: progress, now: 0)
         }
-        // What came before it entered does not count.
+        // Bytes received before it entered do not count.
         progress[0].transferred(100)
         progress[1].transferred(10)
         progress[2].transferred(1)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Transfer
 
-/// A key of `type` in the form of the wire.
+/// Returns a key of `type` in the wire format.
 private func key(_ type: String, _ body: UInt8) -> HostKey? {
     HostKey([0, 0, 0, UInt8(type.utf8.count)] + Array(type.utf8) + [0, 0, 0, 4, body, body, body, body])
 }
@@ -47,7 +47,7 @@ struct KnownHostsTests {
         #expect(verdict(line("[::1]:2222", ed25519), ed25519, host: "::1", port: 2222) == .trusted)
     }
 
-    // Made by `ssh-keygen -H` for a.test and [a.test]:2222; what `ssh-keygen -l` says of their key.
+    // The lines were made by `ssh-keygen -H` for a.test and [a.test]:2222; the fingerprint is from `ssh-keygen -l`.
     private static let hashedKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB/U9Aaus8hCjFZfRaUTi3J2CeGRSOmRw4Ww6yvRoBHQ"
     private static let hashedName = "|1|V4rmwD8KYco7UD108N/8qIRJeBI=|92PQ/oIesQ++pEp0k+x+cLeVnjA="
     private static let hashedPort = "|1|dqHg5I18Q/vW1kdB59+hDcvR4LA=|fiMpa+Kn5a7qCgPL/wv2le5ATRE="
@@ -119,7 +119,7 @@ struct KnownHostsTests {
         }
     }
 
-    /// All that it asks for.
+    /// Returns all key types that the check requests.
     private func wishes(_ check: HostKeyCheck) -> [HostKeyCheck.Wish] {
         var check = check
         var wishes: [HostKeyCheck.Wish] = []

@@ -21,7 +21,7 @@ struct LeastPaceTests {
     private static let end: LiarAnswer.Piece = .bytes(Array("Content-Length: 1\r\n\r\nx".utf8))
     private static let status: LiarAnswer.Piece = .bytes(Array("HTTP/1.1 200 OK\r\n".utf8))
 
-    /// None of the pauses is a stall, and together they are more than a head may take.
+    /// The pauses are each shorter than a stall; together they exceed the time limit for a head.
     private static let heads: [String: [LiarAnswer.Piece]] = [
         "lines": [status] + drip("X: y\r\n", times: 30, every: 100) + [end],
         "informational": drip("HTTP/1.1 102 Processing\r\n\r\n", times: 30, every: 100) + [status, end],
@@ -112,7 +112,7 @@ struct LeastPaceTests {
         let begin = ContinuousClock.now
         let request = manager.download(wish, to: place.target()).resume()
         try await eventually(that: "it is asked 22 times", every: .milliseconds(2)) { liar.requests.count >= 23 }
-        // 50, 100, 200, 400 and 800 ms.
+        // The back-offs are 50, 100, 200, 400 and 800 ms.
         #expect(begin.duration(to: .now) >= .milliseconds(1_500))
         request.cancel()
         _ = await request.outcome

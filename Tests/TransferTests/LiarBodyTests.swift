@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Liars: bodies")
 struct LiarBodyTests {
-    /// Honest, then bent, whatever was asked.
+    /// Returns a lie that modifies every honest response, to any request.
     private static func bending(
         _ name: String, failures: Set<TransferError.Code> = [],
         _ bend: @escaping @Sendable (LiarAnswer, Liar.Question) -> LiarAnswer
@@ -13,13 +13,13 @@ struct LiarBodyTests {
         Lie(name, failures: failures) { bend(LiarAnswer(honest: Liar.a, to: $0), $0) }
     }
 
-    /// A place within a body, another one for each request and the same in each run.
+    /// Returns an offset within a body that differs for each request and is the same in each run.
     private static func place(in length: Int64, _ number: Int, salt: UInt64) -> Int64 {
         var generator = SeededGenerator(seed: salt &* 1000 &+ UInt64(number))
         return length <= 1 ? 0 : Int64.random(in: 1..<length, using: &generator)
     }
 
-    /// Nine answers are cut, each at another place.
+    /// Returns a lie that cuts nine responses, each at another offset.
     private static func cut(
         _ name: String, salt: UInt64, _ ending: LiarAnswer.Ending,
         _ bend: @escaping @Sendable (LiarAnswer) -> LiarAnswer = { $0 }
@@ -108,7 +108,7 @@ struct LiarBodyTests {
                 answer.fields.insert("Content-Length: 1000", at: 0)
                 return answer
             },
-            // RFC 9112, section 6.3: it ought to be handled as an error.
+            // RFC 9112, section 6.3: this should be treated as an error.
             bending("Content-Length and chunks", failures: [.remoteChanged]) { answer, _ in
                 var answer = answer.chunked()
                 answer.fields.append("Content-Length: 1000")
@@ -148,7 +148,7 @@ struct LiarBodyTests {
             Lie("A20 fields without an end", versions: [], failures: [.tooLarge]) { _ in
                 .raw([.raw(Array("HTTP/1.1 200 OK\r\n".utf8)), .endless(Array("X-Field: value\r\n".utf8))])
             },
-            // libcurl calls a line of more than 100 KiB a want of memory.
+            // libcurl reports a line of more than 100 KiB as being out of memory.
             Lie("A20 one field without an end", versions: [], failures: [.tooLarge]) { _ in
                 .raw([.raw(Array("HTTP/1.1 200 OK\r\nX: ".utf8)), .endless(garbage)])
             },

@@ -6,13 +6,13 @@ import Testing
 
 @Suite("Liars: everything at once")
 struct LiarChaosTests {
-    /// What may become of an honest answer.
+    /// The possible modifications of an honest response.
     private enum Bend: CaseIterable {
         case whole, early, late, longer, noRange, wrongTotal, wrongLength, otherTag, noTag, short, tiny
         case chunked, cut, reset, stall, overlong, is200, coded, empty, is416, is412, is503, is429, silent, garbage
     }
 
-    /// Half of the answers are bent, until so many requests have come.
+    /// The number of requests within which half of the responses are modified.
     private static let bentRequests = 60
 
     private static func answer(_ question: Liar.Question, seed: UInt64, of resource: Resource) -> LiarAnswer {
@@ -67,14 +67,14 @@ struct LiarChaosTests {
         return answer
     }
 
-    /// Whatever tag an answer of theirs has, the bytes are of one version.
+    /// Returns a lie whose bytes are always of one version, whatever the tag.
     private static func chaos(_ seed: UInt64) -> Lie {
         Lie("chaos \(seed)", failures: [.truncated, .remoteChanged, .httpStatus, .cannotConnect, .stalled, .internal]) {
             answer($0, seed: seed, of: Liar.a)
         }.but { $0.mostRequests = 2_000 }
     }
 
-    /// The version changes too.
+    /// Returns a lie in which the version changes too.
     private static func flux(_ seed: UInt64) -> Lie {
         Lie(
             "flux \(seed)", versions: [Liar.a, Liar.b, Liar.longer],
@@ -82,7 +82,7 @@ struct LiarChaosTests {
         ) { question in
             let version = [Liar.a, Liar.b, Liar.longer][Int(mixing(seed, question.number / 4) % 3)]
             var answer = answer(question, seed: seed &+ 777, of: version)
-            // A tag that is none of this version's, or no tag, would make it a lie that only a digest finds out.
+            // A missing tag, or one of another version, would be a lie that only a digest detects.
             if answer.isPart || answer.status == 200 { answer.set("ETag", version.entityTag) }
             return answer
         }.but { $0.mostRequests = 2_000 }
@@ -93,7 +93,7 @@ struct LiarChaosTests {
         return generator.next()
     }
 
-    /// `LIAR_SEEDS=13-100` tries others.
+    /// The seeds to test; `LIAR_SEEDS=13-100` selects others.
     private static let seeds: ClosedRange<UInt64> = {
         let words =
             getenv("LIAR_SEEDS").map { String(cString: $0).split(separator: "-").compactMap { UInt64($0) } } ?? []

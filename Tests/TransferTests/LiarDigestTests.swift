@@ -9,7 +9,7 @@ import Testing
 struct LiarDigestTests {
     private static func honest(_ question: Liar.Question) -> LiarAnswer { LiarAnswer(honest: Liar.a, to: question) }
 
-    /// The first answer breaks off, so that there is something to ask again.
+    /// Cuts the first response, so that a second request is needed.
     private static func first(_ question: Liar.Question) -> LiarAnswer {
         question.number == 0 ? honest(question).cut(after: honest(question).length * 6 / 10) : honest(question)
     }
@@ -21,7 +21,7 @@ struct LiarDigestTests {
         return Lie("F47 " + name, versions: versions, failures: [.checksumMismatch], answer).but { $0.digest = digest }
     }
 
-    /// Of the first version.
+    /// The digest of the first version.
     private static let digest = FileDigest(
         algorithm: .sha256, bytes: SHA256.hash(data: Liar.a.bytes))
 
@@ -42,7 +42,7 @@ struct LiarDigestTests {
             let always = Self.corrupted("a bit is flipped at \(offset) always", versions: []) { question in
                 Self.honest(question).flippingBit(at: offset)
             }
-            // What came in an honest life is right, and so may be the whole.
+            // The bytes from an honest earlier life are right, and so may be the whole file.
             await withstand(always.but { $0.lives = [Lie.Life.fresh] })
             await withstand(
                 always.but { lie in
@@ -68,7 +68,7 @@ struct LiarDigestTests {
                 return answer
             }.but { $0.failures = [.checksumMismatch, .truncated, .remoteChanged] })
         await withstand(Self.corrupted("nothing is wrong") { Self.first($0) }.but { $0.failures = [] })
-        // Where the bytes can be judged in the end, several connections bring a file without a strong tag too.
+        // If the bytes can be verified at the end, several connections are used for a file without a strong tag too.
         for tag in [nil, "W/\"1\""] {
             let (one, other) = (Liar.a.tagged(tag), Liar.b.tagged(tag))
             await withstand(
@@ -104,7 +104,7 @@ struct LiarDigestTests {
             }
         }
         await withstand(stating("right", versions: [Liar.a]) { _ in (Liar.a, Self.statedA) })
-        // Only the digest tells one from the other.
+        // Only the digest distinguishes the two versions.
         for tag in [nil, "W/\"1\"", "\"1\""] {
             let (one, other) = (Liar.a.tagged(tag), Liar.b.tagged(tag))
             await withstand(

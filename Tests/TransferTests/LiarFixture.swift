@@ -3,34 +3,35 @@ import Testing
 
 @testable import Transfer
 
-/// One way of lying, and what may come of it.
+/// A misbehaviour of a server, and the permitted outcomes.
 struct Lie: Sendable, CustomTestStringConvertible {
-    /// How much of the file is here before the lies begin.
+    /// The state of the download before the lies begin.
     enum Life: String, Sendable, CaseIterable {
-        /// Nothing.
+        /// A download without any bytes.
         case fresh
-        /// About half, from an earlier life in which the server was honest.
+        /// A resumed download with about half of the file, received while the server was honest.
         case resumed
     }
 
     var testDescription: String
     var path = "/f"
-    /// Of the server that is asked first.
+    /// The number of ports of the server.
     var ports = 1
-    /// Versions that the server really has: nothing else may get the file's name. None where no right answer exists.
+    /// The versions that the server really has: no other contents may get the file's name. Empty if no right response
+    /// exists.
     var versions = [Liar.a]
-    /// Ways to fail that are right too.
+    /// Failures that are acceptable too.
     var failures: Set<TransferError.Code> = []
     var digest: FileDigest?
     var lives = Life.allCases
     var connections = [Segments.one, .fixed(4), .automatic]
-    /// More would be an endless restart.
+    /// The limit on requests; more would be an endless restart.
     var mostRequests = 200
-    /// Bytes of body that the server sends in the earlier life; `nil`: any number.
+    /// The number of body bytes that the server sends in the earlier life; `nil` for no limit.
     var earlierBytes: Int64? = Liar.size / 2
-    /// Of the earlier life.
+    /// The responses in the earlier life.
     var before: Liar.Answering = { LiarAnswer(honest: Liar.a, to: $0) }
-    /// Of the life that is looked at; made anew for each.
+    /// Creates the responses in the life under test, anew for each trial.
     var answering: @Sendable (Liar) -> Liar.Answering
 
     init(
@@ -58,13 +59,13 @@ struct Lie: Sendable, CustomTestStringConvertible {
 }
 
 extension Liar {
-    /// Large enough that a second connection joins, twice: also where half of it is there.
+    /// A size large enough that a second connection joins, twice: even if half of the file is already there.
     static let size: Int64 = 12 << 20 + 12_345
-    /// Two versions of one size, and one that is longer.
+    /// Two versions of one size, and a longer one.
     static let a = Resource(size: size, seed: 1)
     static let b = Resource(size: size, seed: 2)
     static let longer = Resource(size: size + 100_000, seed: 3)
-    /// Where the first answer breaks off, so that something has to be asked for again whatever else happens.
+    /// The offset at which the first response is cut, so that a second request is needed in any case.
     static let firstCut = size * 6 / 10
 }
 

@@ -7,12 +7,12 @@ import Testing
 struct LiarHostTests {
     private static func honest(_ question: Liar.Question) -> LiarAnswer { LiarAnswer(honest: Liar.a, to: question) }
 
-    /// The first answer breaks off, so that there is something to ask again.
+    /// Cuts the first response, so that a second request is needed.
     private static func first(_ question: Liar.Question) -> LiarAnswer {
         question.number == 0 ? honest(question).cut(after: honest(question).length * 6 / 10) : honest(question)
     }
 
-    /// A server that allows so many connections at once, and meets the others with `otherwise`.
+    /// Returns a server that allows `count` concurrent connections and responds to the others with `otherwise`.
     private static func allowing(_ count: Int, _ name: String, _ otherwise: @escaping Liar.Answering) -> Lie {
         Lie("F49 \(count) connections at once, the others \(name)") { question in
             question.others < count ? honest(question) : otherwise(question)
@@ -41,7 +41,7 @@ struct LiarHostTests {
         ]
     }
 
-    /// A server that allows one connection at once, and sees the end of an answer late.
+    /// Returns a server that allows one connection at a time and detects the end of a response late.
     private static func seeingLate(_ name: String, _ otherwise: LiarAnswer) -> Lie {
         Lie("F49 1 connection at once and the end of an answer seen late, the others \(name)") { question in
             question.others == 0 && question.sinceOther ?? .max >= 200 ? honest(question) : otherwise
@@ -55,7 +55,7 @@ struct LiarHostTests {
         seeingLate("are refused with 403", status(403, nil)),
     ]
 
-    /// What drips over the only connection may be as fast as it gets.
+    /// The connection counts for slow responses: on a single connection such a download may take as long as it needs.
     private static let several = [Segments.fixed(4), .automatic]
 
     static let troubles: [Lie] = [
@@ -92,7 +92,7 @@ struct LiarHostTests {
         },
         Lie("F49 every second connection is refused") { question in
             guard question.connection % 2 == 1 else { return first(question) }
-            // Otherwise the next attempt would come over this very connection.
+            // Otherwise the next attempt would use this same connection.
             var answer = status(429, "1")
             answer.ending = .close
             return answer
@@ -132,7 +132,7 @@ struct LiarHostTests {
 
     // MARK: F52
 
-    /// `/f` leads elsewhere; `answer` is what is found there.
+    /// Returns a lie in which `/f` redirects to `place`, where `answer` responds.
     private static func redirected(
         _ name: String, ports: Int = 2, versions: [Resource] = [Liar.a], failures: Set<TransferError.Code> = [],
         to place: @escaping @Sendable (Liar, Liar.Question) -> String, _ answer: @escaping Liar.Answering
@@ -149,7 +149,7 @@ struct LiarHostTests {
         }
     }
 
-    /// Answers breaks off, so that the way has to be gone again.
+    /// Returns responses that are cut, so that the redirect must be followed again.
     private static func breaking(_ resource: Resource = Liar.a) -> Liar.Answering {
         { question in
             let answer = LiarAnswer(honest: resource, to: question)

@@ -5,7 +5,8 @@ import Testing
 
 @Suite("Liars: what comes in place of a range")
 struct LiarRangeTests {
-    /// Honest to who asks for the whole, except that the first answer breaks off; parts are bent.
+    /// Returns a lie that modifies partial responses. Requests for the whole file get honest responses, except that the
+    /// first one is cut.
     static func bending(
         _ name: String, _ resource: Resource = Liar.a,
         _ bend: @escaping @Sendable (inout LiarAnswer, Liar.Question) -> Void
@@ -24,7 +25,7 @@ struct LiarRangeTests {
         }
     }
 
-    /// Another part than was asked for, as honest as can be.
+    /// Returns a lie that sends another range than requested, with consistent fields.
     static func shifted(_ name: String, _ shift: @escaping @Sendable (Range<Int64>) -> Range<Int64>) -> Lie {
         bending(name) { answer, question in
             guard let range = question.range(of: Liar.size).map(shift) else { return }
@@ -34,7 +35,8 @@ struct LiarRangeTests {
         }
     }
 
-    /// Every byte came in an earlier life, and nobody said that it was the last one.
+    /// Returns a lie in which every byte was received in an earlier life, without any sign that the last one was the
+    /// end.
     private static func atEnd(
         _ name: String, versions: [Resource] = [Liar.a], _ answer: @escaping Liar.Answering
     ) -> Lie {
@@ -178,7 +180,7 @@ struct LiarRangeTests {
             answer.set("ETag", nil)
             answer.body = [.content(Liar.b, range, rate: LiarAnswer.rate)]
         },
-        // What else may come.
+        // Other responses.
         bending("204 to a range") { answer, question in if question.rangesBefore < 3 { answer = noContent(204) } },
         bending("205 to a range") { answer, question in if question.rangesBefore < 3 { answer = noContent(205) } },
         bending("412 to a range") { answer, _ in answer = LiarAnswer(412) },

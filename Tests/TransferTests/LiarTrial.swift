@@ -5,11 +5,11 @@ import Testing
 
 @testable import Transfer
 
-/// What became of a download from a liar.
+/// The outcome of a download from a misbehaving server.
 enum Verdict: Sendable, Equatable, CustomStringConvertible {
     case right
     case failed(TransferError.Code)
-    /// A wrong file got the name, a right one was called a failure that it is not, or something was left behind.
+    /// A wrong file was published, a right one failed without cause, or something was left behind.
     case wrong(String)
     case stuck
 
@@ -23,7 +23,7 @@ enum Verdict: Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-/// Lets so many at once: a test of time limits must not be slow for its neighbours' sake.
+/// A semaphore that limits concurrent trials: a test of time limits must not be slowed by other tests.
 actor Turnstile {
     private var free: Int
     private var waiting: [CheckedContinuation<Void, Never>] = []
@@ -40,7 +40,7 @@ actor Turnstile {
     }
 }
 
-/// One download of one lie.
+/// A download under one lie.
 struct LiarTrial: Sendable, CustomStringConvertible {
     let lie: Lie
     let segments: Segments
@@ -48,7 +48,7 @@ struct LiarTrial: Sendable, CustomStringConvertible {
 
     static let turnstile = Turnstile(4)
     static let patience = Duration.seconds(60)
-    /// Of all trials of this process.
+    /// The outcomes of all trials in this process.
     static let tally = Mutex<[String: Int]>([:])
 
     var description: String {
@@ -116,7 +116,7 @@ struct LiarTrial: Sendable, CustomStringConvertible {
         return manager.download(request(liar), to: .path(place.temporary.file("file")))
     }
 
-    /// An earlier life, in which the server was honest until about half of the file was here.
+    /// Runs an earlier life, in which the server was honest until about half of the file was received.
     private func earlier(_ liar: Liar, in place: Place) async throws -> ResumeData {
         liar.turn(bodyBytes: lie.earlierBytes)
         let manager = try SessionManager(configuration: configuration())
@@ -143,7 +143,7 @@ struct LiarTrial: Sendable, CustomStringConvertible {
         guard verdict != .stuck else { return verdict }
         do {
             try await eventually(that: "all is closed", within: .seconds(20)) {
-                // The test's own directory is one.
+                // The remaining descriptor is that of the test's own directory.
                 openDescriptors(beneath: place.temporary.path) == 1 && liar.openConnections == 0
             }
         } catch {
@@ -180,7 +180,7 @@ struct LiarTrial: Sendable, CustomStringConvertible {
             }
             return .right
         case .failure(let error):
-            // A target's owner knows of its part, and it may stay.
+            // The owner of a target knows its part file, which may stay.
             var stays = Set(lie.digest == nil ? [] : [Place.partName])
             if let path = outcome.resumeData?.partPath, let name = path.split(separator: "/").last {
                 stays.insert(String(name))
@@ -192,9 +192,9 @@ struct LiarTrial: Sendable, CustomStringConvertible {
     }
 }
 
-/// Runs every life and number of connections of `lie`: 0 silent, 0 stuck.
+/// Runs every life and number of connections of `lie`, and expects no wrong and no stuck trial.
 func withstand(_ lie: Lie, sourceLocation: SourceLocation = #_sourceLocation) async {
-    // For whoever looks into one of them.
+    // Restricts a run to one lie for debugging.
     if let only = getenv("LIAR_ONLY"), !lie.testDescription.contains(String(cString: only)) { return }
     let verdicts = await withTaskGroup(of: (LiarTrial, Verdict).self) { group in
         for trial in LiarTrial.all(of: lie) { group.addTask { (trial, await trial.run()) } }

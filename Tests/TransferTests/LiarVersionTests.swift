@@ -5,13 +5,13 @@ import Testing
 
 @Suite("Liars: versions that change")
 struct LiarVersionTests {
-    /// Which version a request is answered from.
+    /// The version of the resource with which a request is answered.
     private typealias Choice = @Sendable (Liar.Question) -> Resource
 
     private static let both = [Liar.a, Liar.b]
 
-    /// Honest about a version that it chooses anew for each request, with `fields` on each answer; the first answer
-    /// breaks off.
+    /// Returns a lie that chooses a version for each request and is honest about it, with `fields` in each response;
+    /// the first response is cut.
     private static func choosing(
         _ name: String, of versions: [Resource] = both, before: Resource = Liar.a,
         fields: @escaping @Sendable (Resource) -> [String] = { _ in [] }, isCut: Bool = true, _ choice: @escaping Choice
@@ -23,7 +23,8 @@ struct LiarVersionTests {
         }.but { $0.before = { LiarAnswer(honest: before, to: $0, fields: fields(before)) } }
     }
 
-    /// As `choosing`, and what comes for a range is of the version chosen, whatever `If-Range` says.
+    /// Returns a lie like `choosing` in which the response to a range is of the chosen version, whatever `If-Range`
+    /// says.
     private static func ignoringConditions(
         _ name: String, of versions: [Resource] = both,
         fields: @escaping @Sendable (Resource) -> [String] = { _ in [] },
@@ -40,14 +41,14 @@ struct LiarVersionTests {
         }
     }
 
-    /// Two versions under the tags given, of which the second one comes from the second request on.
+    /// Returns a lie with two versions under the given tags, of which the second is sent from the second request on.
     private static func changed(
         _ name: String, _ first: String?, _ second: String?, to other: Resource = Liar.b,
         fields: @escaping @Sendable (Resource) -> [String] = { _ in [] }
     ) -> Lie {
         let (before, after) = (Liar.a.tagged(first), other.tagged(second))
         return choosing(name, of: [before, after], before: before, fields: fields) { $0.number == 0 ? before : after }
-            // What an earlier life began is of the first version, and there is no such any more.
+            // An earlier life received the first version, which no longer exists.
             .but { lie in
                 let answering = lie.answering
                 lie.answering = { liar in
@@ -61,7 +62,8 @@ struct LiarVersionTests {
             }
     }
 
-    /// As the image of a disk that is half empty: zeros around wherever a life of these tests ends.
+    /// Returns the resource with zeros in the middle, like a half-empty disk image: zeros surround every offset at
+    /// which a life of these tests ends.
     private static func blank(_ resource: Resource) -> Resource {
         var resource = resource
         resource.zeros = Liar.size / 4..<Liar.size * 3 / 4
@@ -98,7 +100,7 @@ struct LiarVersionTests {
             },
             changed("F37 weak dates that stayed") { _ in ["Last-Modified: \(old)", "Date: \(old)"] },
             changed("F37 dates without a Date") { version in ["Last-Modified: \(isFirst(version) ? old : new)"] },
-            // A file that stays, under each kind of validator.
+            // A file that does not change, under each kind of validator.
             choosing("weak tag", of: [Liar.a], before: Liar.a.tagged("W/\"1\"")) { _ in Liar.a.tagged("W/\"1\"") },
             choosing("no validator", of: [Liar.a], before: Liar.a.tagged(nil)) { _ in Liar.a.tagged(nil) },
             choosing(

@@ -38,7 +38,7 @@ struct MirrorTests {
 
     @Test("two mirrors of different speed together take hardly more than their rates allow")
     func twoSpeeds() async throws {
-        // The ratio is the same for a long file; under long torture it is shown.
+        // The ratio is the same for a long file, which long torture uses.
         let resource = Resource(size: getenv("DLD_TORTURE") == nil ? 128 << 20 : 2 << 30)
         let fast = try ScriptedServer(
             line: NetworkLine(roundTrip: 20, rate: 16_000_000, total: 16_000_000), ["/f": [.serve(resource)]])
@@ -47,7 +47,7 @@ struct MirrorTests {
         let time = try await fetch(resource, [slow, fast], digest: sha256(of: resource))
         let ideal = Double(resource.size) / 22_000_000
         #expect(time / ideal <= 1.1 * TimeMargin.factor, "\(time) s, ideally \(ideal) s")
-        // The credential is for its own server.
+        // The credential is sent to its own server only.
         #expect(slow.requests().allSatisfy { $0.header("authorization") != nil })
         #expect(fast.requests().allSatisfy { $0.header("authorization") == nil })
         #expect(restarts.all.isEmpty)
@@ -166,7 +166,7 @@ struct MirrorTests {
         manager.retrier = CountingRetrier(limit: 3)
         _ = try await fetch(Self.shared, servers, digest: sha256(of: Self.shared), segments: .fixed(4))
         #expect(servers[1].requests().contains { $0.header("range") != nil })
-        // At first, and once alone.
+        // Once at first, and once as the only source.
         #expect(servers[0].requests().count { $0.header("range") == nil } == 2)
     }
 
@@ -215,7 +215,7 @@ struct MirrorTests {
     func smallSlowRest() async throws {
         let small = Resource(size: 100_000)
         let own = try ScriptedServer(["/f": [.drip(small, bytesPerSecond: 20)]])
-        // It rests after its first answer, so that both connections begin at the file's own server.
+        // The mirror fails at first, so that both connections begin at the file's own server.
         let mirror = try ScriptedServer(["/f": [.status(503), .serve(small)]])
         let time = try await fetch(small, [own, mirror], digest: sha256(of: small), segments: .fixed(2))
         #expect(time < 20 * TimeMargin.factor, "\(time) s")
@@ -256,7 +256,7 @@ struct MirrorTests {
             return try ScriptedServer(line: NetworkLine(roundTrip: 5, rate: Int(rate)), ["/f": [.serve(resource)]])
         }
         let time = try await fetch(resource, [own] + mirrors, digest: sha256(of: resource), segments: .one)
-        // 12.5 s without mirrors.
+        // It takes 12.5 s without mirrors.
         #expect(time < 19 * TimeMargin.factor, "\(time) s")
     }
 

@@ -12,7 +12,7 @@ struct MountTests {
         let place = try TemporaryDirectory()
         let first = try place.makeDirectory("first")
         let second = try place.makeDirectory("second")
-        // Whoever else mounts something may get the numbers: so a few times.
+        // Another process that mounts something may get the numbers, so the test repeats a few times.
         for _ in 0..<20 {
             let disk = try await TestSupport.Mount.tmpfs(at: first, bytes: 1 << 20)
             let mount = try #require(try Directory.open(root: first).mount)
@@ -29,7 +29,7 @@ struct MountTests {
         Issue.record("the kernel gave none of twenty mounts the numbers of the one before")
     }
 
-    /// The number of the mount at `path`, and those of its file system.
+    /// Returns the id of the mount at `path`, and the device numbers of its file system.
     private func numbers(of path: String) throws -> [Substring] {
         let mounts = try String(contentsOfFile: "/proc/self/mountinfo", encoding: .utf8)
         let line = try #require(mounts.split(separator: "\n").first { $0.contains(" \(path) ") })

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Transfer
 
-/// Gives `bytes` in pieces of at most `piece`, then ends or fails.
+/// A reader that returns `bytes` in pieces of at most `piece`, then ends or fails.
 private final class PieceReader: MultipartReader {
     struct Broken: Error {}
 
@@ -31,7 +31,7 @@ private final class PieceReader: MultipartReader {
     }
 }
 
-/// Claims to have read what it likes.
+/// A reader that claims to have read any number of bytes.
 private struct LyingReader: MultipartReader {
     let claim: @Sendable (Int) -> Int
 

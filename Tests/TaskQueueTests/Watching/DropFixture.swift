@@ -9,7 +9,7 @@ import Transfer
 
 @testable import TaskQueue
 
-/// A watched directory, a queue, and a clock that stands still.
+/// A watched directory, a queue, and a clock that advances only on request.
 final class DropFixture: Sendable {
     let base: QueueFixture
     let clock = ManualClock()
@@ -52,7 +52,7 @@ final class DropFixture: Sendable {
         try base.directory.write(text, to: "drop/\(name)")
     }
 
-    /// Everything beneath the watched directory, directories left out.
+    /// The paths of all entries beneath the watched directory except directories.
     var files: [String] {
         TemporaryDirectory.names(beneath: path).filter { name in
             var status = stat()
@@ -75,7 +75,7 @@ final class DropFixture: Sendable {
         get throws { try base.queue.receipts(beginningWith: "") }
     }
 
-    /// The identity of a file in the watched directory.
+    /// Returns the identity of a file in the watched directory.
     func identity(of name: String) throws -> UploadSource.Identity {
         guard case .file(let file) = try directory.entry(name) else { throw SystemError("opening \(name)") }
         return file.identity

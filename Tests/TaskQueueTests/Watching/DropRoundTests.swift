@@ -179,10 +179,10 @@ struct DropRoundTests {
         task.paused = true
         _ = try await fixture.base.queue.applyOnce([task], batch: nil, receipt: receipt, by: QueueFixture.me)
         #expect(fixture.files == ["a"])
-        // The note was written already.
+        // The note was written before the kill.
         try fixture.base.directory.makeDirectory("drop/.done")
         try fixture.drop("1 added, 0 updated, 0 unchanged\nids: 1\n", as: ".done/b.note.txt")
-        // The next life finds it; also where somebody gave it another name meanwhile.
+        // The restarted daemon finds the file, even if it was renamed meanwhile.
         #expect(rename("\(fixture.path)/a", "\(fixture.path)/b") == 0)
         var round = try fixture.round()
         _ = try await round.look(closed: [], .all)
@@ -304,7 +304,7 @@ struct DropRoundTests {
         _ = try await round.look(closed: ["theirs"], .told)
         #expect(
             try fixture.text(".failed/theirs.note.txt").hasPrefix("theirs:1:57: `password-file`: the daemon opens no"))
-        // Without, it is theirs.
+        // Without a password file the task belongs to the file's owner.
         try fixture.drop(DropFixture.entry, as: "plain")
         #expect(chown("\(fixture.path)/plain", 1000, 1000) == 0)
         _ = try await round.look(closed: ["plain"], .told)
