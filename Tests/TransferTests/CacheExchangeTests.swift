@@ -400,8 +400,8 @@ struct CacheExchangeTests {
             }
             #expect(try await !stored())
         }
-        // The request completes only after the delegate's answer. If the completion is released without a call, that
-        // counts as an answer.
+        // The request completes only after the delegate's decision. If the completion is released without a call, the
+        // response is stored.
         manager.delegate.dataTaskWillCacheResponseWithCompletion = { _, response, completion in
             Task.detached { completion(response) }
         }

@@ -54,7 +54,8 @@ struct MultipartFormDataTests {
         String(decoding: try form.encode(), as: UTF8.self)
     }
 
-    /// What the form fails with in memory, after making sure that it fails alike on the disk and leaves nothing there.
+    /// Returns the error of the form in memory, after checking that it fails with the same error on the disk and leaves
+    /// no file there.
     private func failure(_ form: MultipartFormData) -> TransferError.Code? {
         let inMemory = #expect(throws: TransferError.self) { try form.encode() }
         let onDisk = #expect(throws: TransferError.self) { try form.write(toFileAt: place.file("out")) }
@@ -83,7 +84,7 @@ struct MultipartFormDataTests {
         #expect(try form.encode() == expected)
         #expect(form.contentLength == Int64(expected.count))
         #expect(form.contentType == "multipart/form-data; boundary=B")
-        // Again, and on the disk: the same.
+        // A second encoding, and one to the disk, give the same bytes.
         #expect(try form.encode() == expected)
         try form.write(toFileAt: place.file("out"))
         #expect(try bytes(ofFileAt: place.file("out")) == expected)
@@ -230,7 +231,8 @@ struct MultipartFormDataTests {
         case 1: truncate(path, 6)
         case 2: truncate(path, 0)
         default:
-            // The same size, other bytes; the time is set so that the clock's grain does not matter.
+            // The same size with other bytes; the time is set explicitly, because the clock's granularity may be too
+            // coarse.
             try place.write("54321", to: "a")
             let past = [timespec(tv_sec: 1, tv_nsec: 0), timespec(tv_sec: 1, tv_nsec: 0)]
             #expect(utimensat(AT_FDCWD, path, past, 0) == 0)
@@ -278,7 +280,7 @@ struct MultipartFormDataTests {
         let middle = "\r\n--B\r\nContent-Disposition: form-data; name=\"s\"\r\n\r\n"
         let expected =
             Array(head.utf8) + resource.bytes + Array(middle.utf8) + resource.bytes + Array("\r\n--B--\r\n".utf8)
-        // Not by #expect alone: it would print six million bytes.
+        // The comparison is outside of #expect, which would print six million bytes.
         let inMemory = try form.encode() == expected
         #expect(inMemory)
         try form.write(toFileAt: place.file("out"))

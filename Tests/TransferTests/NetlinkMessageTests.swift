@@ -4,7 +4,7 @@ import Testing
 
 @testable import Transfer
 
-/// Bytes as the kernel puts them.
+/// Netlink messages in the kernel's format.
 enum NetlinkWriter {
     static func bytes(_ number: some FixedWidthInteger) -> [UInt8] { withUnsafeBytes(of: number) { Array($0) } }
 

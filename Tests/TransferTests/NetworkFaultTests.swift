@@ -20,7 +20,7 @@ struct NetworkFaultTests {
 
     // MARK: F29
 
-    /// As a server speaks that knows no lengths: the end of the connection is the end of the body.
+    /// Returns a response of a server that sends no lengths: the end of the connection is the end of the body.
     private func unframed(_ count: Int64) -> [UInt8] {
         Array("HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\n".utf8) + resource.bytes(0..<count)
     }
@@ -61,7 +61,7 @@ struct NetworkFaultTests {
         #expect(fitting.isVerified)
         let refused = await manager.download(server.url("/cut"), to: place.target("d", digest: digest)).outcome
         #expect(refused.result.error?.code == .checksumMismatch)
-        // The status is what counts of an upload's answer.
+        // An upload's result depends on the response's status only.
         let upload = manager.upload(.data(Array("x".utf8)), with: server.url("/silent"))
         #expect(await upload.outcome.result.error == nil)
         manager.retrier = CountingRetrier(limit: 2)
@@ -127,25 +127,25 @@ struct NetworkFaultTests {
             ).resume()
         }
         for request in requests { _ = try await request.value }
-        // Nobody asked twice but those that were refused.
+        // Only the refused requests were repeated.
         #expect(server.requests.count == 1_000 + 30)
         #expect(place.names.count == 1_000)
     }
 
     // MARK: F51
 
-    /// How a server of HTTP/2 gives up in the middle of a body (RFC 9113, sections 6.4 and 6.8).
+    /// The ways in which an HTTP/2 server aborts a body (RFC 9113, sections 6.4 and 6.8).
     enum Breach: String, CaseIterable {
         case reset, resetWithoutError, goAway, goAwayBefore
     }
 
-    /// Frames: the server's settings, the head, the first bytes of the body, and the end of it all.
+    /// Returns frames: the server's settings, the head, the first bytes of the body, and the abort.
     private func frames(_ breach: Breach) -> [UInt8] {
         func frame(_ type: UInt8, _ flags: UInt8, stream: UInt8, _ payload: [UInt8]) -> [UInt8] {
             [0, UInt8(payload.count >> 8), UInt8(payload.count & 0xFF), type, flags, 0, 0, 0, stream] + payload
         }
         let size = Array("\(resource.size)".utf8)
-        // :status 200, and content-length without an entry in the table (RFC 7541, section 6.2.2).
+        // The fields :status 200 and content-length without indexing (RFC 7541, section 6.2.2).
         let head = frame(1, 4, stream: 1, [0x88, 0x0F, 0x0D, UInt8(size.count)] + size)
         let body = (0..<4).flatMap { frame(0, 0, stream: 1, resource.bytes($0 * 10_000..<($0 + 1) * 10_000)) }
         let end =
@@ -166,7 +166,7 @@ struct NetworkFaultTests {
         let manager = try SessionManager(
             configuration: .test {
                 $0.httpVersion = .http2PriorKnowledge
-                // Where libcurl does not wake up for the error, the stall ends it.
+                // If libcurl does not wake up for the error, the stall time-out ends the attempt.
                 $0.stallTimeout = 1_000
             })
         let retrier = CountingRetrier(limit: 3)
@@ -187,7 +187,7 @@ struct NetworkFaultTests {
         func serving(_ identity: TestCertificates.Identity, rate: String = "") async throws -> Nginx {
             let nginx = try await Nginx(tls: .init(certificate: identity), settings: rate, port: port)
             try nginx.publish(resource, as: "f")
-            // Its tag is made of its time.
+            // The ETag is derived from the modification time.
             let time = timeval(tv_sec: 1_600_000_000, tv_usec: 0)
             utimes("\(nginx.root)/f", [time, time])
             return nginx
@@ -219,7 +219,8 @@ struct NetworkFaultTests {
 
     @Test("a connection that breaks while TLS begins is tried again; a server that speaks no TLS is not trusted less")
     func brokenHandshake() async throws {
-        // The client's first message ends the head that it waits for never: it is cut by the peer.
+        // The ClientHello never ends the request head that the server waits for: the server takes 16 bytes as a request
+        // and closes the connection.
         let cut = try RawServer([[]], head: 16)
         let manager = try SessionManager(configuration: .test())
         let url = "https://127.0.0.1:\(cut.port)/f"

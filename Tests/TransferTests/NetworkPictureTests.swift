@@ -87,7 +87,7 @@ struct NetworkPictureTests {
     func differences() {
         let usual = picture(link, address, route)
         #expect(usual == picture(route, link, Writer.link(5, flags: IFF_UP), address))
-        // A further route, and an address of the link.
+        // A further route, and a link-local address.
         #expect(usual == picture(link, address, route, Writer.route(2, destination: [192, 168, 0, 0], prefix: 16)))
         #expect(usual == picture(link, address, route, Writer.address(2, [169, 254, 1, 1], scope: 253)))
         #expect(usual != picture(link, address, Writer.route(2, gateway: [10, 0, 0, 254])))

@@ -9,14 +9,15 @@ import Testing
 
 @Suite("Reachability, from the kernel")
 struct NetworkReachabilityTests {
-    /// A network of a test's own, empty but for what its commands make.
+    /// A separate network namespace for one test, empty except for what its commands create.
     private final class Network: Sendable {
         let manager: NetworkReachabilityManager
-        /// Is told of every change, and read by no one but the test.
+        /// A socket that is notified of every change, and read only by the test.
         let unread: NetlinkSocket
         private let descriptor: Int32
 
-        /// On a thread of its own, which alone moves into the new namespace; the manager's sockets are made there.
+        /// Creates the network on its own thread, the only one that enters the new namespace; the manager's sockets are
+        /// created there.
         static func make() async throws -> Network {
             let result: Result<Network, any Error> = await withCheckedContinuation { continuation in
                 let work: @Sendable () -> Void = { continuation.resume(returning: Result { try Network() }) }
@@ -55,7 +56,7 @@ struct NetworkReachabilityTests {
         }
     }
 
-    /// Whether this process may make networks.
+    /// Whether this process may create network namespaces.
     static let canMakeNetworks: Bool = {
         guard geteuid() == 0, let process = try? ChildProcess(["unshare", "--net", "ip", "link", "show", "lo"]) else {
             return false
@@ -81,7 +82,7 @@ struct NetworkReachabilityTests {
         var changes = network.manager.changes.makeAsyncIterator()
         var others = network.manager.changes.makeAsyncIterator()
 
-        // A loopback that is up, links without addresses, and an address of the link alone say nothing.
+        // A loopback that is up, links without addresses, and a link-local address cause no event.
         try await network.ip(
             "link set lo up", "link add v0 type veth peer name v1", "link set v0 up", "link set v1 up",
             "addr add 169.254.7.7/16 scope link dev v0")
@@ -90,10 +91,10 @@ struct NetworkReachabilityTests {
         #expect(network.manager.status == .reachable)
         try await network.ip("route add default via 10.9.0.1")
         #expect(await next(&changes) == .changed)
-        // A route more changes nothing.
+        // A further route changes nothing.
         try await network.ip("route add 192.0.2.0/24 via 10.9.0.1", "route change default via 10.9.0.254")
         #expect(await next(&changes) == .changed)
-        // The other end goes down: no carrier here.
+        // The other end goes down: this end loses its carrier.
         try await network.ip("link set v1 down")
         #expect(await next(&changes) == .down)
         #expect(network.manager.status == .notReachable)
@@ -102,7 +103,7 @@ struct NetworkReachabilityTests {
         try await network.ip("link del v0")
         #expect(await next(&changes) == .down)
 
-        // A second reader has heard the same.
+        // A second reader has received the same events.
         for expected in [.up, .changed, .changed, .down, .up, .down] as [NetworkReachabilityManager.Change] {
             #expect(await next(&others) == expected)
         }
@@ -127,7 +128,7 @@ struct NetworkReachabilityTests {
     func overflow() async throws {
         let network = try await Network.make()
         var changes = network.manager.changes.makeAsyncIterator()
-        // In one go, far faster than any reader.
+        // All commands in one batch, far faster than any reader.
         let place = try TemporaryDirectory()
         var commands = ["link add v0 type veth peer name v1", "link set v0 up", "link set v1 up"]
         for index in 0..<4000 {
@@ -139,7 +140,7 @@ struct NetworkReachabilityTests {
         #expect(await next(&changes) == .up)
         #expect(network.manager.status == .reachable)
 
-        // A socket that no one read says that it lost some, once, and goes on.
+        // An unread socket reports a loss once, and continues.
         var (losses, isEmpty) = (0, false)
         while !isEmpty {
             switch network.unread.receive() {
@@ -167,7 +168,7 @@ struct NetworkReachabilityTests {
                 manager.stopListening()
                 try manager.startListening()
             } catch {
-                // A sandbox without netlink.
+                // A sandbox may have no netlink.
                 #expect(manager.status == .reachable)
             }
             _ = manager.status
@@ -184,7 +185,7 @@ struct NetworkReachabilityTests {
             try await network.run("cat /proc/net/netlink").split(separator: "\n").dropFirst()
                 .count { $0.split(separator: " ").dropFirst(2).first != "0" }
         }
-        // The one that the test holds, and the last listener's two.
+        // The socket of the test, and the two of the last listener.
         try await eventually(that: "the others are closed") { try await sockets() == 3 }
         network.manager.stopListening()
         try await eventually(that: "the last two are closed") { try await sockets() == 1 }

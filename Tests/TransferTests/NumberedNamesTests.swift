@@ -73,7 +73,7 @@ struct NumberedNamesTests {
         #expect(find("store-2000-a") == Self.name("f", 2_000))
         #expect(unlink(place.temporary.file(Self.name("f", 1_500))) == 0)
         #expect(find("store-1500-a") == nil)
-        // What came since is found too.
+        // A file published since is found too.
         let part = try PartFile.make(in: place.directory, name: Place.partName, owner: "store-9-a")
         #expect(rename(place.temporary.file(Place.partName), place.temporary.file(Self.name("f", 2_001))) == 0)
         #expect(part.unsynced == 0 && find("store-9-a") == Self.name("f", 2_001))

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("How fast a connection is")
 struct PaceTests {
-    /// Notes `rate` bytes a second each 50 ms.
+    /// Records `rate` bytes per second in steps of 50 ms.
     private func steady(_ pace: inout Pace, rate: Double, from: Int64, until: Int64, bytes: inout Double) {
         for time in stride(from: from, through: until, by: 50) {
             bytes += rate / 20

@@ -77,7 +77,7 @@ struct PartFileTests {
         #expect(try cachedBytes(of: part) == bytes.count)
         let data = try resumeData(part)
         part.leavePageCache()
-        // On tmpfs the page cache is the disk.
+        // On tmpfs the page cache is the storage itself.
         if try isOnDevice(part) { #expect(try cachedBytes(of: part) == 0) }
         #expect(try #require(try reopen(data)).durable.count == Int64(bytes.count))
         var found = [UInt8](repeating: 0, count: bytes.count)
@@ -96,7 +96,7 @@ struct PartFileTests {
         return pages.count { $0 & 1 == 1 } * page
     }
 
-    /// File systems without a device have the major number 0.
+    /// Returns whether the file system has a device: those without one have the major number 0.
     private func isOnDevice(_ part: PartFile) throws -> Bool {
         try part.descriptor.status().st_dev >> 8 != 0
     }
@@ -135,11 +135,11 @@ struct PartFileTests {
         let data = try resumeData(part)
         part.leave()
         #expect(try reopen(data) != nil)
-        // Taken up, it changes.
+        // Reopened, the part file is written to.
         try write("X", to: part, at: 3)
         #expect(try reopen(data) != nil)
         part.leave()
-        // The kernel's clock for files ticks every few milliseconds.
+        // The time is set explicitly, because the kernel's file timestamps advance only every few milliseconds.
         var times = [timespec(tv_sec: 5, tv_nsec: 0), timespec(tv_sec: 1_000_000, tv_nsec: 5)]
         #expect(futimens(part.descriptor.raw, &times) == 0)
         #expect(try reopen(data) == nil)
@@ -205,7 +205,7 @@ struct PartFileTests {
         #expect(throws: TransferError.self) { _ = try make() }
     }
 
-    /// Calls `body` while every sync of `part` fails, as on a disk that lost what it was given.
+    /// Calls `body` while every sync of `part` fails, as on a disk that has lost writes.
     private func withFailingSync(of part: PartFile, _ body: () throws -> Void) throws {
         let raw = part.descriptor.raw
         let kept = dup(raw)

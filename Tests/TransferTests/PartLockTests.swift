@@ -12,7 +12,7 @@ struct PartLockTests {
 
     private var path: String { place.directory.path(of: Place.partName) }
 
-    /// Another process that holds the part, once it does.
+    /// Returns another process that holds the lock on the part file, once it is locked.
     private func holder() async throws -> ChildProcess {
         let process = try ChildProcess(["flock", "--no-fork", path, "sleep", "600"])
         try await eventually(that: "the part is locked") {

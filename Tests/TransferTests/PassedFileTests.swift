@@ -34,7 +34,7 @@ struct PassedFileTests {
         let root = "/proc/\(child.pid)/root"
         #expect(try unfitness(of: root + place + "/own") == .onAnotherMachine)
         #expect(try unfitness(of: root + place + "/own", isTrusted: true) == nil)
-        // The same file systems have other numbers as mounts there.
+        // The same file systems have other mount ids there.
         #expect(try unfitness(of: root + shared) == nil)
         #expect(try unfitness(of: shared) == nil)
     }

@@ -35,7 +35,7 @@ struct PathWalkTests {
         let levels = 200
         let bottom = try place.makeDirectory(String(repeating: "d/", count: levels) + "e")
         try #require(symlink(bottom, bottom + "/l") == 0)
-        // Each link is another walk from the root of the file system.
+        // Each link is a further walk from the root of the file system.
         let walk = bottom.split(separator: "/").count + 1
         let fits = 4_096 / walk - 1
         #expect(fits < 40)

@@ -160,7 +160,7 @@ struct PublisherTests {
             publish("2", owner: "test-2", as: destination).get().path,
         ]
         #expect(paths == [place.temporary.file("f.10051"), place.temporary.file("f.10052")])
-        // Known again, though it is one of many.
+        // The published file is found again among many.
         #expect(try await publish("1", owner: "test-1", as: destination).get().path == paths[0])
         let next = try Publisher()
         defer { next.stop() }
@@ -230,7 +230,7 @@ struct PublisherTests {
     func sharedSync() async throws {
         defer { publisher.stop() }
         let parts = try (0..<10).map { try part("content", name: ".part-\($0)", owner: "test-\($0)") }
-        // A pipe takes the file's place: the file system's sync succeeds, and the file cannot be asked.
+        // A pipe replaces the descriptor: the file system's sync succeeds, but the file cannot be checked.
         var ends: [Int32] = [0, 0]
         try #require(pipe(&ends) == 0)
         defer { for end in ends { close(end) } }

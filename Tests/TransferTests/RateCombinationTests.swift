@@ -25,7 +25,7 @@ struct RateCombinationTests {
 
     private static let numbers: [Segments] = [.one, .fixed(2), .fixed(4), .fixed(16), .automatic]
 
-    /// Milliseconds that `resource` takes.
+    /// Returns the milliseconds that the download of `resource` takes.
     private func time(
         _ resource: Resource, rate: Int64?, _ segments: Segments, hasMirror: Bool
     ) async throws -> Int64 {
@@ -46,7 +46,7 @@ struct RateCombinationTests {
         #expect(restarts.all.isEmpty)
         #expect(faults.all.isEmpty)
         #expect(manager.session.internalFaults == 0)
-        // What a claim that is cut short leaves of an answer under way is all that may come twice.
+        // Only the rest of a response whose claim is shortened may be received twice.
         #expect(download.progress.transferredBytes <= resource.size + 64 << 10)
         return took.components.seconds * 1000 + took.components.attoseconds / 1_000_000_000_000_000
     }
@@ -73,7 +73,7 @@ struct RateCombinationTests {
         let file = try await manager.download(request, to: place.target("f")).value
         let took = begin.duration(to: .now)
         #expect(resource.difference(fromFileAt: file.path) == nil)
-        // 50 seconds over one connection, 6.3 at the limit.
+        // It takes 50 seconds over one connection, 6.3 at the limit.
         #expect(took < .seconds(15 * TimeMargin.factor), "\(took)")
     }
 

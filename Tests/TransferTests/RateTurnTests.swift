@@ -7,12 +7,12 @@ import Testing
 struct RateTurnTests {
     private static let rate: Int64 = 16 << 20
 
-    /// A request with one connection on which bytes arrive in pieces of one size, as fast as they may pass.
+    /// A request with one connection on which pieces of one size are received as fast as the limit permits.
     private struct Receiver {
         let piece: Int
         var turn: RateTurn
         var passed = 0
-        /// When the piece that waits may pass; `nil` where none waits.
+        /// The time at which the waiting piece may pass; `nil` if none waits.
         var due: MonotonicTime?
 
         /// Passes pieces until one has to wait.
@@ -64,7 +64,7 @@ struct RateTurnTests {
         defer { session.invalidateAndCancel() }
         let begun = MonotonicTime.now()
         var passed = 0
-        // Small files, one after the other.
+        // Small files, one after another.
         for millisecond in 0..<1_000 as Range<Int64> {
             var file = receiver(on: session, piece: 4 << 10)
             let now = begun.advanced(milliseconds: millisecond)

@@ -10,7 +10,7 @@ struct RedirectExchangeTests {
 
     init() throws { other = try ScriptedServer(["/g": [.status(200, body: "in")]]) }
 
-    /// A server that sends everyone on to the other one.
+    /// Creates a server that redirects every request to the other one.
     private func server(_ status: Int) throws -> ScriptedServer {
         try ScriptedServer(["/f": [.status(status, headers: ["Location: \(other.url("/g"))"])]])
     }

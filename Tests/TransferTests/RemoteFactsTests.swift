@@ -18,7 +18,7 @@ struct RemoteFactsTests {
         #expect(try offset(nil, 5, have: 500) == nil)
         #expect(try offset(500, 5, have: 500) == nil)
         #expect(try offset(1000, 5, have: 0) == 0)
-        // All that is here is compared where it is little; what repeats itself tells nothing, and the time has to do.
+        // A small part is compared completely; a repetitive overlap proves nothing, and the time decides.
         #expect(try offset(1000, 5, have: 500) == 0)
         #expect(try offset(1_000_000, 5, have: 500_000, isTelling: false) == 500_000)
         #expect(try offset(1_000_000, nil, have: 500_000, isTelling: false) == nil)

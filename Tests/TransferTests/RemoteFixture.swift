@@ -4,7 +4,7 @@ import Testing
 
 @testable import Transfer
 
-/// What tests of FTP and SFTP have in common.
+/// The common fixture of the FTP and SFTP tests.
 struct RemoteFixture {
     let place: Place
     let manager: SessionManager
@@ -26,8 +26,8 @@ struct RemoteFixture {
         await download(request, resumeData).outcome
     }
 
-    /// The bytes at which a download stops that was suspended: what its loop was busy with is taken still. One that goes on
-    /// stops at its end alone.
+    /// Waits until a suspended download stops and returns its number of bytes: its loop still finishes the current
+    /// work. A download that is not suspended stops only at its end.
     func standstill(of download: DownloadRequest) async throws -> Int64 {
         var last: Int64 = -1
         return try await eventually(have: "the download stands still", every: .milliseconds(100)) {
@@ -46,9 +46,9 @@ struct RemoteFixture {
         return try UploadSource(path: place.temporary.file("source"))
     }
 
-    /// A download that is cancelled when so many bytes are here, with what it leaves.
+    /// Returns the resume data of a download that is cancelled once `count` bytes have been received.
     func interrupted(_ request: TransferRequest, after count: Int64) async throws -> ResumeData {
-        // Nobody confirms a checkpoint: it goes no further.
+        // Checkpoints are not confirmed, so that the download stops at the limit.
         let manager = try SessionManager(configuration: .test { $0.checkpointLimit = count })
         manager.delegate.downloadTaskDidWriteData = { task, _, total, _ in
             if total >= count { task.cancel() }
@@ -56,26 +56,26 @@ struct RemoteFixture {
         let outcome = await manager.download(request, to: place.target()).outcome
         #expect(outcome.result.error?.code == .cancelled)
         let resumeData = try #require(outcome.resumeData)
-        // Through its written form, as in another life.
+        // Encoded and decoded, as in another process.
         return try #require(ResumeData(bytes: resumeData.bytes))
     }
 
     func names(beneath directory: String) -> Set<String> { Set(TemporaryDirectory.names(beneath: directory)) }
 }
 
-/// Another time for a file, in seconds since 1970.
+/// Sets a file's times, in seconds since 1970.
 func setTime(_ seconds: Int, of path: String) {
     var times = [timespec(tv_sec: seconds, tv_nsec: 0), timespec(tv_sec: seconds, tv_nsec: 0)]
     utimensat(AT_FDCWD, path, &times, 0)
 }
 
-/// Names that a shell, a URL or a command might take for something else.
+/// Names that a shell, a URL or a command might misinterpret.
 let hostileNames = [
     "with space", "quote\"d", "apo'strophe", "back\\slash", "per%cent", "hash#tag", "a;type=a", "quest?ion", "ümläut 猫",
     "*star", "~tilde", "-rf", "a\" \"b", "\\\"", "{a,b}[1-9]", " lead and trail ",
 ]
 
-/// A name as it stands in a URL.
+/// Returns a name percent-encoded for a URL.
 func escaped(_ name: String) -> String {
     name.utf8.map { byte in
         let isPlain = byte | 0x20 >= UInt8(ascii: "a") && byte | 0x20 <= UInt8(ascii: "z")

@@ -56,7 +56,7 @@ struct RemotePathTests {
         let path = try RemotePath("/dir/a b.iso", scheme: .ftp)
         #expect(path.temporary(token: "1f").text == "dir/.a b.iso.dld-1f.tmp")
         #expect(try RemotePath("/a", scheme: .sftp).temporary(token: "1").text == "/.a.dld-1.tmp")
-        // 127 characters of two bytes each.
+        // The name has 127 characters of two bytes each.
         let long = try RemotePath("/" + String(repeating: "%C3%A4", count: 127), scheme: .ftp)
         let name = long.temporary(token: "0123456789abcdef")
         #expect(name.bytes.count <= RemotePath.maximumNameLength)

@@ -36,7 +36,7 @@ struct RequestTests {
         let notes = Notes<Int>()
         let request = manager.download(TransferRequest(url: server.url("/f")), to: place.target())
         for number in 0..<10 { request.response { _ in notes.add(number) } }
-        // One that is added by another comes after all that were there.
+        // A handler that another one adds runs after all handlers that existed before.
         request.response { _ in request.response { _ in notes.add(11) } }
         request.response { _ in notes.add(10) }
         #expect(notes.all.isEmpty && server.requests().isEmpty)
@@ -56,7 +56,7 @@ struct RequestTests {
             let delegate = UploadTaskDelegate(progress: TransferProgress())
             private let ready = Atomic<Int>(0)
 
-            /// Lets two threads through at once.
+            /// Releases two threads at the same moment.
             func meet() {
                 ready.wrappingAdd(1, ordering: .sequentiallyConsistent)
                 while ready.load(ordering: .sequentiallyConsistent) < 2 { sched_yield() }
@@ -78,7 +78,7 @@ struct RequestTests {
                 try startThread {
                     for (number, race) in races.enumerated() {
                         race.meet()
-                        // Another moment each time.
+                        // The moment differs each time.
                         for _ in 0..<(number % 64) { _ = race.delegate.isCancelled }
                         race.delegate.queue.add(on: .inline) { heard.add(number) }
                     }
@@ -299,7 +299,7 @@ struct RequestTests {
         #expect(finished.all.count { $0 } == 800)
         #expect(manager.delegate.requestCount == 0)
         #expect(place.names.count == 800)
-        // The directory itself, and nothing beneath it: the publisher's thread tells of a file before it lets go of it.
+        // Only the directory itself remains open: the publisher's thread reports a file before it closes it.
         try await eventually(that: "only the directory is open", within: .seconds(5)) {
             openDescriptors(beneath: place.temporary.path) == 1
         }

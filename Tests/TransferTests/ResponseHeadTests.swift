@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Heads of answers")
 struct ResponseHeadTests {
-    /// Feeds lines until a head is whole.
+    /// Feeds lines until a head is complete.
     private func parse(_ lines: [String]) -> ResponseHeadParser.Progress {
         var parser = ResponseHeadParser()
         for line in lines {

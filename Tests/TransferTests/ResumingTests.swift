@@ -25,7 +25,8 @@ struct ResumingTests {
             .outcome
     }
 
-    /// A download of `resource` that was cut after so many bytes, then again by the answers that follow.
+    /// Returns a server and the resume data of a download of `resource` that was cut after `after` bytes; the server
+    /// then sends `answers`.
     private func interrupted(
         _ resource: Resource, after: Int64, then answers: [ScriptedAnswer]
     ) async throws -> (server: ScriptedServer, resumeData: ResumeData) {
@@ -34,7 +35,7 @@ struct ResumingTests {
         #expect(first.result.error?.code == .truncated)
         #expect(!place.names.contains("file"))
         let resumeData = try #require(first.resumeData)
-        // Through its written form, as in another life.
+        // Encoded and decoded, as in another process.
         return (server, try #require(ResumeData(bytes: resumeData.bytes)))
     }
 
@@ -76,7 +77,7 @@ struct ResumingTests {
         let request = manager.download(TransferRequest(url: server.url("/f")), to: place.target())
         #expect(resource.difference(fromFileAt: try await request.value.path) == nil)
         #expect(request.retryCount == 2)
-        // A reset may take with it what was under way.
+        // A reset may discard bytes in transit.
         #expect(request.progress.transferredBytes <= resource.size + 300_000)
         #expect(server.requests()[1].header("range") == "bytes=300000-")
     }
@@ -107,7 +108,7 @@ struct ResumingTests {
         #expect(resource.difference(fromFileAt: file.path) == nil)
     }
 
-    /// A resource without a validator.
+    /// Returns a resource without a validator.
     private func bare(_ size: Int64, seed: UInt64) -> Resource {
         var resource = Resource(size: size, seed: seed)
         resource.entityTag = nil
@@ -274,7 +275,7 @@ struct ResumingTests {
         #expect(restarts.all.isEmpty)
     }
 
-    /// An answer as it goes over the wire.
+    /// Returns a response in wire format.
     private func answer(_ status: String, _ fields: [String], _ body: [UInt8] = []) -> [UInt8] {
         Array((["HTTP/1.1 \(status)"] + fields + ["", ""]).joined(separator: "\r\n").utf8) + body
     }
@@ -284,13 +285,13 @@ struct ResumingTests {
         let (old, new) = (Resource(size: 1_000_000, seed: 1), Resource(size: 1_000_000, seed: 2))
         func begin(_ resource: Resource, _ count: Int64) -> [UInt8] { resource.bytes(0..<count) }
         let server = try RawServer([
-            // No validator, cut in the middle.
+            // A response without a validator, cut in the middle.
             answer("200 OK", ["Content-Length: 1000000"], begin(old, 600_000)),
-            // The next version's tag, and the end before a byte of the overlap.
+            // A response with the next version's tag that ends before a byte of the overlap.
             answer(
                 "206 Partial Content",
                 ["ETag: \"two\"", "Content-Length: 662144", "Content-Range: bytes 337856-999999/1000000"]),
-            // The overlap of the version that is there now.
+            // The overlap of the current version.
             answer(
                 "206 Partial Content",
                 ["ETag: \"two\"", "Content-Length: 662144", "Content-Range: bytes 337856-999999/1000000"],
@@ -316,7 +317,7 @@ struct ResumingTests {
         let fields = ["ETag: \"one\"", "Content-Length: 1000000"]
         let server = try RawServer([
             answer("200 OK", fields, resource.bytes(0..<600_000)),
-            // To a range with If-Range: the whole, which is broken off to ask without.
+            // The response to a range with If-Range: the whole file, which is aborted to ask without the condition.
             answer("200 OK", fields, resource.bytes),
             answer("503 Service Unavailable", ["Content-Length: 0"]),
             answer("200 OK", fields, resource.bytes),
@@ -391,7 +392,7 @@ struct ResumingTests {
         }
         let chunk = Array("493e0\r\n".utf8) + resource.bytes(0..<300_000) + Array("\r\n".utf8)
         var answers = [answer("200 OK", ["Transfer-Encoding: chunked"], chunk)]
-        // 262,144 bytes at most, from wherever it is asked.
+        // Each response has at most 262,144 bytes, from any offset.
         answers += [part(37_856..<300_000), part(234_464..<496_608), part(431_072..<600_000)]
         if total == nil { answers.append(part(534_464..<600_000)) }
         let server = try RawServer(answers)
@@ -580,14 +581,14 @@ struct ResumingTests {
         #expect(resumeData.total == resource.size)
         #expect(resumeData.validator.entityTag == resource.entityTag)
         _ = try await request.value
-        // The checkpoint above counts from where it was taken: the later it was, the fewer follow.
+        // The number of later checkpoints depends on the time of the one above.
         #expect((2...4).contains(due.all.count))
         withExtendedLifetime(manager) {}
     }
 }
 
 extension ResumeData {
-    /// As if the same bytes had come from another URL.
+    /// Makes the resume data look like those of another URL.
     fileprivate mutating func move(to url: String) {
         resource = ResumeData.resource(of: url)
         origin = resource

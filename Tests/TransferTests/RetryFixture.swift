@@ -3,7 +3,7 @@ import Synchronization
 
 @testable import Transfer
 
-/// Time that passes only when it is told to.
+/// A clock that advances only on request.
 final class ManualRetryClock: Sendable {
     private struct State {
         var milliseconds: Int64 = 1_000_000
@@ -18,7 +18,7 @@ final class ManualRetryClock: Sendable {
     }
 
     var now: MonotonicTime { MonotonicTime(nanoseconds: UInt64(state.withLock { $0.milliseconds }) * 1_000_000) }
-    /// How many sleep: what is to be waited for before time passes.
+    /// The number of sleepers. A test waits for them before it advances the clock.
     var sleeping: Int { state.withLock { $0.sleepers.count } }
 
     private func sleep(_ milliseconds: Int64) async {
@@ -28,7 +28,7 @@ final class ManualRetryClock: Sendable {
             state.sleepers[state.last] = (state.milliseconds + milliseconds, continuation)
             return state.last
         }
-        // Ends by the clock, or with the Swift task.
+        // The stream ends when the clock reaches the time, or with the Swift task.
         for await _ in stream {}
         state.withLock { $0.sleepers[number] = nil }
     }
@@ -43,7 +43,7 @@ final class ManualRetryClock: Sendable {
 }
 
 extension MonotonicTime {
-    /// Milliseconds since some beginning.
+    /// Creates a time from milliseconds since an arbitrary origin.
     init(_ milliseconds: Int64) {
         self.init(nanoseconds: UInt64(milliseconds) * 1_000_000)
     }
@@ -53,13 +53,13 @@ extension NetworkWaiting {
     static let reachable = NetworkWaiting(isReachable: { true }, comesBack: { _ in true })
 }
 
-/// A generator that always gives the largest number: jitter at its end.
+/// A generator that always returns the largest number, for maximum jitter.
 struct LargestGenerator: RandomNumberGenerator, Sendable {
     mutating func next() -> UInt64 { .max }
 }
 
-/// A generator that gives no jitter, in ranges below 2³².
+/// A generator for no jitter, in ranges below 2³².
 struct SmallestGenerator: RandomNumberGenerator, Sendable {
-    /// Not 0: `random(in:using:)` would throw that away and ask again for ever.
+    /// Returns a number other than 0, which `random(in:using:)` would reject for ever.
     mutating func next() -> UInt64 { 1 << 32 }
 }

@@ -12,7 +12,7 @@ struct RetryPolicyTests {
         let ceiling = Int64(1000) << Int64(failures - 1)
         let delays = (0..<4000).map { _ in policy.delay(failures: failures, using: &generator) }
         #expect(delays.allSatisfy { (0...ceiling).contains($0) })
-        // Each tenth of the span gets its tenth of the delays, within five standard deviations (95).
+        // Each tenth of the span must receive a tenth of the delays, within five standard deviations (95).
         for tenth in 0..<10 {
             let low = ceiling * Int64(tenth) / 10
             let high = ceiling * Int64(tenth + 1) / 10

@@ -54,7 +54,7 @@ struct RoomTests {
         #expect(TransferError.naming(EINVAL, doing: "x").code == .pathNotAllowed)
         #expect(TransferError.naming(EIO, doing: "x").code == .io)
         #expect(TransferError.file(EILSEQ, doing: "x").code == .pathNotAllowed)
-        // The disk's trouble stays that.
+        // Errors of the disk keep their codes.
         for number in [ENOSPC, EDQUOT] { #expect(TransferError.file(number, doing: "x").code == .diskFull) }
         for number in [EROFS, EIO, ESTALE, ENOENT, EBUSY] {
             #expect(TransferError.file(number, doing: "x").code == .io)

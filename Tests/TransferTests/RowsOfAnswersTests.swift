@@ -81,7 +81,7 @@ struct RowsOfAnswersTests {
         asked.headerFields[.accept] = accept
         #expect(await (manager.request(asked).validate().outcome.error == nil) == passes)
         let download = manager.download(asked, to: place.target()).validate()
-        // A download wants success by itself.
+        // A download requires a successful status by itself.
         #expect(await (download.outcome.result.error == nil) == passes)
     }
 
@@ -117,7 +117,7 @@ struct RowsOfAnswersTests {
         #expect(await (request.response(using: StringSerializer()).value == "") == isSuccess)
         #expect(await (request.response(using: JSONSerializer()).value == .null) == isSuccess)
         #expect(await request.response(using: DecodableSerializer<Int>()).error?.code == .serializationFailed)
-        // Who wants no value is content.
+        // A request without a serializer succeeds.
         #expect(await request.outcome.error == nil)
     }
 
@@ -128,7 +128,7 @@ struct RowsOfAnswersTests {
         let notes = Notes<Int>()
         let request = manager.request(server.url("/f"))
         for number in 0..<30 {
-            // Inline ones do not wait for those on other queues to end, only for them to begin.
+            // Inline handlers do not wait for those on other queues to end, only for them to begin.
             request.response(queue: number < 15 ? .inline : .shared) { _ in notes.add(number) }
         }
         request.resume()
@@ -136,7 +136,7 @@ struct RowsOfAnswersTests {
         try await eventually(that: "all ran") { notes.all.count == 30 }
         #expect(notes.all == Array(0..<30))
         request.responseString(queue: .inline) { notes.add($0.value == "abc" ? 30 : -1) }
-        // The thread that ran the others may not have left yet, and then runs this one too.
+        // The thread that ran the others may still be active, and then runs this one too.
         try await eventually(that: "the late one ran") { notes.all.count == 31 }
         #expect(notes.all.last == 30)
     }

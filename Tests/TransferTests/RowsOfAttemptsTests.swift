@@ -117,7 +117,7 @@ struct RowsOfAttemptsTests {
         #expect(request.retryCount == 1)
         let exchanges = request.metrics.exchanges
         #expect(exchanges.count == 2 && exchanges[1].began - exchanges[0].began >= 149_000_000)
-        // Counted from the beginning of the first, its end would lie behind the end of both.
+        // If it were counted from the beginning of the first attempt, its end would be later than the end of both.
         #expect(
             .nanoseconds(exchanges[1].began - exchanges[0].began) + .microseconds(exchanges[1].timeline.ended)
                 <= elapsed)
@@ -158,7 +158,7 @@ struct RowsOfAttemptsTests {
                         try? await Task.sleep(for: .seconds(3600))
                     }))
             for request in requests { request.response { codes.add($0.error?.code) } }
-            // One that stands still has a task that no loop knows of.
+            // A suspended request has a task that no loop knows.
             let isStill = Atomic<Bool>(false)
             let still = manager.request(server.url("/f")).adapt(
                 with: ClosureAdapter { (_: inout TransferRequest) throws(TransferError) in

@@ -111,7 +111,7 @@ struct RowsOfReportsTests {
         #expect(try await manager.request(server.url("/f")).string == "here")
         let completed = Notes<Int?>()
         manager.delegate.taskDidComplete = { task, _ in completed.add(task.response?.status) }
-        // In the place of validation and retry.
+        // The closure replaces validation and retry.
         let request = manager.request(server.url("/g")).validate()
         #expect(await request.outcome.error == nil)
         #expect(completed.all == [404] && retrier.asked.withLock { $0.isEmpty })

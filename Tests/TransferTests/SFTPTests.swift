@@ -5,7 +5,7 @@ import Testing
 
 @testable import Transfer
 
-// One after the other: each starts a server of its own, with new keys.
+// The tests are serialized because each starts its own server with new keys.
 @Suite("SFTP", .serialized)
 struct SFTPTests {
     private let fixture: RemoteFixture
@@ -27,7 +27,7 @@ struct SFTPTests {
 
     private func text(of file: String) throws -> String { String(decoding: try bytes(ofFileAt: file), as: UTF8.self) }
 
-    /// More than what one turn of a loop takes of one connection.
+    /// A size larger than one turn of a loop receives from one connection.
     private static let long: Int64 = 24 << 20
 
     // MARK: Downloads
@@ -83,7 +83,7 @@ struct SFTPTests {
         var request = request("/file")
         request.hostKeys = .fingerprint(try await server.sha256(of: server.hostKeys[0]))
         let resumeData = try await fixture.interrupted(request, after: 1 << 20)
-        // Longer and shorter than what is here, and of the same length.
+        // Longer than the part file, shorter than it, and of the original length.
         let other = Resource(size: [7 << 20, 1000, 6 << 20][how], seed: 2)
         try server.publish(other, as: "file")
         setTime(how == 2 ? 1_700_000_001 : 1_700_000_000, of: "\(server.root)/file")
@@ -246,7 +246,7 @@ struct SFTPTests {
         if !resuming {
             begun.resume()
             try await eventually(that: "bytes come") { begun.progress.completedBytes >= 1 << 20 }
-            // The server goes away under the first attempt.
+            // The server stops during the first attempt.
             server.stop()
         }
         let impostor = try await SFTPServer(port: server.port)
@@ -352,10 +352,10 @@ struct SFTPTests {
         }
     }
 
-    /// Sends `resource` over a connection that breaks `cuts` times, each time when 3 MiB more have gone out.
+    /// Uploads `resource` over a connection that breaks `cuts` times, each time after 3 MiB more have been sent.
     ///
-    /// - Parameter between: before each further attempt, with the temporary file's path.
-    /// - Returns: its error, and with how many bytes each attempt began.
+    /// - Parameter between: called before each further attempt with the temporary file's path.
+    /// - Returns: the error of the upload, and the number of bytes with which each attempt began.
     private func upload(
         _ resource: Resource, cuts: Int, attempts: Int = 9,
         between: @escaping @Sendable (String) -> Void = { _ in }
@@ -394,7 +394,7 @@ struct SFTPTests {
         #expect(resource.difference(fromFileAt: "\(server.root)/file") == nil)
         #expect(fixture.names(beneath: server.root) == ["file"])
         try #require(beginnings.count == 3, "\(beginnings)")
-        // What sshd had not written yet when it was killed is sent again.
+        // Bytes that sshd had not yet written when it was killed are sent again.
         #expect(beginnings[0] == 0 && beginnings[1] >= 1 << 20 && beginnings[2] > beginnings[1], "\(beginnings)")
     }
 
@@ -465,7 +465,7 @@ struct SFTPTests {
 
         manager.delegate.taskDidSendBodyData = { task, _, _, _ in task.cancel() }
         #expect(try await fixture.upload(resource, request("/second"))?.code == .cancelled)
-        // It is removed after the task is complete: nobody waits for the server.
+        // The file is removed after the task is complete: completion does not wait for the server.
         try await eventually(that: "the temporary file is gone") { fixture.names(beneath: server.root) == ["file"] }
     }
 
@@ -506,7 +506,7 @@ struct SFTPTests {
     func spoiled() async throws {
         try server.publish(Resource(size: 1 << 20), as: "file")
         let port = server.port
-        // Keys, login and what is said of the file take less; the first bytes of the file more.
+        // The key exchange, the login and the file's attributes take less; the first bytes of the file take more.
         let relay = try TalkingPeer { try $0.relay(to: port, spoilingAfter: 12_000) }
         var request = request("/file")
         request.url = request.url.replacing(":\(port)", with: ":\(relay.port)")
@@ -526,7 +526,7 @@ struct SFTPTests {
             $0.hostKeys = .fingerprint(String(repeating: "A", count: 43))
         }
         if atOnce {
-            // It never says a word: an FTP server that waits for a command is silent enough.
+            // The server sends no bytes: a silent FTP server that waits for a command serves the purpose.
             var manner = ScriptedFTPServer.Manner()
             manner.replies["connect"] = ""
             let server = try ScriptedFTPServer(manner)

@@ -50,7 +50,7 @@ struct SegmentTableTests {
         table.put(0, on: 0..<table.total)
         #expect(next(&table, 1) == .none)
         #expect(table.claims == [0: SegmentTable.Claim(start: 0, position: 0, end: 400 << 10)])
-        // Nor what the other brings by itself while this one is being set up.
+        // A rest that the other connection receives during this one's set-up is not shared either.
         table = SegmentTable(total: 2 * Self.mebi)
         table.put(0, on: 0..<table.total)
         table.move(0, to: 0, rate: 2_000_000)
@@ -64,7 +64,7 @@ struct SegmentTableTests {
         var table = SegmentTable(total: rate * 55 / 100)
         table.put(0, on: 0..<table.total)
         table.move(0, to: 0, rate: Double(rate))
-        // 32 KiB are too little whatever they take.
+        // 32 KiB are too little, however long they take.
         let half: SegmentTable.Work = rate < 100_000 ? .none : .range((table.total / 2)..<table.total)
         #expect(next(&table, 1, rate: Double(rate)) == half)
         table = SegmentTable(total: rate * 45 / 100)
@@ -80,7 +80,7 @@ struct SegmentTableTests {
         table.move(0, to: Self.mebi, rate: 1e5)
         #expect(next(&table, 1, rate: 4e5) == .takeOver(of: 0, Self.mebi..<table.total))
         #expect(table.claims.keys.sorted() == [1])
-        // One that is three times as fast shares it, in proportion.
+        // A connection that is three times as fast shares the rest in proportion.
         table = SegmentTable(total: 2 * Self.mebi)
         table.put(0, on: 0..<table.total)
         table.move(0, to: 0, rate: 1e5)
@@ -109,21 +109,22 @@ struct SegmentTableTests {
         #expect(table.claims[0]?.end == 2 * quarter + 5)
         table.extend(written: ByteRangeSet()) { _ in nil }
         #expect(table.claims[0]?.end == 2 * quarter + 5)
-        // Not over what is there.
+        // A claim is not extended over written bytes.
         table.extend(written: ByteRangeSet([(3 * quarter)..<(3 * quarter + 1)])) { _ in .max }
         #expect(table.claims[0]?.end == 3 * quarter)
     }
 
     // MARK: Whatever happens
 
-    /// Connections that come, bring bytes, break and are replaced, as in a run; and what must hold throughout.
+    /// A simulation of connections that start, receive bytes, break and are replaced, as in a run, with checks of the
+    /// invariants.
     private struct Simulation {
         struct Connection {
             var position: Int64
             var end: Int64
-            /// Where its answer ends: it can be given more than it claims.
+            /// The end of its response, which may be beyond its claim.
             var reach: Int64
-            /// Up to here its bytes are written.
+            /// The offset up to which its bytes are written.
             var flushed: Int64
             let rate: Double
         }
@@ -141,7 +142,7 @@ struct SegmentTableTests {
             var generator = SeededGenerator(seed: seed)
             let total = Int64.random(in: 1...(seed.isMultiple(of: 3) ? 300 << 20 : 20 << 20), using: &generator)
             table = SegmentTable(total: total)
-            // What an earlier life left.
+            // The ranges written in an earlier life.
             written = ByteRangeSet(
                 (0..<Int.random(in: 0...5, using: &generator)).map { _ in
                     let start = Int64.random(in: 0..<total, using: &generator)
@@ -173,7 +174,7 @@ struct SegmentTableTests {
 
         private mutating func add() {
             last += 1
-            // One in four is far slower than the others.
+            // A quarter of the connections is far slower than the others.
             let rate =
                 Int.random(in: 0..<4, using: &generator) == 0 ? 1e5 : Double.random(in: 1e6...3e6, using: &generator)
             ask(last, rate: rate, isNew: true)
@@ -200,7 +201,7 @@ struct SegmentTableTests {
                 range = given
             }
             if range.isEmpty { failure = "an empty range" }
-            // An answer may bring more than was asked for.
+            // A response may contain more than was requested.
             let reach = Bool.random(using: &generator) ? range.upperBound : table.total
             connections[number] = Connection(
                 position: range.lowerBound, end: range.upperBound, reach: reach, flushed: range.lowerBound, rate: rate)
@@ -238,7 +239,7 @@ struct SegmentTableTests {
             connections[number]?.flushed = connection.position
         }
 
-        /// A connection is let go.
+        /// Removes a connection.
         private mutating func lose() {
             guard let number = pick() else { return }
             flush(number)
@@ -251,7 +252,7 @@ struct SegmentTableTests {
             keepToClaims()
         }
 
-        /// The rest of a claim is asked for once more.
+        /// Requests the rest of a claim again.
         private mutating func again() {
             guard let number = pick(), let connection = connections[number] else { return }
             flush(number)

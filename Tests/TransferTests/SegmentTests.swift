@@ -87,18 +87,20 @@ struct SegmentTests {
 
     @Test("a part cut short is noticed by the connection whose work another takes over: that one goes no further")
     func cutShortAtTakeOver() async throws {
-        // Claims of whole mebibytes, and so of whole blocks: nothing is left to write when the last of them ends.
+        // Claims of whole mebibytes, and therefore of whole blocks: nothing is left to write when the last of them
+        // ends.
         let resource = Resource(size: 4 << 20)
         let server = try Liar { question in
             var answer = LiarAnswer(honest: resource, to: question)
             guard question.number > 0 else {
-                // It begins when the other one is at work, and is so slow that none of it comes to the disk.
+                // This response begins when the other connection is active, and is so slow that none of its bytes are
+                // written to the disk.
                 answer.body = [.pause(milliseconds: 150), .content(resource, 0..<resource.size, rate: 100_000)]
                 return answer
             }
             guard let range = question.range(of: resource.size), range.lowerBound > 0, range.upperBound == resource.size
             else { return answer }
-            // The last byte is on the disk long before the answer's end is known.
+            // The last byte is on the disk long before the end of the response is received.
             answer.body.append(.pause(milliseconds: 400))
             return answer.chunked()
         }

@@ -11,7 +11,7 @@ struct SelfSufficientResumingTests {
     private let place: Place
     private let manager: SessionManager
     private let resource = Resource(size: 900_000)
-    /// Kept to the test's end.
+    /// Servers kept alive until the end of the test.
     private let servers = Notes<ScriptedServer>()
     private let lives = Notes<SessionManager>()
 
@@ -22,7 +22,8 @@ struct SelfSufficientResumingTests {
 
     private func path(_ name: String) -> String { place.temporary.file(name) }
 
-    /// Sends 600,000 bytes at once and the others so slowly that a test is done before, then behaves.
+    /// Creates a server that sends 600,000 bytes at once and the rest so slowly that a test ends before it, then sends
+    /// normal responses.
     private func slowServer(_ then: [ScriptedAnswer]? = nil) throws -> ScriptedServer {
         let server = try ScriptedServer([
             "/f": [.drip(resource, after: 600_000, bytesPerSecond: 1)] + (then ?? [.serve(resource)])
@@ -31,13 +32,13 @@ struct SelfSufficientResumingTests {
         return server
     }
 
-    /// Starts `request` and waits until it has written something.
+    /// Starts `request` and waits until it has written some bytes.
     private func begin(_ request: DownloadRequest) async throws {
         request.resume()
         try await eventually(that: "bytes are on disk") { request.progress.completedBytes > 0 }
     }
 
-    /// As another process would: from the bytes, by another manager.
+    /// Resumes the download as another process would: from encoded data, in another manager.
     private func inAnotherLife(
         _ resumeData: ResumeData, to destination: DownloadDestination? = nil
     ) async throws -> DownloadRequest {
@@ -48,7 +49,7 @@ struct SelfSufficientResumingTests {
         return manager.download(resumingWith: read, to: destination)
     }
 
-    /// A download that was cut after so many bytes.
+    /// Returns a server and the resume data of a download that was cut after `after` bytes.
     private func interrupted(
         after: Int64 = 300_000, then answers: [ScriptedAnswer]
     ) async throws -> (server: ScriptedServer, resumeData: ResumeData) {
@@ -390,7 +391,7 @@ struct SelfSufficientResumingTests {
 
     @Test("a part that no resume data speak of any more does not stay behind")
     func litter() async throws {
-        // The new version's first byte never comes.
+        // The first byte of the new version never arrives.
         let other = Resource(size: 900_000, seed: 2)
         let (_, resumeData) = try await interrupted(then: [.serveThenCut(other, after: 0)])
         let outcome = await manager.download(resumingWith: resumeData).outcome

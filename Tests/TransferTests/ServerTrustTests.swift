@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Trust in servers: six policies, tried against good and bad certificates")
 struct ServerTrustTests {
-    /// Whose certificate the server has.
+    /// The certificate that the server presents.
     enum Shown: String, CaseIterable {
         case server, wrongHost, expired, selfSigned, revoked
 
@@ -22,7 +22,7 @@ struct ServerTrustTests {
         }
     }
 
-    /// What a request to `localhost` comes to.
+    /// Returns the error code of a request to `localhost`; `nil` for success.
     private func code(
         _ shown: Shown, staple: Bool = false, trustsAuthority: Bool = true,
         _ policy: (TestCertificates) throws -> ServerTrustPolicy?
@@ -47,7 +47,7 @@ struct ServerTrustTests {
         arguments: Shown.allCases)
     func byDefault(_ shown: Shown) async throws {
         let code = try await code(shown) { _ in nil }
-        // Nobody looks for revocation where it is not asked for.
+        // Revocation is not checked unless it is requested.
         #expect(code == (shown == .server || shown == .revoked ? nil : .tls))
     }
 
@@ -71,25 +71,25 @@ struct ServerTrustTests {
         }
         #expect(try await code(.server, staple: stapled, policy) == nil)
         #expect(try await code(.revoked, staple: stapled, policy) == .tls)
-        // A server that shows no status.
+        // A server without a stapled status.
         if stapled { #expect(try await code(.server, staple: false, policy) == .tls) }
     }
 
     @Test("K23: pinned certificates are the only ones to trust", arguments: Shown.allCases)
     func pinnedCertificates(_ shown: Shown) async throws {
-        // Pinned is the server's own.
+        // The server's own certificate is pinned.
         let own = try await code(shown) {
             .pinCertificates(
                 certificates: [shown.identity($0).certificate.text], validateCertificateChain: true, validateHost: true)
         }
         #expect(own == ([.server, .selfSigned, .revoked].contains(shown) ? nil : .tls))
-        // Pinned is another's, though the authority is trusted.
+        // Another certificate is pinned, though the authority is trusted.
         let other = try await code(shown) {
             .pinCertificates(
                 certificates: [$0.wildcard.certificate.text], validateCertificateChain: true, validateHost: true)
         }
         #expect(other == .tls)
-        // Without the chain, the very certificate counts, whatever its dates.
+        // Without validation of the chain, the exact certificate is accepted, whatever its dates.
         let unchained = try await code(shown) {
             .pinCertificates(
                 certificates: [$0.wildcard.certificate.text, shown.identity($0).certificate.text],
@@ -218,7 +218,7 @@ struct ServerTrustTests {
         let good = try await Nginx([.custom("/ok", "return 200 'fine';")], tls: .init(certificate: certificates.server))
         let asked = Notes<Bool>()
         func outcome(_ nginx: Nginx, _ disposition: ChallengeDisposition, later: Bool) async throws -> TransferError? {
-            // Who was trusted once stays so on the connection that is kept.
+            // Trust persists on a kept connection, so that each case has its own manager.
             let manager = try SessionManager(configuration: .test())
             if later {
                 manager.delegate.sessionDidReceiveChallengeWithCompletion = { _, challenge, completion in
@@ -273,7 +273,7 @@ struct ServerTrustTests {
         #expect(await manager.request(request).validate().outcome.error?.httpStatus == 400)
         request.identity = identity
         #expect(try await manager.request(request).validate().string.contains("CN="))
-        // Its connection must not serve one who has no certificate.
+        // Its connection must not be reused for a request without a certificate.
         request.identity = nil
         #expect(await manager.request(request).validate().outcome.error?.httpStatus == 400)
     }

@@ -19,7 +19,7 @@ struct SessionTests {
             })
         let server = try ScriptedServer(["/f": [.status(200, body: "abc")]])
         let files = try ScriptedFTPServer(.init(files: ["file": [1]]))
-        // A name, which has to be looked up first.
+        // The host is a name, which must be resolved first.
         #expect(try await manager.request("http://localhost:\(server.port)/f").string == "abc")
         #expect(Array(try await manager.request(files.url("/file")).value) == [1])
     }
@@ -85,7 +85,7 @@ struct SessionTests {
             ends.continuation.finish()
         }
         let task = session.downloadTask(with: TransferRequest(url: server.url("/f")), target: place.target())
-        // As when another thread cancels between the two halves of `resume`.
+        // Simulates a cancellation by another thread between the two halves of `resume`.
         _ = task.core.resume()
         task.cancel()
         session.start(task)

@@ -11,11 +11,11 @@ struct SharedLineTests {
         let ids = (0..<3).map { _ in line.makeID() }
         func enter(_ id: Int) -> Bool { line.enter(id) { woken.append(id) } }
         #expect(ids.map(enter) == [true, false, false])
-        // Asking twice is no second place in the line.
+        // A repeated call takes no second place in the queue.
         #expect(!enter(ids[1]))
         line.leave(ids[0])
         #expect(woken == [ids[1]])
-        // The place is kept for whoever was woken.
+        // The place is reserved for the connection that was woken.
         #expect(!enter(ids[0]))
         #expect(enter(ids[1]))
         line.leave(ids[1])

@@ -41,7 +41,7 @@ struct SharedSyncTests {
     func failed() throws {
         let parts = try parts(3)
         try write(5, to: parts[1])
-        // A pipe takes the file's place: it cannot be asked.
+        // A pipe replaces the descriptor: the file cannot be checked.
         var ends: [Int32] = [0, 0]
         try #require(pipe(&ends) == 0)
         defer { for end in ends { close(end) } }
@@ -59,7 +59,7 @@ struct SharedSyncTests {
         defer { threads.stop() }
         let syncs = SharedSync(on: threads)
         let parts = try parts(count)
-        // Both threads are busy while the parts come.
+        // Both threads are busy while the parts are enqueued.
         let gate = DispatchSemaphore(value: 0)
         for _ in 0..<2 { threads.perform { gate.wait() } }
         let answers = Mutex<[Int: Int64]>([:])

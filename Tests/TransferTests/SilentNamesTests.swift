@@ -14,7 +14,7 @@ struct SilentNamesTests {
     @Test("F35: mirrors that nobody answers for hold up no other download's name, and are let go of with their task")
     func mirrors() async throws {
         let release = try WakeUp(counting: true)
-        // One for each thread that may wait.
+        // One signal for each thread that may wait.
         defer { for _ in 0..<64 { release.signal() } }
         let asked = Notes<String>()
         let resolver = Resolver { host in
@@ -26,7 +26,7 @@ struct SilentNamesTests {
         let delegate = SessionDelegate()
         let session = try Session(configuration: .test(), delegate: delegate, resolver: resolver)
         let manager = try #require(SessionManager(session: session, delegate: delegate))
-        // Nobody listens there: the mirror is asked instead.
+        // The port has no listener: the mirror is used instead.
         let gone = try FreePort.next()
         let quick = try ScriptedServer(["/f": [.serve(resource)]])
         let digest = sha256(of: resource)
@@ -37,14 +37,14 @@ struct SilentNamesTests {
                 request, to: place.target("slow\(number)", part: ".slow\(number).part", digest: digest))
         }
         for download in downloads { download.resume() }
-        // As many of their names as may be looked up are.
+        // The resolver looks up as many of their names as it may at once.
         try await eventually(that: "the mirrors' names are looked up") { asked.all.count >= 16 }
         let file = try await manager.download("http://quick.test:\(quick.port)/f", to: place.target("quick")).value
         #expect(resource.difference(fromFileAt: file.path) == nil)
         #expect(asked.all.count <= 16)
         for download in downloads { download.cancel() }
         for download in downloads { _ = await download.outcome }
-        // Those that are being looked up are nobody's any more, and the others are dropped.
+        // Pending lookups have no callers any more, and queued ones are dropped.
         try await eventually(that: "nobody waits for a name") { resolver.openQuestions == 0 }
         #expect(asked.all.count <= 16)
     }

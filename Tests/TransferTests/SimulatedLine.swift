@@ -1,28 +1,30 @@
-/// A line to a server, and what its connections bring, on a virtual clock.
+/// A simulation of a line to a server and of the bytes that its connections receive, on a virtual clock.
 struct SimulatedLine {
     struct Specification {
         var name = ""
-        /// Bytes a second of one connection, and of all together.
+        /// The limits in bytes per second for one connection, and for all together.
         var each = Double.infinity
         var total = Double.infinity
-        /// Seconds whose bytes a limited connection is sent at once, as servers do that count by the second; 0: evenly.
+        /// The period in seconds whose bytes a limited connection receives in one burst, like those of servers that
+        /// count by the second; 0 for an even rate.
         var burst = 0.0
-        /// Seconds of a round trip.
+        /// The round-trip time in seconds.
         var latency = 0.0002
-        /// Bytes on their way at most, for one connection.
+        /// The limit on bytes in flight for one connection.
         var window = 4e6
-        /// The share by which rates vary, of each connection and of the line, and the seconds for which they stay.
+        /// The share by which rates vary, for each connection and for the line, and the seconds for which they are
+        /// constant.
         var noise = 0.0
         var sharedNoise = 0.0
         var noiseTime = 0.2
-        /// One connection of so many has a tenth of its rate; 0: none.
+        /// The number of connections of which one has a tenth of its rate; 0 for none.
         var slowEvery = 0
-        /// Seconds between which all rates are a quarter.
+        /// The period in seconds in which all rates are a quarter.
         var drop: Range<Double>?
-        /// Downloads at the same time, and the seconds between their beginnings.
+        /// The number of concurrent downloads, and the seconds between their starts.
         var tasks = 1
         var stagger = 0.0
-        /// Bytes of each.
+        /// The size of each download in bytes.
         var size = 1e8
         var seed: UInt64 = 1
     }
@@ -31,7 +33,7 @@ struct SimulatedLine {
         let number: Int
         let task: Int
         let answers: Double
-        /// Bytes that came, and that may come at once.
+        /// The bytes received, and those that may be received at once.
         var received = 0.0
         var credit = 0.0
         var refilled: Double
@@ -50,7 +52,7 @@ struct SimulatedLine {
         received = Array(repeating: 0, count: specification.tasks)
     }
 
-    /// Seconds until a new connection is answered.
+    /// The seconds until a new connection receives a response.
     var setUp: Double { 2 * specification.latency + 0.001 }
 
     mutating func open(for task: Int) {
@@ -62,7 +64,7 @@ struct SimulatedLine {
 
     mutating func change(to specification: Specification) { self.specification = specification }
 
-    /// Lets time pass.
+    /// Advances the clock.
     mutating func pass(_ seconds: Double) {
         let end = now + seconds
         var factor = 1.0
@@ -116,12 +118,13 @@ struct SimulatedLine {
             }
             wanted = max(0, connections[index].credit)
         }
-        // Slow start: what came lets as much more come in the next round trip.
+        // Slow start: the window grows by the bytes received.
         let window = min(specification.window, 14_600 + connection.received)
         return min(wanted, window * time / max(0.0002, specification.latency), 2e9 * time)
     }
 
-    /// Shares the line's bytes out: those that want less than their part get it, and the others the rest.
+    /// Distributes the line's bytes: connections that want less than an equal part get what they want, and the others
+    /// share the rest.
     private mutating func fill(_ rest: inout Double) {
         var open = connections.indices.filter { connections[$0].demand > 0 }
         while !open.isEmpty, rest > 1e-6 {
@@ -139,7 +142,7 @@ struct SimulatedLine {
         }
     }
 
-    /// A number between 0 and 1 that is the same for the same arguments.
+    /// Returns a number between 0 and 1 that is the same for the same arguments.
     private static func uniform(_ seed: UInt64, _ number: UInt64, _ epoch: UInt64) -> Double {
         var value = seed &* 0x9E37_79B9_7F4A_7C15 &+ number &* 0xBF58_476D_1CE4_E5B9 &+ epoch &* 0x94D0_49BB_1331_11EB
         value ^= value >> 31

@@ -31,7 +31,7 @@ struct SlowUploadTests {
 
     @Test("a body that the server stops taking is a stall")
     func silentServer() async throws {
-        // It takes a piece each half minute.
+        // The server reads a piece every half minute.
         let server = try SlowReader(bytesPerSecond: 250, length: 4 << 20)
         let manager = try SessionManager(configuration: .test { $0.stallTimeout = 1_000 })
         let request = manager.upload(

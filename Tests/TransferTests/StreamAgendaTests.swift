@@ -16,7 +16,7 @@ struct StreamAgendaTests {
         Array(text.utf8).withUnsafeBytes { agenda.received($0) }
     }
 
-    /// `number:data` with `$` at the end of the stream, `number!code` for a failure.
+    /// Returns the results as `number:data`, with `$` at the end of the stream, or `number!code` for a failure.
     private func answers(_ agenda: inout StreamAgenda) -> [String] {
         agenda.takeAnswers().map { id, outcome in
             switch outcome {

@@ -28,7 +28,7 @@ struct StreamRequestTests {
         #expect(outcome.metrics.exchanges.count == 1)
         #expect(notes.all == [1, 2])
         request.response(queue: .inline) { _ in notes.add(3) }
-        // Whoever runs the ones before it runs it too.
+        // The thread that runs the earlier handlers may run this one too.
         try await eventually(that: "the late one has run") { notes.all == [1, 2, 3] }
         #expect(request.description == "tcp://127.0.0.1:\(peer.port)")
         #expect(request.debugDescription == request.description)
@@ -219,7 +219,7 @@ struct StreamRequestTests {
             own.streamTaskDidBecomeInputAndOutputStreams = { _, _, _ in heard.add("streams") }
             let (reader, writer) = try await request.captureStreams()
             let task = try #require(request.task as? StreamTask)
-            // No kernel says so on loopback: what follows a discovery is shown by itself.
+            // The kernel reports no route changes on loopback: the test calls the delegate method itself.
             manager.delegate.streamTask(betterRouteDiscoveredFor: task)
             writer.close()
             for try await _ in reader {}

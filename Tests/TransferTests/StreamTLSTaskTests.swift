@@ -11,7 +11,7 @@ struct StreamTLSTaskTests {
 
     init() throws { session = try Session(configuration: .test()) }
 
-    /// Says hello, waits for STARTTLS and hands the connection over to `echo`.
+    /// Creates a peer that sends a greeting, waits for STARTTLS and relays the connection to `echo`.
     private func mailPeer(before echo: TLSEcho) throws -> TalkingPeer {
         let port = echo.port
         return try TalkingPeer { socket in
@@ -29,7 +29,7 @@ struct StreamTLSTaskTests {
         return request
     }
 
-    /// As a mail client does before TLS.
+    /// Exchanges the plain-text lines that a mail client exchanges before TLS.
     private func greet(_ task: StreamTask) async throws(TransferError) {
         task.resume()
         _ = try await task.readData(ofMinLength: 11, maxLength: 11)
@@ -65,7 +65,7 @@ struct StreamTLSTaskTests {
         #expect(
             await error { () async throws(TransferError) in try await task.startSecureConnection() }?.code
                 == .secureRefused)
-        // Refused, and the stream is as it was.
+        // After the refusal the stream is unchanged.
         try await task.write(Array("abc\n".utf8))
         #expect(try await task.readData(ofMinLength: 4).data == Array("cba\n".utf8))
         task.cancel()
@@ -151,7 +151,7 @@ struct StreamTLSTaskTests {
         #expect(refusal?.message.contains("plain text") == true)
         #expect(task.state == .running)
         #expect(try await task.readData().data == Array("250 injected\r\n".utf8))
-        // What waited for the handshake must not go out in plain text.
+        // Bytes that wait for the handshake must not be sent in plain text.
         try await task.write([7])
         try await eventually(that: "a byte is held") { task.channel.heldBytes == 1 }
         task.suspend()

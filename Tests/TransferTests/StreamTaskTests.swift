@@ -6,7 +6,7 @@ import Testing
 
 @testable import Transfer
 
-/// How a stream task's calls ended, for those that wait elsewhere.
+/// Returns a task with the result of a stream task's call, to be awaited later.
 private func outcome<Value: Sendable>(
     _ work: @escaping @Sendable () async throws(TransferError) -> Value
 ) -> Task<Result<Value, TransferError>, Never> {
@@ -84,7 +84,7 @@ struct StreamTaskTests {
         #expect(task.bytesReceived == 8 << 20 && task.bytesSent == 8 << 20)
         #expect(task.progress.completedBytes == 8 << 20)
         #expect(peer.connections == 0)
-        // After the end, there is the end.
+        // Reads after the end report the end again.
         #expect(try await task.readData().atEOF)
         #expect(await failure { () async throws(TransferError) in _ = try await task.write([1]) } == .streamClosed)
     }
@@ -234,7 +234,7 @@ struct StreamTaskTests {
         let large = [UInt8](repeating: 7, count: 32 << 20)
         let first = outcome { () async throws(TransferError) in try await task.write(large) }
         try await eventually(that: "it has begun") { task.bytesSent > 0 }
-        // Behind the first one: taken back, and the stream goes on.
+        // The write is queued behind the first one: it is withdrawn, and the stream continues.
         let second = outcome { () async throws(TransferError) in try await task.write([1], timeout: 50) }
         #expect(await second.value.error?.code == .timedOut)
         #expect(task.state == .running)
@@ -358,7 +358,7 @@ struct StreamTaskTests {
         #expect(try await quick.readData().data == [1])
         #expect(await failure { () async throws(TransferError) in _ = try await slow.text() } == .timedOut)
         quick.cancel()
-        // A call's own time runs before there is a connection, too.
+        // A call's time-out also runs while no connection exists.
         let patient = try Session(configuration: .test(), delegate: SessionDelegate(), resolver: resolver)
         let waiting = patient.streamTask(host: "slow.test", port: peer.port)
         waiting.resume()
@@ -370,7 +370,7 @@ struct StreamTaskTests {
 
     // MARK: Cancelling
 
-    /// Adds every kind of call, one after the other: a write behind a large one waits, before it would not.
+    /// Adds every kind of call, one after another: a write waits only behind a large one.
     private func wait(on task: StreamTask, _ waiting: inout [Task<Result<Void, TransferError>, Never>]) async throws {
         func add(_ call: Task<Result<Void, TransferError>, Never>) async throws {
             waiting.append(call)
@@ -402,7 +402,7 @@ struct StreamTaskTests {
         let session = try Session(configuration: .test(), delegate: SessionDelegate(), resolver: resolver)
         let ends = Notes<TransferError.Code?>()
         session.delegate.taskDidComplete = { _, error in ends.add(error?.code) }
-        // It never reads, and as a proxy it never answers.
+        // The peer never reads, and as a proxy never responds.
         let hold = try WakeUp(counting: true)
         defer { hold.signal() }
         let peer = try TalkingPeer { socket in
@@ -495,7 +495,7 @@ struct StreamTaskTests {
         try await task.write(Array("abc".utf8))
         #expect(try await task.text(3, 3) == "abc")
         task.suspend()
-        // What the loop is at work with when it is told goes on.
+        // The loop may still finish its current work.
         try await eventually(that: "the loop knows") { task.channel.isSuspended }
         let read = outcome { () async throws(TransferError) in
             try await task.readData(ofMinLength: 3, timeout: 150).data
@@ -579,7 +579,7 @@ struct StreamTaskTests {
 }
 
 extension StreamTask {
-    /// Whether calls that wait still do after a turn of the loop.
+    /// Returns whether waiting calls still wait after a turn of the loop.
     fileprivate func completesNothing(within calls: Task<Result<String, TransferError>, Never>...) async throws -> Bool
     {
         try await eventually(that: "all are there") { channel.waiting == calls.count }

@@ -15,7 +15,7 @@ struct StreamTrustTests {
         other = try await TLSEcho(names: "DNS:other.test")
     }
 
-    /// - Returns: why a stream with TLS to `server` failed; `nil` where its answer came.
+    /// - Returns: the error of a stream with TLS to `server`; `nil` if its response was received.
     private func failure(
         at server: TLSEcho, under policy: ServerTrustPolicy? = nil, trusting pem: String? = nil,
         identity: ClientIdentity? = nil, _ change: (SessionDelegate) -> Void = { _ in }
@@ -70,7 +70,7 @@ struct StreamTrustTests {
             return true
         }
         #expect(try await failure(at: echo, under: accepting, trusting: echo.certificate) == nil)
-        // A name that is not the host's is its to judge.
+        // The policy itself must judge a name that is not the host's.
         #expect(try await failure(at: other, under: accepting, trusting: other.certificate) == nil)
         #expect(try await failure(at: echo, under: accepting)?.code == .tls)
         #expect(shown.all.map(\.isChainValid) == [true, true])
@@ -108,7 +108,7 @@ struct StreamTrustTests {
         }
         #expect(asked.all.count == 4)
         #expect(asked.all.allSatisfy { $0.host == "127.0.0.1" && $0.port == echo.port })
-        // Whoever lets go of the question leaves it to the policy.
+        // A completion that is released without a call leaves the decision to the policy.
         let dropped = try await failure(at: echo, trusting: echo.certificate) { delegate in
             delegate.taskDidReceiveChallengeWithCompletion = { _, _, _ in }
         }

@@ -7,12 +7,12 @@ import Testing
 
 @testable import Transfer
 
-/// Everything at once and at random: eight tasks start, suspend, resume, cancel and retry requests of every kind.
+/// Eight tasks that concurrently start, suspend, resume, cancel and retry requests of every kind at random.
 ///
-/// For three seconds, or as many as `DLD_STRESS_SECONDS` says: a minute under the sanitizers.
+/// The test runs for three seconds, or for `DLD_STRESS_SECONDS` seconds: a minute under the sanitizers.
 @Suite("Under stress", .serialized)
 struct StressTests {
-    /// Ends some attempts early, so that there is something to retry.
+    /// A retrier that retries after a few milliseconds, at most three times.
     private struct Impatient: RequestRetrier {
         func retry(_ request: Request, after error: TransferError) async -> RetryDecision {
             request.retryCount < 3 ? .retry(after: Int64.random(in: 0...5)) : .doNotRetry
@@ -72,7 +72,7 @@ struct StressTests {
         let path = ["/f", "/cut", "/503", "/302", "/401", "/drip"].randomElement() ?? "/f"
         switch number % 4 {
         case 0:
-            // A lane's names are its own.
+            // The names are unique to the lane.
             let name = "\(lane)-\(round)"
             let target = place.target(name, owner: "test-\(name)", part: ".\(name).part", conflict: .overwrite)
             return manager.download(server.url(path), to: target).response(queue: .inline) { _ in handler() }
@@ -108,7 +108,7 @@ struct StressTests {
                 try? await Task.sleep(for: .microseconds(Int.random(in: 0...3000)))
             }
         }
-        // Whatever was done to it, in the end it goes on.
+        // In any case the request finally resumes.
         request.resume()
     }
 }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The token bucket")
 struct TokenBucketTests {
-    /// A clock that stands until it is told.
+    /// A clock that advances only on request.
     private struct Clock {
         var now = MonotonicTime(nanoseconds: 1_000_000_000_000)
         mutating func advance(_ milliseconds: Int64) { now = now.advanced(milliseconds: milliseconds) }
@@ -26,7 +26,7 @@ struct TokenBucketTests {
             passed += Int64(piece)
         }
         let expected = Double(rate) * Double(clock.now.milliseconds(since: start)) / 1000
-        // Ten milliseconds of bytes pass before anyone waits.
+        // Ten milliseconds' worth of bytes pass without a wait.
         #expect(abs(Double(passed) - expected) <= max(expected * 0.01, Double(rate) * 0.011 + 1))
     }
 
@@ -56,10 +56,10 @@ struct TokenBucketTests {
         #expect(tickets.map(\.wait) == [1000, 2000, 3000, 4000, 5000])
         clock.advance(2500)
         #expect(tickets.map { bucket.wait(for: $0.ticket, now: clock.now) } == [0, 0, 500, 1500, 2500])
-        // Another rate counts for all of them.
+        // A new rate applies to all waiters.
         bucket.setRate(10_000, now: clock.now)
         #expect(tickets.map { bucket.wait(for: $0.ticket, now: clock.now) } == [0, 0, 50, 150, 250])
-        // What one gives back shortens the line.
+        // Returned bytes shorten the queue.
         bucket.give(back: 1000)
         #expect(bucket.wait(for: tickets[4].ticket, now: clock.now) == 150)
     }
@@ -71,15 +71,15 @@ struct TokenBucketTests {
         var clock = Clock()
         var bucket = TokenBucket(rate: 1_000_000, now: clock.now)
         func isHeld() -> Bool { bucket.isExhausted(now: clock.now) }
-        // Not known yet.
+        // Initially unknown, which counts as held.
         #expect(isHeld())
-        // The bytes come in bursts that have to wait, twice a second.
+        // The bytes arrive in bursts that have to wait, twice a second.
         for _ in 0..<5 {
             let wait = bucket.take(percent * 5_000, now: clock.now).wait
             clock.advance(max(500, wait))
         }
         #expect(isHeld() == isExhausted)
-        // At another rate nothing is known yet.
+        // At another rate it is unknown again.
         bucket.setRate(2_000_000, now: clock.now)
         #expect(isHeld())
         clock.advance(3_600_000)
@@ -138,7 +138,7 @@ struct TokenBucketTests {
         clock.advance(1)
         #expect(bucket.wait(for: ticket, now: clock.now) == 0)
         #expect(bucket.take(13, now: clock.now).wait == 13)
-        // Less than a millisecond is one.
+        // A fraction of a millisecond is rounded up.
         var fast = TokenBucket(rate: 1_000_000_000, burst: 0, now: clock.now)
         #expect(fast.take(10_000_001, now: clock.now).wait == 11)
     }
@@ -155,7 +155,7 @@ struct TokenBucketTests {
         bucket.setRate(0, now: clock.now)
         #expect(bucket.rate == 1)
         #expect(bucket.wait(for: ticket, now: clock.now) == 6_000_000)
-        // A smaller rate takes back what its burst does not hold.
+        // A smaller rate discards the credit that exceeds its burst.
         var full = TokenBucket(rate: 1_000_000, now: clock.now)
         clock.advance(1000)
         full.setRate(1000, now: clock.now)

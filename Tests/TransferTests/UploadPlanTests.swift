@@ -13,7 +13,7 @@ struct UploadPlanTests {
         return [plan.step] + events.map { plan.next($0) }
     }
 
-    /// With what an earlier attempt left of a file of 1,000,000 bytes.
+    /// A plan to continue an earlier attempt's rest of a file of 1,000,000 bytes.
     private var continued: UploadPlan {
         var plan = UploadPlan(length: 1_000_000, hasRest: true)
         plan.mayLeaveRest = true
@@ -92,7 +92,7 @@ struct UploadPlanTests {
         #expect(steps(of: continued, .measured(500), .compared(size: nil)).last == aside)
         #expect(steps(of: continued, .measured(500), .nameRefused(error)).last == aside)
         #expect(steps(of: continued, .measured(500), .compared(size: 500), .nameRefused(error)).last == aside)
-        // Somebody else wrote there meanwhile.
+        // Another client wrote to the file meanwhile.
         #expect(
             steps(of: continued, .measured(500), .compared(size: 500), .done, .measured(1_000_100)).last == aside)
     }

@@ -61,7 +61,7 @@ struct UploadTests {
                 case 0: truncate(path, 3_000_000)
                 case 1: truncate(path, 6_000_000)
                 default:
-                    // The same size and another time: what a rewrite leaves.
+                    // The same size and another time, as after a rewrite.
                     var times = [timespec(tv_sec: 1, tv_nsec: 0), timespec(tv_sec: 1, tv_nsec: 0)]
                     utimensat(AT_FDCWD, path, &times, 0)
                 }

@@ -2,7 +2,7 @@ import TaskModel
 
 @testable import dlctl
 
-/// A task as the daemon would tell it.
+/// Returns a task status as the daemon would report it.
 func sampleTask(
     _ id: Int64 = 7, _ state: TaskState = .active, reason: TaskReason? = nil, name: String = "a.iso",
     done: Int64 = 0, of total: Int64? = nil, error: TaskFailure? = nil

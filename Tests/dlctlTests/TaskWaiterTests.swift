@@ -6,22 +6,22 @@ import Testing
 
 @testable import dlctl
 
-/// A daemon in memory: tasks, the events still to come, and what happens when they run out.
+/// A daemon in memory: tasks, events to come, and the behaviour when they run out.
 private final class FakeSource: TaskSource {
     var deadline = Deadline.never
     var tasks: [TaskID: TaskStatus] = [:]
     var calls: [String] = []
     enum Step {
-        /// The tasks become these, and an event says so.
+        /// The tasks change to these, and the event is delivered.
         case event(TaskEvent, [TaskID: TaskStatus])
-        /// Nothing happens until the deadline.
+        /// A silent wait until the deadline.
         case silence
         case loss
     }
-    /// What each request for the next event meets.
+    /// The results of the requests for the next event.
     var script: [Step] = []
     var whenSubscribed: () -> Void = {}
-    /// The connection ends before this page comes, counted from 0.
+    /// The page, counted from 0, before which the connection ends.
     var lostPage: Int?
 
     func subscribe(after: Int64?, types: [TaskEvent.Kind]?) -> Int64 {
@@ -57,7 +57,7 @@ private final class FakeSource: TaskSource {
         _ = try body(tasks.values.sorted { $0.id < $1.id })
     }
 
-    /// After the steps so far, the task becomes `task`.
+    /// Appends a step after which the task is `task`.
     func change(to task: TaskStatus, _ type: TaskEvent.Kind) {
         var tasks = self.tasks
         for case .event(_, let later) in script { tasks = later }
@@ -152,7 +152,7 @@ private final class FakeSource: TaskSource {
         for id in ids { source.change(to: sampleTask(id, .completed), .completed) }
         source.lostPage = 1
         let second = FakeSource()
-        // The history is shorter than that.
+        // The history is shorter than the number of tasks.
         for id in ids.dropFirst(100) { second.tasks[TaskID(id)] = sampleTask(id, .completed) }
         let waiter = waiter(ids, source) { () throws(ClientError) in second }
         try waiter.run()
@@ -246,7 +246,7 @@ private final class FakeSource: TaskSource {
         #expect(!waiter.conclude())
         #expect(waiter.endings[TaskID(2)] == .completed)
         #expect(reports.failures.map(\.message) == ["task 1 failed: dns: no such name"])
-        // Why a task failed is told by the task alone.
+        // The reason for a failure is only in the task itself.
         #expect(source.calls == ["get 1"])
     }
 

@@ -4,7 +4,7 @@ import Testing
 @testable import dlctl
 
 @Suite struct UsageFaultTests {
-    /// The failure that a command line ends with, as the program reports it.
+    /// Returns the failure with which a command line ends, as the program reports it.
     private static func failure(_ words: String) -> Failure? {
         let arguments = words.split(separator: " ").map { $0 == "''" ? "" : String($0) }
         do {
