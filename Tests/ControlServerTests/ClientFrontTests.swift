@@ -162,7 +162,7 @@ struct ClientFrontTests {
                 try client.send([0x20], passing: input, count: 1)
                 try await client.send("x")
                 #expect(await iterator.next() == 2)
-                // The interval that keeps to the rate allowed to one user.
+                // The pause keeps to the rate limit of one user.
                 try await Task.sleep(for: .milliseconds(35))
             }
         }

@@ -45,7 +45,7 @@ struct StreamConnectionTests {
         #expect(log.text == "early")
     }
 
-    // MARK: One side after the other
+    // MARK: Half-closed connections
 
     @Test("after the peer's FIN we still write")
     func peerClosesFirst() async throws {
@@ -133,7 +133,7 @@ struct StreamConnectionTests {
         #expect(peer.connections == 0)
     }
 
-    // MARK: Peers that misbehave
+    // MARK: Misbehaving peers
 
     @Test("a reset ends the stream as failed, with the system's reason")
     func reset() async throws {
@@ -249,7 +249,7 @@ struct StreamConnectionTests {
         return try #require(thread.voluntarySwitches) - before
     }
 
-    // MARK: Connections that do not come about
+    // MARK: Failed connections
 
     @Test("a port that nobody listens on is refused, with the system's reason")
     func refused() async throws {
@@ -327,7 +327,7 @@ struct StreamConnectionTests {
         #expect(log.text == "socks")
     }
 
-    // MARK: Nothing is left
+    // MARK: Released resources
 
     @Test("200 streams at once are opened and closed, and leave no descriptor")
     func many() async throws {

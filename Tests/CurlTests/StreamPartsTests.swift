@@ -78,7 +78,7 @@ struct StreamPartsTests {
         buffer.release()
     }
 
-    // MARK: The machine
+    // MARK: The state machine
 
     @Test("a stream is finished once the peer has closed its side and we have closed ours, in either order")
     func finish() {

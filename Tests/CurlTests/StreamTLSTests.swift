@@ -133,7 +133,7 @@ struct StreamTLSTests {
         try await eventually(that: "the proxy has counted") { proxy.connections >= 1 }
     }
 
-    // MARK: When TLS must not start
+    // MARK: Refusals to start TLS
 
     @Test("TLS is not started while plain text waits in the socket, and the stream goes on")
     func unreadBytes() async throws {

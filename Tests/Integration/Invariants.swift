@@ -47,7 +47,7 @@ struct Invariants {
         self.context = context
     }
 
-    // MARK: Without a daemon
+    // MARK: Checks without a daemon
 
     /// Checks I3, I4 and I5: the database is intact, the bytes that it calls done are on disk, and no final name holds
     /// a partial file.
@@ -120,7 +120,7 @@ struct Invariants {
         }
     }
 
-    // MARK: With one
+    // MARK: Checks with a daemon
 
     /// Checks I1, I2 and I8: every task exists in the state that was reported, and every complete one is complete on
     /// disk.

@@ -95,7 +95,7 @@ struct ShortSet {
         }
     }
 
-    // MARK: Driving it
+    // MARK: Driving the set
 
     /// Drives the set from the beginning to the daemon's own end.
     ///

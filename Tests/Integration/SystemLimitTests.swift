@@ -61,8 +61,8 @@ struct SystemLimitTests {
         try await invariants.finish()
     }
 
-    /// The source of a preloaded library whose reads and writes are short, and interrupts every third call before it
-    /// begins. It affects regular files only: sockets have such short calls by themselves.
+    /// The source of a preloaded library that shortens reads and writes of regular files, and interrupts every third
+    /// call before it begins. Sockets are left alone: such short calls occur on them without it.
     private static let shim = """
         #include <dlfcn.h>
         #include <errno.h>

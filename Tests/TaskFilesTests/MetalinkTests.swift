@@ -28,7 +28,7 @@ struct MetalinkTests {
     private static let sha512 = String(repeating: "5e", count: 64)
     private static let url = "<url>http://h/a</url>"
 
-    // MARK: - What is read
+    // MARK: - Accepted input
 
     static let sample4 = """
         <?xml version="1.0" encoding="utf-8"?>
@@ -174,7 +174,7 @@ struct MetalinkTests {
         #expect(try Self.read(text).map(\.column) == [51, 51 + length, 51 + 2 * length])
     }
 
-    // MARK: - What is refused
+    // MARK: - Refused input
 
     @Test(
         "a value that cannot stand is told with its place",

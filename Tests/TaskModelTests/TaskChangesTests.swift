@@ -102,7 +102,7 @@ struct TaskChangesTests {
         #expect(try Self.decode(#"{"directory":"d","user":"u","password":"p"}"#).fieldOfOneTask == nil)
     }
 
-    // MARK: - Where that leads
+    // MARK: - Resulting state
 
     private static func standing(_ state: TaskState, _ reason: TaskReason? = nil) throws -> TaskStanding {
         try #require(TaskStanding(state: state, reason: reason, notBefore: state == .waiting ? 500 : nil))

@@ -98,7 +98,7 @@ final class NameTrial {
     /// Creates a directory that the code under test must never create.
     func meddle() { mkdir(outside + "/a/new", 0o700) }
 
-    // MARK: The way of a task
+    // MARK: Admission and writing
 
     /// The inputs of a task: its specification, and the server's response.
     struct Case {

@@ -45,7 +45,7 @@ final class QueueFixture: Sendable {
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     }
 
-    // MARK: Lives
+    // MARK: Restarts
 
     /// Restarts the queue after a simulated death between the publication of a file and its record: its server sent
     /// some bytes, the task waits, and a file with all of `body` has the `name`.
@@ -68,7 +68,7 @@ final class QueueFixture: Sendable {
         _ = try await queue.change(.retry, [id], by: me)
     }
 
-    // MARK: Adding and asking
+    // MARK: Adding tasks and queries
 
     func add(
         _ url: String, by caller: Caller = me, _ change: (inout TaskSpecification) -> Void = { _ in }

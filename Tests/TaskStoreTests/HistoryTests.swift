@@ -171,7 +171,7 @@ struct HistoryTests {
         let quota = Quota(recordsPerOwner: 16_000)
         try await complete(9, quota: quota)
         #expect(try kept().outputs == ["6", "7", "8"] && kept().bytes == 3 * 1_022)
-        // Entries from before the limit are trimmed when the owner adds more, or when the store is cleaned up.
+        // Entries from before the limit are trimmed when the owner adds more, or by an explicit trim.
         try await complete(5)
         #expect(try kept().outputs.count == 8)
         try await complete(1, quota: quota)

@@ -35,7 +35,7 @@ struct CacheExchangeTests {
         return await manager.request(request).response(using: StringSerializer())
     }
 
-    // MARK: Before the network
+    // MARK: Cache hits
 
     @Test("a fresh answer is given again without a word to the server, head and body, and the metrics say so")
     func fresh() async throws {
@@ -180,7 +180,7 @@ struct CacheExchangeTests {
         for body in ["first", "second"] { #expect(try await manager.request(server.url("/f")).string == body) }
     }
 
-    // MARK: Asking whether it is still right
+    // MARK: Revalidation
 
     @Test("a stale answer is asked about, and where the server says so it is given again, renewed")
     func revalidation() async throws {
@@ -371,7 +371,7 @@ struct CacheExchangeTests {
         #expect(try await request.string == "in")
     }
 
-    // MARK: What delegates store
+    // MARK: Delegates and storing
 
     @Test("K30: closure with completion, closure, the task's own, default: the first there is says what is stored")
     func precedence() async throws {

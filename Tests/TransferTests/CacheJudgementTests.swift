@@ -108,7 +108,7 @@ struct CacheJudgementTests {
         }
     }
 
-    // MARK: What the server says
+    // MARK: Response directives
 
     @Test("no-cache is asked about each time, must-revalidate once stale")
     func serverDirectives() throws {
@@ -132,7 +132,7 @@ struct CacheJudgementTests {
         #expect(try verdict(after: 1, ["ETag: \"a\u{1}\""]) == .load)
     }
 
-    // MARK: What the request says
+    // MARK: Request directives
 
     @Test(
         "the request's wishes (section 5.2.1)",

@@ -68,7 +68,7 @@ struct CookieExchangeTests {
                 expires: expires))
     }
 
-    // MARK: What goes along
+    // MARK: Sent cookies
 
     @Test("a cookie goes along with later requests, where its path and host match and nowhere else")
     func matching() async throws {
@@ -136,7 +136,7 @@ struct CookieExchangeTests {
         }
     }
 
-    // MARK: A request's own
+    // MARK: A request's own cookies
 
     @Test("a request's own Cookie field goes as it is and alone; what the answer sets and deletes counts")
     func own() async throws {
@@ -188,7 +188,7 @@ struct CookieExchangeTests {
         #expect(storage.cookies.last?.domain == "b.test")
     }
 
-    // MARK: On the way to an answer
+    // MARK: Redirects and challenges
 
     @Test("M24: a redirect's cookies go along with what follows at its host, and none goes to another host")
     func redirects() async throws {
@@ -284,7 +284,7 @@ struct CookieExchangeTests {
         #expect(storage.cookies.map(\.name) == ["b"])
     }
 
-    // MARK: Whose they are
+    // MARK: Storages
 
     @Test("every configuration has a storage of its own, its copies share it, and without one there are no cookies")
     func storages() async throws {

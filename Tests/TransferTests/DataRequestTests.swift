@@ -158,7 +158,7 @@ struct DataRequestTests {
         #expect(response.error?.code == .validationFailed && response.error?.underlying is TooShort)
     }
 
-    // MARK: Bodies as they come
+    // MARK: Streamed bodies
 
     @Test("a body that is read as it comes is whole, and the server waits for a slow reader")
     func body() async throws {

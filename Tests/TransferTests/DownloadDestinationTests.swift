@@ -18,7 +18,7 @@ struct DownloadDestinationTests {
 
     private func path(_ name: String) -> String { place.temporary.file(name) }
 
-    // MARK: Where the file goes
+    // MARK: Destinations
 
     @Test("a path, as text or as a file URL, is the file's")
     func paths() async throws {
@@ -126,7 +126,7 @@ struct DownloadDestinationTests {
         #expect(place.names == ["f", "chunked"])
     }
 
-    // MARK: The head comes first
+    // MARK: Response heads
 
     @Test("M11: for an error page no destination is asked and nothing is made", arguments: [204, 401, 404, 500])
     func errorPages(status: Int) async throws {
@@ -183,7 +183,7 @@ struct DownloadDestinationTests {
         #expect(await other.outcome.error == own)
     }
 
-    // MARK: What is there
+    // MARK: Existing files
 
     @Test("K13: a name that is taken is an error before a byte is taken, and stays as it is")
     func occupied() async throws {

@@ -200,7 +200,7 @@ struct FTPTests {
         #expect(server.commands.isEmpty)
     }
 
-    // MARK: Who enters
+    // MARK: Logins
 
     @Test("a wrong password needs a person, and the right one is taken from the request or the URL")
     func password() async throws {

@@ -5,7 +5,7 @@ struct GrowthSimulation {
     struct Result {
         /// The seconds until all downloads completed; infinite if they took longer than the limit.
         var seconds = Double.infinity
-        /// The number of connections of all downloads that was most frequent in the last third of the time.
+        /// The median number of connections of all downloads over the last third of the steps.
         var settled = 0
         /// The number of connections at each step of the clock.
         var counts: [Int] = []

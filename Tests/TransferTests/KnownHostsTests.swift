@@ -106,7 +106,7 @@ struct KnownHostsTests {
         #expect(HostKey(bytes) == nil)
     }
 
-    // MARK: The check
+    // MARK: Key checks
 
     private func check(_ policy: HostKeyPolicy?, _ file: String = "") throws -> HostKeyCheck {
         try HostKeyCheck(policy, files: [Array(file.utf8)], host: "a.test", port: 22)

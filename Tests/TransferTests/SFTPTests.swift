@@ -148,7 +148,7 @@ struct SFTPTests {
         #expect(await fixture.outcome(request("/")).result.error?.code == .invalidRequest)
     }
 
-    // MARK: Who the server is
+    // MARK: Host keys
 
     @Test("A26: a server that no file knows is refused, whatever keys it has, and the refusal names its key")
     func unknown() async throws {
@@ -271,7 +271,7 @@ struct SFTPTests {
         )
     }
 
-    // MARK: Who enters
+    // MARK: Logins
 
     @Test("a key with a passphrase opens, a wrong key, passphrase or password does not")
     func login() async throws {
@@ -500,7 +500,7 @@ struct SFTPTests {
         #expect(error.code == .permissionDenied && error.message.contains("is a directory"))
     }
 
-    // MARK: Servers that fail
+    // MARK: Failing servers
 
     @Test("a connection that is spoiled once the file is open is one that broke, and no directory")
     func spoiled() async throws {

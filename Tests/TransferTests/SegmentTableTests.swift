@@ -114,7 +114,7 @@ struct SegmentTableTests {
         #expect(table.claims[0]?.end == 3 * quarter)
     }
 
-    // MARK: Whatever happens
+    // MARK: Invariants
 
     /// A simulation of connections that start, receive bytes, break and are replaced, as in a run, with checks of the
     /// invariants.

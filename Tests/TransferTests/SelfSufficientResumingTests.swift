@@ -279,7 +279,7 @@ struct SelfSufficientResumingTests {
         #expect(kept.proxy == "socks5h://proxy.example:1080" && kept.httpVersion == .http2)
     }
 
-    // MARK: Elsewhere
+    // MARK: Other destinations
 
     @Test("resumed to another place, the part goes along", arguments: ["g", "other/g"])
     func elsewhere(name: String) async throws {
@@ -362,7 +362,7 @@ struct SelfSufficientResumingTests {
         #expect(place.names == ["f"])
     }
 
-    // MARK: What stays
+    // MARK: Discarding
 
     @Test("discarding removes the part, once, and nothing that only has its name")
     func discarded() async throws {
@@ -420,7 +420,7 @@ struct SelfSufficientResumingTests {
         #expect(resource.difference(fromFileAt: try await manager.download(resumingWith: resumeData).value.path) == nil)
     }
 
-    // MARK: Resume data that do not suffice
+    // MARK: Insufficient resume data
 
     @Test("resume data of a target's do not suffice by themselves; the request says so through its handlers")
     func ofATarget() async throws {

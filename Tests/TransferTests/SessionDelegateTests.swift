@@ -112,7 +112,7 @@ struct SessionDelegateTests {
         #expect(totals.all.last == 900_000 && totals.all == totals.all.sorted())
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     @Test("an answer is allowed or ends the task, at once or later", arguments: [false, true])
     func response(later: Bool) async throws {
@@ -193,7 +193,7 @@ struct SessionDelegateTests {
         #expect(finished.all == [file])
     }
 
-    // MARK: The end
+    // MARK: Completion
 
     @Test("metrics are told before the end, and the end in the place of validation and retry")
     func completion() async throws {
@@ -259,7 +259,7 @@ struct SessionDelegateTests {
         for await _ in manager.session.events { Issue.record("an event after the end") }
     }
 
-    // MARK: Standing still
+    // MARK: Suspension
 
     @Test("a task that became a download stands still, goes on and is cancelled as any other", .timeLimit(.minutes(1)))
     func becameDownload() async throws {

@@ -242,7 +242,7 @@ struct StreamRequestTests {
         #expect(peer.connections == 0)
     }
 
-    // MARK: Nothing is left
+    // MARK: Released resources
 
     @Test(
         "500 streams at once, ended in five ways, leave no descriptor and no request, and each handler runs once",

@@ -145,7 +145,7 @@ struct StreamTaskTests {
         task.cancel()
     }
 
-    // MARK: One side after the other
+    // MARK: Half-closed connections
 
     @Test("after our end the peer's answer is read, and the task is complete with both")
     func weCloseFirst() async throws {
@@ -200,7 +200,7 @@ struct StreamTaskTests {
         try await eventually(that: "the peer has it all") { heard.all == [200_000] }
     }
 
-    // MARK: Peers that misbehave
+    // MARK: Misbehaving peers
 
     @Test("a reset answers whoever waits, after the bytes that came before it")
     func reset() async throws {
@@ -294,7 +294,7 @@ struct StreamTaskTests {
         #expect(task.error?.code == .stalled)
     }
 
-    // MARK: Connections that do not come about
+    // MARK: Failed connections
 
     @Test("a port that nobody listens on, a name without address and a URL that is none answer every call")
     func noConnection() async throws {
@@ -511,7 +511,7 @@ struct StreamTaskTests {
         task.cancel()
     }
 
-    // MARK: Becoming streams
+    // MARK: Captured streams
 
     @Test("captured after what was asked for before, the task goes on as a reader and a writer")
     func capture() async throws {
