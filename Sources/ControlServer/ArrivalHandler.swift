@@ -60,7 +60,7 @@ final class ArrivalHandler: ChannelInboundHandler {
 
     /// Serves every client that waits.
     func serveAllArrivals() {
-        while let front, case let (taken, isEmpty) = front.takeArrivals() {
+        while let front, case (let taken, let isEmpty) = front.takeArrivals() {
             taken.forEach(serve)
             if isEmpty { return }
         }

@@ -1,5 +1,5 @@
-import SystemPackage
 import Synchronization
+import SystemPackage
 
 /// A thread with its libcurl multi handle. Only this thread uses the handle and the exchanges on it.
 ///

@@ -1,6 +1,6 @@
-import TaskModel
 import FoundationEssentials
 import Glibc
+import TaskModel
 
 /// Buffered standard output or standard error, with large writes.
 final class Output {

@@ -2,8 +2,8 @@ import ControlClient
 import ControlProtocol
 import Glibc
 import TaskModel
-import Testing
 import TestSupport
+import Testing
 
 @Suite struct ControlClientTests {
     @Test("task.add sends one line and returns the ids in order")

@@ -58,7 +58,7 @@ struct FaultPoint: Sendable, CustomStringConvertible {
     /// Calls `body` with the chosen points, or, under long torture, with one after another of each kind.
     ///
     /// - Parameter body: returns whether the point was reached.
-    static func forEach(_ body: (FaultPoint) async throws -> Bool) async throws {
+    static func visitAll(_ body: (FaultPoint) async throws -> Bool) async throws {
         guard Torture.isLong else {
             for point in chosen { _ = try await body(point) }
             return

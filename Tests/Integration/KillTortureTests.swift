@@ -44,7 +44,7 @@ struct KillTortureTests {
     @Test("F2: killed at any call that changes the disk, the daemon finishes what it was told", .needsStrace)
     func everyCall() async throws {
         let template = try await ShortSet.Template()
-        try await FaultPoint.forEach { point in
+        try await FaultPoint.visitAll { point in
             let daemon = try DaemonProcess(configuration: ShortSet.configuration)
             var set = try await ShortSet(daemon, template: template, context: "F2 at \(point)") { invariants in
                 try await invariants.atRest()

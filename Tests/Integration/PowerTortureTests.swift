@@ -103,7 +103,7 @@ struct PowerTortureTests {
         let template = try await ShortSet.Template()
         let disks = try await Disks()
         var number = 0
-        try await FaultPoint.forEach { point in
+        try await FaultPoint.visitAll { point in
             number += 1
             let daemon = try disks.daemon("case-\(number)", configuration: ShortSet.configuration)
             var set = try await ShortSet(daemon, template: template, context: "F3 at \(point)") { invariants in

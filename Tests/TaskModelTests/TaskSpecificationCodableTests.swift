@@ -1,6 +1,7 @@
 import FoundationEssentials
-@testable import TaskModel
 import Testing
+
+@testable import TaskModel
 
 @Suite("A specification in JSON")
 struct TaskSpecificationCodableTests {

@@ -41,7 +41,8 @@ struct TaskSpecificationTests {
             (
                 "password",
                 {
-                    $0.user = "a"; $0.password = "b\u{0}"
+                    $0.user = "a"
+                    $0.password = "b\u{0}"
                 }
             ),
             ("user", { $0.user = String(Self.long.prefix(4097)) }), ("userAgent", { $0.userAgent = "a\r\nB: c" }),
@@ -63,13 +64,15 @@ struct TaskSpecificationTests {
             (
                 "checksumURL",
                 {
-                    $0.checksum = "md5:d41d8cd98f00b204e9800998ecf8427e"; $0.checksumURL = "http://h/s"
+                    $0.checksum = "md5:d41d8cd98f00b204e9800998ecf8427e"
+                    $0.checksumURL = "http://h/s"
                 }
             ),
             (
                 "checksumURL",
                 {
-                    $0.metalink = true; $0.checksumURL = "http://h/s"
+                    $0.metalink = true
+                    $0.checksumURL = "http://h/s"
                 }
             ),
             ("size", { $0.size = -1 }), ("connections", { $0.connections = .exactly(0) }),
@@ -81,13 +84,15 @@ struct TaskSpecificationTests {
             (
                 "pieceHashes.hashes",
                 {
-                    $0.size = 21; $0.pieceHashes = Self.pieces(2, length: 10)
+                    $0.size = 21
+                    $0.pieceHashes = Self.pieces(2, length: 10)
                 }
             ),
             (
                 "pieceHashes.hashes",
                 {
-                    $0.size = 0; $0.pieceHashes = Self.pieces(1, length: .max)
+                    $0.size = 0
+                    $0.pieceHashes = Self.pieces(1, length: .max)
                 }
             ),
         ]

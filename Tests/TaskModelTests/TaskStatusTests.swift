@@ -17,7 +17,11 @@ struct TaskStatusTests {
 
     /// A JSON value, as detailed as these tests need it.
     private enum Value: Decodable, Equatable {
-        case null, bool(Bool), number(Int64), text(String), object([String: Value])
+        case null
+        case bool(Bool)
+        case number(Int64)
+        case text(String)
+        case object([String: Value])
 
         init(from decoder: any Decoder) throws {
             let container = try decoder.singleValueContainer()

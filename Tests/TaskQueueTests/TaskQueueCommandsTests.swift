@@ -143,7 +143,8 @@ struct TaskQueueCommandsTests {
         let fixture = try await QueueFixture()
         let running = try await fixture.add(server.url("/a")) { $0.batch = "b" }
         let waiting = try await fixture.add(server.url("/a")) {
-            $0.batch = "b"; $0.startAt = 253_402_300_000_000
+            $0.batch = "b"
+            $0.startAt = 253_402_300_000_000
         }
         let elsewhere = try await fixture.add(server.url("/a")) { $0.batch = "c" }
         let done = try await fixture.add(server.url("/c")) { $0.batch = "b" }

@@ -224,7 +224,8 @@ struct TaskQueueTests {
         let fixture = try await QueueFixture()
         let id = try await fixture.add(server.url("/a")) { $0.batch = "b" }
         let paused = try await fixture.add(server.url("/b")) {
-            $0.paused = true; $0.batch = "b"
+            $0.paused = true
+            $0.batch = "b"
         }
         try await fixture.running(id, bytes: 1)
         let status = try await fixture.status(id)

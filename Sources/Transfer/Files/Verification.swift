@@ -70,7 +70,11 @@ final class Verification: Sendable {
             return (state.running ?? RunningDigest(self.digest.algorithm), state.hashed)
         }
         while true {
-            enum Next { case read(Int), rest, end(then: @Sendable (TransferError?) -> Void) }
+            enum Next {
+                case read(Int)
+                case rest
+                case end(then: @Sendable (TransferError?) -> Void)
+            }
             let next: Next = state.withLock { state in
                 if state.isAbandoned { return .rest }
                 if offset < state.front { return .read(Int(min(Int64(space.count), state.front - offset))) }

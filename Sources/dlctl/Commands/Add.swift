@@ -1,7 +1,7 @@
-import TaskFiles
 import ArgumentParser
 import ControlClient
 import Glibc
+import TaskFiles
 import TaskModel
 
 struct Add: DaemonCommand {

@@ -1,7 +1,7 @@
-import ControlProtocol
-import TaskFiles
 import ArgumentParser
 import ControlClient
+import ControlProtocol
+import TaskFiles
 import TaskModel
 
 struct QueueApply: DaemonCommand {

@@ -1,6 +1,6 @@
-import ControlProtocol
 import ArgumentParser
 import ControlClient
+import ControlProtocol
 import FoundationEssentials
 import Glibc
 

@@ -1,5 +1,5 @@
-import ControlClient
 import ArgumentParser
+import ControlClient
 import ControlProtocol
 import TaskModel
 
