@@ -114,7 +114,15 @@ struct DownloadStateMachine {
     /// Whether several connections bring the file.
     var isShared: Bool { connections.count > 1 }
 
-    func index(of number: Int) -> Int? { connections.firstIndex { $0.number == number } }
+    /// Returns the index of a connection. Called for every chunk: the loop allocates nothing in debug builds either.
+    func index(of number: Int) -> Int? {
+        var index = 0
+        while index < connections.count {
+            if connections[index].number == number { return index }
+            index += 1
+        }
+        return nil
+    }
 
     subscript(number: Int) -> SegmentConnection? { connections.first { $0.number == number } }
 

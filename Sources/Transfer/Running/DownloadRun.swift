@@ -106,7 +106,15 @@ final class DownloadRun: TransactionRun, ConfirmableRun, FileRun {
 
     func transaction(_ number: Int) -> Transaction? { connection(number)?.transaction }
 
-    func connection(_ number: Int) -> DownloadConnection? { connections.first { $0.number == number } }
+    /// Returns an open connection. Called for every chunk: the loop allocates nothing in debug builds either.
+    func connection(_ number: Int) -> DownloadConnection? {
+        var index = 0
+        while index < connections.count {
+            if connections[index].number == number { return connections[index] }
+            index += 1
+        }
+        return nil
+    }
 
     func cancel() { perform(machine.fail(.cancelled)) }
 
